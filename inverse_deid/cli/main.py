@@ -27,6 +27,7 @@ _COMMANDS: Commands = MappingProxyType(
             "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or look up a word."),
         },
         "Review": {
+            "desk": ("inverse_deid.cli.desk", "From a file to its masked file, in the browser."),
             "review": ("inverse_deid.cli.review", "Read, correct and release masked cases."),
         },
         "Measure": {

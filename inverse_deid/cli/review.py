@@ -13,6 +13,7 @@ _COMMANDS: Commands = MappingProxyType(
     {
         "Commands": {
             "init": ("inverse_deid.cli.review_init", "Mask cases into a new store."),
+            "add": ("inverse_deid.cli.review_init", "Mask more cases into a store that may be in use."),
             "serve": ("inverse_deid.cli.review_store", "Serve the pages for the browser."),
             "user": ("inverse_deid.cli.review_store", "Add, list and close accounts, change passwords."),
             "export": (

@@ -1,11 +1,12 @@
-"""`inverse-deid review init`: mask cases into a new store."""
+"""`inverse-deid review init` and `add`: mask cases into a new store, or into one that is in use."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,13 +19,20 @@ from inverse_deid.cli.mask_settings import (
     make_profile,
     read_known,
 )
-from inverse_deid.cli.review_store import make_key, store_options
+from inverse_deid.cli.review_store import make_key, read_key, store_options
 from inverse_deid.cli.summary import exit_status, failure_lines, language_lines, summary_lines, warning_lines
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
-from inverse_deid.review.store import MaskingFacts, store_path
+from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.known_values import KnownOfDocuments
+from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.loading import create_store
+from inverse_deid.review.store import MaskingFacts, ReviewKey, open_store, store_path
 from inverse_deid.review.values import ReviewPolicy
+
+if TYPE_CHECKING:
+    from inverse_deid.masking.pipeline import Deidentifier
 
 _NOT_HERE = {
     *("out", "force", "resume", "quiet", "explain", "with_text", "annotations", "maps", "run_report"),
@@ -42,17 +50,20 @@ def _masking_options(command: click.Command) -> click.Command:
     return command
 
 
-@_masking_options
-@click.command()
-@click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
-@store_options
-@click.option(
+_replace_option = click.option(
     "--replace",
     type=click.Choice(["marker", "category"]),
     default="marker",
     show_default=True,
     help="Show the marker, or the suspected category ([NAME], [DATE] ...).",
 )
+
+
+@_masking_options
+@click.command()
+@click.argument("inputs", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path))
+@store_options
+@_replace_option
 @click.option(
     "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers per case."
 )
@@ -66,7 +77,7 @@ def _masking_options(command: click.Command) -> click.Command:
     help="Minutes that a case stays locked.",
 )
 def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
-    """Mask CASES (files or folders) into a new store for review.
+    """Mask CASES (files or folders) into a new store for review; without CASES it is empty.
 
     The store contains the originals, encrypted. Without --key, a key file is made
     next to the store: move it away from the store and its backups. Without the key
@@ -86,23 +97,13 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     if path is not None and path.exists():
         raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store.")
     started = time.monotonic()
-    jobs, tally = plan_cases(inputs, options.format)
-    if not jobs:
-        first = tally.failures[0]
-        raise UnreadableInputError(f"{first.where} {first.reason}")
+    jobs, tally = _plan(inputs, options) if inputs else ([], Tally())
     known = read_known(options, jobs)
     masker = load_masker(make_masking_settings(options))
     secret, made = make_key(address, key)
     is_complete = False
     try:
-        settings = LoadSettings(
-            policy=policy,
-            facts=_state_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
-            cases=make_case_settings(options, secret.secret),
-            profile=make_profile(options),
-            read_options=options.read_options,
-            known=known,
-        )
+        settings = replace(_make_settings(options, masker, secret, known), policy=policy)
         store, loaded = create_store(address, secret, jobs, masker, settings)
         store.close()
         is_complete = True
@@ -110,23 +111,61 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         if made is not None and not is_complete:
             made.unlink(missing_ok=True)
     tally.merge(loaded)
-    for line in failure_lines(tally):
-        click.echo(f"inverse-deid: {line}", err=True)
-    for line in warning_lines(tally.columns) if options.keep_all_columns else ():
-        click.echo(line, err=True)
-    for line in language_lines(tally):
-        click.echo(line, err=True)
-    for line in summary_lines(tally, time.monotonic() - started):
-        click.echo(line, err=True)
+    _report(tally, options, time.monotonic() - started)
     if made is not None:
         click.echo(f"note       the key is in {made}. Move it elsewhere, and never lose it.", err=True)
     return exit_status(tally)
 
 
-def _state_facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> MaskingFacts:
+@_masking_options
+@click.command()
+@click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
+@store_options
+@_replace_option
+def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
+    """Mask CASES (files or folders) into a store that may be in use.
+
+    The options hold for these files alone: give them again for each addition. Each
+    file is added whole or not at all. A file that the store already has, with the
+    same name and contents, is refused.
+
+    Exit status: 0 all done, 1 some files or cases failed and are listed, 2 nothing was added.
+    """
+    options = MaskOptions(**given, out="")
+    options.check(())
+    started = time.monotonic()
+    jobs, tally = _plan(inputs, options)
+    known = read_known(options, jobs)
+    secret = read_key(address, key)
+    with open_store(address, secret) as store:
+        masker = load_masker(make_masking_settings(options))
+        settings = _make_settings(options, masker, secret, known)
+        tally.merge(add_cases(store, jobs, masker, settings, by="command"))
+    _report(tally, options, time.monotonic() - started)
+    return exit_status(tally)
+
+
+def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tally]:
+    """Return the files with cases, and a tally of all other files.
+
+    Raises:
+        UnreadableInputError: There is none.
+    """
+    jobs, tally = plan_cases(inputs, options.format)
+    if not jobs:
+        first = tally.failures[0]
+        raise UnreadableInputError(f"{first.where} {first.reason}")
+    return jobs, tally
+
+
+def _make_settings(
+    options: MaskOptions, masker: Deidentifier, secret: ReviewKey, known: KnownOfDocuments
+) -> LoadSettings:
+    """Return how the files are read, masked and written."""
+    made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
     thresholds = made_of.get("thresholds")
-    return MaskingFacts(
-        fingerprint=fingerprint,
+    facts = MaskingFacts(
+        fingerprint=masker.fingerprint,
         model_sha256=made_of.get("model_sha256"),
         lexicon_sha256=made_of.get("lexicon_sha256") or "",
         thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
@@ -134,3 +173,22 @@ def _state_facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions
         category_markers=options.marker_kind == "category",
         categories=tuple(made_of.get("categories") or ()),
     )
+    return LoadSettings(
+        facts=facts,
+        cases=make_case_settings(options, secret.secret),
+        profile=make_profile(options),
+        read_options=options.read_options,
+        known=known,
+    )
+
+
+def _report(tally: Tally, options: MaskOptions, seconds: float) -> None:
+    """Say what was done."""
+    for line in failure_lines(tally):
+        click.echo(f"inverse-deid: {line}", err=True)
+    for line in warning_lines(tally.columns) if options.keep_all_columns else ():
+        click.echo(line, err=True)
+    for line in language_lines(tally):
+        click.echo(line, err=True)
+    for line in summary_lines(tally, seconds):
+        click.echo(line, err=True)

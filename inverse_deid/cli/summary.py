@@ -32,6 +32,7 @@ def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
     yield f"time       {seconds:>12,.1f} s{rate}"
     yield from column_lines(tally.columns)
     yield from removed_lines(tally.removed)
+    yield from read_as_lines(tally.read_as)
 
 
 def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
@@ -53,15 +54,27 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
-    """Return which parts of Word files were left out, by kind.
+    """Return which parts of files were left out, by kind.
 
     Example:
         >>> list(removed_lines({"macro": 1, "image": 12}))
-        ['removed    parts of Word files: image (12), macro (1)']
+        ['removed    parts of files: image (12), macro (1)']
     """
     if removed:
         kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
-        yield f"removed    parts of Word files: {kinds}"
+        yield f"removed    parts of files: {kinds}"
+
+
+def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
+    """Return how CSV files were found out to be written, unless all are as usual.
+
+    Example:
+        >>> list(read_as_lines({"comma, utf-8": 2, "semicolon, windows-1252": 1}))
+        ['read as    comma, utf-8 (2 files); semicolon, windows-1252 (1 file)']
+    """
+    if read_as.keys() - {"comma, utf-8"}:
+        shown = (f"{how} ({n:,} file{'s' * (n != 1)})" for how, n in sorted(read_as.items()))
+        yield f"read as    {'; '.join(shown)}"
 
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
@@ -127,6 +140,8 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
         "CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals": (
             options.run_report
         ),
+        f"CONFIDENTIAL: {printable(options.rename or options.folder)} says which file and id has which new "
+        "name. Keep it with the originals": options.rename,
         "the maps and the key together give back the originals. Keep both with the originals": options.maps,
         "made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)": (
             options.makes_surrogates

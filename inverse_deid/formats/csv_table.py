@@ -1,9 +1,9 @@
 """CSV tables: text columns are masked, the id and named columns are copied, all others are dropped.
 
-Tables are read and written row by row, in constant memory. The delimiter, the byte-order mark and the line
-end of the header are kept. Cells are quoted where necessary. A row with more or fewer cells than the header
-is reported and left out: an unquoted comma would have moved narrative into another column. Rows are counted
-as in a spreadsheet: the header is row 1.
+Tables are read and written row by row, in constant memory. The delimiter, the encoding with its byte-order
+mark, a first line `sep=;` and the line end of the header are kept. Cells are quoted where necessary. A row
+with more or fewer cells than the header is reported and left out: an unquoted comma would have moved text
+into another column. Rows are counted as in a spreadsheet: the header is row 1.
 
 A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a line end. Such a cell gets a single
 quote in front, also in the header. A plain number (`-5`, `+3.2`) is harmless and unchanged. A cell that
@@ -17,19 +17,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns
-from inverse_deid.formats.encodings import TextCodec, encode, split_mark, wrong_encoding
+from inverse_deid.formats.csv_dialect import CsvDialect, find_dialect
+from inverse_deid.formats.encodings import TextCodec, encode, wrong_encoding
 from inverse_deid.formats.records import (
     MAX_RECORD_BYTES,
     Format,
     ReadOptions,
     Record,
+    TableHead,
     Writable,
     texts_by_column,
 )
@@ -43,10 +45,19 @@ class CsvLayout:
     """How a table is written and what happens to its columns."""
 
     columns: Columns
-    codec: TextCodec  # encoding and byte-order mark
-    delimiter: str  # between the cells
+    dialect: CsvDialect
     line_end: str  # of the header
     is_masked: bool = False  # the table is the output of masking; cells are written unchanged
+
+    @property
+    def codec(self) -> TextCodec:
+        """Encoding and byte-order mark."""
+        return self.dialect.codec
+
+    @property
+    def delimiter(self) -> str:
+        """What is between the cells."""
+        return self.dialect.delimiter
 
     def encode_row(self, cells: Sequence[str]) -> bytes:
         """Return one row as bytes."""
@@ -64,6 +75,7 @@ class CsvTable:
     rows: Iterator[list[str]] = field(repr=False)
     layout: CsvLayout
     n_before: int = 0
+    new_id: Callable[[str], str] = field(default=str, repr=False)  # the id that is written instead of one
     unit: str = "row"
     resumable: bool = True
 
@@ -71,6 +83,11 @@ class CsvTable:
     def text_encoding(self) -> str:
         """That of the file."""
         return self.layout.codec.name
+
+    @property
+    def read_as(self) -> str:
+        """How it was found out to be written, "" = the user said it."""
+        return self.layout.dialect.found
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -85,14 +102,15 @@ class CsvTable:
             row = _next_row(self.rows, number, self.layout.codec)
             if row is None:
                 return
-            yield _record(number, row, self.layout)
+            yield _record(number, row, self.layout, self.new_id)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> CsvSink:
         """Return what writes the table; a new one begins with its header."""
         if not resumed:
             columns = self.layout.columns
             header = [columns.names[i] for i in columns.written]
-            target.write(self.layout.codec.mark + self.layout.encode_row(header))
+            first = encode(self.layout.dialect.first_line, self.layout.codec)
+            target.write(self.layout.codec.mark + first + self.layout.encode_row(header))
         return CsvSink(target, self.layout)
 
 
@@ -162,11 +180,35 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
         >>> [(record.number, record.doc.id) for record in table.records()]
         [(2, '7')]
     """
-    stream, codec = split_mark(stream, options.encoding)
+    rows, header, layout = _open(stream, options, name)
+    hint = "If cells are not separated by commas, give --delimiter."
+    columns = choose_columns(header, options, hint)
+    return CsvTable(rows, replace(layout, columns=columns), options.n_before, options.new_id)
+
+
+def look_at_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
+    """Open a CSV file to show its first rows. Raises as `read_csv` does; no column needs to be there."""
+    rows, header, layout = _open(stream, options, name)
+
+    def cells() -> Iterator[dict[str, str]]:
+        number = 1
+        while (row := _next_row(rows, number := number + 1, layout.codec)) is not None:
+            yield dict(zip(header, row, strict=False))
+
+    return TableHead(tuple(header), cells(), layout.dialect.found)
+
+
+def _open(
+    stream: BinaryIO, options: ReadOptions, name: str
+) -> tuple[Iterator[list[str]], list[str], CsvLayout]:
+    """Return the rows after the header, the header, and the layout without its columns."""
     csv.field_size_limit(MAX_RECORD_BYTES)
+    stream, dialect = find_dialect(stream, options, name)
+    codec = dialect.codec
     lines = _Lines(io.TextIOWrapper(stream, codec.name, "strict", newline=""))
-    delimiter = options.delimiter or ("\t" if name.lower().endswith(".tsv") else ",")
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    if dialect.first_line:
+        next(lines)
+    rows = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
         raise FormatError("has no header. The first row must contain the names of the columns")
@@ -174,10 +216,8 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
         raise UnreadableInputError(wrong_encoding(codec.name))
     if options.is_masked:
         header = [restore(cell) for cell in header]
-    hint = "If cells are not separated by commas, give --delimiter."
-    columns = choose_columns(header, options, hint)
-    layout = CsvLayout(columns, codec, delimiter, lines.first_end, options.is_masked)
-    return CsvTable(rows, layout, options.n_before)
+    layout = CsvLayout(Columns((), (), (), None), dialect, lines.first_end, options.is_masked)
+    return rows, header, layout
 
 
 class _Lines:
@@ -214,7 +254,7 @@ def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[
     raise FormatError(problem)
 
 
-def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
+def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[str], str]) -> Record:
     columns = layout.columns
     if not row:
         return Record(number)
@@ -226,9 +266,13 @@ def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
         row = [restore(cell) for cell in row]
     doc_id = str(number) if columns.id_index is None else row[columns.id_index]
     docs = tuple(Document(doc_id, row[columns.names.index(name)]) for name in columns.text_columns)
+    shown_id = ""
+    if columns.id_index is not None:
+        shown_id = row[columns.id_index] = new_id(doc_id)
     fates = columns.fates
     carried = tuple("" if fates[i] is ColumnFate.MASKED else row[i] for i in columns.written)
-    return Record(number, docs, carried=carried, columns=columns.text_columns if len(docs) > 1 else ())
+    names = columns.text_columns if len(docs) > 1 else ()
+    return Record(number, docs, carried=carried, columns=names, new_id=shown_id)
 
 
-FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True)
+FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True, look=look_at_csv)

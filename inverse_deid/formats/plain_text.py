@@ -84,11 +84,13 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainT
         ['note.txt']
     """
     data = read_whole(stream)
-    codec = detect_codec(data[:4], options.encoding)
+    codec = detect_codec(data[:4], options.usual_encoding)
     text = decode(data[len(codec.mark) :], codec)
     if not text:
         raise UnreadableInputError("contains only a byte-order mark. Give a file with text")
     return PlainText(Document(name, text), codec)
 
 
-FORMAT = Format(name="text", open=read_plain_text, suffixes=(".txt", ".text"), is_single_document=True)
+FORMAT = Format(
+    name="text", open=read_plain_text, suffixes=(".txt", ".text", ".md", ".markdown"), is_single_document=True
+)

@@ -129,7 +129,9 @@ class Scorer:
             features=np.concatenate([doc.features for doc in docs]) if docs else np.zeros((0, 0), np.float32),
         )
         groups = list(_groups(_windows(tokens.bounds.tolist())))
-        runs = [self._runs.submit(self._run, self._inputs(batch, group)) for group in groups]
+        # Each run gathers its own inputs: those of a long document together take several times its memory.
+        vectors = self._vectors_of.rows  # not changed when other words are learned meanwhile
+        runs = [self._runs.submit(self._run, batch, group, vectors) for group in groups]
 
         def scores() -> list[FloatArray]:
             found = np.full((len(tokens), len(self.class_names)), np.nan, np.float32)
@@ -141,22 +143,25 @@ class Scorer:
 
         return scores
 
-    def _inputs(self, batch: _TokenBatch, group: Sequence[_Window]) -> dict[str, np.ndarray]:
+    def _inputs(
+        self, batch: _TokenBatch, group: Sequence[_Window], vectors: FloatArray
+    ) -> dict[str, np.ndarray]:
         """Return the inputs of the token graph for a group of windows, padded with their last tokens."""
         starts = np.array([w.start for w in group], np.int64)
         lengths = np.array([w.end - w.start for w in group], np.int32)
         steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
         rows = starts[:, None] + steps
         inputs = {
-            "word_vectors": self._vectors_of.rows[batch.ids[rows]],
+            "word_vectors": vectors[batch.ids[rows]],
             "gaps": batch.gaps[rows],
             "features": batch.features[rows],
             "lengths": lengths,
         }
         return {name: inputs[name] for name in self._reads}
 
-    def _run(self, inputs: dict[str, np.ndarray]) -> FloatArray:
+    def _run(self, batch: _TokenBatch, group: Sequence[_Window], vectors: FloatArray) -> FloatArray:
         """Run the token graph on one group of windows: float32 (batch, time, n_classes)."""
+        inputs = self._inputs(batch, group, vectors)
         lengths = inputs["lengths"]
         longest = int(lengths.max())
         found = self._tokens.run(None, inputs)[0]

@@ -6,6 +6,7 @@ Times are seconds since 1970, UTC.
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Double,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.schema import SchemaItem
@@ -34,7 +36,8 @@ META = _define(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""Version of the schema, settings, and a sealed value that tells whether a key is the right one."""
+"""Version of the schema, settings, the last numbers of cases and files, and a sealed value that tells
+whether a key is the right one."""
 
 SOURCES = _define(
     "sources",
@@ -45,6 +48,26 @@ SOURCES = _define(
 )
 """The files that the cases came in, whole."""
 
+MASKINGS = _define(
+    "maskings",
+    Column("id", Integer, primary_key=True),
+    Column("fingerprint", String(64), nullable=False, unique=True),
+    Column("facts", Text, nullable=False),
+    Column("output", Text, nullable=False),
+)
+"""Ways of masking, as JSON: `MaskingFacts`, and `OutputSettings` without the key."""
+
+INTAKES = _define(
+    "intakes",
+    Column("source_id", ForeignKey("sources.id"), primary_key=True),
+    Column("masking_id", ForeignKey("maskings.id"), nullable=False, index=True),
+    Column("export_name", Text, nullable=False, unique=True),
+    Column("content_hash", String(64), nullable=False),
+    Column("added_at", Double, nullable=False),
+    Column("added_by", String(64), nullable=False),
+)
+"""How each file came in and is masked. Its name in exports is its own, even if two files came as `a.csv`."""
+
 USERS = _define(
     "users",
     Column("id", Integer, primary_key=True),
@@ -52,7 +75,9 @@ USERS = _define(
     Column("password", Text, nullable=False),
     Column("role", String(20), nullable=False),
     Column("is_active", Boolean, nullable=False),
+    Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
 )
+"""`must_change_password`: another person knows the password, as an admin has set it."""
 
 SESSIONS = _define(
     "sessions",
@@ -89,6 +114,7 @@ CASES = _define(
     UniqueConstraint("source_id", "number"),
     Index("cases_by_doubt", text("doubt DESC"), "id"),
     Index("cases_by_state", "state", text("doubt DESC"), "id"),
+    Index("cases_by_name", "name", "id"),
 )
 
 CONTENTS = _define(
@@ -170,3 +196,20 @@ TRAIL_HEAD = _define(
     Column("hash", String(64), nullable=False),
     Column("seal", String(64), nullable=False),
 )
+
+WAITING = _define(
+    "waiting",
+    Column("id", Integer, primary_key=True),
+    Column("state", String(20), nullable=False),
+    Column("n_bytes", BigInteger, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+"""Files that somebody added and that are not masked yet, and what came of them; `sealed` has all other facts."""
+
+WAITING_PIECES = _define(
+    "waiting_pieces",
+    Column("waiting_id", ForeignKey("waiting.id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+"""The bytes of these files, in order; gone as soon as a file is masked or taken away."""

@@ -5,10 +5,13 @@ import json
 import logging
 import re
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fake_maskers import CANARY, keep_all, mask_all
+from pdf_files import of_text as as_pdf
+from rtf_files import of_text as as_rtf
 from word_files import paragraph, simple, zipped
 
 from inverse_deid.core.errors import InputError
@@ -54,8 +57,23 @@ def as_parquet(*texts: str) -> bytes:
     return target.getvalue()
 
 
+def as_xlsx(*texts: str) -> bytes:
+    book = openpyxl.Workbook()
+    book.active.append(["text", "age"])
+    for number, text in enumerate(texts):
+        book.active.append([text, number])
+    target = io.BytesIO()
+    book.save(target)
+    return target.getvalue()
+
+
 def as_docx(text: str) -> bytes:
     return zipped(simple(paragraph(text)))
+
+
+def as_html(text: str) -> bytes:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    return f"<!-- {CANARY} --><title>{CANARY}</title><pre title='{CANARY}'>{escaped}</pre>".encode()
 
 
 def texts_of(data: bytes, kind: Format) -> list[str]:
@@ -77,12 +95,23 @@ def through(data: bytes, kind: Format, masker) -> bytes:
     return written
 
 
-TABLES = {FORMATS["jsonl"]: as_jsonl, FORMATS["csv"]: as_csv, FORMATS["parquet"]: as_parquet}
+TABLES = {
+    FORMATS["jsonl"]: as_jsonl,
+    FORMATS["csv"]: as_csv,
+    FORMATS["parquet"]: as_parquet,
+    FORMATS["xlsx"]: as_xlsx,
+}
 CASES = (
     [(name, write(*TEXTS), TEXTS) for name, write in TABLES.items()]
     + [(FORMATS["text"], as_text(t), [t]) for t in TEXTS if t]
     + [(FORMATS["i2b2"], as_i2b2(t), [t]) for t in TEXTS]
     + [(FORMATS["docx"], as_docx(t), [t]) for t in TEXTS]
+    + [(FORMATS["html"], as_html(t), [t]) for t in TEXTS if t]
+    + [(FORMATS["rtf"], as_rtf(t), [t]) for t in TEXTS if t and t == t.strip()]
+    + [
+        (FORMATS["pdf"], as_pdf(t), [t])
+        for t in (TEXTS[0], 'Café, naïve; «fièvre» 38.5 °C.\n"Quoted", it\'s <b>&amp; ]]> 100 %')
+    ]
 )
 
 
@@ -118,15 +147,27 @@ BROKEN = [
     (FORMATS["csv"], f"a,b\n{CANARY},x\n".encode()),
     (FORMATS["csv"], f'text\n"{CANARY}'.encode()),
     (FORMATS["csv"], f'text\n"{CANARY}"x,\n'.encode()),
-    (FORMATS["csv"], f"text\n{CANARY}\xe9\n".encode("latin-1")),
+    (FORMATS["csv"], f"text\n{CANARY} café naïve fièvre\n".encode() + b"\xe9\n"),
     (FORMATS["csv"], b""),
     (FORMATS["parquet"], CANARY.encode()),
     (FORMATS["parquet"], as_parquet(CANARY)[:-9]),
     (FORMATS["parquet"], as_parquet(CANARY).replace(b"text", b"tex_")),
     (FORMATS["jsonl"], CANARY.encode("utf-16")),
+    (FORMATS["xlsx"], CANARY.encode()),
+    (FORMATS["xlsx"], as_xlsx(CANARY)[:-30]),
+    (FORMATS["xlsx"], as_xlsx(CANARY).replace(b"sheet1.xml", b"sheet2.xml")),
+    (FORMATS["xlsx"], as_docx(CANARY)),
+    (FORMATS["docx"], as_xlsx(CANARY)),
     (FORMATS["docx"], CANARY.encode()),
     (FORMATS["docx"], as_docx(CANARY)[:-30]),
     (FORMATS["docx"], as_docx(CANARY).replace(b"word/document", b"word/documen_")),
+    (FORMATS["pdf"], CANARY.encode()),
+    (FORMATS["pdf"], as_pdf(CANARY)[:-30]),
+    (FORMATS["pdf"], as_pdf(CANARY, "")[:200] + b"%%EOF"),
+    (FORMATS["rtf"], CANARY.encode()),
+    (FORMATS["rtf"], as_rtf(CANARY)[:-1]),
+    (FORMATS["html"], f"<p>{CANARY}\xe9".encode("latin-1")),
+    (FORMATS["html"], f"<script>{CANARY}</script>".encode()),
 ]
 
 

@@ -17,8 +17,28 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.review.pages import case_page, form_pages, visits
-from inverse_deid.review.pages.visits import STATIC_FOLDER, Handler, report_problem, require, static_address
+from inverse_deid.masking.assemble import build_deidentifier
+from inverse_deid.review.intake_service import IntakeService
+from inverse_deid.review.pages import (
+    account_pages,
+    case_page,
+    file_pages,
+    form_pages,
+    intake_pages,
+    list_pages,
+    release_pages,
+    trail_page,
+    visits,
+)
+from inverse_deid.review.pages.door import Door, open_door, show_closed_door
+from inverse_deid.review.pages.visits import (
+    STATIC_FOLDER,
+    Handler,
+    report_problem,
+    require,
+    require_stream,
+    static_address,
+)
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
 
@@ -109,40 +129,91 @@ def _parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 def serve(store: ReviewStore, settings: ServeSettings) -> None:
     """Serve the pages until the program is stopped; running requests are finished first."""
-    application = make_application(store, is_secure=settings.is_secure, hosts=settings.hosts)
-    uvicorn.run(
-        application,
-        host=settings.address,
-        port=settings.port,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.private_key,
-        proxy_headers=settings.proxy is not None,
-        forwarded_allow_ips=settings.proxy,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=10,
+    intake = IntakeService(store, build_deidentifier)
+    application = make_application(
+        store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake
     )
+    intake.start()
+    try:
+        uvicorn.run(
+            application,
+            host=settings.address,
+            port=settings.port,
+            ssl_certfile=settings.certificate,
+            ssl_keyfile=settings.private_key,
+            proxy_headers=settings.proxy is not None,
+            forwarded_allow_ips=settings.proxy,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=10,
+        )
+    finally:
+        intake.close()
 
 
 def make_application(
-    store: ReviewStore, *, is_secure: bool = False, hosts: frozenset[str] | None = None
+    store: ReviewStore,
+    *,
+    is_secure: bool = False,
+    hosts: frozenset[str] | None = None,
+    intake: IntakeService | None = None,
+    door: Door | None = None,
 ) -> Starlette:
     """Return the application over an open store.
 
     `is_secure`: browsers reach it through TLS, and cookies are sent in no other way. `hosts`: host names
-    that it answers to, None = any.
+    that it answers to, None = any. `intake` takes new files, None = nobody can add any. `door`: one person
+    enters by a one-time address, and nobody logs in with a password.
     """
     application = Starlette(
-        routes=_list_routes(),
+        routes=[*_list_doors(door), *(_list_intake_routes() if intake else ()), *_list_routes()],
         middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts)],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
     application.state.store = store
     application.state.is_secure = is_secure
     application.state.cookie = "__Host-session" if is_secure else "session"
+    if door is not None:
+        application.state.cookie = door.cookie
+    application.state.intake = intake
+    application.state.door = door
     return application
+
+
+def _list_doors(door: Door | None) -> list[Route]:
+    """Return how users come in: with a password, or by a one-time address."""
+    if door is None:
+        return [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
+    return [
+        Route("/log-in", show_closed_door, methods=["GET"]),
+        Route("/open/{token}", open_door, methods=["GET"]),
+        Route("/again", door.send_address, methods=["POST"]),
+    ]
+
+
+def _list_intake_routes() -> list[Route]:
+    """Return the pages that add files; adjudicators and admins use them."""
+    handlers: list[tuple[str, str, Handler]] = [
+        ("GET", "/add", intake_pages.show_add),
+        ("GET", "/add/list", intake_pages.list_files),
+        ("POST", "/add/{upload_id:int}", intake_pages.change_file),
+        ("GET", "/choices", intake_pages.show_choices),
+        ("POST", "/choices", intake_pages.submit_choices),
+        ("POST", "/choices/example", intake_pages.show_example),
+        ("GET", "/masking", intake_pages.show_masking),
+        ("GET", "/files", file_pages.show_files),
+        ("POST", "/files/download", file_pages.download),
+        ("GET", "/files/delete", file_pages.ask_delete),
+        ("POST", "/files/delete", file_pages.delete),
+    ]
+    role = UserRole.ADJUDICATOR
+    receive = require_stream(role, intake_pages.receive_file)
+    return [
+        Route("/add/file", receive, methods=["POST"]),
+        *(Route(path, require(role, handler), methods=[method]) for method, path, handler in handlers),
+    ]
 
 
 def _list_routes() -> list[Route | Mount]:
@@ -151,12 +222,20 @@ def _list_routes() -> list[Route | Mount]:
     handlers: list[tuple[str, str, UserRole, Handler]] = [
         ("POST", "/log-out", reviewer, visits.leave),
         ("POST", "/theme", reviewer, visits.choose_theme),
-        ("GET", "/", reviewer, form_pages.show_work_list),
-        ("GET", "/next", reviewer, form_pages.go_next),
-        ("POST", "/assign", admin, form_pages.assign_cases),
+        ("POST", "/legend", reviewer, visits.choose_legend),
+        ("GET", "/", reviewer, list_pages.show_work_list),
+        ("GET", "/next", reviewer, list_pages.go_next),
+        ("POST", "/find", reviewer, list_pages.find_cases),
+        ("POST", "/release", adjudicator, list_pages.release_cases),
+        ("POST", "/assign", admin, list_pages.assign_cases),
         ("GET", "/summary", reviewer, form_pages.show_summary),
-        ("GET", "/accounts", admin, form_pages.show_accounts),
-        ("POST", "/accounts", admin, form_pages.change_account),
+        ("GET", "/accounts", admin, account_pages.show_accounts),
+        ("POST", "/accounts", admin, account_pages.change_account),
+        ("GET", "/password", reviewer, account_pages.show_password),
+        ("POST", "/password", reviewer, account_pages.change_password),
+        ("GET", "/trail", admin, trail_page.show_trail),
+        ("POST", "/trail/find", admin, trail_page.find_entries),
+        ("POST", "/trail/export", admin, trail_page.export_trail),
         ("GET", case, reviewer, case_page.show_case),
         ("POST", case + "/open", reviewer, case_page.send_case),
         ("POST", case + "/act", reviewer, case_page.act_on_tokens),
@@ -175,13 +254,16 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),
+        ("GET", "/released", adjudicator, release_pages.show_released),
+        ("POST", "/released/zip", adjudicator, release_pages.download_all),
+        ("POST", "/released/selected", adjudicator, release_pages.download_selected),
+        ("POST", "/released/{source_id:int}", adjudicator, release_pages.download_file),
         ("GET", "/sample", adjudicator, form_pages.show_sample),
         ("POST", "/sample", adjudicator, form_pages.draw),
         ("GET", "/sample/{case_id:int}", adjudicator, form_pages.read_case),
         ("POST", "/sample/{case_id:int}", adjudicator, form_pages.answer),
     ]
     return [
-        Route("/log-in", visits.show_log_in, methods=["GET", "POST"]),
         *(Route(path, require(role, handler), methods=[method]) for method, path, role, handler in handlers),
         Mount(static_address(), StaticFiles(directory=STATIC_FOLDER)),
     ]

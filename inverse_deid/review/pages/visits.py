@@ -6,6 +6,7 @@ messages of our own errors only. Templates escape all values, and unknown names 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import logging
@@ -32,6 +33,7 @@ from inverse_deid.core.errors import (
     OutputError,
     ReviewError,
     StaleRevisionError,
+    UnreadableInputError,
     describe_error,
 )
 from inverse_deid.formats.strict_json import parse_json
@@ -44,14 +46,24 @@ MAX_FIELDS = 2_000
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
 VISITOR_COOKIE = "visitor"
+LEGEND_COOKIE = "legend"
+NOTICE_COOKIE = "notice"
+NOTICE_SECONDS = 60
+MAX_NOTICE_CHARS = 300
+MAX_SEARCH_CHARS = 200
 
 STATIC_FOLDER = Path(__file__).with_name("static")
 """Scripts and styles; nothing of a case."""
 
 LOG = logging.getLogger("inverse_deid.review")
 
-_AT_ONCE = BoundedSemaphore(2)
-"""Checking a password takes 64 MiB of memory; further log-ins wait."""
+HASHING_AT_ONCE = BoundedSemaphore(2)
+"""Checking or hashing a password takes 64 MiB of memory; further ones wait."""
+
+_WITH_A_FIRST_PASSWORD = frozenset({"/password", "/log-out", "/theme"})
+"""All that is open to a user who must change their password."""
+
+_FIRST_PASSWORD = "choose your own password first"
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (LogInError, 401),
@@ -62,6 +74,8 @@ _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (OutputError, 503),
     (InverseDeidError, 500),
 )
+
+_SEARCH = "a search"
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)
 
@@ -107,8 +121,54 @@ class Visit:
         raise ReviewError("the request is malformed. Load the page again.")
 
     def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
-        """Return a page for the user."""
-        return render_page(self.request, template, self.session, **values)
+        """Return a page for the user, with the message of their last action, if any."""
+        notice = self._read_notice()
+        response = render_page(self.request, template, self.session, notice=notice, **values)
+        if NOTICE_COOKIE in self.request.cookies:
+            response.delete_cookie(NOTICE_COOKIE)
+        return response
+
+    def redirect(self, address: str, notice: str = "") -> RedirectResponse:
+        """Send the browser to another page, which shows a message once."""
+        response = RedirectResponse(address, status_code=303)
+        self.notify(response, notice)
+        return response
+
+    def notify(self, response: Response, notice: str) -> None:
+        """Let the next page show a message once: it travels in a cookie, encrypted for this session."""
+        if notice:
+            sealed = self.store.sealer.seal(
+                notice[:MAX_NOTICE_CHARS].encode("utf-8", "replace"), self._notice_place
+            )
+            value = base64.urlsafe_b64encode(sealed).decode()
+            set_cookie(self.request, response, NOTICE_COOKIE, value, max_age=NOTICE_SECONDS)
+
+    @property
+    def _notice_place(self) -> str:
+        return f"notice for {self.session.csrf_token}"
+
+    def _read_notice(self) -> str:
+        """Return the message for this page, "" = none, or one of another session."""
+        try:
+            sealed = base64.urlsafe_b64decode(self.request.cookies.get(NOTICE_COOKIE, ""))
+            return self.store.sealer.open(sealed, self._notice_place).decode()
+        except (ValueError, UnreadableInputError):
+            return ""
+
+    def seal_search(self, text: str) -> str:
+        """Return what was searched for, for an address: addresses end up in logs, and names may be in it."""
+        text = text.strip()[:MAX_SEARCH_CHARS]
+        if not text:
+            return ""
+        return base64.urlsafe_b64encode(self.store.sealer.seal(text.encode(), _SEARCH)).decode().rstrip("=")
+
+    def open_search(self, sealed: str) -> str:
+        """Return what was searched for, "" = nothing, or not sealed here."""
+        try:
+            data = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
+            return self.store.sealer.open(data, _SEARCH).decode()
+        except (ValueError, UnreadableInputError):
+            return ""
 
 
 Handler = Callable[[Visit], Response]
@@ -119,20 +179,71 @@ def require(role: UserRole, handler: Handler) -> Endpoint:
     """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token."""
 
     def answer(request: Request, body: bytes) -> Response:
-        store: ReviewStore = request.app.state.store
-        session = find_session(store, request.cookies.get(request.app.state.cookie, ""))
+        session = _find_session(request)
         is_json = _wants_json(request)
         fields = {} if is_json else _parse_form(body)
-        visit = Visit(store, session, request, fields, _parse_payload(body) if is_json else {})
-        if request.method == "POST":
-            given = request.headers.get("x-csrf-token", "") or visit.text("csrf_token")
-            if not is_csrf_token(session, given):
-                raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
-        if not session.user.role.includes(role):
-            raise NotAllowedError(f"this needs the role {role.value}")
+        payload = _parse_payload(body) if is_json else {}
+        visit = Visit(request.app.state.store, session, request, fields, payload)
+        _check_token(request, session, visit.text("csrf_token"))
+        if session.user.must_change_password and request.url.path not in _WITH_A_FIRST_PASSWORD:
+            if is_json:
+                raise NotAllowedError(_FIRST_PASSWORD)
+            return RedirectResponse("/password", status_code=303)
+        _check_role(session, role)
         return handler(visit)
 
     return _guard(answer)
+
+
+def require_stream(
+    role: UserRole, receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
+) -> Endpoint:
+    """Return an endpoint for posts whose body is read in pieces by `receive`, after the same checks.
+
+    The response is JSON. The CSRF token is in a header.
+    """
+
+    def check(request: Request) -> Session:
+        session = _find_session(request)
+        _check_token(request, session, "")
+        if session.user.must_change_password:
+            raise NotAllowedError(_FIRST_PASSWORD)
+        _check_role(session, role)
+        return session
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return JSONResponse(await receive(request, await run_in_threadpool(check, request)))
+        except InverseDeidError as error:
+            return JSONResponse({"error": make_sentence(str(error))}, status_code=_find_status(error))
+        except Exception as error:  # noqa: BLE001 - only kind and place are logged
+            LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+            message = "An unforeseen error. Nothing of this file was stored."
+            return JSONResponse({"error": message}, status_code=500)
+
+    return endpoint
+
+
+def _find_session(request: Request) -> Session:
+    store: ReviewStore = request.app.state.store
+    return find_session(store, request.cookies.get(request.app.state.cookie, ""))
+
+
+def _check_token(request: Request, session: Session, form_token: str) -> None:
+    """Refuse posts without the CSRF token of the session."""
+    if request.method == "POST":
+        given = request.headers.get("x-csrf-token", "") or form_token
+        if not is_csrf_token(session, given):
+            raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
+
+
+def _check_role(session: Session, role: UserRole) -> None:
+    if not session.user.role.includes(role):
+        raise NotAllowedError(f"this needs the role {role.value}")
+
+
+def _find_status(error: InverseDeidError) -> int:
+    return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
 def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
@@ -142,8 +253,7 @@ def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
         try:
             return answer(request, body)
         except InverseDeidError as error:
-            status = next(status for kind, status in _STATUS if isinstance(error, kind))
-            return report_problem(request, status, str(error))
+            return report_problem(request, _find_status(error), str(error))
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             return report_problem(request, 500, "an unforeseen error. Nothing of this step was stored.")
@@ -253,7 +363,10 @@ def render_page(
         "user": None if session is None else session.user,
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
+        "notice": "",
         "path": request.url.path,
+        "intake": request.app.state.intake is not None,
+        "is_desk": request.app.state.door is not None,
         "static": static_address(),
     }
     html = _make_environment().get_template(template).render(**{**common, **values})
@@ -278,13 +391,13 @@ def _log_in(request: Request, body: bytes) -> Response:
     address = request.client.host if request.client else ""
     old = request.cookies.get(cookie)
     try:
-        with _AT_ONCE:
+        with HASHING_AT_ONCE:
             session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
         message = make_sentence(str(error))
         return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
     response = RedirectResponse("/", status_code=303)
-    _set_cookie(request, response, cookie, session.id)
+    set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)
     return response
 
@@ -293,13 +406,14 @@ def _render_log_in(request: Request, message: str = "", *, status: int = 200) ->
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
     token = _make_visitor_token(request.app.state.store, visitor)
     response = render_page(request, "log_in.html", None, status=status, message=message, csrf_token=token)
-    _set_cookie(request, response, VISITOR_COOKIE, visitor)
+    set_cookie(request, response, VISITOR_COOKIE, visitor)
     return response
 
 
-def _set_cookie(
+def set_cookie(
     request: Request, response: Response, name: str, value: str, max_age: int | None = None
 ) -> None:
+    """Set a cookie that scripts cannot read and other sites do not send."""
     secure: bool = request.app.state.is_secure
     response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
 
@@ -318,12 +432,22 @@ def leave(visit: Visit) -> Response:
     return response
 
 
+def choose_legend(visit: Visit) -> Response:
+    """Remember in a cookie whether the legend of the reading page is open; it is until somebody closes it."""
+    response = Response(status_code=204)
+    if visit.text("legend") == "closed":
+        set_cookie(visit.request, response, LEGEND_COOKIE, "closed", max_age=31_536_000)
+    else:
+        response.delete_cookie(LEGEND_COOKIE)
+    return response
+
+
 def choose_theme(visit: Visit) -> Response:
     """Remember light or dark in a cookie; any other choice follows the system."""
     theme = visit.text("theme")
     response = RedirectResponse("/", status_code=303)
     if theme in THEMES:
-        _set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
+        set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
     else:
         response.delete_cookie(THEME_COOKIE)
     return response

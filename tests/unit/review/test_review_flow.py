@@ -2,6 +2,7 @@
 
 import pytest
 from review_stores import TEXT, Clock, change, place, review, store_of, user
+from sqlalchemy import literal, select
 
 from inverse_deid.core.errors import (
     CaseLockedError,
@@ -15,6 +16,7 @@ from inverse_deid.review.approval import approve, release, withdraw
 from inverse_deid.review.causality import read_final_texts
 from inverse_deid.review.editing import act, add_note, redo, undo
 from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case, view_masked
+from inverse_deid.review.tables import CASES
 from inverse_deid.review.values import (
     CATEGORIES,
     NO_CATEGORY,
@@ -220,6 +222,14 @@ def test_a_third_reviewer_is_refused(store):
         open_case(store, user(store, "cem"), 1)
 
 
+def _copy_of_case(case_id, *, as_case):
+    """Return columns and a query for a new case that is like another, but new."""
+    fresh = {"id": as_case, "number": as_case, "state": "new", "n_approvals": 0}
+    names = [one.name for one in CASES.columns if not one.name.startswith("lock_")]
+    values = [literal(fresh[name]) if name in fresh else CASES.c[name] for name in names]
+    return names, select(*values).where(CASES.c.id == case_id)
+
+
 class TestDispute:
     @pytest.fixture
     def disputed(self, store):
@@ -228,6 +238,24 @@ class TestDispute:
         assert review(store, self.ann, mask=[5], keep=[2]) is CaseState.IN_REVIEW
         assert review(store, self.bob, mask=[5]) is CaseState.DISAGREED
         return store
+
+    def test_it_is_the_next_case_of_an_adjudicator_who_may_settle_it(self, disputed, clock):
+        with disputed.writing() as connection:
+            connection.execute(CASES.insert().from_select(*_copy_of_case(1, as_case=2)))
+        fay = user(disputed, "fay", UserRole.ADMIN)
+        assert [next_case(disputed, one) for one in (self.eve, fay)] == [1, 1]
+        # Bob reviewed it, and Ann is no adjudicator: both get a case to review.
+        assert [next_case(disputed, one) for one in (self.ann, self.bob)] == [2, 2]
+        open_dispute(disputed, self.eve, 1)
+        assert [next_case(disputed, one) for one in (self.eve, fay)] == [1, 2]
+        clock.seconds += 31 * 60
+        assert next_case(disputed, fay) == 1
+        assign(disputed, fay, (1,), fay.id)
+        assert [next_case(disputed, one) for one in (self.eve, fay)] == [2, 1]
+        view = open_dispute(disputed, fay, 1)
+        at, _ = change(disputed, LayerRevision(fay.id, 1, view.case.revision), MASK, 2)
+        assert approve(disputed, at) is CaseState.RELEASED
+        assert next_case(disputed, fay) == 2
 
     def test_both_sides_are_shown_and_disputes_are_undecided(self, disputed):
         view = open_dispute(disputed, self.eve, 1)

@@ -19,6 +19,7 @@ from review_stores import (
     store_of,
     user,
 )
+from sqlalchemy import select, update
 
 from inverse_deid.core.errors import (
     AnnotationError,
@@ -67,6 +68,10 @@ from inverse_deid.review.quality import (
     record_reading,
     summarise_reviewers,
 )
+from inverse_deid.review.reading import open_case
+from inverse_deid.review.sources import list_sources
+from inverse_deid.review.store import ReviewKey, make_key_file, open_store
+from inverse_deid.review.tables import MASKINGS
 from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
 from inverse_deid.review.work_list import count_cases
 from inverse_deid.training.corpus import read_annotated
@@ -211,7 +216,10 @@ def test_a_store_of_an_older_version_drops_other_columns(tmp_path):
     path.write_bytes(b"id,text,dob\n7,Seen by Li,1980\n")
     with released(tmp_path, inputs=[path]) as store:
         options = {"encoding": "utf-8", "text_column": "text", "id_column": None, "delimiter": None}
-        store.extra["read_options"] = {**options, "n_before": 0, "row_groups": None}
+        with store.writing() as connection:
+            stored = json.loads(connection.execute(select(MASKINGS.c.output)).scalar_one())
+            stored["read_options"] = {**options, "n_before": 0, "row_groups": None}
+            connection.execute(update(MASKINGS).values(output=json.dumps(stored)))
         export_released(store, tmp_path / "out")
     assert (tmp_path / "out" / "t.csv").read_bytes() == b"id,text\n7,PHI by PHI\n"
 
@@ -420,17 +428,42 @@ class TestCommand:
         assert command("review", "import", gold, "--store", db, "--user", "ann").status == 0
         assert "ann" in command("review", "user", "list", "--store", db).stdout
         assert "in review" in command("review", "summary", "--store", db).stdout
-        assert command("review", "verify", "--store", db).stdout == "3 entries, intact\n"
+        assert command("review", "verify", "--store", db).stdout == "4 entries, intact\n"
         out = command("review", "export", "--store", db, "--out", tmp_path / "out")
         assert out.status == 0 and "0 cases written, 1 not released" in out.stderr
         for form in ("jsonl", "i2b2", "brat", "trail"):
             again = command("review", "export", "--store", db, "--out", tmp_path / form, "--as", form)
             assert again.status == 0, again.stderr
 
+    def test_cases_are_added_with_options_of_their_own(self, command, tmp_path):
+        db = tmp_path / "review.db"
+        made = command("review", "init", "--store", db, "--approvals", "1")
+        assert made.status == 0 and "documents             0" in made.stderr, made.stderr
+        cases = json_lines(tmp_path / "cases.jsonl", [TEXT])
+        (tmp_path / "t.csv").write_text("id,narrative,dob\n7,Seen by Li,1980\n")
+        assert command("review", "add", cases, "--store", db).status == 0
+        options = ("--text-column", "narrative", "--dates", "year", "--marker", "XXX", "--replace", "marker")
+        made = command("review", "add", tmp_path / "t.csv", "--store", db, *options)
+        assert made.status == 0, made.stderr
+        assert "columns    masked: narrative" in made.stderr and "documents             1" in made.stderr
+        again = command("review", "add", cases, tmp_path / "t.csv", "--store", db)
+        assert again.status == 2 and again.stderr.count("is already in the store") == 2, again.stderr
+        other = json_lines(tmp_path / "other.jsonl", ["well"])
+        partly = command("review", "add", cases, other, "--store", db)
+        assert partly.status == 1 and "documents             1" in partly.stderr
+        with open_store(db, ReviewKey((tmp_path / "review.db.key").read_bytes().strip())) as store:
+            names = [one.name for one in list_sources(store)]
+            assert names == ["cases.jsonl", "t.csv", "other.jsonl"]
+            ann = user(store, "ann")
+            assert [open_case(store, ann, i).facts.marker for i in (1, 2, 3)] == ["PHI", "XXX", "PHI"]
+
     @pytest.mark.parametrize(
         "arguments",
         [
             ["init", "missing.txt", "--store", "new.db"],
+            ["add", "missing.txt", "--store", "old.db"],
+            ["add", "cases.jsonl", "--store", "missing.db"],
+            ["add", "cases.jsonl", "--store", "old.db", "--key", "key"],
             ["init", "cases.jsonl", "--store", "old.db"],
             ["verify", "--store", "missing.db"],
             ["export", "--store", "old.db", "--out", "x"],
@@ -442,6 +475,7 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         json_lines(tmp_path / "cases.jsonl", [TEXT])
         (tmp_path / "old.db").write_bytes(b"something else")
+        make_key_file(tmp_path / "key")
         found = command("review", *arguments)
         assert found.status == 2 and found.stderr.count("\n") == 1, found.stderr
         assert "Okonkwo" not in found.stderr

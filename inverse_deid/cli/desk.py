@@ -1,0 +1,74 @@
+"""`inverse-deid desk`: from a file to its masked file in the browser, on this computer alone."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import click
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import need_modules
+
+if TYPE_CHECKING:
+    from inverse_deid.review.pages.door import Door, Place
+
+_NEEDED = ("sqlalchemy", "cryptography", "argon2", "starlette", "uvicorn")
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where everything is kept, encrypted.  [default: a folder of your user account]",
+)
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of the pages.  [default: 8018, or a free one]")
+@click.option("--no-browser", is_flag=True, help="Print the address and do not open it.")
+def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
+    """Mask, read and release files in the browser, on this computer alone.
+
+    Opens a page where you drop files, choose what is hidden, read the result and
+    download it. Nobody else can open the page, and nothing is sent anywhere. Press
+    Enter for a new address, and Ctrl+C to stop (docs/desk.md).
+
+    Needs the extra `desk` (pip install '.[desk]').
+    """
+    need_modules("the desk", "desk", *_NEEDED)
+    from inverse_deid.review.desk import ask_running_desk, bind, find_place, hold_folder, open_key, serve_desk
+
+    place = find_place(folder)
+    key = open_key(place)
+    with hold_folder(place.folder) as is_mine:
+        if not is_mine:
+            address = ask_running_desk(place, key)
+            if address is None:
+                raise ConfigurationError(f"another program uses {place.folder}. Stop it, or use another --folder.")
+            click.echo("The desk is already running. Here is a new address for it.")
+            _show_address(address, opens=not no_browser)
+            return
+        with bind(port) as listening:
+            serve_desk(place, key, listening, lambda door: _welcome(door, place, opens=not no_browser))
+
+
+def _welcome(door: Door, place: Place, *, opens: bool) -> None:
+    """Say where everything is, and give a new address whenever Enter is pressed."""
+    click.echo(f"Everything is kept, encrypted, in {place.folder}")
+    click.echo(f"The key is in {place.key_file}")
+    click.echo("Press Enter for a new address. Stop with Ctrl+C.")
+    _show_address(door.make_address(), opens=opens)
+    Thread(target=_answer_enter, args=(door, opens), daemon=True).start()
+
+
+def _answer_enter(door: Door, opens: bool) -> None:
+    """Show a new address for each line of standard input."""
+    while sys.stdin is not None and sys.stdin.readline():
+        _show_address(door.make_address(), opens=opens)
+
+
+def _show_address(address: str, *, opens: bool) -> None:
+    click.echo(f"Open in your browser (works once): {address}")
+    if opens:
+        webbrowser.open(address)

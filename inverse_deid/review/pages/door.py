@@ -1,0 +1,139 @@
+"""The way in for one person on their own computer: a one-time address instead of a password.
+
+An address holds 256 random bits and is exchanged once for a session. It can be printed again and again, each
+time with new bits. Another start of the program proves that it has the key of the store and gets an address
+that only the key can decrypt, so that no other program on the port can pretend to be the desk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.review.accounts import begin_session
+from inverse_deid.review.pages.visits import render_page, set_cookie
+from inverse_deid.review.store import ReviewStore, Sealer
+from inverse_deid.review.values import User
+from inverse_deid.review.work_list import count_cases
+
+MAX_TOKENS = 8
+"""Addresses that are open at a time; the oldest is closed when one more is made."""
+TOKEN_MINUTES = 30
+
+_NONCE = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where everything is: shown on the page and in the terminal."""
+
+    folder: Path
+    key_file: Path
+
+
+class Door:
+    """Makes one-time addresses and lets their users in.
+
+    Args:
+        store: The store behind the door.
+        user: Who everybody is that comes in.
+        secret: 32 bytes that only a program with the key of the store knows.
+        place: Shown to the user.
+        port: Where the pages are served.
+    """
+
+    def __init__(self, store: ReviewStore, user: User, secret: bytes, place: Place, port: int) -> None:
+        self.place = place
+        self.user = user
+        self.address = f"http://127.0.0.1:{port}/"
+        self.cookie = f"desk-{port}"
+        self.on_new_address: Callable[[], None] = lambda: None
+        self._store = store
+        self._secret = secret
+        self._tokens: dict[str, float] = {}
+        self._lock = Lock()
+
+    def make_address(self) -> str:
+        """Return a new one-time address."""
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            self._tokens[hash_token(token)] = self._store.now() + 60.0 * TOKEN_MINUTES
+            for old in list(self._tokens)[:-MAX_TOKENS]:
+                del self._tokens[old]
+        return f"{self.address}open/{token}"
+
+    def use(self, token: str) -> bool:
+        """Whether a token is open; it is closed by this."""
+        with self._lock:
+            until = self._tokens.pop(hash_token(token), 0.0)
+        return until > self._store.now()
+
+    async def send_address(self, request: Request) -> Response:
+        """Send a new address, sealed, to a program that has the key: `NONCE PROOF` in, hexadecimal out."""
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > 200:
+                break
+        nonce, _, proof = body.decode("ascii", "replace").partition(" ")
+        if not (_NONCE.fullmatch(nonce) and hmac.compare_digest(prove(self._secret, nonce), proof)):
+            return Response(status_code=403)
+        sealed = Sealer(self._secret).seal(self.make_address().encode(), f"address {nonce}")
+        return Response(sealed.hex(), media_type="text/plain")
+
+
+def hash_token(token: str) -> str:
+    """Return what is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def prove(secret: bytes, nonce: str) -> str:
+    """Return the proof that a program knows the secret."""
+    return hmac.digest(secret, f"desk {nonce}".encode(), "sha256").hex()
+
+
+def open_answer(secret: bytes, nonce: str, answer: str) -> str | None:
+    """Return the address in the answer of a running desk, None = it is not one."""
+    try:
+        return Sealer(secret).open(bytes.fromhex(answer), f"address {nonce}").decode()
+    except (ValueError, UnreadableInputError):
+        return None
+
+
+async def open_door(request: Request) -> Response:
+    """Exchange the token of an address for a session; a second use gets a page that says what to do."""
+    if "prefetch" in request.headers.get("sec-purpose", "") + request.headers.get("purpose", ""):
+        return Response(status_code=503)
+    return await run_in_threadpool(_enter, request)
+
+
+def _enter(request: Request) -> Response:
+    door: Door = request.app.state.door
+    store: ReviewStore = request.app.state.store
+    if not door.use(str(request.path_params["token"])):
+        return _render_door(request, "This address was used before, or it is too old.", status=403)
+    session = begin_session(store, door.user)
+    has_cases = any(count_cases(store).values())
+    response = RedirectResponse("/" if has_cases else "/add", status_code=303)
+    set_cookie(request, response, door.cookie, session.id)
+    return response
+
+
+async def show_closed_door(request: Request) -> Response:
+    """Return the page for a visitor without a session."""
+    return _render_door(request, "The desk is closed here.", status=401)
+
+
+def _render_door(request: Request, message: str, *, status: int) -> Response:
+    return render_page(request, "door.html", None, status=status, message=message)

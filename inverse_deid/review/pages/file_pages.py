@@ -1,0 +1,141 @@
+"""The files of a store: download what is released, delete what is no longer needed.
+
+A download is a post, as it is noted in the trail. Only the one person of a desk, and admins of a team, delete.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import PurePosixPath
+from typing import IO
+from urllib.parse import quote
+
+from starlette.responses import Response, StreamingResponse
+
+from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.review.deletion import delete_everything, delete_source
+from inverse_deid.review.exporting import released_file, released_zip
+from inverse_deid.review.pages.visits import Visit
+from inverse_deid.review.sources import SourceRow, list_sources
+from inverse_deid.review.values import UserRole
+from inverse_deid.review.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
+
+ZIP_NAME = "released.zip"
+
+_IN_MEMORY_BYTES = 32 * 1024 * 1024
+_BLOCK_BYTES = 256 * 1024
+
+
+def _can_delete(visit: Visit) -> bool:
+    """Whether the user may delete; on a desk it is the only one."""
+    return visit.request.app.state.door is not None or visit.user.role.includes(UserRole.ADMIN)
+
+
+def show_files(visit: Visit) -> Response:
+    """Return all files with what can be done with them."""
+    rows = list_sources(visit.store)
+    n_cases, n_released = sum(row.n_cases for row in rows), sum(row.n_released for row in rows)
+    return visit.render(
+        "files.html",
+        rows=rows,
+        n_cases=n_cases,
+        n_released=n_released,
+        n_open=n_cases - n_released,
+        n_waiting=count_waiting(visit.store),
+        can_delete=_can_delete(visit),
+        step=5,
+    )
+
+
+def _find_source(visit: Visit, given: str) -> SourceRow | None:
+    """Return the file that a request names, None = it names none.
+
+    Raises:
+        ReviewError: It does not exist.
+    """
+    if not given:
+        return None
+    found = next((row for row in list_sources(visit.store) if str(row.id) == given), None)
+    if found is None:
+        raise ReviewError("this file does not exist")
+    return found
+
+
+def download(visit: Visit) -> Response:
+    """Send the released text of one file, or of all as a zip with a report."""
+    source = _find_source(visit, visit.text("source"))
+    with ExitStack() as stack:
+        file = stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES))
+        if source is None:
+            released_zip(visit.store, file, by=visit.user.name)
+            name, kind = ZIP_NAME, "application/zip"
+        else:
+            released_file(visit.store, source.id, file, by=visit.user.name)
+            name, kind = PurePosixPath(source.name).name, "application/octet-stream"
+        n_bytes = file.seek(0, io.SEEK_END)
+        stack.pop_all()  # it is closed when it is sent
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+        "Content-Length": str(n_bytes),
+    }
+    return StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
+
+
+def _read_blocks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        file.seek(0)
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def ask_delete(visit: Visit) -> Response:
+    """Return what would be deleted, and ask."""
+    _check(visit)
+    source = _find_source(visit, visit.request.query_params.get("source", ""))
+    rows = list_sources(visit.store) if source is None else (source,)
+    n_cases = sum(row.n_cases for row in rows)
+    n_released = sum(row.n_released for row in rows)
+    n_waiting = 0 if source else count_waiting(visit.store)
+    going = [
+        f"{_count(len(rows), 'file', 'files')} with {_count(n_cases, 'document', 'documents')}, "
+        f"of which {n_released:,} are approved",
+        "all decisions and notes on them",
+        *([f"{_count(n_waiting, 'file', 'files')} not masked yet"] if n_waiting else []),
+    ]
+    return visit.render("delete.html", source=source, going=going)
+
+
+def delete(visit: Visit) -> Response:
+    """Delete one file or everything, and say what was deleted."""
+    _check(visit)
+    if visit.text("sure") != "yes":
+        raise ReviewError("say that you are sure, then delete")
+    source = _find_source(visit, visit.text("source"))
+    n_waiting = 0
+    if source is None:
+        if any(one.state is UploadState.MASKING for one in list_uploads(visit.store)):
+            raise ReviewError("a file is being masked. Stop it first, or wait until it is done")
+        n_waiting = remove_all_uploads(visit.store)
+        done = delete_everything(visit.store, visit.user.name)
+    else:
+        done = delete_source(visit.store, source.id, by=visit.user.name)
+    gone = [
+        _count(done.n_files, "file", "files") if source is None else source.name,
+        _count(done.n_cases, "document", "documents"),
+        _count(done.n_decisions, "decision", "decisions") + " of readers",
+        _count(done.n_notes, "note", "notes"),
+        *([f"{_count(n_waiting, 'file', 'files')} not masked yet"] if n_waiting else []),
+    ]
+    return visit.render("deleted.html", gone=gone, is_erased=done.is_erased)
+
+
+def _check(visit: Visit) -> None:
+    if not _can_delete(visit):
+        raise NotAllowedError("only an admin can delete files")
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"

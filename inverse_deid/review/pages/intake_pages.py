@@ -1,0 +1,288 @@
+"""The pages that put new files into a store: add them, choose how they are masked, watch the masking.
+
+Their handlers work on a store and its `IntakeService`, on the desk of one person and in a team alike. A file
+is posted on its own, as bare bytes: its name is in a header, so that no address contains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from inverse_deid.core.errors import InverseDeidError, ReviewError
+from inverse_deid.formats.columns import ColumnFate
+from inverse_deid.formats.registry import FORMATS
+from inverse_deid.review.accounts import Session
+from inverse_deid.review.intake_choices import EXAMPLE, MaskingChoices, find_danger
+from inverse_deid.review.intake_service import IntakeService, explain_problem
+from inverse_deid.review.pages.door import Door
+from inverse_deid.review.pages.visits import Visit, make_sentence
+from inverse_deid.review.waiting import (
+    MAX_FILE_BYTES,
+    PIECE_BYTES,
+    Upload,
+    UploadState,
+    add_piece,
+    begin_upload,
+    list_uploads,
+    remove_upload,
+)
+
+MAX_NAME_CHARS = 4_000
+"""Of a path as the browser sends it, percent-encoded."""
+
+_MOVING = (UploadState.QUEUED, UploadState.MASKING)
+
+
+def _service(visit: Visit) -> IntakeService:
+    service: IntakeService = visit.request.app.state.intake
+    return service
+
+
+def show_add(visit: Visit) -> Response:
+    """Return the page that takes files."""
+    door: Door | None = visit.request.app.state.door
+    return visit.render(
+        "add.html",
+        limit=MAX_FILE_BYTES >> 20,
+        suffixes=sorted({suffix for kind in FORMATS.values() for suffix in kind.suffixes}),
+        place=None if door is None else door.place,
+        step=1,
+    )
+
+
+async def receive_file(request: Request, session: Session) -> dict[str, object]:
+    """Take one file, seal it piece by piece, and look into it.
+
+    Raises:
+        ReviewError: It is too large, or it was not sent to its end.
+    """
+    service: IntakeService = request.app.state.intake
+    name = unquote(request.headers.get("x-file-name", "")[:MAX_NAME_CHARS])
+    stated = request.headers.get("content-length", "")
+    n_bytes = int(stated) if stated.isascii() and stated.isdecimal() else 0
+    upload = await run_in_threadpool(begin_upload, service.store, name, n_bytes, by=session.user.name)
+    n_received, number, piece, is_complete = 0, 0, bytearray(), False
+    try:
+        async for data in request.stream():
+            n_received += len(data)
+            piece += data
+            while len(piece) >= PIECE_BYTES:
+                await run_in_threadpool(
+                    add_piece, service.store, upload.id, number, bytes(piece[:PIECE_BYTES])
+                )
+                del piece[:PIECE_BYTES]
+                number += 1
+        if piece:
+            await run_in_threadpool(add_piece, service.store, upload.id, number, bytes(piece))
+        is_complete = n_received == n_bytes
+    except ClientDisconnect:
+        pass
+    finally:
+        if not is_complete:
+            await run_in_threadpool(remove_upload, service.store, upload.id)
+    if not is_complete:
+        raise ReviewError("the file was not sent to its end. Add it again")
+    inspected = await run_in_threadpool(service.inspect, upload.id)
+    if inspected is None:
+        raise ReviewError("the file was taken away")
+    return _describe(service, inspected)
+
+
+def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
+    """Return what the pages show of a file."""
+    facts = upload.facts
+    n_done, seconds_left = service.progress_of(upload)
+    return {
+        "id": upload.id,
+        "name": facts.name,
+        "state": upload.state.value,
+        "n_bytes": upload.n_bytes,
+        "format": facts.format,
+        "problem": make_sentence(facts.problem) if facts.problem else "",
+        "n_expected": facts.n_expected,
+        "n_done": facts.n_documents or n_done,
+        "seconds_left": seconds_left,
+        "problems": [{"where": where, "why": make_sentence(why)} for where, why in facts.problems],
+    }
+
+
+def list_files(visit: Visit) -> Response:
+    """Send what is known of all files that were added."""
+    service = _service(visit)
+    uploads = list_uploads(service.store)
+    return JSONResponse(
+        {
+            "files": [_describe(service, upload) for upload in uploads],
+            "is_ready": service.is_ready,
+            "fault": make_sentence(service.fault) if service.fault else "",
+        }
+    )
+
+
+def change_file(visit: Visit) -> Response:
+    """Remove a file, or stop or resume its masking."""
+    service, upload_id = _service(visit), int(visit.request.path_params["upload_id"])
+    what = str(visit.payload.get("what", ""))
+    if what == "remove":
+        if not remove_upload(service.store, upload_id):
+            raise ReviewError("this file cannot be removed now. Stop it first")
+    elif what == "stop":
+        service.cancel(upload_id)
+    elif what == "resume":
+        service.resume(upload_id)
+    else:
+        raise ReviewError("this change is not known. Load the page again.")
+    return list_files(visit)
+
+
+def show_choices(visit: Visit) -> Response:
+    """Return the questions, and the columns of tables that wait."""
+    return _render_choices(visit, MaskingChoices(), {}, "")
+
+
+def _render_choices(
+    visit: Visit, choices: MaskingChoices, chosen: Mapping[int, Mapping[str, ColumnFate]], message: str
+) -> Response:
+    service = _service(visit)
+    ready = [one for one in list_uploads(service.store) if one.state is UploadState.READY]
+    if not ready:
+        return RedirectResponse("/add", status_code=303)
+    tables = []
+    for upload in ready:
+        survey = service.survey(upload)
+        if survey is None:
+            continue
+        fates = chosen.get(upload.id, {})
+        suggested = [ColumnFate.MASKED if one.is_narrative else ColumnFate.DROPPED for one in survey.columns]
+        columns = [
+            (number, column, fates.get(column.name, fate), find_danger(column))
+            for number, (column, fate) in enumerate(zip(survey.columns, suggested, strict=True))
+        ]
+        tables.append((upload, columns, survey.read_as))
+    return visit.render(
+        "choices.html",
+        files=ready,
+        tables=tables,
+        fates=_FATES,
+        questions=QUESTIONS,
+        chosen=choices,
+        example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
+        original=EXAMPLE,
+        message=message,
+        status=400 if message else 200,
+        step=2,
+    )
+
+
+def show_example(visit: Visit) -> Response:
+    """Send the masked example for the answers so far."""
+    choices = MaskingChoices.from_fields(visit.payload)
+    return JSONResponse({"parts": _service(visit).mask_example(choices)})
+
+
+def submit_choices(visit: Visit) -> Response:
+    """Queue the files of the form, or return it with what is wrong."""
+    service = _service(visit)
+    choices = MaskingChoices.from_fields({name: visit.text(name) for name in MaskingChoices.__struct_fields__})
+    ids = [int(one) for one in visit.fields.get("file", []) if one.isascii() and one.isdecimal()]
+    columns: dict[int, dict[str, ColumnFate]] = {}
+    message = ""
+    for upload in list_uploads(service.store):
+        if upload.id not in ids or upload.state is not UploadState.READY:
+            continue
+        survey = service.survey(upload)
+        if survey is None:
+            continue
+        fates = {
+            column.name: _read_fate(visit.text(f"column {upload.id} {number}"))
+            for number, column in enumerate(survey.columns)
+        }
+        columns[upload.id] = fates
+        try:
+            service.check_columns(upload, fates)
+        except InverseDeidError as error:
+            message = message or f"{upload.facts.name}: {explain_problem(str(error))}"
+    if message:
+        return _render_choices(visit, choices, columns, make_sentence(message))
+    service.submit(choices, columns, ids)
+    return RedirectResponse("/masking", status_code=303)
+
+
+def _read_fate(given: str) -> ColumnFate:
+    return ColumnFate(given) if given in set(ColumnFate) else ColumnFate.DROPPED
+
+
+def show_masking(visit: Visit) -> Response:
+    """Return the page that shows how far the masking is."""
+    return visit.render("masking.html", step=3)
+
+
+_FATES = (
+    (ColumnFate.MASKED, "Mask", "its text is masked"),
+    (ColumnFate.KEPT, "Keep", "copied as it is, unmasked"),
+    (ColumnFate.DROPPED, "Drop", "left out"),
+    (ColumnFate.ID, "Case number", "copied as it is, and names the case in the list"),
+)
+"""For each column: the choice, its label and what it does."""
+
+QUESTIONS = (
+    (
+        "hidden",
+        "What should be hidden?",
+        (
+            ("all", "All personal details", "Names, places, dates, ages, jobs, contacts and numbers."),
+            ("everything", "These, and origin", "Also nationality, ethnic group, religion and language."),
+            ("hipaa", "Only what US law (HIPAA) lists", "Jobs and ages up to 89 stay. Ages from 90 are hidden."),
+        ),
+    ),
+    (
+        "strictness",
+        "How strict should the tool be when it is not sure?",
+        (
+            ("strict", "Strict", "Hides more, also some medical words. Less risk, less text."),
+            ("balanced", "Balanced", "The usual choice."),
+            ("lenient", "Lenient", "Shows more words. Read the result with more care."),
+        ),
+    ),
+    (
+        "reading",
+        "Should words in doubt be read a second time?",
+        (
+            ("once", "Once is enough", "Faster."),
+            ("twice", "Read twice", "Slower. Finds some names that the first reading misses."),
+        ),
+    ),
+    (
+        "dates",
+        "What should happen to dates?",
+        (
+            ("mask", "Hide them", "No date is left."),
+            ("year", "Leave the year", "12 March 2021 becomes 2021."),
+            ("relative-day", "Count the days", "Day 0 is the first date of the case, so intervals stay."),
+            ("shift", "Move them", "All dates of a case move by the same secret number of days."),
+        ),
+    ),
+    (
+        "ages",
+        "What should happen to ages?",
+        (
+            ("mask", "Hide them", "No age is left."),
+            ("band", "Leave the decade", "67 becomes 60-69."),
+            ("keep-under-90", "Leave them", "Ages up to 89 stay. Ages from 90 are hidden."),
+        ),
+    ),
+    (
+        "replacement",
+        "What should be written in place of hidden words?",
+        (
+            ("marker", "PHI", "The same sign for all."),
+            ("category", "The kind of word", "[NAME], [PLACE], [DATE] and so on."),
+        ),
+    ),
+)
+"""Each question: its name in `MaskingChoices`, the question, and its answers with an explanation."""

@@ -1,0 +1,46 @@
+// The example follows the answers; the latest one counts if several responses are on their way.
+import { post } from "./requests.js";
+
+const form = document.getElementById("choices");
+const example = document.getElementById("example");
+const names = [...form.querySelectorAll(".question")].map((one) => one.id);
+let latest = 0;
+
+function show(parts) {
+  example.replaceChildren(
+    ...parts.map(([text, isReplaced]) => {
+      if (!isReplaced) return text;
+      const mark = document.createElement("mark");
+      mark.textContent = text;
+      return mark;
+    }),
+  );
+}
+
+async function ask() {
+  const number = (latest += 1);
+  const answers = Object.fromEntries(names.map((name) => [name, form.elements[name].value]));
+  example.setAttribute("aria-busy", "true");
+  try {
+    const { parts } = await post("/choices/example", form.dataset.token, answers);
+    if (number === latest) show(parts);
+  } catch (error) {
+    if (number === latest) example.textContent = error.message;
+  }
+  if (number === latest) example.removeAttribute("aria-busy");
+}
+
+// Where ages are not hidden at all, nothing replaces them.
+function settle() {
+  const keepsAges = form.elements.hidden.value === "hipaa";
+  document.getElementById("ages").disabled = keepsAges;
+}
+
+for (const question of form.querySelectorAll(".question")) {
+  question.addEventListener("change", () => {
+    settle();
+    ask();
+  });
+}
+settle();
+ask();

@@ -1,0 +1,73 @@
+// What the pages show of a file that was added, and the small requests that change it.
+import { answered, post } from "./requests.js";
+
+export const MOVING = ["queued", "masking"];
+
+export const list = () => answered(fetch("/add/list", { headers: { Accept: "application/json" } }));
+
+export const change = (id, token, what) => post(`/add/${id}`, token, { what });
+
+export function make(tag, text = "", attributes = {}) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+export const count = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+export function size(n) {
+  if (n < 1024) return `${n} bytes`;
+  return n < 1048576 ? `${Math.round(n / 1024)} KB` : `${(n / 1048576).toFixed(1)} MB`;
+}
+
+export function duration(seconds) {
+  if (seconds < 50) return "less than a minute";
+  const minutes = Math.round(seconds / 60);
+  return minutes < 90 ? `about ${count(minutes, "minute", "minutes")}` : `about ${Math.round(minutes / 60)} hours`;
+}
+
+// A line for a file, filled again and again without losing the focus of its buttons.
+export class Line {
+  constructor(name) {
+    this.element = make("li", "", { class: "upload" });
+    this.name = make("span", name, { class: "name" });
+    this.state = make("span", "", { class: "told" });
+    this.bar = make("progress", "", { max: "1", "aria-label": `Progress of ${name}` });
+    this.buttons = make("span", "", { class: "row end" });
+    this.details = make("ul", "", { class: "details small" });
+    this.known = new Map();
+    this.element.append(this.name, this.state, this.bar, this.buttons, this.details);
+    this.show({});
+  }
+
+  show({ told = "", isFault = false, share = null, details = [] }) {
+    if (this.state.textContent !== told) this.state.textContent = told;
+    this.state.classList.toggle("fault", isFault);
+    this.bar.hidden = share === null;
+    if (share !== null) this.bar.value = share;
+    const text = details.join("\n");
+    if (text === this.shown) return;
+    this.shown = text;
+    this.details.hidden = !details.length;
+    this.details.replaceChildren(...details.map((one) => make("li", one)));
+  }
+
+  offer(actions) {
+    for (const [label, button] of this.known) {
+      if (label in actions) continue;
+      if (button === document.activeElement) this.element.tabIndex = -1, this.element.focus();
+      button.remove();
+      this.known.delete(label);
+    }
+    for (const [label, act] of Object.entries(actions)) {
+      let button = this.known.get(label);
+      if (!button) {
+        button = make("button", label, { type: "button", "aria-label": `${label} ${this.name.textContent}` });
+        this.known.set(label, button);
+        this.buttons.append(button);
+      }
+      button.onclick = act;
+    }
+  }
+}

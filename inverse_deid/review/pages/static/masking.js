@@ -1,0 +1,95 @@
+// How far each file is, asked again and again; a reload loses nothing, as the server knows it all.
+import { change, count, duration, Line, list, MOVING } from "./files.js";
+
+const element = (id) => document.getElementById(id);
+const token = element("summary").dataset.token;
+const lines = new Map();
+const TOLD = { ready: "waits for your choices", queued: "waits for its turn", stopped: "stopped", failed: "cannot be masked" };
+
+function describe(file) {
+  const details = file.problems.map((one) => `${one.where}: ${one.why}`);
+  if (file.state === "masking") {
+    const share = file.n_expected ? Math.min(1, file.n_done / file.n_expected) : 0;
+    const left = file.seconds_left === null ? "" : `, ${duration(file.seconds_left)} left`;
+    return { told: `${file.n_done.toLocaleString("en")} of ${count(file.n_expected, "document", "documents")}${left}`, share, details };
+  }
+  if (file.state === "done") {
+    const left = details.length ? `, ${count(details.length, "notice", "notices")}` : "";
+    return { told: `masked · ${count(file.n_done, "document", "documents")}${left}`, details };
+  }
+  return { told: file.problem || TOLD[file.state], isFault: Boolean(file.problem), details };
+}
+
+async function act(ids, what) {
+  try {
+    for (const id of ids) await change(id, token, what);
+    fault("");
+  } catch (error) {
+    fault(error.message);
+  }
+  await refresh();
+}
+
+function fault(message) {
+  element("fault").textContent = message;
+  element("fault").hidden = !message;
+}
+
+function summarise(files, isReady) {
+  const named = (...states) => files.filter((file) => states.includes(file.state));
+  const done = named("done");
+  const open = named(...MOVING);
+  const stopped = named("stopped");
+  const nDocuments = done.reduce((sum, file) => sum + file.n_done, 0);
+  let text = files.length ? `${done.length} of ${count(files.length, "file is", "files are")} masked` : "No file was added.";
+  if (nDocuments) text += ` (${count(nDocuments, "document", "documents")})`;
+  if (open.length && !isReady) text = "The program is getting ready. This takes a few seconds.";
+  else if (open.length) text += `, ${open.length} to go. You can close this page, the work goes on.`;
+  else if (stopped.length) text += `, ${stopped.length} stopped.`;
+  else if (files.length) text += ".";
+  if (element("summary").textContent !== text) element("summary").textContent = text;
+  element("read").hidden = !done.length || open.length > 0;
+  element("stop-all").hidden = open.length < 2;
+  element("stop-all").onclick = () => act(open.map((file) => file.id), "stop");
+  element("resume-all").hidden = stopped.length < 2;
+  element("resume-all").onclick = () => act(stopped.map((file) => file.id), "resume");
+}
+
+function show({ files, is_ready: isReady, fault: message }) {
+  for (const [id, line] of lines) {
+    if (files.some((file) => file.id === id)) continue;
+    line.element.remove();
+    lines.delete(id);
+  }
+  for (const file of files) {
+    if (!lines.has(file.id)) {
+      lines.set(file.id, new Line(file.name));
+      element("files").append(lines.get(file.id).element);
+    }
+    const line = lines.get(file.id);
+    line.show(describe(file));
+    const actions = {};
+    if (MOVING.includes(file.state)) actions.Stop = () => act([file.id], "stop");
+    if (file.state === "stopped") actions["Go on"] = () => act([file.id], "resume");
+    if (file.state === "done") actions["Hide"] = () => act([file.id], "remove");
+    else if (file.state !== "masking" && file.state !== "queued") actions.Remove = () => act([file.id], "remove");
+    line.offer(actions);
+  }
+  if (message) fault(message);
+  summarise(files, isReady);
+  return files.some((file) => MOVING.includes(file.state));
+}
+
+let timer = 0;
+async function refresh() {
+  clearTimeout(timer);
+  let isMoving = true;
+  try {
+    isMoving = show(await list());
+  } catch (error) {
+    fault(error.message);
+  }
+  if (isMoving) timer = setTimeout(refresh, 700);
+}
+
+refresh();

@@ -1,0 +1,343 @@
+"""`inverse-deid desk` in a real browser, from an empty folder to a zip, and after a kill; as the review's tests."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from contextlib import contextmanager
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from icsr_messages import invent
+
+CHROMIUM = shutil.which("chromium")
+AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
+READY = "#reader:not([aria-busy])"
+CANARY = "Zebulonova"
+TEXT = f"Mrs {CANARY} had a rash two hours after the first dose of ibuprofen 400 mg. Dr {CANARY} stopped the drug."
+OTHER = "The patient had nausea and vomiting after amoxicillin 500 mg and recovered after two days."
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def as_csv():
+    target = io.StringIO()
+    writer = csv.writer(target)
+    writer.writerow(["case", "reporter", "narrative", "country"])
+    writer.writerows([[f"{CANARY}-{n}", f"Ann {CANARY}", TEXT, "Norway"] for n in range(3)])
+    return target.getvalue().encode()
+
+
+def as_word():
+    docx = pytest.importorskip("docx")
+    made = docx.Document()
+    made.add_paragraph(TEXT)
+    made.core_properties.author = CANARY
+    target = io.BytesIO()
+    made.save(target)
+    return target.getvalue()
+
+
+def as_excel():
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["patient", "narrative"])
+    for _ in range(3):
+        book.active.append([f"Ann {CANARY}", TEXT])
+    target = io.BytesIO()
+    book.save(target)
+    return target.getvalue()
+
+
+def as_pdf():
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    target = io.BytesIO()
+    page = canvas.Canvas(target)
+    page.setAuthor(CANARY)
+    for number, line in enumerate(TEXT.split(". ")):
+        page.drawString(72, 720 - 14 * number, line)
+    page.save()
+    return target.getvalue()
+
+
+def as_email():
+    made = EmailMessage()
+    made["From"], made["To"] = f"Ann {CANARY} <a@{CANARY}.example>", "safety@example.org"
+    made["Subject"] = f"Case of Mrs {CANARY}"
+    made.set_content(TEXT)
+    return made.as_bytes(policy=policy.SMTP)
+
+
+FILES = {
+    "narrative.txt": lambda: f"{TEXT}\n{OTHER}\n".encode(),
+    "letter.docx": as_word,
+    "lines.jsonl": lambda: "".join(json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(3)).encode(),
+    "cases.csv": as_csv,
+    "message.xml": lambda: invent("r3", 1, share=0.2, given={"H.1": TEXT}).data,
+    "sheet.xlsx": as_excel,
+    "form.pdf": as_pdf,
+    "mail.eml": as_email,
+}
+"""Eight files of eight kinds, each with the canary."""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if CHROMIUM is None and not os.environ.get("CI"):
+        pytest.skip("no chromium; apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api", reason="no Playwright; pip install playwright")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def running(folder):
+    """Start the real command on a folder; yield the process and its one-time address."""
+    environment = {**os.environ, "HOME": str(folder.parent / "home"), "XDG_CONFIG_HOME": "", "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "inverse_deid.cli.main", "desk", "--folder", str(folder), "--no-browser"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+    try:
+        yield process, read_address(process)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.wait(40)
+        process.stdin.close()
+        process.stdout.close()
+
+
+def read_address(process):
+    """Return the address that the command prints next."""
+    for line in process.stdout:
+        if "works once" in line:
+            return line.split()[-1]
+    raise AssertionError("the command ended without an address")
+
+
+def open_page(chromium, address, **options):
+    page = chromium.new_context(**options).new_page()
+    page.set_default_timeout(60_000)
+    page.faults = []
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    page.on("console", lambda said: page.faults.append(said.text) if said.type == "error" else None)
+    page.goto(address)
+    return page
+
+
+def write_files(folder, names=tuple(FILES)):
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(FILES[name]())
+    return [folder / name for name in names]
+
+
+def choose_files(page, paths):
+    page.wait_for_selector("#drop[data-ready]")
+    page.set_input_files("#file-input", [str(path) for path in paths])
+    page.wait_for_selector("#next:not([hidden])")
+
+
+def mask_all(page):
+    """Answer with the usual choices, and wait for the end of the masking."""
+    page.click("#next")
+    page.get_by_role("button", name="Mask ").click()
+    page.wait_for_selector("#read:not([hidden])")
+
+
+def approve_case(page):
+    """Approve, also if words in doubt were not looked at; return when another page is there."""
+    before = page.url
+    page.keyboard.press("n")  # a key of its own, so that Enter is not one held for the case before
+    page.keyboard.press("Shift+Enter")
+    for _ in range(300):
+        if page.url != before:
+            return
+        if page.locator("#anyway").is_visible():
+            page.wait_for_timeout(800)  # a held key or a double click must not answer
+            page.click("#anyway-yes", timeout=5_000)
+        page.wait_for_timeout(100)
+    raise AssertionError("the case was not approved")
+
+
+def correct_by_keyboard(page):
+    page.keyboard.press("Home")
+    page.keyboard.press("m")
+    page.locator("#saved").get_by_text("stored").wait_for()
+
+
+def correct_by_mouse(page):
+    page.locator(".original .t").last.dblclick()
+    page.wait_for_function("() => /stored · 1/.test(document.querySelector('#saved').textContent)")
+
+
+def unpack(data, name=""):
+    """Yield a file and all files in it, whatever it is packed in."""
+    yield name, data
+    if data[:2] == b"PK":
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            for one in packed.infolist():
+                yield f"{name}/{one.filename}", one.filename.encode() + one.comment
+                yield from unpack(packed.read(one), f"{name}/{one.filename}")
+    elif name.endswith(".eml"):
+        for part in message_from_bytes(data, policy=policy.default).walk():
+            if not part.is_multipart():
+                yield f"{name} part", part.get_payload(decode=True) or b""
+    elif name.endswith(".pdf"):
+        pdfium = pytest.importorskip("pypdfium2")
+        document = pdfium.PdfDocument(data)
+        yield f"{name} text", "".join(page.get_textpage().get_text_range() for page in document).encode()
+        yield f"{name} facts", repr(document.get_metadata_dict()).encode()
+        document.close()
+
+
+def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
+    began = time.monotonic()
+    paths = write_files(tmp_path / "in")
+    with running(tmp_path / "desk") as (_, address):
+        page = open_page(chromium, address, accept_downloads=True)
+        assert page.url.endswith("/add")
+        assert str(tmp_path / "desk") in page.inner_text("main")
+        choose_files(page, paths)
+        assert page.inner_text("#summary") == "8 files are ready"
+        page.click("#next")
+        assert page.locator("fieldset.column").count() == 4 + 2 + 2
+        page.get_by_label("Leave the year").check()
+        page.locator("#example:not([aria-busy])", has_text="2021").wait_for()
+        page.get_by_role("button", name="Mask 8 files").click()
+        page.reload()
+        page.wait_for_selector("#read:not([hidden])")
+        assert "8 of 8 files are masked" in page.inner_text("#summary")
+        page.click("#read")
+        page.get_by_role("link", name="Next case").click()
+        n_cases = 0
+        while "/cases/" in page.url:
+            page.wait_for_selector(READY)
+            if n_cases == 0:
+                correct_by_keyboard(page)
+            elif n_cases == 1:
+                correct_by_mouse(page)
+            approve_case(page)
+            n_cases += 1
+        assert n_cases == 1 + 1 + 3 + 3 + 1 + 3 + 1 + 1
+        page.goto(address.partition("open/")[0] + "files")
+        with page.expect_download() as started:
+            page.get_by_role("button", name="Download all as a zip").click()
+        packed = zipfile.ZipFile(started.value.path())
+        assert set(FILES) < set(packed.namelist())
+        found = [name for name, data in unpack(Path(started.value.path()).read_bytes()) if CANARY.encode() in data]
+        assert found == []
+        for name in FILES:
+            assert packed.read(name)
+        assert b"ibuprofen" in packed.read("narrative.txt")
+        assert page.faults == []
+    assert time.monotonic() - began < 180
+
+
+def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_path):
+    folder = tmp_path / "desk"
+    lines = [json.dumps({"id": str(n), "text": f"{TEXT} {OTHER} {n}"}) for n in range(6_000)]
+    (tmp_path / "big.jsonl").write_text("\n".join(lines))
+    (path,) = write_files(tmp_path / "in", ("narrative.txt",))
+    with running(folder) as (process, address):
+        page = open_page(chromium, address)
+        choose_files(page, [path, tmp_path / "big.jsonl"])
+        page.click("#next")
+        page.get_by_role("button", name="Mask 2 files").click()
+        page.locator("li", has_text="big.jsonl").get_by_text(" of 6,000 documents").wait_for()
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(30)
+        page.close()
+    for file in folder.rglob("*"):
+        if file.is_file():
+            assert CANARY.encode() not in file.read_bytes(), file.name
+    with running(folder) as (_, address):
+        page = open_page(chromium, address)
+        page.goto(address.partition("open/")[0] + "masking")
+        big = page.locator("li", has_text="big.jsonl")
+        big.get_by_text("stopped").wait_for()
+        page.locator("li", has_text="narrative.txt").get_by_text("masked").wait_for()
+        big.get_by_role("button", name="Go on").click()
+        big.get_by_text(" of 6,000 documents").wait_for()
+        big.get_by_role("button", name="Stop").click()
+        big.get_by_text("stopped").wait_for()
+        big.get_by_role("button", name="Remove").click()
+        big.wait_for(state="detached")
+        page.get_by_role("link", name="Read the documents").click()
+        assert page.locator("table.cases tbody tr").count() == 1
+        assert page.faults == []
+
+
+def test_a_second_start_opens_the_running_desk_and_enter_gives_a_new_address(chromium, tmp_path):
+    folder = tmp_path / "desk"
+    with running(folder) as (process, address):
+        page = open_page(chromium, address)
+        page.wait_for_selector("#drop")
+        page.context.clear_cookies()
+        assert page.goto(address).status == 403
+        assert "press Enter" in page.inner_text("main")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        second = read_address(process)
+        assert page.goto(second).status == 200
+        page.context.clear_cookies()
+        with running(folder) as (other, third):
+            assert other.wait(30) == 0
+            assert third.partition("open/")[0] == address.partition("open/")[0]
+            assert page.goto(third).status == 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
+    if not AXE.is_file():
+        pytest.skip("no axe-core; npm install --no-save axe-core")
+
+    def check(page):
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
+        assert [one["id"] for one in page.evaluate("axe.run(document)")["violations"]] == []
+
+    paths = write_files(tmp_path / "in", ("narrative.txt", "cases.csv"))
+    (tmp_path / "in" / "picture.png").write_bytes(b"\x89PNG")
+    with running(tmp_path / "desk") as (_, address):
+        page = open_page(chromium, address, color_scheme=scheme, viewport={"width": width, "height": 800})
+        page.wait_for_selector("#drop[data-ready]")
+        check(page)
+        choose_files(page, [*paths, tmp_path / "in" / "picture.png"])
+        check(page)
+        page.click("#next")
+        page.locator("input[value=kept]").first.check(force=True)
+        page.wait_for_selector("#example:not([aria-busy])")
+        check(page)
+        page.get_by_role("button", name="Mask ").click()
+        page.wait_for_selector("#read:not([hidden])")
+        check(page)
+        page.click("#read")
+        check(page)
+        page.goto(address.partition("open/")[0] + "next")
+        page.wait_for_selector(READY)
+        approve_case(page)
+        for path in ("files", "files/delete"):
+            page.goto(address.partition("open/")[0] + path)
+            check(page)
+        page.get_by_label("Yes, delete").check()
+        page.wait_for_timeout(900)
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_text("This was deleted").wait_for()
+        check(page)
+        page.goto(address)
+        page.context.clear_cookies()
+        page.goto(address)
+        check(page)

@@ -1,0 +1,113 @@
+"""`inverse-deid mask` and `review` with PDF, RTF, HTML and Markdown files."""
+
+import io
+import json
+import re
+import sys
+from datetime import date
+
+import pytest
+from fake_maskers import CANARY
+from masked_folders import visible
+from pdf_files import SCANNED, below, of_pages, of_text, shown
+from review_stores import FACTS, KEY, review, store_of, user
+from rtf_files import of_text as rtf_of
+from test_mask_workers import contents, finish, start
+
+from inverse_deid.formats.pdf.writing import _load_font
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FORMATS
+from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.exporting import export_released
+from inverse_deid.review.loading import LoadSettings
+from inverse_deid.review.values import ReviewPolicy
+
+FILES = {
+    "a.pdf": of_text(f"seen by {CANARY}", "and well"),
+    "b.rtf": rtf_of(f"seen by {CANARY}\nand well"),
+    "c.html": f"<p title='{CANARY}'>seen by Zebu<b>lonova</b></p><p>and well</p>".encode(),
+    "d.md": f"---\nauthor: {CANARY}\n---\n# seen\n<!-- {CANARY} -->\n[by](https://example.org/{CANARY})\n".encode(),
+}
+MASKED = {
+    "a.pdf": "seen by PHI\n\f\nand well",
+    "b.rtf": "seen by PHI\nand well",
+    "c.html": "seen by PHI\nand well",
+    "d.md": "---\nauthor: PHI\n---\n# seen\n<!-- PHI -->\n[by](https://example.org/PHI)\n",
+}
+KINDS = {"a.pdf": "pdf", "b.rtf": "rtf", "c.html": "html", "d.md": "text"}
+
+
+def text_of(path):
+    kind = FORMATS[KINDS[path.name]]
+    return kind.open(io.BytesIO(path.read_bytes()), ReadOptions(), "x").doc.text
+
+
+def test_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
+    for name, data in FILES.items():
+        (given / name).write_bytes(data)
+    report = tmp_path / "report.json"
+    result = command("mask", given, "--out", out, "--run-report", report)
+    assert result.status == 0, result.stderr
+    assert visible(out) == sorted(FILES)
+    assert {name: text_of(out / name) for name in FILES} == MASKED
+    assert all(CANARY.encode() not in (out / name).read_bytes() for name in FILES)
+    assert re.search(r"removed +parts of files: attribute \(1\)", result.stderr)
+    assert [file["format"] for file in json.loads(report.read_text())["files"]] == list(KINDS.values())
+    assert CANARY not in result.stderr + report.read_text()
+
+
+def test_files_without_text_are_named_and_the_others_finished(command, given, out):
+    (given / "scan.pdf").write_bytes(of_pages(shown(below(CANARY)), SCANNED, SCANNED))
+    (given / "cut.rtf").write_bytes(FILES["b.rtf"][:-1])
+    (given / "empty.html").write_bytes(b"<script>x</script>")
+    (given / "good.pdf").write_bytes(FILES["a.pdf"])
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert visible(out) == ["good.pdf"]
+    assert "scan.pdf: pages 2, 3 have no text. Run OCR first" in result.stderr
+    assert "cut.rtf: is not an RTF file or is damaged" in result.stderr
+    assert "empty.html: has no text" in result.stderr
+    assert CANARY not in result.stderr
+
+
+@pytest.mark.parametrize("missing", ["pypdfium2", "striprtf", "reportlab"])
+def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, monkeypatch, missing):
+    name = "b.rtf" if missing == "striprtf" else "a.pdf"
+    (given / name).write_bytes(FILES[name])
+    for module in [one for one in sys.modules if one.partition(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr("inverse_deid.formats.pdf.writing._load_font", _load_font.__wrapped__)
+    result = command("mask", given, "--out", out)
+    assert result.status == 2
+    assert f"needs the package {missing}" in result.stderr
+    assert "'.[office]'" in result.stderr
+    assert visible(out) == []
+
+
+def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
+    given = tmp_path / "in"
+    given.mkdir()
+    for name, data in FILES.items():
+        (given / name).write_bytes(data)
+    results = []
+    for n in (1, 2):
+        status, said, _ = finish(start(given, "--out", tmp_path / str(n), "--workers", n))
+        assert status == 0, said
+        results.append(contents(tmp_path / str(n)))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_reviewed_and_released(tmp_path, name):
+    (tmp_path / name).write_bytes(FILES[name])
+    settings = LoadSettings(
+        policy=ReviewPolicy(approvals=1),
+        facts=FACTS,
+        cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret),
+    )
+    with store_of(tmp_path, inputs=[tmp_path / name], settings=settings) as store:
+        review(store, user(store, "ann"), mask=[0])
+        exported = export_released(store, tmp_path / "out")
+        assert (exported.n_cases, exported.problems) == (1, ())
+    assert text_of(tmp_path / "out" / name) == re.sub("seen|author", "PHI", MASKED[name], count=1)

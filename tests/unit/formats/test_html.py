@@ -1,0 +1,255 @@
+"""Web pages: text keeps its structure, and nothing else of the page leaves."""
+
+import io
+import itertools
+import random
+import re
+import shutil
+import subprocess
+
+import pytest
+from fake_maskers import CANARY, keep_all, mask_all, mask_capitals
+
+from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
+from inverse_deid.formats.html import FORMAT
+from inverse_deid.formats.records import ReadOptions
+
+
+def opened(data, **options):
+    data = data.encode() if isinstance(data, str) else data
+    return FORMAT.open(io.BytesIO(data), ReadOptions(**options), "case.html")
+
+
+def text_of(data, **options):
+    return opened(data, **options).doc.text
+
+
+def through(data, masker):
+    source = opened(data)
+    (record,) = source.records()
+    target = io.BytesIO()
+    sink = source.sink(target)
+    sink.write(record, masker.mask_many(record.docs))
+    sink.finish()
+    return target.getvalue().decode()
+
+
+def body_of(page):
+    return re.search(r"<body>\n(.*)</body>", page, re.DOTALL)[1]
+
+
+def hostile(t, h):
+    """Return a page with a value of `t` wherever there is text, and one of `h` in all other places."""
+    return (
+        f'<!DOCTYPE html PUBLIC "{h()}"><!-- {h()} --><?php {h()} ?><html lang="{h()}" data-x="{h()}"><head><meta charset="utf-8">'
+        f'<title>{h()}</title><meta name="author" content="{h()}"><base href="https://example.org/{h()}"><style>.a{{content:"{h()}"}}</style>'
+        f'<link rel="{h()}" href="{h()}"><script src="{h()}">var x = "{h()}";</script></head><body onload="{h()}" class="{h()}">'
+        f"plain {t()} was seen by Zebu<b>lon</b>ova again"
+        f'<h1 id="{h()}" title="{h()}">heading {t()}</h1><p style="font:{h()}">text {t()}<!-- {h()} --> and <a href="mailto:{h()}" '
+        f'download="{h()}">link {t()}</a></p><div style="display:none" aria-label="{h()}">hidden {t()}</div>'
+        f'<p hidden>hidden {t()}</p><p style="color:#fff;font-size:1px">white {t()}</p>'
+        f'<img src="{h()}" alt="{h()}" title="{h()}" srcset="{h()}"><svg><title>{h()}</title><text>{h()}</text></svg><math><mi>{h()}</mi></math>'
+        f'<form action="{h()}"><label for="{h()}">label {t()}</label><input name="{h()}" value="{h()}" placeholder="{h()}">'
+        f'<textarea>{h()}</textarea><select><option value="{h()}">{h()}</option></select><button>{h()}</button></form>'
+        f'<table summary="{h()}"><caption>caption {t()}</caption><colgroup span="{h()}"></colgroup><thead><tr><th scope="{h()}" abbr="{h()}">head {t()}</th></tr>'
+        f'</thead><tr><td colspan="{h()}" rowspan="2" bgcolor="{h()}">cell {t()}</td></tr></table>'
+        f'<ul><li value="{h()}">item {t()}</li></ul><dl><dt>term {t()}<dd>meaning {t()}</dl><blockquote cite="{h()}">quote {t()}</blockquote>'
+        f'<iframe src="{h()}">{h()}</iframe><object data="{h()}">{h()}</object><embed src="{h()}"><video><track label="{h()}">{h()}</video>'
+        f"<template>{h()}</template><noscript>spoken {t()}</noscript><{h()}>unknown {t()}</{h()}><o:p>word {t()}</o:p>"
+        f"<![CDATA[{h()}]]><pre>kept\n  {t()}</pre><del cite='{h()}'>gone {t()}</del><time datetime='{h()}'>time {t()}</time>"
+        f'<area alt="{h()}"><param value="{h()}"><script type="application/ld+json">{{"name": "{h()}"}}</script></body></html><!-- {h()} -->'
+    )
+
+
+def numbered(word=CANARY):
+    given = []
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def give():
+        given.append(word + "".join(letters[int(digit)] for digit in f"{len(given):03}"))
+        return given[-1]
+
+    return give, given
+
+
+def only(chosen, otherwise):
+    numbers = itertools.count()
+    return lambda: CANARY if next(numbers) == chosen else otherwise
+
+
+def count_places():
+    (t, texts), (h, hidden) = numbered(), numbered()
+    hostile(t, h)
+    return len(texts), len(hidden)
+
+
+N_TEXTS, N_HIDDEN = count_places()
+
+
+def test_all_text_of_a_hostile_page_is_read_and_nothing_else():
+    (t, texts), (h, hidden) = numbered("shown"), numbered("hidden")
+    text = text_of(hostile(t, h))
+    assert [one for one in texts if one not in text] == []
+    assert [one for one in hidden if one in text] == []
+    assert "by Zebulonova again" in text
+    assert len(hidden) > 60
+
+
+@pytest.mark.parametrize("place", range(N_TEXTS))
+def test_text_in_each_place_is_masked(place):
+    data = hostile(only(place, "word"), lambda: "other")
+    assert text_of(data).count(CANARY) == 2  # the other one is divided by elements
+    written = through(data, mask_capitals())
+    assert CANARY not in written + text_of(written)
+
+
+@pytest.mark.parametrize("place", range(N_HIDDEN))
+def test_what_is_not_text_is_not_written_even_if_every_word_is_kept(place):
+    data = hostile(lambda: "word", only(place, "other")).replace("Zebu<b>lon</b>ova", "nobody")
+    assert CANARY in data
+    written = through(data, keep_all())
+    assert CANARY.lower() not in written.lower() + text_of(written).lower()
+    assert "plain word was seen" in written
+
+
+def test_what_was_removed_is_counted_by_kind():
+    counts = opened(hostile(lambda: "word", lambda: "other")).removed
+    assert counts["script"] == 2
+    assert counts["comment"] == 2
+    assert counts["form field"] == 4
+    assert counts["image"] == 2
+    assert counts["link target"] == 3
+    assert counts["title"] == 2
+
+
+def test_structure_is_kept_and_a_divided_word_is_one_word():
+    page = through(
+        "<h2>Case</h2><p>seen by Zebu<b>lon</b><span>ova</span> <i>today</i><br>and well</p>"
+        "<table><tr><th>Test</th><td colspan=2>normal</td></tr></table><ol><li>one</ol><hr>",
+        mask_capitals(),
+    )
+    assert body_of(page) == (
+        "<h2>PHI</h2><p>seen by PHI<b></b> <i>today</i><br>and well</p>"
+        '<table><tr><th>PHI</th><td colspan="2">normal</td></tr></table><ol><li>one</li></ol><hr>'
+    )
+    assert page.startswith(
+        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Masked document</title></head>\n'
+    )
+
+
+TEXTS = {
+    "white space is one space": ("<p>a \n\t b <b> c</b></p>", "a b c"),
+    "blocks are lines": ("<div>a<div>b</div>c</div><p>d</p>", "a\nb\nc\nd"),
+    "white space between blocks": ("<div>\n <p>a</p>\n\n <p>b</p>\n</div>", "a\nb"),
+    "cells have tabs": (
+        "<table><tr><td>a</td> <td><p>b</p><p>c</p></td><td></td><td>d</td></tr><tr><td>e</td></tr></table>",
+        "a\tb\nc\t\td\ne",
+    ),
+    "breaks": ("a<br>b<br/><br>c", "a\nb\n\nc"),
+    "entities": ("caf&eacute; &lt;b&gt; &#956;g &#x1F600; &amp;amp;", "café <b> μg 😀 &amp;"),
+    "not closed": ("<p>a<p>b<li>c<b>d", "a\nb\ncd"),
+    "inline": ("Zebu<span>lo</span><a href=x>no</a><u></u>va", "Zebulonova"),
+    "comment in a word": ("Zebu<!-- x -->lonova", "Zebulonova"),
+    "preformatted": ("<pre>a\n  b\tc</pre>", "a\n  b\tc"),
+    "no break space": ("a&nbsp;&nbsp;b", "a\xa0\xa0b"),
+}
+
+
+@pytest.mark.parametrize(("page", "text"), TEXTS.values(), ids=TEXTS)
+def test_text_is_what_a_browser_shows(page, text):
+    assert text_of(page) == text
+    assert text_of(through(page, keep_all())) == text.replace("😀", "□")
+
+
+ENCODED = {
+    "UTF-8": ("<p>fièvre</p>".encode(), {}),
+    "byte-order mark": ("<meta charset=latin-1><p>fièvre</p>".encode("utf-8-sig"), {}),
+    "UTF-16": ("<p>fièvre</p>".encode("utf-16"), {}),
+    "meta": ('<meta charset="windows-1252"><p>fièvre</p>'.encode("cp1252"), {}),
+    "latin-1 is Windows": ("<meta charset=iso-8859-1><p>fièvre</p>".encode("cp1252"), {}),
+    "http-equiv": (
+        '<meta http-equiv="Content-Type" content="text/html; charset=iso-8859-2"><p>fi\xe8vre</p>'.encode(
+            "latin-1"
+        ),
+        {"text": "fičvre"},
+    ),
+    "option": ("<p>fièvre</p>".encode("cp1252"), {"encoding": "cp1252"}),
+}
+
+
+@pytest.mark.parametrize(("data", "options"), ENCODED.values(), ids=ENCODED)
+def test_the_encoding_is_that_of_the_page(data, options):
+    text = options.pop("text", "fièvre")
+    assert text_of(data, **options) == text
+
+
+BAD = {
+    "undecodable": (f"<p>{CANARY} fièvre</p>".encode("cp1252"), UnreadableInputError),
+    "unknown encoding": (f"<meta charset=bogus><p>{CANARY}</p>".encode(), UnreadableInputError),
+    "binary": (f"<p>{CANARY}\0</p>".encode(), UnreadableInputError),
+    "UTF-16 without a mark": (f"<p>{CANARY}</p>".encode("utf-16-le"), UnreadableInputError),
+    "empty": (b"", UnreadableInputError),
+    "white space": (b"  \n", FormatError),
+    "no text": (f"<script>{CANARY}</script><img alt='{CANARY}'>".encode(), FormatError),
+    "too deep": (b"<div>" * 300 + CANARY.encode(), FormatError),
+}
+
+
+@pytest.mark.parametrize(("data", "error"), BAD.values(), ids=BAD)
+def test_a_page_that_cannot_be_used_is_an_error_with_a_remedy_and_without_text(data, error):
+    with pytest.raises(error) as caught:
+        opened(data)
+    assert ". " in str(caught.value)
+    assert CANARY not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_markup_in_the_text_stays_text():
+    page = through("<p>&lt;script&gt;alert(1)&lt;/script&gt; &amp;lt;</p>", keep_all())
+    assert body_of(page) == "<p>&lt;script&gt;alert(1)&lt;/script&gt; &amp;lt;</p>"
+
+
+def test_fuzzed_pages_are_read_or_refused_without_text(capsys, caplog):
+    chance = random.Random(20)
+    whole = hostile(lambda: CANARY, lambda: CANARY).encode()
+    for number in range(300):
+        data = bytearray(whole)
+        for _ in range(1 + number // 20):
+            place = chance.randrange(len(data))
+            data[place : place + chance.choice([1, 1, 30])] = bytes(
+                [chance.choice([0, 60, 62, 34, 38, 47, 200])]
+            )
+        if number % 3 == 0:
+            data = data[: chance.randrange(1, len(data))]
+        try:
+            written = through(bytes(data), mask_all())
+        except InputError as error:
+            assert CANARY not in f"{error}{error!r}"
+            assert error.__context__ is None
+        else:
+            assert CANARY not in written + text_of(written)
+    assert CANARY not in caplog.text + "".join(capsys.readouterr())
+
+
+def test_nothing_shows_the_text_of_an_open_file():
+    source = opened(f"<p>{CANARY}</p>")
+    assert CANARY not in repr(source) + repr(source.sink(io.BytesIO()))
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+def test_libreoffice_opens_the_output(tmp_path):
+    path = tmp_path / "case.html"
+    path.write_text(through(hostile(lambda: "word", lambda: "other"), mask_capitals()))
+    profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
+    command = [
+        "soffice",
+        profile,
+        "--headless",
+        "--convert-to",
+        "txt:Text (encoded):UTF8",
+        "--outdir",
+        tmp_path,
+        path,
+    ]
+    subprocess.run(command, check=True, timeout=180, capture_output=True)
+    assert "plain word was seen by PHI again" in (tmp_path / "case.txt").read_text("utf-8-sig")

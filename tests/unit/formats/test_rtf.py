@@ -1,0 +1,200 @@
+"""RTF files: the text of all groups is read, and nothing else leaves."""
+
+import io
+import itertools
+import random
+import shutil
+import subprocess
+
+import pytest
+from fake_maskers import CANARY, keep_all, mask_capitals
+from rtf_files import HEAD, hostile, of_text
+
+from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.rtf import FORMAT, MAX_DEPTH
+
+
+def opened(data):
+    return FORMAT.open(io.BytesIO(data), ReadOptions(), "case.rtf")
+
+
+def text_of(data):
+    return opened(data).doc.text
+
+
+def through(data, masker):
+    source = opened(data)
+    (record,) = source.records()
+    target = io.BytesIO()
+    sink = source.sink(target)
+    sink.write(record, masker.mask_many(record.docs))
+    sink.finish()
+    return target.getvalue()
+
+
+def numbered(word=CANARY):
+    given = []
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def give():
+        given.append(word + "".join(letters[int(digit)] for digit in f"{len(given):03}"))
+        return given[-1]
+
+    return give, given
+
+
+def only(chosen):
+    numbers = itertools.count()
+    return lambda: CANARY if next(numbers) == chosen else "other word"
+
+
+def count_places():
+    (t, texts), (h, hidden) = numbered(), numbered()
+    hostile(t, h)
+    return len(texts), len(hidden)
+
+
+N_TEXTS, N_HIDDEN = count_places()
+
+
+def test_all_text_of_a_hostile_file_is_read_and_nothing_else():
+    (t, texts), (h, hidden) = numbered("shown"), numbered("hidden")
+    text = text_of(hostile(t, h))
+    assert [one for one in texts if one not in text] == []
+    assert [one for one in hidden if one in text] == []
+    assert "Zebulonova again" in text
+    assert len(hidden) > 40
+
+
+@pytest.mark.parametrize("place", range(N_TEXTS))
+def test_text_in_each_place_is_masked(place):
+    data = hostile(only(place), lambda: "other")
+    assert text_of(data).count(CANARY) == 2  # the other one is divided by formats
+    written = through(data, mask_capitals())
+    assert CANARY not in written.decode() + text_of(written)
+
+
+@pytest.mark.parametrize("place", range(N_HIDDEN))
+def test_what_is_not_text_is_not_written_even_if_every_word_is_kept(place):
+    data = hostile(lambda: "word", only(place)).replace(b"Zebu{\\b lon}ova", b"nobody")
+    assert CANARY.encode() in data
+    written = through(data, keep_all())
+    assert CANARY not in written.decode() + text_of(written)
+    assert "plain word was seen" in text_of(written)
+
+
+def test_what_was_removed_is_counted_by_kind():
+    assert opened(hostile(lambda: "word", lambda: "other")).removed == {
+        "author of a comment": 1,
+        "bookmark": 1,
+        "custom XML": 1,
+        "embedded object": 1,
+        "field instruction": 2,
+        "image": 2,
+        "list of authors": 1,
+        "password": 1,
+        "properties": 2,
+        "theme": 1,
+        "tracked deletion": 1,
+        "variable": 1,
+    }
+
+
+def test_the_body_comes_first_and_notes_follow():
+    text = text_of(
+        (HEAD + r"{\header head}body{\footnote note} goes on\par\pard next\cell cell\row\par}").encode()
+    )
+    assert [line for line in text.split("\n") if line] == ["body goes on", "next\tcell", "head", "note"]
+
+
+CODED = {
+    "code page": (rb"{\rtf1\ansi\ansicpg1252 na\'efve \'80 5}", "naïve € 5"),
+    "raw bytes": (b"{\\rtf1\\ansi na\xefve}", "naïve"),
+    "font": ((HEAD + r"{\f1\'cf\'f0} x}").encode(), "Пр x"),
+    "Macintosh": (rb"{\rtf1\mac caf\'8e}", "café"),
+    "unicode": (rb"{\rtf1\ansi\uc1 38.5 \u176?C \u8805? \u-10179?\u-8704?}", "38.5 °C ≥ 😀"),
+    "skipped": (rb"{\rtf1\ansi{\uc2 \u176 ab}c}", "°c"),
+    "signs": (rb"{\rtf1 a\~b\emdash c\{d\}\\e\line f}", "a\xa0b—c{d}\\e\nf"),
+    "half a character": (rb"{\rtf1 a\u-10179?b}", "a\ufffdb"),
+}
+
+
+@pytest.mark.parametrize(("data", "text"), CODED.values(), ids=CODED)
+def test_characters_are_those_of_the_file(data, text):
+    assert text_of(data) == text
+    assert text_of(through(data, keep_all())).replace("□", "?") == text.replace("\ufffd", "?").replace(
+        "😀", "?"
+    )
+
+
+BAD = {
+    "text": CANARY.encode(),
+    "cut": of_text(CANARY)[:-1],
+    "cut in a picture": HEAD.encode() + rb"{\pict\bin99 " + CANARY.encode(),
+    "too many braces": b"{\\rtf1}}" + CANARY.encode() + b"{",
+    "too deep": b"{\\rtf1" + b"{" * (MAX_DEPTH + 1) + CANARY.encode() + b"}" * (MAX_DEPTH + 1) + b"}",
+    "code page": rb"{\rtf1\ansi\ansicpg1252 " + CANARY.encode() + rb"\'81}",
+    "wrong number": rb"{\rtf1\u9999999999 " + CANARY.encode() + b"}",
+    "no text": b"{\\rtf1{\\info{\\author " + CANARY.encode() + b"}}}",
+}
+
+
+@pytest.mark.parametrize("data", BAD.values(), ids=BAD)
+def test_a_file_that_cannot_be_used_is_an_error_with_a_remedy_and_without_text(data):
+    with pytest.raises(FormatError) as caught:
+        opened(data)
+    assert ". " in str(caught.value)
+    assert CANARY not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_fuzzed_files_are_read_or_refused_without_text(capsys, caplog):
+    chance = random.Random(20)
+    whole = hostile(lambda: CANARY, lambda: CANARY)
+    n_refused = 0
+    for number in range(300):
+        data = bytearray(whole)
+        for _ in range(1 + number // 20):
+            place = chance.randrange(len(data))
+            data[place : place + chance.choice([1, 1, 30])] = bytes(
+                [chance.choice([0, 255, 92, 123, 125, 39])]
+            )
+        if number % 3 == 0:
+            data = data[: chance.randrange(1, len(data))]
+        try:
+            written = through(bytes(data), mask_capitals())
+        except InputError as error:
+            assert CANARY not in f"{error}{error!r}"
+            assert error.__context__ is None
+            n_refused += 1
+        else:
+            assert CANARY not in written.decode() + text_of(written)
+    assert 0 < n_refused < 300
+    assert CANARY not in caplog.text + "".join(capsys.readouterr())
+
+
+def test_nothing_shows_the_text_of_an_open_file():
+    source = opened(of_text(CANARY))
+    assert CANARY not in repr(source) + repr(source.sink(io.BytesIO()))
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+def test_libreoffice_opens_the_output_and_shows_the_masked_text(tmp_path):
+    path = tmp_path / "case.rtf"
+    path.write_bytes(through(hostile(lambda: "word", lambda: "other"), mask_capitals()))
+    profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
+    command = [
+        "soffice",
+        profile,
+        "--headless",
+        "--convert-to",
+        "txt:Text (encoded):UTF8",
+        "--outdir",
+        tmp_path,
+        path,
+    ]
+    subprocess.run(command, check=True, timeout=180, capture_output=True)
+    shown = (tmp_path / "case.txt").read_text("utf-8-sig")
+    assert shown.rstrip("\n") == text_of(path.read_bytes())
+    assert "plain word was seen by PHI again" in shown

@@ -1,0 +1,120 @@
+"""What a person chooses for their files, and what it becomes."""
+
+from datetime import date
+
+import pytest
+from fake_maskers import mask_capitals
+from review_stores import KEY
+
+from inverse_deid.core.categories import PRESETS
+from inverse_deid.core.errors import ReviewError
+from inverse_deid.formats.columns import ColumnFate
+from inverse_deid.formats.survey import SurveyedColumn
+from inverse_deid.masking.assemble import build_deidentifier
+from inverse_deid.replacement.settings import AgeMode, DateMode
+from inverse_deid.review.intake_choices import EXAMPLE, Examples, Maskers, MaskingChoices, find_danger, make_read_options
+from inverse_deid.review.pages.intake_pages import QUESTIONS
+
+TODAY = date(2024, 1, 1)
+
+
+def test_answers_become_the_settings_of_masking_and_release():
+    chosen = MaskingChoices.from_fields(
+        {"hidden": "everything", "strictness": "strict", "reading": "twice", "dates": "shift", "ages": "band", "replacement": "category", "other": "x"}
+    )
+    masking, cases = chosen.masking, chosen.make_case_settings(KEY.secret, TODAY)
+    assert (masking.categories, masking.operating_point) == (PRESETS["everything"], "strict")
+    assert (masking.careful, masking.replace) == (True, "category")
+    assert (cases.dates, cases.ages, cases.age_bands, cases.key) == (DateMode.SHIFT, AgeMode.BAND, "10-years", KEY.secret)
+
+
+def test_without_answers_everything_is_hidden():
+    chosen = MaskingChoices.from_fields({})
+    cases = chosen.make_case_settings(KEY.secret, TODAY)
+    assert (chosen.masking.categories, cases.dates, cases.ages) == (PRESETS["all"], DateMode.MASK, AgeMode.MASK)
+
+
+def test_where_ages_are_not_hidden_nothing_replaces_them():
+    chosen = MaskingChoices(hidden="hipaa", ages="band")
+    assert chosen.make_case_settings(KEY.secret, TODAY).ages is AgeMode.MASK
+
+
+@pytest.mark.parametrize("fields", [{"strictness": "none"}, {"dates": ["mask"]}, {"hidden": 3}])
+def test_an_unknown_answer_is_refused_without_its_value(fields):
+    with pytest.raises(ReviewError) as caught:
+        MaskingChoices.from_fields(fields)
+    assert str(caught.value) == "an answer is not known. Load the page again."
+
+
+def test_the_questions_have_exactly_the_answers_that_are_known():
+    assert [name for name, _, _ in QUESTIONS] == list(MaskingChoices.__struct_fields__)
+    for name, _, answers in QUESTIONS:
+        for value, _, _ in answers:
+            assert getattr(MaskingChoices.from_fields({name: value}), name) == value
+
+
+def test_answers_change_the_example_of_the_real_pipeline():
+    """An answer that changes nothing in the example tells the person nothing."""
+    examples = Examples(build_deidentifier, KEY.secret)
+
+    def mask(**answers):
+        return examples.mask(MaskingChoices.from_fields(answers), TODAY)
+
+    for name in ("hidden", "dates", "ages", "replacement"):
+        answers = next(answers for one, _, answers in QUESTIONS if one == name)
+        shown = {"".join(part.text for part in mask(**{name: value})) for value, _, _ in answers}
+        assert len(shown) == len(answers), name
+    n_hidden = [
+        sum(part.text.count("PHI") for part in mask(strictness=one)) for one in ("strict", "balanced", "lenient")
+    ]
+    assert n_hidden == sorted(n_hidden, reverse=True)
+    assert n_hidden[0] > n_hidden[2]
+    for answers in ({}, {"strictness": "lenient"}, {"reading": "twice"}):
+        text = "".join(part.text for part in mask(**answers))
+        assert not {"Holloway", "Lindenau", "Quill", "Rosewood", "48213"} & set(text.replace("-", " ").split())
+    assert "Holloway" in EXAMPLE
+
+
+def test_an_example_is_worked_out_once_and_few_maskers_are_kept():
+    built = []
+    maskers = Maskers(lambda settings: built.append(settings) or mask_capitals())
+    for strictness in ("strict", "balanced", "lenient", "lenient", "strict"):
+        with maskers.lock:
+            maskers.get(MaskingChoices(strictness=strictness).masking)
+    assert [one.operating_point for one in built] == ["strict", "balanced", "lenient", "strict"]
+    examples = Examples(lambda settings: built.append(settings) or mask_capitals(), KEY.secret)
+    first = examples.mask(MaskingChoices(), TODAY)
+    assert examples.mask(MaskingChoices(), TODAY) is first
+    assert len(built) == 5
+    assert "".join(part.text for part in first).startswith("PHI-year-old PHI woman")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "word"),
+    [
+        ("country", ("Norway", "Spain"), ""),
+        ("seriousness", ("yes",), ""),
+        ("dose", ("5 mg",), ""),
+        ("patientInitials", ("AB",), "name says"),
+        ("DOB", ("x",), "name says"),
+        ("x1", ("12.03.1961",), "look like"),
+        ("x1", ("030 5550142",), "look like"),
+        ("x1", ("a@example.org",), "look like"),
+        ("x1", ("Agnes Holloway",), "look like"),
+        ("x1", ("she had a rash after the first dose",), "free text"),
+    ],
+)
+def test_columns_that_should_not_be_kept_are_recognised(name, values, word):
+    danger = find_danger(SurveyedColumn(name, values, is_narrative=False, is_unique=False))
+    assert word in danger if word else danger == ""
+
+
+def test_fates_become_options_and_an_id_is_kept_only_if_it_was_chosen():
+    fates = {"id": ColumnFate.DROPPED, "text": ColumnFate.MASKED, "country": ColumnFate.KEPT}
+    options = make_read_options(fates)
+    assert (options.text_columns, options.keep_columns, options.id_name) == (("text",), ("country",), None)
+    assert make_read_options({**fates, "id": ColumnFate.ID}).id_name == "id"
+    with pytest.raises(ReviewError, match="at least one column"):
+        make_read_options({"id": ColumnFate.ID})
+    with pytest.raises(ReviewError, match="only one column"):
+        make_read_options({"a": ColumnFate.ID, "b": ColumnFate.ID, "text": ColumnFate.MASKED})

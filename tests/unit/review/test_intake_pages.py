@@ -1,0 +1,335 @@
+"""Files from the page into the store and out again: choices, progress, stops, crashes, download, deletion."""
+
+import io
+import json
+import threading
+import zipfile
+
+import pytest
+from desk_visitors import desk_of
+from fake_maskers import CANARY, mask_capitals
+from review_stores import store_of
+from review_visitors import account
+from starlette.testclient import TestClient
+
+from inverse_deid.core.errors import ModelError
+from inverse_deid.review.accounts import begin_session, find_user
+from inverse_deid.review.approval import approve
+from inverse_deid.review.intake_service import IntakeService, explain_problem
+from inverse_deid.review.pages.application import _list_intake_routes, make_application
+from inverse_deid.review.reading import open_case
+from inverse_deid.review.trail import verify_store
+from inverse_deid.review.values import LayerRevision, UserRole, WorkFilter
+from inverse_deid.review.waiting import MAX_FILE_BYTES, UploadState, list_uploads
+from inverse_deid.review.work_list import list_cases
+
+TABLE = b"id,text,country,reporter_name\n7,seen by Okonkwo,norway,Ann Li\n8,well,spain,Bob\n"
+LONG = "the patient had a rash two hours after the first dose and was seen by Okonkwo with relief"
+READY = (UploadState.READY, UploadState.FAILED)
+ENDED = (UploadState.DONE, UploadState.FAILED, UploadState.STOPPED)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    with desk_of(tmp_path) as desk:
+        yield desk
+
+
+def approve_all(desk):
+    for row in list_cases(desk.store, WorkFilter()).rows:
+        revision = open_case(desk.store, desk.user, row.case_id).revision
+        approve(desk.store, LayerRevision(desk.user.id, row.case_id, revision))
+
+
+def test_a_text_is_added_masked_read_and_downloaded(desk):
+    added = desk.add("folder/case.txt", b"seen by Okonkwo today").json()
+    assert (added["state"], added["name"], added["n_expected"]) == ("ready", "folder/case.txt", 1)
+    page = desk.client.get("/choices").text
+    assert "How should this file be masked?" in page
+    answer = desk.choose(dates="shift", replacement="category")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/masking")
+    (done,) = desk.wait(*ENDED)
+    assert (done["state"], done["n_done"], done["problem"]) == ("done", 1, "")
+    assert "folder/case.txt" in desk.client.get("/").text
+    approve_all(desk)
+    packed = zipfile.ZipFile(io.BytesIO(desk.send("/files/download").content))
+    names = packed.namelist()
+    assert "folder/case.txt" in names
+    assert len(names) == 2
+    assert packed.read("folder/case.txt") == b"seen by [NAME] today"
+    assert b"Okonkwo" not in b"".join(packed.read(name) for name in names)
+    single = desk.send("/files/download", source="1")
+    assert single.content == b"seen by [NAME] today"
+    assert single.headers["content-disposition"] == "attachment; filename*=UTF-8''case.txt"
+    assert verify_store(desk.store).is_intact
+
+
+def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
+    upload = desk.add("cases.csv", TABLE.replace(b"seen by Okonkwo", LONG.encode())).json()
+    page = desk.client.get("/choices").text
+    assert page.count("checked") == 4 + 6
+    assert f'name="column {upload["id"]} 1" value="masked" checked' in page
+    for number in (0, 2, 3):
+        assert f'name="column {upload["id"]} {number}" value="dropped" checked' in page
+    assert "may identify a person" in page
+    assert LONG[:30] in page
+    desk.choose({f"column {upload['id']} 1": "masked", f"column {upload['id']} 2": "kept"})
+    (done,) = desk.wait(*ENDED)
+    assert (done["state"], done["n_done"]) == ("done", 2)
+    approve_all(desk)
+    written = desk.send("/files/download", source="1").text
+    assert written == f"text,country\n{LONG.replace('Okonkwo', 'PHI')},norway\nwell,spain\n"
+
+
+def test_a_table_without_a_column_to_mask_comes_back_with_its_choices(desk):
+    upload = desk.add("cases.csv", TABLE).json()
+    answer = desk.choose({f"column {upload['id']} 2": "kept"}, strictness="strict")
+    assert answer.status_code == 400
+    assert "Cases.csv: choose at least one column with text to be masked." in answer.text
+    assert f'name="column {upload["id"]} 2" value="kept" checked' in answer.text
+    assert 'name="strictness" value="strict" checked' in answer.text
+    assert list_uploads(desk.store)[0].state is UploadState.READY
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("image.png", b"\x89PNG", "unknown suffix"),
+        ("text.txt", b"\xfa\x00" + CANARY.encode(), "Is not utf-8 text"),
+        ("broken.docx", b"PK" + CANARY.encode(), "."),
+        ("broken.jsonl", b"{" + CANARY.encode(), "."),
+        ("rows.csv", b"text\n", "no rows"),
+        ("empty.xml", b"<x>" + CANARY.encode(), "."),
+        ("case.txt.gz", CANARY.encode(), "gzip"),
+    ],
+)
+def test_what_cannot_be_masked_says_why_and_shows_no_text(desk, caplog, name, data, told):
+    added = desk.add(name, data).json()
+    assert added["state"] == "failed", added
+    assert told in added["problem"]
+    assert "--" not in added["problem"]
+    assert CANARY not in added["problem"] + caplog.text
+    assert desk.client.get("/choices").headers["location"] == "/add"
+    desk.ask(f"/add/{added['id']}", what="remove")
+    assert not list_uploads(desk.store)
+
+
+def test_a_packed_table_is_unpacked(desk):
+    import gzip
+
+    added = desk.add("cases.csv.gz", gzip.compress(TABLE)).json()
+    assert (added["state"], added["n_expected"]) == ("ready", 2)
+    desk.choose({f"column {added['id']} 1": "masked"})
+    (done,) = desk.wait(*ENDED)
+    assert (done["state"], done["n_done"]) == ("done", 2)
+    approve_all(desk)
+    assert desk.send("/files/download", source="1").text.startswith("text\nseen by PHI\n")
+
+
+def test_the_same_file_is_not_added_twice(desk):
+    desk.add("case.txt", b"seen by Okonkwo")
+    desk.choose()
+    desk.wait(*ENDED)
+    again = desk.add("case.txt", b"seen by Okonkwo").json()
+    assert (again["state"], again["problem"][:16]) == ("failed", "Was added before")
+    assert desk.add("case.txt", b"seen by somebody").json()["state"] == "ready"
+
+
+def test_uploads_need_session_token_size_and_a_whole_body(desk):
+    assert desk.add("a.txt", b"well", **{"X-CSRF-Token": "0" * 64}).status_code == 403
+    assert desk.add("a.txt", b"").status_code == 400
+    length = {"Content-Length": str(MAX_FILE_BYTES + 1)}
+    large = desk.add("a.txt", b"well", **length)
+    assert (large.status_code, large.json()["error"]) == (400, "Is larger than 256 MB. Split it into smaller files.")
+    short = desk.add("a.txt", b"well", **{"Content-Length": "9"})
+    assert short.json()["error"] == "The file was not sent to its end. Add it again."
+    desk.client.cookies.clear()
+    assert desk.add("a.txt", b"well").status_code == 401
+    assert not list_uploads(desk.store)
+
+
+def test_names_of_files_lead_nowhere(desk):
+    assert desk.add("../../../etc/cron.d/x.txt", b"seen by Okonkwo").json()["name"] == "etc/cron.d/x.txt"
+    desk.choose()
+    desk.wait(*ENDED)
+    approve_all(desk)
+    packed = zipfile.ZipFile(io.BytesIO(desk.send("/files/download").content))
+    assert "etc/cron.d/x.txt" in packed.namelist()
+
+
+class Gate:
+    """A masker that waits until a test lets it go on."""
+
+    fingerprint = "gate"
+
+    def __init__(self):
+        self.is_busy, self.goes_on = threading.Event(), threading.Event()
+        self._masker = mask_capitals()
+
+    def mask_many(self, docs):
+        if docs[0].id != "example":
+            self.is_busy.set()
+            assert self.goes_on.wait(30)
+        return self._masker.mask_many(docs)
+
+
+def many_lines():
+    lines = [json.dumps({"id": str(n), "text": f"seen by Okonkwo {'well ' * 300}"}) for n in range(40)]
+    return "\n".join(lines).encode()
+
+
+def test_a_file_is_stopped_and_goes_on_and_nothing_of_it_is_left_meanwhile(tmp_path):
+    gate = Gate()
+    with desk_of(tmp_path, lambda _settings: gate) as desk:
+        first = desk.add("a.jsonl", many_lines()).json()["id"]
+        second = desk.add("b.txt", b"well").json()["id"]
+        desk.choose({f"column {first} 1": "masked"})
+        assert gate.is_busy.wait(30)
+        states = [one["state"] for one in desk.client.get("/add/list").json()["files"]]
+        assert states == ["masking", "queued"]
+        assert desk.ask(f"/add/{first}", what="remove").status_code == 400
+        for upload_id in (second, first):
+            desk.ask(f"/add/{upload_id}", what="stop")
+        gate.goes_on.set()
+        assert [one["state"] for one in desk.wait(*ENDED)] == ["stopped", "stopped"]
+        assert not list_cases(desk.store, WorkFilter()).rows
+        for upload_id in (first, second):
+            desk.ask(f"/add/{upload_id}", what="resume")
+        assert [(one["state"], one["n_done"]) for one in desk.wait(*ENDED)] == [("done", 40), ("done", 1)]
+
+
+def test_after_a_crash_the_work_is_resumed_and_never_done_twice(tmp_path):
+    with desk_of(tmp_path, starts=False) as desk:
+        desk.intake._load()
+        from inverse_deid.review.waiting import change_upload, open_waiting_area
+
+        open_waiting_area(desk.store)
+        upload_id = desk.add("case.txt", b"seen by Okonkwo").json()["id"]
+        desk.choose()
+        # Masked and stored, but killed before that was noted.
+        (upload,) = list_uploads(desk.store)
+        desk.intake._mask(upload)
+        with desk.store.writing() as connection:
+            from inverse_deid.review.tables import WAITING_PIECES
+
+            sealed = desk.store.sealer.seal(b"seen by Okonkwo", f"waiting {upload_id} piece 0")
+            connection.execute(
+                WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed)
+            )
+        change_upload(desk.store, upload_id, UploadState.MASKING)
+    with desk_of(tmp_path) as desk:
+        assert [one["state"] for one in desk.client.get("/add/list").json()["files"]] == ["stopped"]
+        desk.ask(f"/add/{upload_id}", what="resume")
+        (done,) = desk.wait(UploadState.DONE)
+        assert done["n_done"] == 1
+        assert len(list_cases(desk.store, WorkFilter()).rows) == 1
+
+
+def test_an_error_of_the_masker_is_shown_without_its_message_and_the_file_can_be_resumed(tmp_path, caplog):
+    class Breaks(Gate):
+        def mask_many(self, docs):
+            if docs[0].id != "example":
+                raise RuntimeError(CANARY)
+            return self._masker.mask_many(docs)
+
+    with desk_of(tmp_path, lambda _settings: Breaks()) as desk:
+        desk.add("case.txt", b"seen by Okonkwo")
+        desk.choose()
+        (file,) = desk.wait(*ENDED)
+        assert (file["state"], file["problem"]) == (
+            "stopped",
+            "An unforeseen error stopped this file. Nothing of it was stored.",
+        )
+        assert CANARY not in caplog.text
+        assert not list_cases(desk.store, WorkFilter()).rows
+
+
+def test_a_model_that_cannot_be_loaded_is_named(tmp_path):
+    def build(_settings):
+        raise ModelError("the model folder is damaged")
+
+    with desk_of(tmp_path, build) as desk:
+        until = threading.Event()
+        for _ in range(100):
+            told = desk.client.get("/add/list").json()
+            if told["fault"]:
+                break
+            until.wait(0.05)
+        assert (told["is_ready"], told["fault"]) == (False, "The model folder is damaged.")
+
+
+def test_the_example_follows_the_answers(desk):
+    parts = desk.ask("/choices/example", dates="year").json()["parts"]
+    assert "".join(text for text, _ in parts).startswith("PHI-year-old PHI woman")
+    assert [text for text, is_replaced in parts if is_replaced][0] == "PHI"
+    assert desk.ask("/choices/example", dates=CANARY).status_code == 400
+    assert CANARY not in desk.ask("/choices/example", dates=CANARY).text
+
+
+def test_deleting_asks_names_what_goes_and_says_what_went(desk, tmp_path):
+    desk.add("case.txt", f"seen by {CANARY}".encode())
+    desk.add("other.txt", b"well")
+    desk.choose()
+    desk.wait(*ENDED)
+    approve_all(desk)
+    desk.add("waits.txt", f"{CANARY} waits".encode())
+    asked = desk.client.get("/files/delete").text
+    assert "2 files with 2 documents, of which 2 are approved" in asked
+    assert "1 file not masked yet" in asked
+    assert desk.send("/files/delete").status_code == 400
+    one = desk.send("/files/delete", source="2", sure="yes").text
+    assert "other.txt" in one
+    assert "1 document" in one
+    gone = desk.send("/files/delete", sure="yes").text
+    assert "1 file" in gone
+    assert "1 file not masked yet" in gone
+    assert not list_cases(desk.store, WorkFilter()).rows
+    assert not list_uploads(desk.store)
+    assert desk.client.get("/files/delete?source=1").status_code == 400
+    assert verify_store(desk.store).is_intact
+
+
+def test_nothing_is_deleted_while_a_file_is_masked(tmp_path):
+    gate = Gate()
+    with desk_of(tmp_path, lambda _settings: gate) as desk:
+        desk.add("a.txt", b"seen by Okonkwo")
+        desk.choose()
+        assert gate.is_busy.wait(30)
+        assert "Stop it first" in desk.send("/files/delete", sure="yes").text
+        gate.goes_on.set()
+        desk.wait(*ENDED)
+
+
+@pytest.mark.parametrize(
+    ("role", "adds", "deletes"), [("reviewer", False, False), ("adjudicator", True, False), ("admin", True, True)]
+)
+def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, deletes):
+    with store_of(tmp_path) as store:
+        account(store, "ann", UserRole(role))
+        intake = IntakeService(store, lambda _settings: mask_capitals())
+        intake.start()
+        client = TestClient(make_application(store, intake=intake), base_url="http://localhost", follow_redirects=False)
+        session = begin_session(store, find_user(store, "ann"))
+        client.cookies.set("session", session.id)
+        headers = {"X-CSRF-Token": session.csrf_token, "X-File-Name": "a.txt"}
+        for route in _list_intake_routes():
+            if route.path == "/files/delete":
+                continue
+            path = route.path.replace("{upload_id:int}", "1")
+            if "POST" in route.methods:
+                status = client.post(path, headers=headers, content=b"").status_code
+            else:
+                status = client.get(path).status_code
+            assert (status == 403) is not adds, path
+        assert client.post("/add/file", headers=headers, content=b"well").status_code == (200 if adds else 403)
+        asked = client.get("/files/delete").status_code
+        sent = client.post("/files/delete", headers=headers, data={"sure": "yes"}).status_code
+        assert (asked, sent) == ((200, 200) if deletes else (403, 403))
+        assert ("Add files" in client.get("/").text) is adds
+        intake.close()
+
+
+def test_options_of_the_command_line_are_not_named_on_pages():
+    assert explain_problem("cannot be read. Give --encoding cp1252.") == "cannot be read."
+    assert explain_problem("Give --key") == "cannot be used. Save it in another format and add it again"
+    assert explain_problem("is broken at row 3: a quote is not closed") == "is broken at row 3: a quote is not closed"

@@ -1,0 +1,191 @@
+"""Deletion: everything of a file goes, other files and the trail stay, and no sealed byte is left on the disk."""
+
+import json
+import sqlite3
+from datetime import date
+
+import pytest
+from fake_maskers import mask_capitals
+from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
+from sqlalchemy import func, select
+
+from inverse_deid.core.errors import ReviewError
+from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review import deletion
+from inverse_deid.review.accounts import find_user
+from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
+from inverse_deid.review.deletion import delete_everything, delete_source, erase
+from inverse_deid.review.editing import add_note
+from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.quality import draw_sample, read_sample
+from inverse_deid.review.reading import open_case, view_case
+from inverse_deid.review.sources import list_sources
+from inverse_deid.review.tables import CONTENTS, FORMS, LAYERS, METADATA, NOTES, SOURCES
+from inverse_deid.review.trail import export_trail, verify_store
+from inverse_deid.review.values import ActionKind, CaseState
+from inverse_deid.review.work_list import count_cases
+
+TESTED = 32
+"""Bytes: every piece of a sealed value of this size is searched for."""
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Two files with work on both: `a.jsonl` has cases 1 and 2, `b.jsonl` cases 3 and 4."""
+    texts = [TEXT + " again" * 300, "by Bo " * 300]
+    paths = [json_lines(tmp_path / name, texts) for name in ("a.jsonl", "b.jsonl")]
+    with store_of(tmp_path, inputs=paths, approvals=1) as store:
+        ann = user(store, "ann")
+        for case_id in (1, 3):
+            at, _ = change(store, place(store, ann, case_id), ActionKind.MASK, 5)
+            add_note(store, at, "is this a name? " * 20)
+            at, _ = change(store, at, ActionKind.MASK, 6)
+            review(store, ann, case_id)
+            answers = {topic: TopicAnswer(Preserved.YES) for topic in Topic}
+            save_form(store, ann, CausalityForm(case_id, answers, "a remark " * 20))
+            place(store, ann, case_id + 1)
+        yield store
+
+
+def sealed_values(store, case_ids, source_ids):
+    """Return the sealed values of some cases and files."""
+    wanted = [
+        (CONTENTS.c.sealed_text, CONTENTS.c.case_id.in_(case_ids)),
+        (CONTENTS.c.sealed_tokens, CONTENTS.c.case_id.in_(case_ids)),
+        (NOTES.c.sealed, NOTES.c.case_id.in_(case_ids)),
+        (FORMS.c.sealed, FORMS.c.case_id.in_(case_ids)),
+        (SOURCES.c.sealed, SOURCES.c.id.in_(source_ids)),
+    ]
+    with store.reading() as connection:
+        found = [
+            value
+            for column, mine in wanted
+            for value in connection.execute(select(column).where(mine)).scalars()
+        ]
+    assert len(found) >= 5 and min(map(len, found)) > TESTED
+    return [bytes(value) for value in found]
+
+
+def count_left(folder, values):
+    """Count the values of which any piece is in the files of the store, whatever is in between."""
+    stored = b"".join(path.read_bytes() for path in folder.glob("review.db*"))
+    return sum(
+        any(value[i : i + TESTED] in stored for i in range(0, len(value) - TESTED + 1, TESTED))
+        for value in values
+    )
+
+
+def last_event(store, folder):
+    export_trail(store, folder / "trail.jsonl", force=True)
+    return json.loads((folder / "trail.jsonl").read_text().splitlines()[-2])["entry"]
+
+
+def test_a_file_is_deleted_with_all_work_on_it(store, tmp_path):
+    deleted = delete_source(store, 1, by="dora")
+    assert (deleted.n_files, deleted.n_cases, deleted.n_decisions) == (1, 2, 2)
+    assert (deleted.n_notes, deleted.n_forms, deleted.is_erased) == (1, 1, True)
+    assert [one.name for one in list_sources(store)] == ["b.jsonl"]
+    with store.reading() as connection:
+        for table in (LAYERS, NOTES, FORMS, CONTENTS):
+            found = connection.execute(select(table.c.case_id).distinct()).scalars().all()
+            assert set(found) <= {3, 4} and found, table.name
+    ann = user(store, "another")
+    with pytest.raises(ReviewError, match="the store has no case 1"):
+        open_case(store, ann, 1)
+    entry = last_event(store, tmp_path)
+    assert entry["user"] == "dora" and entry["event"] == (
+        "file 1 deleted: 1 files, 2 cases, 2 decisions, 1 notes, 1 causality forms"
+    )
+    assert verify_store(store).is_intact
+
+
+def test_no_sealed_byte_is_left_of_it_and_all_of_the_others(store, tmp_path):
+    gone = sealed_values(store, (1, 2), (1,))
+    kept = sealed_values(store, (3, 4), (2,))
+    assert count_left(tmp_path, gone) == len(gone)
+    delete_source(store, 1, by="dora")
+    assert count_left(tmp_path, gone) == 0
+    assert count_left(tmp_path, kept) == len(kept)
+    assert (tmp_path / "review.db-wal").stat().st_size == 0
+
+
+def test_everything_is_deleted_and_accounts_and_trail_stay(store, tmp_path):
+    values = sealed_values(store, (1, 2, 3, 4), (1, 2))
+    size = (tmp_path / "review.db").stat().st_size + (tmp_path / "review.db-wal").stat().st_size
+    n_before = verify_store(store).n_entries
+    deleted = delete_everything(store, "dora")
+    assert (deleted.n_files, deleted.n_cases, deleted.n_decisions, deleted.n_notes) == (2, 4, 4, 2)
+    assert count_left(tmp_path, values) == 0
+    assert (tmp_path / "review.db").stat().st_size < size
+    with store.reading() as connection:
+        left = {
+            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in METADATA.sorted_tables
+        }
+    assert {name for name, n in left.items() if n} == {"meta", "users", "trail", "trail_head"}
+    assert left["trail"] == n_before + 1
+    assert last_event(store, tmp_path)["event"].startswith("everything deleted: 2 files, 4 cases")
+    assert verify_store(store).is_intact
+    again = delete_everything(store, "dora")
+    assert (again.n_files, again.n_cases) == (0, 0)
+
+
+def test_numbers_of_deleted_cases_are_not_given_again(store, tmp_path):
+    delete_everything(store, "dora")
+    settings = LoadSettings(facts=FACTS, cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret))
+    jobs, _ = plan_cases([tmp_path / "a.jsonl"])
+    assert add_cases(store, jobs, mask_capitals(), settings, by="eve").n_documents == 2
+    (source,) = list_sources(store)
+    assert (source.id, source.name) == (3, "a.jsonl")
+    assert open_case(store, user(store, "bob"), 5).text.startswith("seen by Okonkwo")
+    assert last_event(store, tmp_path)["case"] == 5
+
+
+def test_a_file_that_does_not_exist_is_told(store):
+    n_before = verify_store(store).n_entries
+    with pytest.raises(ReviewError, match="the store has no file 9"):
+        delete_source(store, 9, by="dora")
+    assert verify_store(store).n_entries == n_before and sum(count_cases(store).values()) == 4
+
+
+def test_a_sample_that_lost_a_case_is_deleted(store):
+    review(store, find_user(store, "ann"), 4)
+    draw_sample(store, 3, seed=1)
+    delete_source(store, 1, by="dora")
+    with pytest.raises(ReviewError, match="no sample has been drawn"):
+        read_sample(store)
+    draw_sample(store, 2)
+    assert read_sample(store).case_ids == (3, 4)
+
+
+def test_others_go_on_with_their_work(store):
+    ann = find_user(store, "ann")
+    at = view_case(store, ann, 4)
+    delete_source(store, 1, by="dora")
+    assert view_case(store, ann, 4).revision == at.revision
+    assert review(store, ann, 4, mask=[0]) is CaseState.RELEASED
+
+
+def test_a_fault_deletes_nothing(store, monkeypatch):
+    def fail(*_):
+        raise ReviewError("a fault")
+
+    monkeypatch.setattr(deletion, "append", fail)
+    with pytest.raises(ReviewError, match="a fault"):
+        delete_everything(store, "dora")
+    assert len(list_sources(store)) == 2 and sum(count_cases(store).values()) == 4
+
+
+def test_old_pages_that_somebody_reads_are_erased_later(store, tmp_path, monkeypatch):
+    values = sealed_values(store, (1, 2, 3, 4), (1, 2))
+    raw = sqlite3.connect(tmp_path / "review.db", isolation_level=None)
+    raw.execute("begin")
+    raw.execute("select count(*) from cases").fetchone()
+    monkeypatch.setattr("inverse_deid.review.store._BUSY_SECONDS", 0.2)
+    from inverse_deid.review.store import open_store
+
+    with open_store(tmp_path / "review.db", KEY) as impatient:
+        assert not delete_everything(impatient, "dora").is_erased
+        raw.close()
+        assert erase(impatient)
+    assert count_left(tmp_path, values) == 0

@@ -1,0 +1,213 @@
+"""Released files for download: a zip with a run report, or one file; checked by reading them back."""
+
+import dataclasses
+import hashlib
+import io
+import json
+import sqlite3
+import zipfile
+from datetime import date
+
+import pandas as pd
+import pytest
+from fake_maskers import mask_capitals
+from review_stores import FACTS, KEY, TEXT, json_lines, review, store_of, user
+
+from inverse_deid.core.errors import ReviewError
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.exporting import export_released, released_file, released_zip
+from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.sources import list_sources
+from inverse_deid.review.trail import export_trail, verify_store
+from inverse_deid.review.values import CaseState, ReviewPolicy
+
+CANARY = "Zebulonova"
+
+
+def settings_of(facts=FACTS, **more):
+    cases = CaseSettings(today=date(2024, 1, 1), key=KEY.secret)
+    return LoadSettings(policy=ReviewPolicy(approvals=1), facts=facts, cases=cases, **more)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Three files: two of one name, of which all cases are released, and a table with one of two released."""
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "cases.jsonl").write_text(json.dumps({"id": "x1", "text": f"by {CANARY}"}) + "\n")
+    (tmp_path / "t.csv").write_text(f"id,text,dob,country\n7,Seen by Li,1980,FI\n8,{CANARY} well,1981,SE\n")
+    made = store_of(
+        tmp_path, inputs=[json_lines(tmp_path / "cases.jsonl", [TEXT, "by Bo"])], settings=settings_of()
+    )
+    with made as store:
+        facts = dataclasses.replace(FACTS, marker="XXX", fingerprint="fingerprint of the second")
+        options = settings_of(facts=facts, read_options=ReadOptions(keep_columns=("country",)))
+        for path, settings in ((tmp_path / "b", settings_of()), (tmp_path / "t.csv", options)):
+            assert not add_cases(store, plan_cases([path])[0], mask_capitals(), settings, by="eve").failures
+        ann = user(store, "ann")
+        for case_id in (1, 2, 3, 4):
+            assert review(store, ann, case_id) is CaseState.RELEASED
+        yield store
+
+
+def unpack(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        assert packed.testzip() is None
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def pack(store, **more):
+    stream = io.BytesIO()
+    exported = released_zip(store, stream, **more)
+    return exported, unpack(stream.getvalue())
+
+
+def test_the_zip_has_the_same_files_as_an_export(store, tmp_path):
+    exported, files = pack(store)
+    assert (exported.n_cases, exported.n_left_out, exported.problems) == (4, 1, ())
+    assert [path.name for path in exported.files] == ["cases.jsonl", "cases (2).jsonl", "t.csv"]
+    del files["run-report.json"]
+    export_released(store, tmp_path / "out")
+    assert files == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert files["t.csv"] == b"id,text,country\n7,XXX by XXX,FI\n"
+    assert exported.columns["dob"] == "dropped"
+
+
+def test_the_report_has_counts_settings_and_hashes_and_no_text(store):
+    _, files = pack(store)
+    assert CANARY.encode() not in b"".join(files.values()) and b"Okonkwo" not in files["run-report.json"]
+    report = json.loads(files["run-report.json"])
+    assert (report["n_cases"], report["n_cases_left_out"], report["n_problems"]) == (4, 1, 0)
+    assert report["policy"]["approvals"] == 1
+    listed = {one["file"]: one for one in report["files"]}
+    assert {name: one["n_cases"] for name, one in listed.items()} == {
+        "cases.jsonl": 2,
+        "cases (2).jsonl": 1,
+        "t.csv": 1,
+    }
+    for name, one in listed.items():
+        assert one["sha256"] == hashlib.sha256(files[name]).hexdigest()
+        assert one["bytes"] == len(files[name])
+    assert [listed[name]["settings"] for name in files if name in listed] == [1, 1, 2]
+    first, second = report["settings"]
+    assert (first["masking"]["marker"], second["masking"]["marker"]) == ("PHI", "XXX")
+    assert second["keep_columns"] == ["country"] and second["profile"]["name"] == "third-party"
+    assert second["cases"]["dates"] == "mask" and "key" not in second["cases"]
+
+
+def test_hashes_of_originals_and_words_cannot_be_guessed(store, tmp_path):
+    _, files = pack(store)
+    report = files["run-report.json"].decode()
+    for path in (tmp_path / "cases.jsonl", tmp_path / "b" / "cases.jsonl", tmp_path / "t.csv"):
+        assert hashlib.sha256(path.read_bytes()).hexdigest() not in report
+    assert "fingerprint of the second" not in report and KEY.secret.decode() not in report
+
+
+def test_cases_can_be_chosen(store):
+    exported, files = pack(store, case_ids=[2, 4, 5, 99])
+    assert exported.n_cases == 2 and set(files) == {"cases.jsonl", "t.csv", "run-report.json"}
+    assert [json.loads(line)["id"] for line in files["cases.jsonl"].splitlines()] == ["c2"]
+
+
+@pytest.mark.parametrize("case_ids", [(), (5,), (99,)])
+def test_a_zip_without_a_released_case_is_refused(store, case_ids):
+    with pytest.raises(ReviewError, match="no case is released"):
+        released_zip(store, io.BytesIO(), case_ids=case_ids)
+
+
+def test_a_target_that_cannot_seek_is_enough(store):
+    class Pipe(io.RawIOBase):
+        data = b""
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            self.data += bytes(data)
+            return len(data)
+
+    pipe = Pipe()
+    released_zip(store, pipe)
+    assert "run-report.json" in unpack(pipe.data)
+
+
+def test_one_file_is_written_as_the_export_writes_it(store, tmp_path):
+    export_released(store, tmp_path / "out")
+    for source in list_sources(store):
+        stream = io.BytesIO()
+        exported = released_file(store, source.id, stream, by="ann")
+        assert stream.getvalue() == (tmp_path / "out" / source.name).read_bytes()
+        assert [str(path) for path in exported.files] == [source.name]
+        assert exported.n_cases == source.n_released
+
+
+def test_one_file_without_a_released_case_writes_nothing(tmp_path):
+    with store_of(tmp_path) as store:
+        for source_id in (1, 7):
+            stream = io.BytesIO()
+            with pytest.raises(ReviewError, match=f"file {source_id} has no released case"):
+                released_file(store, source_id, stream)
+            assert not stream.getvalue()
+
+
+def test_downloads_are_in_the_trail(store, tmp_path):
+    pack(store, by="carl")
+    released_file(store, 2, io.BytesIO(), by="dora")
+    export_trail(store, tmp_path / "trail.jsonl")
+    entries = [json.loads(line)["entry"] for line in (tmp_path / "trail.jsonl").read_text().splitlines()[:-1]]
+    assert [(one["user"], one["event"]) for one in entries[-2:]] == [
+        ("carl", "released text downloaded: 4 cases"),
+        ("dora", "released text of file 2 downloaded: 1 cases"),
+    ]
+    assert verify_store(store).is_intact
+
+
+def test_a_forged_state_is_not_in_the_zip(tmp_path):
+    with store_of(tmp_path, ["by Li"]) as store:
+        raw = sqlite3.connect(tmp_path / "review.db")
+        raw.execute("update cases set state = 'released'")
+        raw.commit()
+        raw.close()
+        with pytest.raises(ReviewError, match="0 of 2 approvals"):
+            released_zip(store, io.BytesIO())
+
+
+def test_a_name_that_leads_out_of_the_zip_is_refused(store, tmp_path):
+    raw = sqlite3.connect(tmp_path / "review.db")
+    raw.execute("update intakes set export_name = '../../x.csv' where source_id = 3")
+    raw.commit()
+    raw.close()
+    with pytest.raises(ReviewError, match="the store was altered"):
+        released_zip(store, io.BytesIO())
+    with pytest.raises(ReviewError, match="the store was altered"):
+        released_file(store, 3, io.BytesIO())
+
+
+def test_a_source_called_like_the_report_keeps_both(tmp_path):
+    path = tmp_path / "run-report.json.txt"
+    path.write_text("by Li")
+    with store_of(tmp_path, inputs=[path], approvals=1) as store:
+        raw = sqlite3.connect(tmp_path / "review.db")
+        raw.execute("update intakes set export_name = 'Run-Report.json'")
+        raw.commit()
+        raw.close()
+        review(store, user(store, "ann"))
+        _, files = pack(store)
+    assert set(files) == {"run-report.json", "Run-Report (2).json"}
+    assert json.loads(files["run-report.json"])["n_cases"] == 1
+
+
+def test_a_parquet_file_needs_all_rows(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame([{"id": str(i), "text": "by Li"} for i in range(2)]).to_parquet(path)
+    with store_of(tmp_path, inputs=[path], approvals=1) as store:
+        ann = user(store, "ann")
+        review(store, ann, 1)
+        with pytest.raises(ReviewError, match="1 rows are not released"):
+            released_zip(store, io.BytesIO())
+        review(store, ann, 2)
+        _, files = pack(store)
+        stream = io.BytesIO()
+        released_file(store, 1, stream)
+    assert files["t.parquet"] == stream.getvalue()
+    assert pd.read_parquet(io.BytesIO(files["t.parquet"]))["text"].tolist() == ["by PHI"] * 2
