@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.mask import mask
 from inverse_deid.cli.mask_settings import (
     MaskOptions,
@@ -19,9 +21,21 @@ from inverse_deid.cli.mask_settings import (
     read_known,
 )
 from inverse_deid.cli.review_store import make_key, store_options
-from inverse_deid.cli.summary import exit_status, failure_lines, language_lines, summary_lines, warning_lines
+from inverse_deid.cli.summary import (
+    column_lines,
+    count_documents,
+    exit_status,
+    failure_lines,
+    figure_lines,
+    language_lines,
+    problem_lines,
+    removed_lines,
+    warning_lines,
+)
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
+from inverse_deid.core.files import printable
 from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.engine.tally import Tally
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.store import MaskingFacts, store_path
 from inverse_deid.review.values import ReviewPolicy
@@ -33,17 +47,20 @@ _NOT_HERE = {
 """Options of `mask` that make no sense here."""
 
 
-def _masking_options(command: click.Command) -> click.Command:
+_EXAMPLES = {
+    "One reviewer per case": "inverse-deid review init CASES --store review.db --approvals 1",
+    "A table": "inverse-deid review init cases.csv --text-column narrative --store review.db",
+}
+
+
+def _masking_options(command: GroupedCommand) -> GroupedCommand:
     """Add the options of `mask` that say how files are read and masked."""
-    names = {one.name for one in fields(MaskOptions)} - _NOT_HERE
-    command.params += [
-        option for option in mask.params if isinstance(option, click.Option) and option.name in names
-    ]
+    command.borrow(mask, {one.name for one in fields(MaskOptions)} - _NOT_HERE)
     return command
 
 
 @_masking_options
-@click.command()
+@click.command(cls=GroupedCommand, heading="The review", examples=_EXAMPLES)
 @click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
 @store_options
 @click.option(
@@ -116,11 +133,24 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         click.echo(line, err=True)
     for line in language_lines(tally):
         click.echo(line, err=True)
-    for line in summary_lines(tally, time.monotonic() - started):
+    for line in _result_lines(tally, path, made):
         click.echo(line, err=True)
-    if made is not None:
-        click.echo(f"note       the key is in {made}. Move it elsewhere, and never lose it.", err=True)
+    if options.verbose:
+        for line in figure_lines(tally, time.monotonic() - started):
+            click.echo(line, err=True)
     return exit_status(tally)
+
+
+def _result_lines(tally: Tally, path: Path | None, made: Path | None) -> Iterator[str]:
+    """Return what was done: the number of cases, the store, and the key if it was made."""
+    place = "the database" if path is None else printable(path)
+    yield f"Masked {count_documents(tally.n_documents)} for review. The store is: {place}"
+    yield from problem_lines(tally)
+    yield from column_lines(tally.columns)
+    yield from removed_lines(tally.removed)
+    if made is not None:
+        yield f"The key is in: {printable(made)}"
+        yield "Keep it apart from the store, and never lose it. Without it, nobody can read the store."
 
 
 def _state_facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> MaskingFacts:
