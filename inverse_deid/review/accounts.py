@@ -17,7 +17,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from inverse_deid.core.errors import LogInError, ReviewError
+from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.review.store import ReviewStore, insert_row
 from inverse_deid.review.tables import CASES, FAILURES, SESSIONS, USERS
 from inverse_deid.review.trail import TrailEvent, append
@@ -35,8 +35,16 @@ _NAME = re.compile(r"[a-z0-9._@-]{1,64}")
 _SEEN_EVERY_SECONDS = 60.0
 
 
-def add_user(store: ReviewStore, name: str, password: str, role: UserRole, *, by: str = "command") -> User:
-    """Add an account; `by` is for the trail.
+def add_user(
+    store: ReviewStore,
+    name: str,
+    password: str,
+    role: UserRole,
+    *,
+    by: str = "command",
+    must_change: bool = False,
+) -> User:
+    """Add an account; `by` is for the trail. `must_change`: the password serves for the first log-in only.
 
     A name has 1 to 64 of a-z, 0-9, `.`, `_`, `-`, `@` (capitals become small letters), a password 12 to
     1,000 characters.
@@ -51,10 +59,16 @@ def add_user(store: ReviewStore, name: str, password: str, role: UserRole, *, by
     with store.writing() as connection:
         if connection.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
             raise ReviewError(f"the name {name} is already taken. Choose another name.")
-        row = {"name": name, "password": password_hash, "role": role.value, "is_active": True}
+        row = {
+            "name": name,
+            "password": password_hash,
+            "role": role.value,
+            "is_active": True,
+            "must_change_password": must_change,
+        }
         user_id = insert_row(connection, USERS, row)
         append(connection, store, [TrailEvent(user=by, event=f"account of {name} added", new=role.value)])
-    return User(user_id, name, role)
+    return User(user_id, name, role, must_change_password=must_change)
 
 
 def list_users(store: ReviewStore) -> tuple[User, ...]:
@@ -73,20 +87,91 @@ def find_user(store: ReviewStore, name: str) -> User:
         return _read_user(_find_row(connection, name))
 
 
-def set_password(store: ReviewStore, name: str, password: str, *, by: str = "command") -> None:
+def set_password(
+    store: ReviewStore, name: str, password: str, *, by: str = "command", must_change: bool = False
+) -> None:
     """Change the password of an account and end all its sessions; fails as `add_user`."""
     password_hash = hash_password(password)
     with store.writing() as connection:
         row = _find_row(connection, name)
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(password=password_hash))
+        values = {"password": password_hash, "must_change_password": must_change}
+        connection.execute(update(USERS).where(USERS.c.id == row.id).values(**values))
         connection.execute(delete(SESSIONS).where(SESSIONS.c.user_id == row.id))
         append(connection, store, [TrailEvent(user=by, event=f"password of {row.name} changed")])
 
 
-def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "command") -> None:
-    """Close an account (its sessions, locks and assignments end) or open it again."""
+def change_own_password(store: ReviewStore, session: Session, old: str, new: str) -> None:
+    """Change the password of the user of a session; all their other sessions end.
+
+    Raises:
+        NotAllowedError: The old password is wrong, or was wrong too often in the last 15 minutes.
+        ReviewError: The new password is too short or too long, or equals the old one.
+    """
+    user = session.user
+    key = hmac.digest(store.session_key, f"password of {user.id}".encode(), "sha256").hex()
+    # As at a log-in, a try is counted before it is checked.
+    with store.writing() as connection:
+        try:
+            _refuse_too_many(connection, store, [key])
+        except LogInError:
+            # Not a LogInError here: the session goes on.
+            raise NotAllowedError(
+                f"the old password was wrong too often. Try again in {FAILURE_WINDOW_MINUTES} minutes."
+            ) from None
+        insert_row(connection, FAILURES, {"who_hash": key, "at": store.now()})
+        row = _find_row(connection, user.name)
+    if not _is_password(row.password, old):
+        raise NotAllowedError("the old password is wrong")
+    if new == old:
+        raise ReviewError("the new password must differ from the old one")
+    password_hash = hash_password(new)
+    with store.writing() as connection:
+        # The old hash is in the condition: an admin may have changed it meanwhile.
+        mine = (USERS.c.id == user.id) & (USERS.c.password == row.password)
+        values = {"password": password_hash, "must_change_password": False}
+        if connection.execute(update(USERS).where(mine).values(**values)).rowcount != 1:
+            raise NotAllowedError("the password was changed meanwhile. Log in again.")
+        connection.execute(delete(FAILURES).where(FAILURES.c.who_hash == key))
+        others = (SESSIONS.c.user_id == user.id) & (SESSIONS.c.id_hash != _hash_id(session.id))
+        connection.execute(delete(SESSIONS).where(others))
+        append(connection, store, [TrailEvent(user=user.name, event=f"password of {user.name} changed")])
+
+
+def set_role(store: ReviewStore, name: str, role: UserRole, *, by: str = "command") -> None:
+    """Change the role of an account; it holds from the next request on.
+
+    Raises:
+        ReviewError: The account does not exist, or is the only open admin account.
+    """
     with store.writing() as connection:
         row = _find_row(connection, name)
+        if row.role == role.value:
+            return
+        if role is not UserRole.ADMIN:
+            _refuse_last_admin(connection, row)
+        connection.execute(update(USERS).where(USERS.c.id == row.id).values(role=role.value))
+        event = TrailEvent(user=by, event=f"role of {row.name} changed", old=row.role, new=role.value)
+        append(connection, store, [event])
+
+
+def _refuse_last_admin(connection: Connection, row: Row[Any]) -> None:
+    """Keep one open admin account; all are locked, as two admins may close each other at once."""
+    is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
+    admins = connection.execute(select(USERS.c.id).where(is_admin).with_for_update()).scalars().all()
+    if list(admins) == [row.id]:
+        raise ReviewError(f"{row.name} is the only open admin account. Make another admin first.")
+
+
+def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "command") -> None:
+    """Close an account (its sessions, locks and assignments end) or open it again.
+
+    Raises:
+        ReviewError: The account does not exist, or is the only open admin account.
+    """
+    with store.writing() as connection:
+        row = _find_row(connection, name)
+        if not is_active:
+            _refuse_last_admin(connection, row)
         connection.execute(update(USERS).where(USERS.c.id == row.id).values(is_active=is_active))
         if not is_active:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.user_id == row.id))
@@ -121,7 +206,7 @@ def _is_password(password_hash: str, given: str) -> bool:
 
 
 def _read_user(row: Row[Any]) -> User:
-    return User(row.id, row.name, UserRole(row.role), row.is_active)
+    return User(row.id, row.name, UserRole(row.role), row.is_active, row.must_change_password)
 
 
 def _find_row(connection: Connection, name: str) -> Row[Any]:
@@ -192,7 +277,7 @@ def find_session(store: ReviewStore, session_id: str) -> Session:
     """
     now = store.now()
     mine = SESSIONS.c.id_hash == _hash_id(session_id)
-    found = select(SESSIONS, USERS.c.id, USERS.c.name, USERS.c.role, USERS.c.is_active)
+    found = select(SESSIONS, USERS)
     found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(mine)
     with store.reading() as connection:
         row = connection.execute(found).one_or_none()

@@ -12,6 +12,7 @@ from inverse_deid.review.cases import drop_lock, lock_row, read_user_name, set_s
 from inverse_deid.review.contents import read_content, read_model
 from inverse_deid.review.editing import check_layer
 from inverse_deid.review.layers import find_layer, list_layers, replay_approved, replay_layer
+from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, CASES, LAYERS
 from inverse_deid.review.trail import TrailEvent, append
@@ -87,7 +88,7 @@ def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[
         elif layer.is_blind:
             return 0
         else:
-            doubts = read_model(content, store.facts).is_doubtful.copy()
+            doubts = read_model(content, read_facts(connection, case_id)).is_doubtful.copy()
     for one in seen:
         doubts[one.first : one.stop] = False
     return int(doubts.sum())

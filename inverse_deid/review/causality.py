@@ -22,6 +22,7 @@ from inverse_deid.evaluation.uncertainty import Interval, clopper_pearson
 from inverse_deid.review.cases import lock_row
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.layers import read_final, render_case
+from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import FORMS
 from inverse_deid.review.trail import TrailEvent, append
@@ -177,7 +178,8 @@ def read_final_texts(store: ReviewStore, case_id: int, *, with_original: bool) -
     """
     with store.reading() as connection:
         content, final = _read_finished(connection, store, case_id)
-    return render_case(content, final, store.facts).text, content.text if with_original else ""
+        facts = read_facts(connection, case_id)
+    return render_case(content, final, facts).text, content.text if with_original else ""
 
 
 def summarise_forms(store: ReviewStore) -> CausalitySummary:

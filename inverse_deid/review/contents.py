@@ -127,8 +127,8 @@ def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> Ca
     return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known)
 
 
-def seal_content(content: CaseContent, case_id: int, sealer: Sealer) -> dict[str, object]:
-    """Return a row of the table `contents`."""
+def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
+    """Return the text and the decisions of a case as bytes, for `seal_packed`."""
     text = {
         "text": content.text,
         "parts": [[part.name, part.start, part.end] for part in content.parts],
@@ -143,10 +143,15 @@ def seal_content(content: CaseContent, case_id: int, sealer: Sealer) -> dict[str
         "known": content.is_known,
     }
     packed = b"".join(columns[name].astype(kind).tobytes() for name, kind in _COLUMNS.items())
+    return json.dumps(text).encode(), packed
+
+
+def seal_packed(text: bytes, decisions: bytes, case_id: int, sealer: Sealer) -> dict[str, object]:
+    """Return a row of the table `contents`."""
     return {
         "case_id": case_id,
-        "sealed_text": sealer.seal(json.dumps(text).encode(), f"the text of case {case_id}"),
-        "sealed_tokens": sealer.seal(packed, f"the decisions on case {case_id}"),
+        "sealed_text": sealer.seal(text, f"the text of case {case_id}"),
+        "sealed_tokens": sealer.seal(decisions, f"the decisions on case {case_id}"),
     }
 
 

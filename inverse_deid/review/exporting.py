@@ -1,7 +1,4 @@
-"""Export released cases: masked text in the original formats, and annotated documents.
-
-A case is exported only if it is released and every token of it is decided under the policy. Any mismatch
-(a missing approval, another text than the one that was reviewed) holds it back and is listed.
+"""Export released cases: masked text in the original formats, as files or a zip, and annotated documents.
 
 Annotated documents contain the ORIGINAL text with the masks of the reviewers as spans: keep them as safe
 as the originals.
@@ -9,105 +6,57 @@ as the originals.
 
 from __future__ import annotations
 
-import io
+import hashlib
+import json
 import re
+import tempfile
+import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any, BinaryIO
 
-import msgspec
 import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
-from inverse_deid.core.errors import (
-    AnnotationError,
-    InverseDeidError,
-    OutputExistsError,
-    RefusedRecordError,
-    ReviewError,
-)
+from inverse_deid import __version__
+from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewError
 from inverse_deid.core.files import PartialFile, write_whole
-from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.values import Document
+from inverse_deid.engine.run_report import describe_profile, hash_with_key
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
-from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.json_lines import gold_json_line
-from inverse_deid.formats.records import ReadOptions, Record, Sink
-from inverse_deid.formats.registry import FORMATS, input_errors
-from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.case_reports import replacements_of, texts_of
-from inverse_deid.masking.pipeline import mask_everything
-from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.markers import fixed_marker
-from inverse_deid.replacement.replacers import MaskedCase
-from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.formats.records import Writable
+from inverse_deid.formats.registry import input_errors
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
-from inverse_deid.review.layers import (
-    Step,
-    apply_steps,
-    find_changes,
-    find_runs,
-    find_spans,
-    read_final,
-    render_part,
-)
+from inverse_deid.review.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
+from inverse_deid.review.releases import SourceRelease
+from inverse_deid.review.sources import DistinctNames, SourceMasking, read_masking
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import CASES, SOURCES
+from inverse_deid.review.tables import CASES, INTAKES, SOURCES
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
 from inverse_deid.text.tokenizer import span_of_token
 from inverse_deid.training.corpus import read_annotated
 
+REPORT_NAME = "run-report.json"
+REPORT_FORMAT = "inverse-deid release report"
 MAX_PROBLEMS = 100
 
-Cases = Mapping[int, Row[Any]]
-"""The cases of one file by their number in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutputSettings:
-    """How a store was made, as far as an export needs to know; JSON in the store.
-
-    `cases` replace dates, ages and ids, and `profile` treats the structured fields of case reports.
-    """
-
-    cases: CaseSettings
-    profile: Profile
-    read_options: ReadOptions
-
-    def dump(self) -> dict[str, Any]:
-        """Return the settings as JSON, without the key."""
-        stored: dict[str, Any] = msgspec.to_builtins(self)
-        del stored["cases"]["key"]
-        return stored
-
-    @classmethod
-    def load(cls, stored: dict[str, Any], key: bytes) -> OutputSettings:
-        """Read the JSON of `dump`, with the key for shifts and pseudonyms."""
-        options = dict(stored["read_options"])
-        if "text_column" in options:
-            # A store of an older version names one text column, and drops all others now.
-            options["text_columns"] = [options.pop("text_column")]
-        given = {**stored, "cases": {**stored["cases"], "key": key}, "read_options": options}
-        loaded = msgspec.convert(given, cls, builtin_types=[bytes])
-        known = loaded.dump()
-        if any(stored[part].keys() - known[part].keys() for part in ("cases", "profile")) or (
-            options.keys() - known["read_options"].keys()
-        ):
-            raise TypeError("settings of a newer version")  # they may hide what this version would show
-        return loaded
+_IN_MEMORY_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
     """Result of an export: cases in the files, and cases left out because they are not released.
 
-    `problems` has one sentence for each case or file that could not be written. `columns` is the `ColumnFate`
-    of each column of tables.
+    `problems` has one sentence for each case or file that could not be written. `files` are the paths, in a
+    zip the names. `columns` is the `ColumnFate` of each column of tables.
     """
 
     n_cases: int
@@ -127,146 +76,203 @@ def export_released(
         OutputError: A file cannot be written.
     """
     with store.reading() as connection:
-        released = select(CASES.c.source_id).where(CASES.c.state == CaseState.RELEASED.value)
-        found = select(SOURCES.c.id, SOURCES.c.name, SOURCES.c.format).where(SOURCES.c.id.in_(released))
-        sources: Any = connection.execute(found.order_by(SOURCES.c.id)).all()
-        n_left_out = connection.execute(
-            select(func.count()).select_from(CASES).where(CASES.c.state != CaseState.RELEASED.value)
-        ).scalar_one()
-        targets = [_choose_target(folder, source.name, force=force) for source in sources]
         out = _Releases(connection, store)
-        written = [
-            target for source, target in zip(sources, targets, strict=True) if out.write(source, target)
-        ]
-    event = f"released text exported: {out.n_cases} cases"
+        sources = out.list_sources()
+        targets = [_choose_target(folder, source.export_name, force=force) for source in sources]
+        written = []
+        for source, target in zip(sources, targets, strict=True):
+            file, n_cases = PartialFile(target), 0
+            try:
+                n_cases = out.write(source, file)
+                file.sync()
+            finally:
+                file.commit() if n_cases else file.discard()
+            written += [target] if n_cases else []
+    return _conclude(store, out, written, f"released text exported: {out.n_cases} cases", by)
+
+
+def released_zip(
+    store: ReviewStore, target: BinaryIO, *, case_ids: Collection[int] | None = None, by: str = "command"
+) -> Exported:
+    """Write a zip of the masked text of released cases, each file in its original format, with a run report.
+
+    `case_ids` chooses among them, None = all. The report states settings, counts and hashes, and no text.
+
+    Raises:
+        ReviewError: No case can be written; what was written of the zip is not valid.
+    """
+    with store.reading() as connection, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        out = _Releases(connection, store, case_ids)
+        names, written = DistinctNames([REPORT_NAME]), []
+        for source in out.list_sources():
+            name = names.take(check_name(source.export_name))
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
+                if not out.write(source, file):
+                    continue
+                with packed.open(_zip_entry(store, name), "w", force_zip64=True) as entry:
+                    out.note_file(*_copy(file, entry))
+            written.append(Path(name))
+        if not written:
+            raise ReviewError(out.problems[0] if out.problems else "no case is released yet")
+        packed.writestr(_zip_entry(store, REPORT_NAME), out.report())
+    return _conclude(store, out, written, f"released text downloaded: {out.n_cases} cases", by)
+
+
+def released_file(store: ReviewStore, source_id: int, target: BinaryIO, *, by: str = "command") -> Exported:
+    """Write the masked text of the released cases of one file, in its original format.
+
+    Raises:
+        ReviewError: No case of the file can be written; nothing was written then.
+    """
+    with store.reading() as connection:
+        out = _Releases(connection, store)
+        sources = [one for one in out.list_sources() if one.id == source_id]
+        if not sources:
+            raise ReviewError(f"file {source_id} has no released case")
+        name = Path(check_name(sources[0].export_name))
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
+            if not out.write(sources[0], file):
+                raise ReviewError(out.problems[0])
+            _copy(file, target)
+    event = f"released text of file {source_id} downloaded: {out.n_cases} cases"
+    return _conclude(store, out, [name], event, by)
+
+
+def _copy(file: IO[bytes], target: IO[bytes]) -> tuple[str, int]:
+    """Copy a whole file; return its SHA-256 and its size in bytes."""
+    digest = hashlib.sha256()
+    n_bytes = file.tell()
+    file.seek(0)
+    while block := file.read(1 << 20):
+        digest.update(block)
+        target.write(block)
+    return digest.hexdigest(), n_bytes
+
+
+def _conclude(store: ReviewStore, out: _Releases, files: Sequence[Path], event: str, by: str) -> Exported:
+    """Note an export in the trail, and return its result."""
     with store.writing() as connection:
         append(connection, store, [TrailEvent(user=by, event=event)])
-    problems = tuple(out.problems[:MAX_PROBLEMS])
-    return Exported(out.n_cases, n_left_out, problems, tuple(written), out.columns)
+    return Exported(
+        out.n_cases, out.n_left_out, tuple(out.problems[:MAX_PROBLEMS]), tuple(files), out.columns
+    )
+
+
+def check_name(name: str) -> str:
+    """Return the name of a file in the store, which never leads out of a folder.
+
+    Raises:
+        ReviewError: It does.
+    """
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts or "\\" in name:
+        raise ReviewError("a file name in the store leads out of the folder: the store was altered")
+    return name
 
 
 def _choose_target(folder: Path, name: str, *, force: bool) -> Path:
     """Return the path to write; a name in the store never leads out of the folder."""
-    place = PurePosixPath(name)
-    if place.is_absolute() or ".." in place.parts or "\\" in name:
-        raise ReviewError("a file name in the store leads out of the folder: the store was altered")
-    target = folder / place
+    target = folder / check_name(name)
     if target.exists() and not force:
         raise OutputExistsError(f"{target} already exists. Use --force to overwrite it.")
     return target
 
 
-class _Releases:
-    """Writes files and counts what is in them."""
+def _zip_entry(store: ReviewStore, name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, datetime.fromtimestamp(store.now(), UTC).timetuple()[:6])
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o600 << 16
+    return entry
 
-    def __init__(self, connection: Connection, store: ReviewStore) -> None:
+
+class _Releases:
+    """Writes the released cases of files, and counts them."""
+
+    def __init__(
+        self, connection: Connection, store: ReviewStore, case_ids: Collection[int] | None = None
+    ) -> None:
         self._connection = connection
         self._store = store
-        self._settings = OutputSettings.load(store.extra, store.case_key)
+        self._case_ids = None if case_ids is None else frozenset(case_ids)
+        self._maskings: dict[str, dict[str, Any]] = {}
+        self._files: list[dict[str, Any]] = []
         self.n_cases = 0
+        self.n_left_out = 0
         self.problems: list[str] = []
         self.columns: dict[str, str] = {}
 
-    def write(self, source: Row[Any], target: Path) -> bool:
-        """Write one file; return False if none of its cases could be written."""
-        found = select(CASES).where(CASES.c.source_id == source.id)
-        cases = {row.number: row for row in self._connection.execute(found)}
-        n_before, file, is_complete = self.n_cases, PartialFile(target), False
-        try:
-            sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source.id)
-            stored = self._connection.execute(sealed).scalar_one()
-            data = self._store.sealer.open(stored, f"file {source.id}")
-            self._write_records(source, data, cases, file)
-            file.sync()
-            is_complete = self.n_cases > n_before
-        except ReviewError as error:
-            self.n_cases = n_before
-            self.problems.append(f"{source.name}: {error}")
-        finally:
-            file.commit() if is_complete else file.discard()
-        return is_complete
+    def _is_wanted(self, case: Row[Any]) -> bool:
+        is_chosen = self._case_ids is None or case.id in self._case_ids
+        return is_chosen and bool(case.state == CaseState.RELEASED.value)
 
-    def _write_records(self, source: Row[Any], data: bytes, cases: Cases, file: PartialFile) -> None:
-        kind = FORMATS[source.format]
-        n_waiting = sum(case.state != CaseState.RELEASED.value for case in cases.values())
-        if kind.needs_all_records and n_waiting:
-            raise ReviewError(f"{n_waiting} rows are not released, and a Parquet file needs all rows")
-        options = replace(self._settings.read_options, profile=self._settings.profile)
-        opened = kind.open(io.BytesIO(data), options, source.name)
-        sink = opened.sink(file)
-        for record in opened.records():
-            if record.problem and not record.is_frame:
-                if kind.holds_cases:
-                    self.problems.append(f"{source.name} {opened.unit} {record.number}: {record.problem}")
-                continue
-            if not record.docs and record.report is None:
-                sink.write(record, ())
-                continue
-            masked = self._mask(cases.get(record.number), record)
-            if masked is not None:
-                self._write_record(source, sink, record, masked)
-            elif kind.needs_all_records:
-                raise ReviewError(
-                    f"row {record.number} cannot be released, and a Parquet file needs all rows"
-                )
-        sink.finish()
-        self.columns |= opened.columns
+    def list_sources(self) -> Sequence[Row[Any]]:
+        """Return the files with cases to write, and count the other cases."""
+        states = select(CASES.c.id, CASES.c.source_id, CASES.c.state)
+        rows: Sequence[Any] = self._connection.execute(states).all()
+        wanted = {row.source_id for row in rows if self._is_wanted(row)}
+        self.n_left_out = sum(not self._is_wanted(row) for row in rows)
+        found = select(SOURCES.c.id, SOURCES.c.name, SOURCES.c.format, INTAKES.c.export_name)
+        found = found.join(INTAKES, INTAKES.c.source_id == SOURCES.c.id).order_by(SOURCES.c.id)
+        sources: Sequence[Any] = self._connection.execute(found).all()
+        return [row for row in sources if row.id in wanted]
 
-    def _write_record(self, source: Row[Any], sink: Sink, record: Record, masked: MaskedCase) -> None:
-        """Write a released case; one that is refused is noted."""
-        if record.report is not None:
-            marker = self._store.facts.marker
-            record = replace(record, fields=replacements_of(masked, self._store.case_key, marker))
-        try:
-            sink.write(record, masked.docs)
-        except RefusedRecordError as error:
-            self.problems.append(f"{source.name} case {record.number}: {error}")
-        else:
-            self.n_cases += not record.is_frame
+    def write(self, source: Row[Any], file: Writable) -> int:
+        """Write one file; return how many cases are in it, 0 = none can be written: discard the file."""
+        rows = self._connection.execute(select(CASES).where(CASES.c.source_id == source.id)).all()
+        cases = {row.number: row for row in rows if self._is_wanted(row)}
+        masking = read_masking(self._connection, self._store, source.id)
+        n_left_out = len(rows) - len(cases)
+        release = SourceRelease(self._connection, self._store, source, masking, cases, n_left_out)
+        release.write(file)
+        self.problems += release.problems
+        self.n_cases += release.n_cases
+        if release.n_cases:
+            self.columns |= release.columns
+            self._maskings.setdefault(masking.fingerprint, self._describe(masking))
+            original = hashlib.sha256(release.data).hexdigest()
+            self._files.append(
+                {
+                    "file": source.export_name,
+                    "format": source.format,
+                    "n_cases": release.n_cases,
+                    "n_cases_left_out": len(rows) - release.n_cases,
+                    "settings": list(self._maskings).index(masking.fingerprint) + 1,
+                    "original_hmac_sha256": hash_with_key(self._store.case_key, original),
+                }
+            )
+        return release.n_cases
 
-    def _mask(self, case: Row[Any] | None, record: Record) -> MaskedCase | None:
-        """Return the texts of a released case with their dates and ages; None = it is not released."""
-        texts = texts_of(record)
-        if record.is_frame:
-            # Nobody reviews the text around the cases, so all of its words are masked.
-            marker = fixed_marker(self._store.facts.marker)
-            reviewed: list[MaskedDocument] | None = [mask_everything(doc, marker) for doc in texts.docs]
-        else:
-            reviewed = self._read_reviewed(case, texts)
-        if reviewed is None:
-            return None
-        if record.report is None and case is not None:
-            known = read_content(self._connection, case.id, self._store.sealer).known
-            docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
-            texts = CaseTexts(id=texts.id, docs=docs)
-        return CaseMasker(_ReviewedMasker(reviewed), self._settings.cases).mask_cases([texts])[0]
+    def _describe(self, masking: SourceMasking) -> dict[str, Any]:
+        """Return everything that shapes the files; the fingerprint could tell words of lists."""
+        facts, output = masking.facts.as_json(), masking.output.dump()
+        facts["fingerprint_hmac_sha256"] = hash_with_key(self._store.case_key, facts.pop("fingerprint"))
+        options = output["read_options"]
+        columns = ("text_columns", "id_column", "keep_columns", "keep_all_columns")
+        return {
+            "masking": facts,
+            "cases": output["cases"],
+            **{name: options[name] for name in columns},
+            "profile": describe_profile(masking.output.profile),
+        }
 
-    def _read_reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:
-        """Return the texts of a case as they were reviewed, None = they must not be exported."""
-        if case is None or case.state != CaseState.RELEASED.value:
-            return None
-        try:
-            content = read_content(self._connection, case.id, self._store.sealer)
-            if [doc.text for doc in texts.docs] != [content.text[p.start : p.end] for p in content.parts]:
-                raise ReviewError(f"case {case.id} has another text than the one that was reviewed")
-            final = read_final(self._connection, self._store, case.id, content)
-            return [render_part(content, final, part, self._store.facts) for part in content.parts]
-        except InverseDeidError as error:
-            self.problems.append(f"{case.name}: {error}")
-        return None
+    def note_file(self, sha256: str, n_bytes: int) -> None:
+        """Note what was written of the last file."""
+        self._files[-1] |= {"sha256": sha256, "bytes": n_bytes}
 
-
-class _ReviewedMasker:
-    """Returns documents that were masked before (a `DocumentMasker`)."""
-
-    fingerprint = "reviewed"
-
-    def __init__(self, docs: Sequence[MaskedDocument]) -> None:
-        self._docs = list(docs)
-
-    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Return the given documents."""
-        return self._docs
+    def report(self) -> bytes:
+        """Return the run report as JSON: settings, counts, hashes. No count tells the words under a mask."""
+        content = {
+            "format": REPORT_FORMAT,
+            "version": 1,
+            "tool": f"inverse-deid {__version__}",
+            "policy": asdict(self._store.policy),
+            "n_cases": self.n_cases,
+            "n_cases_left_out": self.n_left_out,
+            "n_problems": len(self.problems),
+            "settings": list(self._maskings.values()),
+            "files": self._files,
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 _MAX_STEM_CHARS = 100

@@ -17,6 +17,7 @@ from inverse_deid.review.layers import (
     replay_approved,
     replay_layer,
 )
+from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, CASES, LAYERS, NOTES, USERS
 from inverse_deid.review.values import (
@@ -104,17 +105,7 @@ def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView,
     with store.reading() as connection:
         view = _view(connection, store, user, case_id)
         content = read_content(connection, case_id, store.sealer)
-    return view, render_case(content, view.layer, store.facts)
-
-
-def read_state(store: ReviewStore, case_id: int) -> CaseState:
-    """Return the state of a case.
-
-    Raises:
-        ReviewError: The case does not exist.
-    """
-    with store.reading() as connection:
-        return CaseState(lock_row(connection, case_id).state)
+    return view, render_case(content, view.layer, view.facts)
 
 
 def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) -> CaseView:
@@ -122,6 +113,7 @@ def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) 
     case = connection.execute(select(CASES.c.name, CASES.c.state).where(CASES.c.id == case_id)).one()
     content = read_content(connection, case_id, store.sealer)
     n_actions = len(read_steps(connection, layer.id))
+    facts = read_facts(connection, case_id)
     sees_all = layer.kind == LayerKind.ADJUDICATION.value
     return CaseView(
         case_id=case_id,
@@ -132,7 +124,8 @@ def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) 
         tokens=content.tokens,
         kind=LayerKind(layer.kind),
         layer=replay_layer(connection, store, layer, content),
-        model=None if layer.is_blind else read_model(content, store.facts),
+        model=None if layer.is_blind else read_model(content, facts),
+        facts=facts,
         revision=layer.revision,
         can_undo=layer.n_done > 0 and layer.approval is None,
         can_redo=layer.n_done < n_actions and layer.approval is None,

@@ -19,8 +19,8 @@ import secrets
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,11 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.review.tables import META, METADATA
+from inverse_deid.review.schema import OLDER_VERSIONS, SCHEMA_VERSION, VERSION, make_tables, migrate
+from inverse_deid.review.tables import META
 from inverse_deid.review.values import ReviewPolicy
 
 MIN_KEY_BYTES = 16
-SCHEMA_VERSION = 1
 
 _BUSY_SECONDS = 30
 _KEY_CHECK = b"the key of this store"
@@ -171,7 +171,8 @@ _THRESHOLDS = [one.name for one in fields(Thresholds)]
 class ReviewStore:
     """An open store; safe to share between threads.
 
-    Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it.
+    Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
+    those that the store was made with; `sources.read_facts` returns those of a case.
     """
 
     def __init__(self, engine: Engine, key: ReviewKey, clock: Clock) -> None:
@@ -180,6 +181,7 @@ class ReviewStore:
         self.sealer = Sealer(key.derive("encryption"))
         self.trail_key = key.derive("trail")
         self.session_key = key.derive("sessions")
+        self.file_key = key.derive("hashes of files")
         self.case_key = key.secret
         with self.reading() as connection:
             rows = connection.execute(select(META.c.name, META.c.value))
@@ -188,7 +190,6 @@ class ReviewStore:
         settings = json.loads(stored["settings"])
         self.policy = ReviewPolicy(**settings["policy"])
         self.facts = MaskingFacts.from_json(settings["facts"])
-        self.extra: dict[str, Any] = settings["extra"]
 
     def __enter__(self) -> ReviewStore:
         return self
@@ -215,9 +216,36 @@ class ReviewStore:
         ):
             yield connection
 
+    def rewrite(self, tables: Sequence[str]) -> bool:
+        """Write the database anew without what was deleted; return whether old pages are gone.
+
+        PostgreSQL rewrites the given tables only. Others wait meanwhile. Old pages stay if somebody is
+        reading them, or if there is no room for a second copy.
+        """
+        try:
+            if self._engine.dialect.name == "sqlite":
+                return _vacuum(self._engine)
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                for name in tables:
+                    connection.exec_driver_sql(f"VACUUM FULL {name}")
+        except (SQLAlchemyError, sqlite3.Error):
+            return False
+        return True
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+
+def _vacuum(engine: Engine) -> bool:
+    """Rebuild an SQLite file and empty its write-ahead log; return whether the log could be emptied."""
+    busy = 1
+    # Around the transactions that the engine begins: `VACUUM` cannot run in one.
+    with closing(engine.raw_connection()) as connection, closing(connection.cursor()) as cursor:
+        for step in ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            cursor.execute(step)
+            busy, *_ = cursor.fetchone() or (busy,)
+    return not busy
 
 
 @contextmanager
@@ -283,22 +311,17 @@ def make_engine(address: str | Path) -> Engine:
     return engine
 
 
-def write_settings(
-    connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts, extra: dict[str, Any]
-) -> None:
+def write_settings(connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts) -> None:
     """Make the tables of a new store and write its settings."""
-    METADATA.create_all(connection)
-    settings = {"policy": asdict(policy), "facts": facts.as_json(), "extra": extra}
     stored = {
-        "schema version": str(SCHEMA_VERSION),
         "key check": Sealer(key.derive("encryption")).seal(_KEY_CHECK, "key check").hex(),
-        "settings": json.dumps(settings),
+        "settings": json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
     }
-    connection.execute(insert(META), [{"name": name, "value": value} for name, value in stored.items()])
+    make_tables(connection, stored)
 
 
 def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
-    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy.
+    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy; one of version 1 is migrated.
 
     Raises:
         UnreadableInputError: The store does not exist, is not a database or has another version.
@@ -313,11 +336,20 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
     problem = ""
     if version is None:
         problem = f"{name} is not a review store. Give one made by inverse-deid review init."
-    elif version != str(SCHEMA_VERSION):
-        problem = f"{name} has version {version}, this program needs {SCHEMA_VERSION}. Make a new store."
+    elif version != str(SCHEMA_VERSION) and version not in OLDER_VERSIONS:
+        problem = (
+            f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
+            "Install a newer program."
+        )
     else:
+        store = None
         with suppress(UnreadableInputError):
-            return ReviewStore(engine, key, clock)
+            store = ReviewStore(engine, key, clock)
+        if store is not None:
+            if version in OLDER_VERSIONS:
+                with store.writing() as connection:
+                    migrate(connection, store.sealer, store.file_key, store.now())
+            return store
     engine.dispose()
     if problem:
         raise UnreadableInputError(problem)
@@ -328,6 +360,6 @@ def _read_version(engine: Engine) -> str | None:
     """Return the version of a store, None = it is not a store."""
     with suppress(SQLAlchemyError), engine.connect() as connection:
         if inspect(connection).has_table(META.name):
-            found = select(META.c.value).where(META.c.name == "schema version")
+            found = select(META.c.value).where(META.c.name == VERSION)
             return connection.execute(found).scalar_one_or_none()
     return None

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.schema import SchemaItem
@@ -34,7 +35,8 @@ META = _define(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""Version of the schema, settings, and a sealed value that tells whether a key is the right one."""
+"""Version of the schema, settings, the last numbers of cases and files, and a sealed value that tells
+whether a key is the right one."""
 
 SOURCES = _define(
     "sources",
@@ -45,6 +47,26 @@ SOURCES = _define(
 )
 """The files that the cases came in, whole."""
 
+MASKINGS = _define(
+    "maskings",
+    Column("id", Integer, primary_key=True),
+    Column("fingerprint", String(64), nullable=False, unique=True),
+    Column("facts", Text, nullable=False),
+    Column("output", Text, nullable=False),
+)
+"""Ways of masking, as JSON: `MaskingFacts`, and `OutputSettings` without the key."""
+
+INTAKES = _define(
+    "intakes",
+    Column("source_id", ForeignKey("sources.id"), primary_key=True),
+    Column("masking_id", ForeignKey("maskings.id"), nullable=False, index=True),
+    Column("export_name", Text, nullable=False, unique=True),
+    Column("content_hash", String(64), nullable=False),
+    Column("added_at", Double, nullable=False),
+    Column("added_by", String(64), nullable=False),
+)
+"""How each file came in and is masked. Its name in exports is its own, even if two files came as `a.csv`."""
+
 USERS = _define(
     "users",
     Column("id", Integer, primary_key=True),
@@ -52,7 +74,9 @@ USERS = _define(
     Column("password", Text, nullable=False),
     Column("role", String(20), nullable=False),
     Column("is_active", Boolean, nullable=False),
+    Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
 )
+"""`must_change_password`: another person knows the password, as an admin has set it."""
 
 SESSIONS = _define(
     "sessions",
@@ -89,6 +113,7 @@ CASES = _define(
     UniqueConstraint("source_id", "number"),
     Index("cases_by_doubt", text("doubt DESC"), "id"),
     Index("cases_by_state", "state", text("doubt DESC"), "id"),
+    Index("cases_by_name", "name", "id"),
 )
 
 CONTENTS = _define(

@@ -14,20 +14,24 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+import msgspec
+from sqlalchemy import Connection, insert, or_, select, update
 
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
-from inverse_deid.review.store import ReviewKey, ReviewStore
+from inverse_deid.review.sources import read_facts
+from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
 from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
 
 NO_HASH = "0" * 64
+PAGE_ENTRIES = 100
+UNREADABLE = "this entry cannot be read"
 MAX_PROBLEMS = 20
 
 
@@ -64,33 +68,78 @@ class TrailCheck:
         return not self.problems
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailFilter:
+    """Which entries are shown: part of the name of a case (in capitals or not), a user, beginnings of events.
+
+    Empty = all.
+    """
+
+    case: str = ""
+    user: str = ""
+    events: tuple[str, ...] = ()
+
+    def admits(self, one: TrailEvent) -> bool:
+        """Whether an entry is shown."""
+        return (
+            self.case.lower() in (one.name or "").lower()
+            and self.user in ("", one.user)
+            and (not self.events or one.event.startswith(self.events))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrailEntry:
+    """One entry: its number from 1, its time (ISO 8601, UTC, "" = cannot be read) and its event."""
+
+    number: int
+    at: str
+    event: TrailEvent
+
+
 def begin_trail(connection: Connection, key: bytes) -> None:
     """Seal an empty trail in a new store."""
     head = {"id": 1, "n_entries": 0, "hash": NO_HASH, "seal": _seal(key, 0, NO_HASH)}
     connection.execute(insert(TRAIL_HEAD), head)
 
 
-def append(connection: Connection, store: ReviewStore, events: Sequence[TrailEvent]) -> None:
-    """Append events, in the transaction that they describe; nothing else is locked afterwards."""
+def append(
+    connection: Connection,
+    store: ReviewStore,
+    events: Sequence[TrailEvent],
+    facts: MaskingFacts | None = None,
+) -> None:
+    """Append events, in the transaction that they describe; nothing else is locked afterwards.
+
+    They state the model of their case; those that are about no case state that of `facts` (None: of the
+    store).
+    """
     if not events:
         return
+    case_ids = {one.case for one in events if one.case is not None}
+    made_by = {case_id: _name_model(read_facts(connection, case_id)) for case_id in sorted(case_ids)}
+    made_by_default = _name_model(facts or store.facts)
     head = connection.execute(select(TRAIL_HEAD).with_for_update()).one()
     number, previous, rows = head.n_entries, head.hash, []
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
-    facts, pair = store.facts, store.facts.thresholds
-    made_by = {
-        "model": facts.model_sha256 or facts.fingerprint,
-        "thresholds": [None, None] if pair is None else [pair.low, pair.high],
-    }
     for one in events:
         number += 1
-        entry = {"number": number, "at": at, **asdict(one), **made_by, "previous": previous}
+        made = made_by_default if one.case is None else made_by[one.case]
+        entry = {"number": number, "at": at, **asdict(one), **made, "previous": previous}
         line = _encode(entry)
         previous = _hash(line)
         rows.append({"number": number, "line": line, "hash": previous})
     connection.execute(insert(TRAIL), rows)
     seal = _seal(store.trail_key, number, previous)
     connection.execute(update(TRAIL_HEAD).values(n_entries=number, hash=previous, seal=seal))
+
+
+def _name_model(facts: MaskingFacts) -> dict[str, Any]:
+    pair = facts.thresholds
+    return {
+        "model": facts.model_sha256 or facts.fingerprint,
+        "thresholds": [None, None] if pair is None else [pair.low, pair.high],
+    }
 
 
 def verify_store(store: ReviewStore) -> TrailCheck:
@@ -127,6 +176,62 @@ def verify_export(path: Path, key: ReviewKey | None) -> TrailCheck:
     return chain.check(head, None if key is None else key.derive("trail"))
 
 
+def list_entries(
+    store: ReviewStore, chosen: TrailFilter, *, before: int | None = None, n_rows: int = PAGE_ENTRIES
+) -> tuple[tuple[TrailEntry, ...], bool]:
+    """Return entries, the latest first, and whether there are more.
+
+    `before` is the number of the last entry of the page before; None = the first page. An entry that was
+    altered so that it cannot be read is shown as such.
+    """
+    found = select(TRAIL.c.number, TRAIL.c.line).order_by(TRAIL.c.number.desc())
+    if before is not None:
+        found = found.where(TRAIL.c.number < before)
+    # The database only narrows down; `admits` decides on the parsed entry.
+    if chosen.user:
+        found = found.where(TRAIL.c.line.contains(f'"user":{json.dumps(chosen.user)}', autoescape=True))
+    if chosen.case and chosen.case.isascii():
+        found = found.where(TRAIL.c.line.icontains(json.dumps(chosen.case)[1:-1], autoescape=True))
+    if chosen.events:
+        begins = (f'"event":{json.dumps(one)[:-1]}' for one in chosen.events)
+        found = found.where(or_(*(TRAIL.c.line.contains(one, autoescape=True) for one in begins)))
+    entries: list[TrailEntry] = []
+    with store.reading() as connection:
+        for number, line in connection.execute(found).yield_per(n_rows + 1):
+            entry = _read_entry(number, line)
+            if chosen.admits(entry.event):
+                entries.append(entry)
+            if len(entries) > n_rows:
+                break
+    return tuple(entries[:n_rows]), len(entries) > n_rows
+
+
+def count_entries(store: ReviewStore) -> int:
+    """Return how many entries the head of the trail states."""
+    with store.reading() as connection:
+        return int(connection.execute(select(TRAIL_HEAD.c.n_entries)).scalar_one())
+
+
+def _read_entry(number: int, line: str) -> TrailEntry:
+    parsed = _parse_object(line)
+    given = {one.name: parsed.get(one.name) for one in fields(TrailEvent)}
+    try:
+        return TrailEntry(number, str(parsed.get("at", "")), msgspec.convert(given, TrailEvent))
+    except msgspec.ValidationError:
+        return TrailEntry(number, "", TrailEvent(user="", event=UNREADABLE))
+
+
+def encode_export(store: ReviewStore) -> Iterator[bytes]:
+    """Yield the lines of an export, many at a time, as the trail is when the first ones are read."""
+    with store.reading() as connection:
+        head = connection.execute(select(TRAIL_HEAD)).one()
+        rows = connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
+        for part in rows.partitions():
+            yield "".join(f'{{"entry":{row.line},"hash":"{row.hash}"}}\n' for row in part).encode()
+    last = {"head": {"n_entries": head.n_entries, "hash": head.hash, "seal": head.seal}}
+    yield _encode(last).encode() + b"\n"
+
+
 def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
     """Write the trail as JSON Lines; return the number of entries.
 
@@ -136,17 +241,9 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
     """
     if path.exists() and not force:
         raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
-
-    def encode_lines(connection: Connection) -> Iterator[bytes]:
-        for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
-            yield f'{{"entry":{row.line},"hash":"{row.hash}"}}\n'.encode()
-        last = {"head": {"n_entries": head.n_entries, "hash": head.hash, "seal": head.seal}}
-        yield _encode(last).encode() + b"\n"
-
-    with store.reading() as connection:
-        head = connection.execute(select(TRAIL_HEAD)).one()
-        write_whole(path, encode_lines(connection), private=True)
-    return int(head.n_entries)
+    lines = encode_export(store)
+    write_whole(path, lines, private=True)
+    return count_entries(store)
 
 
 class _HashChain:

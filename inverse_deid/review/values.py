@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
+
+if TYPE_CHECKING:
+    from inverse_deid.review.store import MaskingFacts
 
 CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
 """Meaning of the category codes of a reviewer."""
@@ -75,12 +79,13 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account, without its password."""
+    """An account, without its password; `must_change_password` before they do anything else."""
 
     id: int
     name: str
     role: UserRole
     is_active: bool = True
+    must_change_password: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,8 +221,8 @@ class CaseView:
     """A case as a user sees it: all parts of the original `text`, its tokens, and the user's own layer.
 
     `case_id` is the only thing that may appear in a URL; `name` is the id in the source file. `model` is None
-    for a reviewer who is blind to it. `revision` is given back with the next action. An approved layer can no
-    longer change. Adjudicators also see the notes of both reviewers.
+    for a reviewer who is blind to it. `facts` say how the case was masked. `revision` is given back with the
+    next action. An approved layer can no longer change. Adjudicators also see the notes of both reviewers.
     """
 
     case_id: int
@@ -229,6 +234,7 @@ class CaseView:
     kind: LayerKind
     layer: LayerTokens
     model: ModelTokens | None
+    facts: MaskingFacts
     revision: int
     can_undo: bool
     can_redo: bool
@@ -268,13 +274,28 @@ class Edited:
 class WorkFilter:
     """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all).
 
-    `claimable_by`: ready for review by this user now, None = all. No states = all.
+    `claimable_by`: ready for review by this user now, `work_of`: assigned to this user or begun by them,
+    `approved_by`: approved by this user, each None = all. No states = all. `search`: part of the name of the
+    case or of its file, in capitals or not.
     """
 
     states: frozenset[CaseState] = frozenset()
     assignee_id: int | None = None
     claimable_by: int | None = None
+    work_of: int | None = None
+    approved_by: int | None = None
     min_doubt: float = 0.0
+    search: str = ""
+
+
+class WorkOrder(StrEnum):
+    """Order of a work list; the cases that are equal in it follow by falling doubt, or by number."""
+
+    DOUBT = "doubt"
+    NAME = "name"
+    STATE = "state"
+    FILE = "file"
+    NEWEST = "newest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,6 +309,7 @@ class CaseRow:
     case_id: int
     name: str
     source: str
+    source_id: int
     state: CaseState
     doubt: float
     n_tokens: int
@@ -300,7 +322,7 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class WorkPage:
-    """Some lines of a work list, most doubtful cases first; `next_key` gets the next ones, None = last."""
+    """Some lines of a work list in its order; `next_key` gets the next ones, None = last."""
 
     rows: tuple[CaseRow, ...]
     next_key: str | None

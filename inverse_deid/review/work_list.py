@@ -1,32 +1,64 @@
-"""The work list: pages of cases, the most doubtful first; progress, assignment."""
+"""The work list: pages of cases, found, filtered and ordered; progress, assignment."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.cases import lock_row
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import CASES, LAYERS, SOURCES, USERS
+from inverse_deid.review.tables import CASES, INTAKES, LAYERS, USERS
 from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import CaseRow, CaseState, LayerKind, User, UserRole, WorkFilter, WorkPage
+from inverse_deid.review.values import (
+    CaseRow,
+    CaseState,
+    LayerKind,
+    User,
+    UserRole,
+    WorkFilter,
+    WorkOrder,
+    WorkPage,
+)
 
 PAGE_ROWS = 50
 MAX_PAGE_ROWS = 500
 
+_MAX_ID = 2**31
+
 _ASSIGNEES = USERS.alias("assignees")
 _HOLDERS = USERS.alias("holders")
+_FILES = INTAKES.alias("files")
 _OPEN = (CaseState.NEW.value, CaseState.IN_REVIEW.value)
 
 
 def list_cases(
-    store: ReviewStore, chosen: WorkFilter, *, after: str | None = None, n_rows: int = PAGE_ROWS
+    store: ReviewStore,
+    chosen: WorkFilter,
+    *,
+    after: str | None = None,
+    n_rows: int = PAGE_ROWS,
+    order: WorkOrder = WorkOrder.DOUBT,
 ) -> WorkPage:
-    """Return one page of 1 to 500 cases by falling doubt, then by number.
+    """Return one page of 1 to 500 cases in an order, by default by falling doubt.
 
-    `after` is the `next_key` of the page before; None = the first page.
+    `after` is the `next_key` of the page before; None = the first page. Each page begins where an index
+    continues, so that a late page takes no longer than the first. A key never contains a name.
 
     Raises:
         ReviewError: `after` is malformed, or `n_rows` is out of range.
@@ -34,18 +66,102 @@ def list_cases(
     if not 1 <= n_rows <= MAX_PAGE_ROWS:
         raise ReviewError(f"a page must have 1 to {MAX_PAGE_ROWS} lines")
     found = _filter(store, select(CASES.c.id), chosen)
-    if after is not None:
-        doubt, case_id = _parse_key(after)
-        found = found.where(CASES.c.doubt <= doubt, or_(CASES.c.doubt < doubt, CASES.c.id > case_id))
-    found = found.order_by(CASES.c.doubt.desc(), CASES.c.id).limit(n_rows + 1)
     with store.reading() as connection:
-        ids = connection.execute(found).scalars().all()
+        ids: list[int] = []
+        for part in _order_parts(connection, found, chosen, order, after):
+            ids += connection.execute(part.limit(n_rows + 1 - len(ids))).scalars()
+            if len(ids) > n_rows:
+                break
         rows = connection.execute(_select_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
     now = store.now()
     lines = {row.id: _read_line(row, now) for row in rows}
     ordered = tuple(lines[case_id] for case_id in ids[:n_rows])
-    next_key = f"{ordered[-1].doubt.hex()}_{ordered[-1].case_id}" if len(ids) > n_rows else None
-    return WorkPage(ordered, next_key)
+    return WorkPage(ordered, _make_key(ordered[-1], order) if len(ids) > n_rows else None)
+
+
+def read_line(store: ReviewStore, case_id: int) -> CaseRow:
+    """Return the line of one case.
+
+    Raises:
+        ReviewError: The case does not exist.
+    """
+    with store.reading() as connection:
+        row = connection.execute(_select_lines().where(CASES.c.id == case_id)).one_or_none()
+    if row is None:
+        raise ReviewError(f"the store has no case {case_id}")
+    return _read_line(row, store.now())
+
+
+def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
+    """Count the cases that a work list shows on all its pages."""
+    with store.reading() as connection:
+        found = _filter(store, select(func.count()).select_from(CASES), chosen)
+        return int(connection.execute(found).scalar_one())
+
+
+def _order_parts(
+    connection: Connection, found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
+) -> Iterator[Select[Any]]:
+    """Yield ordered queries whose results, one after the other, are the cases behind a key."""
+    by_doubt = (CASES.c.doubt.desc(), CASES.c.id)
+    key = None if after is None else _parse_key(connection, after, order)
+    if order is WorkOrder.NEWEST:
+        yield (found if key is None else found.where(CASES.c.id < key[-1])).order_by(CASES.c.id.desc())
+    elif order is WorkOrder.NAME:
+        place = tuple_(CASES.c.name, CASES.c.id)
+        yield (found if key is None else found.where(place > key)).order_by(CASES.c.name, CASES.c.id)
+    elif order is WorkOrder.FILE:
+        columns = (INTAKES.c.export_name, CASES.c.number)
+        found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
+        yield (found if key is None else found.where(tuple_(*columns) > key)).order_by(*columns)
+    elif order is WorkOrder.DOUBT:
+        yield _behind_doubt(found, key).order_by(*by_doubt)
+    else:
+        states = [state for state in CaseState if not chosen.states or state in chosen.states]
+        begin = None if key is None else list(CaseState).index(key[0])
+        for state in states:
+            number = list(CaseState).index(state)
+            if begin is None or number >= begin:
+                part = found.where(CASES.c.state == state.value)
+                yield _behind_doubt(part, key[1:] if key and number == begin else None).order_by(*by_doubt)
+
+
+def _behind_doubt(found: Select[Any], key: tuple[Any, ...] | None) -> Select[Any]:
+    if key is None:
+        return found
+    doubt, case_id = key
+    return found.where(CASES.c.doubt <= doubt, or_(CASES.c.doubt < doubt, CASES.c.id > case_id))
+
+
+def _make_key(last: CaseRow, order: WorkOrder) -> str:
+    """Return the place of the last line; names are looked up again by the number of the case."""
+    if order is WorkOrder.DOUBT:
+        return f"{last.doubt.hex()}_{last.case_id}"
+    if order is WorkOrder.STATE:
+        return f"{last.state.name.lower()}_{last.doubt.hex()}_{last.case_id}"
+    return str(last.case_id)
+
+
+def _parse_key(connection: Connection, key: str, order: WorkOrder) -> tuple[Any, ...]:
+    """Return the values of the columns of an order at the last line of the page before."""
+    *place, number = key.split("_")
+    with suppress(ValueError, OverflowError, KeyError):
+        case_id = int(number)
+        if order in (WorkOrder.DOUBT, WorkOrder.STATE) and place and abs(case_id) < _MAX_ID:
+            doubt = float.fromhex(place.pop())
+            state = CaseState["_".join(place).upper()] if order is WorkOrder.STATE else None
+            return (doubt, case_id) if state is None else (state, doubt, case_id)
+        if not place and abs(case_id) < _MAX_ID:
+            found = select(CASES.c.name, CASES.c.number, INTAKES.c.export_name)
+            found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id == case_id)
+            row = connection.execute(found).one_or_none()
+            if order is WorkOrder.NEWEST:
+                return (case_id,)
+            if row is not None and order is WorkOrder.NAME:
+                return row.name, case_id
+            if row is not None and order is WorkOrder.FILE:
+                return row.export_name, row.number
+    raise ReviewError("the page cannot be found. Begin at the first page.")
 
 
 def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
@@ -55,34 +171,48 @@ def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Selec
         found = found.where(CASES.c.assignee_id == chosen.assignee_id)
     if chosen.min_doubt > 0:
         found = found.where(CASES.c.doubt >= chosen.min_doubt)
+    if chosen.search:
+        files = select(_FILES.c.source_id).where(_contains(_FILES.c.export_name, chosen.search))
+        found = found.where(or_(_contains(CASES.c.name, chosen.search), CASES.c.source_id.in_(files)))
+    if chosen.work_of is not None:
+        begun = _has_layer(chosen.work_of, LAYERS.c.approval.is_(None))
+        found = found.where(or_(CASES.c.assignee_id == chosen.work_of, begun))
+    if chosen.approved_by is not None:
+        found = found.where(_has_layer(chosen.approved_by, LAYERS.c.approval.is_not(None)))
     if chosen.claimable_by is None:
         return found
     user_id = chosen.claimable_by
     is_free = or_(
         CASES.c.lock_user_id.is_(None), CASES.c.lock_user_id == user_id, CASES.c.lock_until <= store.now()
     )
-    has_approved = exists().where(
-        LAYERS.c.case_id == CASES.c.id, LAYERS.c.user_id == user_id, LAYERS.c.approval.is_not(None)
-    )
     return found.where(
         CASES.c.state.in_(_OPEN),
         CASES.c.n_approvals < store.policy.approvals,
         or_(CASES.c.assignee_id.is_(None), CASES.c.assignee_id == user_id),
         is_free,
-        ~has_approved,
+        ~_has_layer(user_id, LAYERS.c.approval.is_not(None)),
     )
+
+
+def _has_layer(user_id: int, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    return exists().where(LAYERS.c.case_id == CASES.c.id, LAYERS.c.user_id == user_id, condition)
+
+
+def _contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
+    """Compare small letters; signs that LIKE treats as placeholders stand for themselves."""
+    return func.lower(column).contains(text.lower(), autoescape=True)
 
 
 def _select_lines() -> Select[Any]:
     columns = (
         CASES,
-        SOURCES.c.name.label("source"),
+        INTAKES.c.export_name.label("source"),
         _ASSIGNEES.c.name.label("assignee"),
         _HOLDERS.c.name.label("holder"),
     )
     return (
         select(*columns)
-        .join(SOURCES, SOURCES.c.id == CASES.c.source_id)
+        .join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
         .outerjoin(_ASSIGNEES, _ASSIGNEES.c.id == CASES.c.assignee_id)
         .outerjoin(_HOLDERS, _HOLDERS.c.id == CASES.c.lock_user_id)
     )
@@ -94,6 +224,7 @@ def _read_line(row: Row[Any], now: float) -> CaseRow:
         case_id=row.id,
         name=row.name,
         source=row.source,
+        source_id=row.source_id,
         state=CaseState(row.state),
         doubt=row.doubt,
         n_tokens=row.n_tokens,
@@ -103,15 +234,6 @@ def _read_line(row: Row[Any], now: float) -> CaseRow:
         locked_by=row.holder if is_locked else None,
         is_failed=row.is_failed,
     )
-
-
-def _parse_key(key: str) -> tuple[float, int]:
-    doubt, _, case_id = key.partition("_")
-    try:
-        return float.fromhex(doubt), int(case_id)
-    except (ValueError, OverflowError):
-        pass
-    raise ReviewError("the page cannot be found. Begin at the first page.")
 
 
 def next_case(store: ReviewStore, user: User) -> int | None:

@@ -9,8 +9,16 @@ from review_stores import PASSWORD, Clock, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Reason
 from inverse_deid.review.pages.application import ServeSettings, _list_routes
-from inverse_deid.review.pages.case_page import CATEGORY_CODES, REASONS, encode_case
+from inverse_deid.review.pages.case_page import (
+    CATEGORY_CODES,
+    CATEGORY_NAMES,
+    CATEGORY_TAGS,
+    REASONS,
+    encode_case,
+)
 from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address
 from inverse_deid.review.quality import bound_leaks
 from inverse_deid.review.reading import open_case
@@ -368,7 +376,7 @@ class TestReviewing:
         asked = carl.ask("/cases/1/approve", revision=settled["revision"], seen=[[0, 1]], is_dispute=True)
         assert asked.json()["error"] == "You have not looked at 1 word in dispute. Settle anyway?"
         done = carl.ask("/cases/1/approve", revision=settled["revision"], **looked).json()
-        assert done == {"state": "released", "next": "/?state=disagreed"}
+        assert done == {"state": "released", "next": "/cases/2"}
         assert "seen by PHI today, then PHI left" in carl.get("/cases/1/finished").text
         assert verify_store(store).is_intact
 
@@ -550,9 +558,12 @@ class TestCaseData:
             words, gaps = data["words"], data["gaps"]
             assert gaps[0] + "".join(a + b for a, b in zip(words, gaps[1:], strict=True)) == text
 
-    def test_letters_are_distinct(self):
-        assert len(set(CATEGORY_CODES.values())) == len(CATEGORY_CODES)
-        assert len({code for code, _ in REASONS.values()}) == len(REASONS)
+    def test_letters_names_and_reasons_are_distinct(self):
+        for names in (CATEGORY_CODES, CATEGORY_NAMES, CATEGORY_TAGS):
+            assert set(names) == set(PhiType)
+            assert len(set(names.values())) == len(names)
+        assert set(REASONS) == set(Reason)
+        assert len(set(REASONS.values())) == len(REASONS)
 
 
 class TestServeSettings:

@@ -5,11 +5,14 @@ module              content
 ==================  ========================================================================
 `application`       the routes, the headers of every response, uvicorn, addresses and TLS
 `visits`            session, CSRF token, role, errors as responses, templates; log-in and log-out
-`form_pages`        the list of cases, the next case, assignment; summary; accounts; agreed and released
-                    cases: release, withdraw, causality form, elusion check
+`list_pages`        the list of cases: search, filters, order, several cases at once; the next case
+`form_pages`        summary; agreed and released cases: release, withdraw, causality form, elusion check
+`account_pages`     accounts and roles for admins; the own password of every user
+`trail_page`        the trail in plain words, its check and its export
 `case_page`         the reading page and its small requests; also for an adjudicator
 ==================  ========================================================================
 
 Narrative text is sent in two ways only: as JSON that the page inserts as text nodes, and through
-templates that escape it. No URL, cookie or log line contains any.
+templates that escape it. No URL, cookie or log line contains any. Names of cases and files may name people:
+they are in a URL or cookie only if it is encrypted with the key of the store.
 """

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.review.pages import case_page, form_pages, visits
+from inverse_deid.review.pages import account_pages, case_page, form_pages, list_pages, trail_page, visits
 from inverse_deid.review.pages.visits import STATIC_FOLDER, Handler, report_problem, require, static_address
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
@@ -151,12 +151,20 @@ def _list_routes() -> list[Route | Mount]:
     handlers: list[tuple[str, str, UserRole, Handler]] = [
         ("POST", "/log-out", reviewer, visits.leave),
         ("POST", "/theme", reviewer, visits.choose_theme),
-        ("GET", "/", reviewer, form_pages.show_work_list),
-        ("GET", "/next", reviewer, form_pages.go_next),
-        ("POST", "/assign", admin, form_pages.assign_cases),
+        ("POST", "/legend", reviewer, visits.choose_legend),
+        ("GET", "/", reviewer, list_pages.show_work_list),
+        ("GET", "/next", reviewer, list_pages.go_next),
+        ("POST", "/find", reviewer, list_pages.find_cases),
+        ("POST", "/release", adjudicator, list_pages.release_cases),
+        ("POST", "/assign", admin, list_pages.assign_cases),
         ("GET", "/summary", reviewer, form_pages.show_summary),
-        ("GET", "/accounts", admin, form_pages.show_accounts),
-        ("POST", "/accounts", admin, form_pages.change_account),
+        ("GET", "/accounts", admin, account_pages.show_accounts),
+        ("POST", "/accounts", admin, account_pages.change_account),
+        ("GET", "/password", reviewer, account_pages.show_password),
+        ("POST", "/password", reviewer, account_pages.change_password),
+        ("GET", "/trail", admin, trail_page.show_trail),
+        ("POST", "/trail/find", admin, trail_page.find_entries),
+        ("POST", "/trail/export", admin, trail_page.export_trail),
         ("GET", case, reviewer, case_page.show_case),
         ("POST", case + "/open", reviewer, case_page.send_case),
         ("POST", case + "/act", reviewer, case_page.act_on_tokens),

@@ -1,7 +1,7 @@
 """The reading page and its small requests; a response is sent only when the store has it on the disk.
 
-A case is sent as JSON without offsets, so that browser and store count alike. Letters name categories
-and reasons: no meaning is carried by colour alone.
+A case is sent as JSON without offsets, so that browser and store count alike. Short words name the
+categories: no meaning is carried by colour alone.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import Reason, Tokens, show_name
 from inverse_deid.review.approval import approve, count_unseen
 from inverse_deid.review.editing import act, add_note, redo, undo
-from inverse_deid.review.pages.form_pages import find_next
-from inverse_deid.review.pages.visits import Visit
+from inverse_deid.review.pages.list_pages import find_next
+from inverse_deid.review.pages.visits import LEGEND_COOKIE, Visit
 from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case
 from inverse_deid.review.store import MaskingFacts
 from inverse_deid.review.values import (
     CATEGORIES,
     MAX_RANGES,
     ActionKind,
+    CaseState,
     CaseView,
     DisputeView,
     LayerRevision,
@@ -34,6 +35,7 @@ from inverse_deid.review.values import (
     ReviewAction,
     TokenRange,
 )
+from inverse_deid.review.work_list import read_line
 from inverse_deid.text.rendering import GAP_MARK, JOINING_GAPS, forbidden_gaps
 
 GROUP_LETTERS: Mapping[HyperClass, str] = {
@@ -46,6 +48,16 @@ GROUP_LETTERS: Mapping[HyperClass, str] = {
     HyperClass.PROFESSION: "J",
 }
 
+GROUP_NAMES: Mapping[HyperClass, str] = {
+    HyperClass.NAME: "names",
+    HyperClass.PLACE: "places",
+    HyperClass.DATE: "dates",
+    HyperClass.AGE: "ages",
+    HyperClass.CONTACT: "ways to reach somebody",
+    HyperClass.ID: "numbers",
+    HyperClass.PROFESSION: "jobs",
+}
+
 CATEGORY_CODES: Mapping[PhiType, str] = {one: one.value[:2] for one in PhiType} | {
     PhiType.DOCTOR: "DR",
     PhiType.PROFESSION: "JO",
@@ -56,31 +68,82 @@ CATEGORY_CODES: Mapping[PhiType, str] = {one: one.value[:2] for one in PhiType} 
 }
 """Two letters each, typed in the category menu of the reading page."""
 
-REASONS: Mapping[Reason, tuple[str, str]] = {
-    Reason.KEPT_SAFE_WORD: ("S", "the dictionaries list it as safe, and the model agrees"),
-    Reason.KEPT_BY_NETWORK: ("N", "the model alone is confident that it is safe"),
-    Reason.BELOW_THRESHOLD: ("B", "the model is not confident enough that it is safe"),
-    Reason.NEVER_SAFE_WORD: ("X", "this word is never safe"),
-    Reason.VETO_PATTERN: ("P", "it looks like an identifier"),
-    Reason.NAME_WITH_TITLE: ("T", "it follows a title, as names do"),
-    Reason.OTHER_MENTION: ("M", "it is masked elsewhere in the case"),
-    Reason.KNOWN_IDENTIFIER: ("K", "it is a known identifier of the case"),
-    Reason.DENY_LIST: ("D", "it is on the deny list"),
-    Reason.FAILED_CLOSED: ("F", "masking failed here, so everything is masked"),
-    Reason.KEPT_ALLOW_LIST: ("A", "it is on the allow list"),
-    Reason.RULES_ONLY_UNSAFE: ("R", "the dictionaries do not list it as safe (no model)"),
-    Reason.JOINED_TO_MASKED: ("J", "it is joined to a masked word"),
-    Reason.NAME_ONLY_WORD: ("L", "it is known only as a name"),
-    Reason.KEPT_CATEGORY: ("C", "the model is confident that it is safe or of a category to keep"),
-    Reason.CHOSEN_CATEGORY: ("O", "it tells an origin, which this store masks"),
+CATEGORY_NAMES: Mapping[PhiType, str] = {one: one.value.lower() for one in PhiType} | {
+    PhiType.USERNAME: "user name",
+    PhiType.PROFESSION: "job",
+    PhiType.ORGANIZATION: "organisation",
+    PhiType.STATE: "state or region",
+    PhiType.ZIP: "postcode",
+    PhiType.LOCATION_OTHER: "other place",
+    PhiType.PHONE: "phone number",
+    PhiType.FAX: "fax number",
+    PhiType.EMAIL: "e-mail address",
+    PhiType.URL: "web address",
+    PhiType.IPADDR: "address of a computer (IP)",
+    PhiType.SSN: "social security number",
+    PhiType.MEDICALRECORD: "medical record number",
+    PhiType.HEALTHPLAN: "health plan number",
+    PhiType.ACCOUNT: "account number",
+    PhiType.LICENSE: "licence number",
+    PhiType.VEHICLE: "vehicle number",
+    PhiType.DEVICE: "device number",
+    PhiType.BIOID: "body feature, such as a fingerprint",
+    PhiType.IDNUM: "other number",
 }
-"""A letter and a sentence for each reason of the model."""
+"""Names in full, for people."""
+
+CATEGORY_TAGS: Mapping[PhiType, str] = {**CATEGORY_NAMES} | {
+    PhiType.STATE: "region",
+    PhiType.LOCATION_OTHER: "place",
+    PhiType.PHONE: "phone",
+    PhiType.FAX: "fax",
+    PhiType.EMAIL: "e-mail",
+    PhiType.URL: "web",
+    PhiType.IPADDR: "computer",
+    PhiType.SSN: "social security",
+    PhiType.MEDICALRECORD: "record",
+    PhiType.HEALTHPLAN: "health plan",
+    PhiType.ACCOUNT: "account",
+    PhiType.LICENSE: "licence",
+    PhiType.VEHICLE: "vehicle",
+    PhiType.DEVICE: "device",
+    PhiType.BIOID: "body",
+    PhiType.IDNUM: "number",
+}
+"""Short names, shown at the end of a mask."""
+
+REASONS: Mapping[Reason, str] = {
+    Reason.KEPT_SAFE_WORD: "an ordinary or medical word of the word lists, and the sentence fits",
+    Reason.KEPT_BY_NETWORK: "not in the word lists, but the sentence shows that it identifies nobody",
+    Reason.BELOW_THRESHOLD: "the tool is not sure enough that it identifies nobody",
+    Reason.NEVER_SAFE_WORD: "words of this kind are always masked",
+    Reason.VETO_PATTERN: "has the form of an identifier, such as a date, a phone number or a code",
+    Reason.NAME_WITH_TITLE: "follows a title such as Dr",
+    Reason.OTHER_MENTION: "the same word is masked elsewhere in the case",
+    Reason.KNOWN_IDENTIFIER: "a known identifier of this case",
+    Reason.DENY_LIST: "on your list of words to mask",
+    Reason.FAILED_CLOSED: "this text could not be analysed, so everything is masked",
+    Reason.KEPT_ALLOW_LIST: "on your list of words to keep",
+    Reason.RULES_ONLY_UNSAFE: "not among the safe words of the word lists",
+    Reason.JOINED_TO_MASKED: "joined to a masked word, for example by a hyphen",
+    Reason.NAME_ONLY_WORD: "the word lists know it only as a name",
+    Reason.KEPT_CATEGORY: "identifies nobody, or is of a category that you keep",
+    Reason.CHOSEN_CATEGORY: "tells an origin, and this review masks origins",
+}
+"""Why a word is kept or masked, to be read after the word."""
 
 N_LEVELS = 5
 """Strengths of colour that show doubt."""
 
 _ASK_FIRST = 428
 """HTTP status: a condition must be met first, here a user's yes to a question."""
+
+_AFTER_APPROVAL: Mapping[CaseState, str] = {
+    CaseState.IN_REVIEW: "It is waiting for the second reviewer.",
+    CaseState.DISAGREED: "The two reviewers differ, so an adjudicator decides.",
+    CaseState.AGREED: "It is waiting for its release.",
+    CaseState.RELEASED: "Released.",
+}
 
 _Range = tuple[int, int]
 
@@ -112,20 +175,25 @@ class _Approval(_Change):
 
 def show_case(visit: Visit) -> Response:
     """Return the page of a case or dispute without its content: a GET request changes and shows nothing."""
-    is_dispute = visit.request.url.path.startswith("/disputes/")
-    return visit.render("case.html", case_id=visit.case_id, is_dispute=is_dispute)
+    return visit.render(
+        "case.html",
+        case_id=visit.case_id,
+        name=read_line(visit.store, visit.case_id).name,
+        is_dispute=visit.request.url.path.startswith("/disputes/"),
+        legend_open=visit.request.cookies.get(LEGEND_COOKIE) != "closed",
+    )
 
 
 def send_case(visit: Visit) -> Response:
     """Lock a case and send it, as far as the reviewer may see it."""
     view = open_case(visit.store, visit.user, visit.case_id)
-    return JSONResponse(encode_case(view, visit.store.facts))
+    return JSONResponse(encode_case(view, view.facts))
 
 
 def send_dispute(visit: Visit) -> Response:
     """Lock a disagreement and send both sides."""
     dispute = open_dispute(visit.store, visit.user, visit.case_id)
-    return JSONResponse(encode_case(dispute.case, visit.store.facts, dispute))
+    return JSONResponse(encode_case(dispute.case, dispute.case.facts, dispute))
 
 
 def act_on_tokens(visit: Visit) -> Response:
@@ -170,8 +238,11 @@ def approve_case(visit: Visit) -> Response:
         question = f"You have not looked at {words} anyway?"
         return JSONResponse({"error": question, "n_unseen": n_unseen}, status_code=_ASK_FIRST)
     state = approve(visit.store, _locate(visit, given))
-    address = "/?state=disagreed" if given.is_dispute else find_next(visit)
-    return JSONResponse({"state": state.value, "next": address})
+    response = JSONResponse({"state": state.value, "next": find_next(visit)})
+    name = read_line(visit.store, visit.case_id).name
+    done = "settled" if given.is_dispute else "approved"
+    visit.notify(response, f"Case {name} {done}. {_AFTER_APPROVAL[state]}")
+    return response
 
 
 def keep_open(visit: Visit) -> Response:
@@ -222,14 +293,23 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
 
 
 def _list_legend() -> dict[str, object]:
-    """Return the names and letters of categories, their groups, and reasons."""
+    """Return the names of categories, their letters and groups, and the reasons."""
     return {
         "categories": [
-            {"name": one.value, "code": CATEGORY_CODES[one], "group": GROUP_LETTERS[HYPER_CLASS_OF[one]]}
+            {
+                "name": one.value,
+                "code": CATEGORY_CODES[one],
+                "group": GROUP_LETTERS[HYPER_CLASS_OF[one]],
+                "title": CATEGORY_NAMES[one],
+                "tag": CATEGORY_TAGS[one],
+            }
             for one in CATEGORIES
         ],
-        "reasons": [{"code": REASONS[one][0], "text": REASONS[one][1]} for one in Reason],
-        "groups": [{"name": hyper.value, "letter": letter} for hyper, letter in GROUP_LETTERS.items()],
+        "reasons": [REASONS[one] for one in Reason],
+        "groups": [
+            {"name": hyper.value, "letter": letter, "title": GROUP_NAMES[hyper]}
+            for hyper, letter in GROUP_LETTERS.items()
+        ],
     }
 
 

@@ -1,14 +1,12 @@
-"""The pages without a script: the list of cases, summary, accounts; finished cases, forms, the sample."""
+"""Pages without a script: summary; finished cases, causality forms, the sample."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from urllib.parse import urlencode
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.review.accounts import MIN_PASSWORD_CHARS, add_user, list_users, set_active, set_password
 from inverse_deid.review.approval import release, withdraw
 from inverse_deid.review.causality import (
     CausalityForm,
@@ -30,77 +28,9 @@ from inverse_deid.review.quality import (
     record_reading,
     summarise_reviewers,
 )
-from inverse_deid.review.reading import read_state, view_masked
-from inverse_deid.review.values import CaseRow, CaseState, User, UserRole, WorkFilter
-from inverse_deid.review.work_list import assign, count_cases, list_cases, next_case
-
-_FINISHED = (CaseState.AGREED, CaseState.RELEASED)
-_SHOWS = ("all", "free", "mine")
-_DOUBTS = ("0", "1", "5", "20")
-
-
-def show_work_list(visit: Visit) -> Response:
-    """Return the list of cases."""
-    query, user = visit.request.query_params, visit.user
-    states = tuple(state.value for state in CaseState if state.value in query.getlist("state"))
-    show = query.get("show", "all") if query.get("show", "all") in _SHOWS else "all"
-    doubt = query.get("doubt", "0") if query.get("doubt", "0") in _DOUBTS else "0"
-    chosen = WorkFilter(
-        states=frozenset(CaseState(state) for state in states),
-        assignee_id=user.id if show == "mine" else None,
-        claimable_by=user.id if show == "free" else None,
-        min_doubt=float(doubt),
-    )
-    found = list_cases(visit.store, chosen, after=query.get("after") or None)
-    filters = [*(("state", state) for state in states), ("show", show), ("doubt", doubt)]
-    more = None if found.next_key is None else "/?" + urlencode([*filters, ("after", found.next_key)])
-    is_admin = user.role.includes(UserRole.ADMIN)
-    return visit.render(
-        "work_list.html",
-        rows=[(row, _link(row, user)) for row in found.rows],
-        more=more,
-        is_first=not query.get("after"),
-        begin="/?" + urlencode(filters),
-        states=list(CaseState),
-        chosen_states=states,
-        show=show,
-        doubt=doubt,
-        doubts=_DOUBTS,
-        progress=count_cases(visit.store),
-        approvals=visit.store.policy.approvals,
-        users=[one for one in list_users(visit.store) if one.is_active] if is_admin else [],
-        is_admin=is_admin,
-    )
-
-
-def _link(row: CaseRow, user: User) -> str:
-    """Return the page of a case for a user, "" = there is none."""
-    if row.state in _FINISHED:
-        return f"/cases/{row.case_id}/finished"
-    if row.state is CaseState.DISAGREED:
-        return f"/disputes/{row.case_id}" if user.role.includes(UserRole.ADJUDICATOR) else ""
-    return f"/cases/{row.case_id}"
-
-
-def go_next(visit: Visit) -> Response:
-    """Redirect to the next case, or to the list."""
-    return RedirectResponse(find_next(visit), status_code=303)
-
-
-def find_next(visit: Visit) -> str:
-    """Return the address of the case that the user should do next, or of the list."""
-    case_id = next_case(visit.store, visit.user)
-    return "/" if case_id is None else f"/cases/{case_id}"
-
-
-def assign_cases(visit: Visit) -> Response:
-    """Assign the selected cases."""
-    with suppress(ValueError):
-        cases = tuple(int(case_id) for case_id in visit.fields.get("case", []))
-        assignee = int(visit.text("assignee")) if visit.text("assignee") else None
-        assign(visit.store, visit.user, cases, assignee)
-        return RedirectResponse("/", status_code=303)
-    raise ReviewError("select cases and an account")
+from inverse_deid.review.reading import view_masked
+from inverse_deid.review.values import CaseState, UserRole
+from inverse_deid.review.work_list import count_cases, read_line
 
 
 def show_summary(visit: Visit) -> Response:
@@ -118,28 +48,6 @@ def show_summary(visit: Visit) -> Response:
     )
 
 
-def show_accounts(visit: Visit) -> Response:
-    """Return all accounts, and a form to add one."""
-    users = list_users(visit.store)
-    return visit.render("accounts.html", users=users, roles=list(UserRole), min_chars=MIN_PASSWORD_CHARS)
-
-
-def change_account(visit: Visit) -> Response:
-    """Add, close or open an account, or change its password."""
-    name, by, what = visit.text("name"), visit.user.name, visit.text("what")
-    if what in ("close", "open"):
-        if name == by:
-            raise ReviewError("you cannot close your own account. Ask another admin.")
-        set_active(visit.store, name, is_active=what == "open", by=by)
-    elif what == "password":
-        set_password(visit.store, name, visit.text("password"), by=by)
-    elif what == "add" and visit.text("role") in set(UserRole):
-        add_user(visit.store, name, visit.text("password"), UserRole(visit.text("role")), by=by)
-    else:
-        raise ReviewError("this change is not known. Load the page again.")
-    return RedirectResponse("/accounts", status_code=303)
-
-
 USUAL_CASES = 60
 """If none of them leaks, at most 4.88 % of the released cases do."""
 
@@ -149,15 +57,16 @@ _ANSWERS = {"none": False, "leak": True}
 def show_finished(visit: Visit) -> Response:
     """Return the masked text and the possible actions."""
     masked, _ = read_final_texts(visit.store, visit.case_id, with_original=False)
-    state = read_state(visit.store, visit.case_id)
+    line = read_line(visit.store, visit.case_id)
     return visit.render(
         "finished.html",
         case_id=visit.case_id,
+        name=line.name,
         masked=masked,
         form=read_form(visit.store, visit.user, visit.case_id),
         is_adjudicator=visit.user.role.includes(UserRole.ADJUDICATOR),
-        state=state,
-        can_release=state is CaseState.AGREED,
+        state=line.state,
+        can_release=line.state is CaseState.AGREED,
     )
 
 
@@ -178,13 +87,15 @@ def show_print(visit: Visit) -> Response:
 def release_case(visit: Visit) -> Response:
     """Release an agreed case."""
     release(visit.store, visit.user, visit.case_id)
-    return RedirectResponse(f"/cases/{visit.case_id}/finished", status_code=303)
+    name = read_line(visit.store, visit.case_id).name
+    return visit.redirect(f"/cases/{visit.case_id}/finished", f"Case {name} released.")
 
 
 def withdraw_case(visit: Visit) -> Response:
     """Take a release back."""
     withdraw(visit.store, visit.user, visit.case_id)
-    return RedirectResponse("/", status_code=303)
+    name = read_line(visit.store, visit.case_id).name
+    return visit.redirect("/", f"Case {name} is back in review.")
 
 
 def ask_preserved(visit: Visit) -> Response:
@@ -209,7 +120,8 @@ def store_form(visit: Visit) -> Response:
         answers[topic] = TopicAnswer(preserved, needed == "yes" if preserved.is_incomplete else None)
     form = CausalityForm(visit.case_id, answers, visit.text("remark"))
     save_form(visit.store, visit.user, form)
-    return RedirectResponse(f"/cases/{visit.case_id}/finished", status_code=303)
+    name = read_line(visit.store, visit.case_id).name
+    return visit.redirect(f"/cases/{visit.case_id}/finished", f"Form on case {name} saved.")
 
 
 def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
@@ -227,6 +139,7 @@ def _render_form(visit: Visit, said: dict[Topic, Preserved], *, with_original: b
     return visit.render(
         "form.html",
         case_id=visit.case_id,
+        name=read_line(visit.store, visit.case_id).name,
         topics=list(Topic),
         choices=list(Preserved),
         said=said,
@@ -263,8 +176,8 @@ def draw(visit: Visit) -> Response:
     given = visit.text("n_cases")
     if not (given.isascii() and given.isdecimal() and len(given) < 10):
         raise ReviewError("give the number of cases to draw")
-    draw_sample(visit.store, int(given), by=visit.user.name)
-    return RedirectResponse("/sample", status_code=303)
+    drawn = draw_sample(visit.store, int(given), by=visit.user.name)
+    return visit.redirect("/sample", f"Sample {drawn.id} drawn.")
 
 
 def read_case(visit: Visit) -> Response:
@@ -273,7 +186,10 @@ def read_case(visit: Visit) -> Response:
     if visit.case_id not in to_read:
         raise NotAllowedError(f"case {visit.case_id} is not among the cases of the sample left for you")
     masked, _ = read_final_texts(visit.store, visit.case_id, with_original=False)
-    return visit.render("sample_case.html", case_id=visit.case_id, masked=masked, n_left=len(to_read))
+    name = read_line(visit.store, visit.case_id).name
+    return visit.render(
+        "sample_case.html", case_id=visit.case_id, name=name, masked=masked, n_left=len(to_read)
+    )
 
 
 def answer(visit: Visit) -> Response:
@@ -283,4 +199,6 @@ def answer(visit: Visit) -> Response:
         raise ReviewError("say whether the case leaks")
     record_reading(visit.store, visit.user, visit.case_id, leaks=_ANSWERS[said])
     to_read = list_unread(visit.store, visit.user)
-    return RedirectResponse(f"/sample/{to_read[0]}" if to_read else "/sample", status_code=303)
+    name = read_line(visit.store, visit.case_id).name
+    notice = f"Case {name} leaks and is back in review." if _ANSWERS[said] else f"No leak in case {name}."
+    return visit.redirect(f"/sample/{to_read[0]}" if to_read else "/sample", notice)

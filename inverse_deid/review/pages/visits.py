@@ -6,6 +6,7 @@ messages of our own errors only. Templates escape all values, and unknown names 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import logging
@@ -32,6 +33,7 @@ from inverse_deid.core.errors import (
     OutputError,
     ReviewError,
     StaleRevisionError,
+    UnreadableInputError,
     describe_error,
 )
 from inverse_deid.formats.strict_json import parse_json
@@ -44,14 +46,22 @@ MAX_FIELDS = 2_000
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
 VISITOR_COOKIE = "visitor"
+LEGEND_COOKIE = "legend"
+NOTICE_COOKIE = "notice"
+NOTICE_SECONDS = 60
+MAX_NOTICE_CHARS = 300
+MAX_SEARCH_CHARS = 200
 
 STATIC_FOLDER = Path(__file__).with_name("static")
 """Scripts and styles; nothing of a case."""
 
 LOG = logging.getLogger("inverse_deid.review")
 
-_AT_ONCE = BoundedSemaphore(2)
-"""Checking a password takes 64 MiB of memory; further log-ins wait."""
+HASHING_AT_ONCE = BoundedSemaphore(2)
+"""Checking or hashing a password takes 64 MiB of memory; further ones wait."""
+
+_WITH_A_FIRST_PASSWORD = frozenset({"/password", "/log-out", "/theme"})
+"""All that is open to a user who must change their password."""
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (LogInError, 401),
@@ -62,6 +72,8 @@ _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (OutputError, 503),
     (InverseDeidError, 500),
 )
+
+_SEARCH = "a search"
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)
 
@@ -107,8 +119,54 @@ class Visit:
         raise ReviewError("the request is malformed. Load the page again.")
 
     def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
-        """Return a page for the user."""
-        return render_page(self.request, template, self.session, **values)
+        """Return a page for the user, with the message of their last action, if any."""
+        notice = self._read_notice()
+        response = render_page(self.request, template, self.session, notice=notice, **values)
+        if NOTICE_COOKIE in self.request.cookies:
+            response.delete_cookie(NOTICE_COOKIE)
+        return response
+
+    def redirect(self, address: str, notice: str = "") -> RedirectResponse:
+        """Send the browser to another page, which shows a message once."""
+        response = RedirectResponse(address, status_code=303)
+        self.notify(response, notice)
+        return response
+
+    def notify(self, response: Response, notice: str) -> None:
+        """Let the next page show a message once: it travels in a cookie, encrypted for this session."""
+        if notice:
+            sealed = self.store.sealer.seal(
+                notice[:MAX_NOTICE_CHARS].encode("utf-8", "replace"), self._notice_place
+            )
+            value = base64.urlsafe_b64encode(sealed).decode()
+            set_cookie(self.request, response, NOTICE_COOKIE, value, max_age=NOTICE_SECONDS)
+
+    @property
+    def _notice_place(self) -> str:
+        return f"notice for {self.session.csrf_token}"
+
+    def _read_notice(self) -> str:
+        """Return the message for this page, "" = none, or one of another session."""
+        try:
+            sealed = base64.urlsafe_b64decode(self.request.cookies.get(NOTICE_COOKIE, ""))
+            return self.store.sealer.open(sealed, self._notice_place).decode()
+        except (ValueError, UnreadableInputError):
+            return ""
+
+    def seal_search(self, text: str) -> str:
+        """Return what was searched for, for an address: addresses end up in logs, and names may be in it."""
+        text = text.strip()[:MAX_SEARCH_CHARS]
+        if not text:
+            return ""
+        return base64.urlsafe_b64encode(self.store.sealer.seal(text.encode(), _SEARCH)).decode().rstrip("=")
+
+    def open_search(self, sealed: str) -> str:
+        """Return what was searched for, "" = nothing, or not sealed here."""
+        try:
+            data = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
+            return self.store.sealer.open(data, _SEARCH).decode()
+        except (ValueError, UnreadableInputError):
+            return ""
 
 
 Handler = Callable[[Visit], Response]
@@ -128,6 +186,10 @@ def require(role: UserRole, handler: Handler) -> Endpoint:
             given = request.headers.get("x-csrf-token", "") or visit.text("csrf_token")
             if not is_csrf_token(session, given):
                 raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
+        if session.user.must_change_password and request.url.path not in _WITH_A_FIRST_PASSWORD:
+            if is_json:
+                raise NotAllowedError("choose your own password first")
+            return RedirectResponse("/password", status_code=303)
         if not session.user.role.includes(role):
             raise NotAllowedError(f"this needs the role {role.value}")
         return handler(visit)
@@ -253,6 +315,7 @@ def render_page(
         "user": None if session is None else session.user,
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
+        "notice": "",
         "path": request.url.path,
         "static": static_address(),
     }
@@ -278,13 +341,13 @@ def _log_in(request: Request, body: bytes) -> Response:
     address = request.client.host if request.client else ""
     old = request.cookies.get(cookie)
     try:
-        with _AT_ONCE:
+        with HASHING_AT_ONCE:
             session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
         message = make_sentence(str(error))
         return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
     response = RedirectResponse("/", status_code=303)
-    _set_cookie(request, response, cookie, session.id)
+    set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)
     return response
 
@@ -293,13 +356,14 @@ def _render_log_in(request: Request, message: str = "", *, status: int = 200) ->
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
     token = _make_visitor_token(request.app.state.store, visitor)
     response = render_page(request, "log_in.html", None, status=status, message=message, csrf_token=token)
-    _set_cookie(request, response, VISITOR_COOKIE, visitor)
+    set_cookie(request, response, VISITOR_COOKIE, visitor)
     return response
 
 
-def _set_cookie(
+def set_cookie(
     request: Request, response: Response, name: str, value: str, max_age: int | None = None
 ) -> None:
+    """Set a cookie that scripts cannot read and other sites do not send."""
     secure: bool = request.app.state.is_secure
     response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
 
@@ -318,12 +382,22 @@ def leave(visit: Visit) -> Response:
     return response
 
 
+def choose_legend(visit: Visit) -> Response:
+    """Remember in a cookie whether the legend of the reading page is open; it is until somebody closes it."""
+    response = Response(status_code=204)
+    if visit.text("legend") == "closed":
+        set_cookie(visit.request, response, LEGEND_COOKIE, "closed", max_age=31_536_000)
+    else:
+        response.delete_cookie(LEGEND_COOKIE)
+    return response
+
+
 def choose_theme(visit: Visit) -> Response:
     """Remember light or dark in a cookie; any other choice follows the system."""
     theme = visit.text("theme")
     response = RedirectResponse("/", status_code=303)
     if theme in THEMES:
-        _set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
+        set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
     else:
         response.delete_cookie(THEME_COOKIE)
     return response

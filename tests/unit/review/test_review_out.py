@@ -19,6 +19,7 @@ from review_stores import (
     store_of,
     user,
 )
+from sqlalchemy import select, update
 
 from inverse_deid.core.errors import (
     AnnotationError,
@@ -67,6 +68,7 @@ from inverse_deid.review.quality import (
     record_reading,
     summarise_reviewers,
 )
+from inverse_deid.review.tables import MASKINGS
 from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
 from inverse_deid.review.work_list import count_cases
 from inverse_deid.training.corpus import read_annotated
@@ -211,7 +213,10 @@ def test_a_store_of_an_older_version_drops_other_columns(tmp_path):
     path.write_bytes(b"id,text,dob\n7,Seen by Li,1980\n")
     with released(tmp_path, inputs=[path]) as store:
         options = {"encoding": "utf-8", "text_column": "text", "id_column": None, "delimiter": None}
-        store.extra["read_options"] = {**options, "n_before": 0, "row_groups": None}
+        with store.writing() as connection:
+            stored = json.loads(connection.execute(select(MASKINGS.c.output)).scalar_one())
+            stored["read_options"] = {**options, "n_before": 0, "row_groups": None}
+            connection.execute(update(MASKINGS).values(output=json.dumps(stored)))
         export_released(store, tmp_path / "out")
     assert (tmp_path / "out" / "t.csv").read_bytes() == b"id,text\n7,PHI by PHI\n"
 
@@ -420,7 +425,7 @@ class TestCommand:
         assert command("review", "import", gold, "--store", db, "--user", "ann").status == 0
         assert "ann" in command("review", "user", "list", "--store", db).stdout
         assert "in review" in command("review", "summary", "--store", db).stdout
-        assert command("review", "verify", "--store", db).stdout == "3 entries, intact\n"
+        assert command("review", "verify", "--store", db).stdout == "4 entries, intact\n"
         out = command("review", "export", "--store", db, "--out", tmp_path / "out")
         assert out.status == 0 and "0 cases written, 1 not released" in out.stderr
         for form in ("jsonl", "i2b2", "brat", "trail"):

@@ -41,6 +41,7 @@ function show(data) {
   state = stateOf(data);
   if (old?.n === state.n) state.seen = old.seen;
   element("name").textContent = data.name;
+  showLegend();
   element("state").textContent = state.isApproved ? "approved by you" : data.state;
   const here = reader?.here ?? -1;
   fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
@@ -431,7 +432,20 @@ for (const dialog of document.querySelectorAll("dialog")) {
 }
 element("leave").addEventListener("click", leave);
 
-element("legend").addEventListener("toggle", () => state && fillLegend(element("legend-body"), state));
+// Open until it is closed; the server keeps the choice in a cookie.
+function showLegend() {
+  if (element("legend").open) fillLegend(element("legend-body"), state);
+}
+
+let legendWasOpen = element("legend").open;
+element("legend").addEventListener("toggle", () => {
+  const isOpen = element("legend").open;
+  if (state) showLegend();
+  if (isOpen === legendWasOpen) return;
+  legendWasOpen = isOpen;
+  const body = new URLSearchParams({ csrf_token: token, legend: isOpen ? "open" : "closed" });
+  fetch("/legend", { method: "POST", body, redirect: "manual" }).catch(() => {});
+});
 
 window.addEventListener("beforeprint", () => reader?.buildTo(state.n));
 

@@ -50,8 +50,8 @@ export function runAround(state, i) {
   return [first, stop];
 }
 
-// A kept word whose p_safe is near the threshold may be a leak; a masked one that is, or that the
-// dictionaries call safe, may be a loss.
+// A kept word of which the tool is hardly sure enough may be a leak. A masked one of which it is nearly
+// sure enough, or that the word lists call safe, may be a loss.
 export const isLeak = (state, i) => Boolean(state.keep[i] && state.doubtful[i]);
 export const isLoss = (state, i) =>
   Boolean(!state.keep[i] && !state.known[i] && (state.doubtful[i] || (state.rulesSafe[i] && !state.modelKeep[i])));

@@ -43,7 +43,7 @@ function fillPalette(state, chosen) {
         button.type = "button";
         button.className = `g${one.group}`;
         code.textContent = one.code;
-        button.append(code, one.name.toLowerCase().replace("-", " "));
+        button.append(code, one.title);
         button.addEventListener("click", () => take(one.name));
         row.append(button);
       }

@@ -177,18 +177,17 @@ export class Reader {
     return found;
   }
 
-  // Letters: category and reason of a mask, once at its end; "?" and reason of a possible leak.
+  // Category of a mask, once at its end; "?" where a look is needed; "you" after your own change.
   code(i, joined) {
     const { state } = this;
-    if (!state.decided[i]) return "≠";
-    const reason = isMine(state, i) ? (state.disputed ? "hand" : "you") : state.reasonNames[state.model?.reasons[i] ?? -1]?.code;
+    if (!state.decided[i]) return "differ";
     if (state.keep[i]) {
-      if (state.known[i]) return "K!";
-      return isLeak(state, i) ? `?${reason ?? ""}` : "";
+      if (state.known[i]) return "known!";
+      return isLeak(state, i) ? "?" : "";
     }
     if (joined && state.categories[i] === state.categories[i + 1]) return "";
-    const category = state.categoryNames[state.categories[i]]?.code ?? "··";
-    return `${category}${reason ? `·${reason}` : ""}${isLoss(state, i) ? "↺" : ""}`;
+    const tag = state.categoryNames[state.categories[i]]?.tag ?? "unknown";
+    return `${tag}${isMine(state, i) && !state.disputed ? " · you" : ""}${isLoss(state, i) ? " ?" : ""}`;
   }
 
   go(i, anchor = i) {

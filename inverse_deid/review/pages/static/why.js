@@ -1,14 +1,12 @@
-// Explains why a word is masked or kept: words, letters, and a line with p_safe and the threshold.
+// Explains in plain words why a word is masked or kept, how sure the tool is, and what the signs mean.
 import { isLeak, isLoss, isMine, mentions, pSafe, threshold } from "./case_state.js";
 
 export function sentence(state, i) {
   const said = state.decided[i] ? (state.keep[i] ? "kept" : "masked") : "not decided";
-  const category = state.keep[i] ? null : state.categoryNames[state.categories[i]]?.name;
-  const p = pSafe(state, i);
-  const alarm = isLeak(state, i) ? "possible leak" : isLoss(state, i) ? "possible loss" : null;
-  return [state.words[i], said, category, alarm, state.known[i] ? "known identifier" : null, p === null ? null : `p safe ${p}`]
-    .filter(Boolean)
-    .join(", ");
+  const category = state.keep[i] ? null : state.categoryNames[state.categories[i]]?.title;
+  const alarm = isLeak(state, i) || isLoss(state, i) ? "please check" : null;
+  const sure = state.model ? howSure(pSafe(state, i), threshold(state, i)) : null;
+  return [state.words[i], said, category, alarm, state.known[i] ? "known identifier" : null, sure].filter(Boolean).join(", ");
 }
 
 export function showWhy(box, state, [first, stop]) {
@@ -25,34 +23,57 @@ export function showWhy(box, state, [first, stop]) {
     dd.className = kind;
     list.append(dt, dd);
   };
-  const said = state.decided[i] ? (state.keep[i] ? "kept" : "masked") : "the reviewers disagree";
-  line("Now", `${said}${isMine(state, i) ? ", unlike the model" : ""}`);
-  if (!state.keep[i]) line("Category", state.categoryNames[state.categories[i]]?.name ?? "unknown");
-  if (isLeak(state, i)) line("Check", "possible leak", "alarm");
-  if (isLoss(state, i)) line("Check", "possible loss of clinical text", "alarm");
-  if (state.known[i]) line("Known", "part of a known identifier of the case");
+  line("Now", now(state, i));
+  if (isLeak(state, i)) line("Check", "may identify somebody", "alarm");
+  if (isLoss(state, i)) line("Check", "may be masked needlessly", "alarm");
   state.reviewers.forEach((one, k) => {
-    const category = state.categoryNames[one.categories[i]]?.name;
-    line(`Reviewer ${k + 1}`, one.keep[i] ? "keeps it" : `masks it${category ? `, ${category}` : ""}`);
+    const category = state.categoryNames[one.categories[i]]?.title;
+    line(`Reviewer ${k + 1}`, one.keep[i] ? "keeps it" : `masks it${category ? ` as ${category}` : ""}`);
   });
   if (state.model) modelLines(state, i, line);
+  if (state.known[i]) line("Known", "part of a known identifier of this case");
   const places = stop - first <= 8 ? mentions(state, first, stop).length : 1;
-  line("Mentions", places > 1 ? `${places} in the case` : "only this one");
+  line("Found", places > 1 ? `${places} times in the case` : "only here");
   box.replaceChildren(words, list);
   const picture = document.getElementById("scale");
   picture.toggleAttribute("hidden", !state.model);
   if (state.model) drawScale(picture, pSafe(state, i), threshold(state, i));
 }
 
-function modelLines(state, i, line) {
-  const reason = state.reasonNames[state.model.reasons[i]];
-  if (reason) line("Reason", `${reason.code}: ${reason.text}`);
-  line("Dictionary", state.rulesSafe[i] ? "lists it as safe" : "does not list it as safe");
-  line("p safe", pSafe(state, i)?.toFixed(4) ?? "unknown");
-  line("Threshold", threshold(state, i)?.toFixed(4) ?? "never kept");
+function now(state, i) {
+  if (!state.decided[i]) return "the two reviewers differ";
+  const category = state.categoryNames[state.categories[i]]?.title;
+  const said = state.keep[i] ? "kept" : `masked${category ? ` as ${category}` : ""}`;
+  if (!isMine(state, i)) return said;
+  return `${said}. The tool ${state.modelKeep[i] ? "kept" : "masked"} it.`;
 }
 
-// In logits, -6 to 6: near 1, small differences matter.
+function modelLines(state, i, line) {
+  const reason = state.reasonNames[state.model.reasons[i]];
+  const said = state.modelKeep[i] ? "Why kept" : "Why masked";
+  if (reason) line(said, reason);
+  line("How sure", `${howSure(pSafe(state, i), threshold(state, i))}.${needed(pSafe(state, i), threshold(state, i))}`);
+  line("Word lists", state.rulesSafe[i] ? "an ordinary or medical word" : "not among the safe words");
+}
+
+// As many digits as tell the two numbers apart; never 0 or 100 %, as the tool never knows.
+function percent(share, other) {
+  if (share >= 0.9995) return "more than 99.9 %";
+  if (share < 0.01) return "less than 1 %";
+  const digits = [0, 1, 2].find((n) => other === null || share === other || (100 * share).toFixed(n) !== (100 * other).toFixed(n)) ?? 2;
+  return `${(100 * share).toFixed(share > 0.99 ? Math.max(1, digits) : digits)} %`;
+}
+
+export function howSure(p, limit) {
+  return p === null ? "it is not known how sure the tool is" : `${percent(p, limit)} sure that this is not an identifier`;
+}
+
+function needed(p, limit) {
+  if (limit === null) return " Such words are never kept by the tool.";
+  return ` Such words are kept from ${percent(limit, p)} on.`;
+}
+
+// On a scale on which small differences near 0 and 100 % are visible.
 function drawScale(picture, p, limit) {
   const clip = (q) => Math.min(1 - 1e-6, Math.max(1e-6, q));
   const x = (q) => `${(50 + (50 * Math.max(-6, Math.min(6, Math.log(clip(q) / (1 - clip(q)))))) / 6).toFixed(1)}%`;
@@ -63,28 +84,28 @@ function drawScale(picture, p, limit) {
 
 export function fillLegend(box, state) {
   const lines = [];
-  const line = (classes, sample, text, code = "") => {
+  const line = (classes, sample, text, tag = "") => {
     const p = document.createElement("p");
     const t = document.createElement("span");
     t.className = `t ${classes}`;
     t.textContent = sample;
-    if (code) t.dataset.c = code;
+    if (tag) t.dataset.c = tag;
     p.append(t, ` ${text}`);
     lines.push(p);
   };
+  line("gN d1", "masked", "a mask, with its category at its end", "patient");
+  line("leak d3", "word", "kept, but please check: it may identify somebody", "?");
+  line("gN d3 loss", "masked", "masked, but please check: it may be needless", "patient ?");
+  line("known", "word", "a known identifier of the case, or a mention of it");
+  line("mine", "word", state.disputed ? "changed by a person" : "changed by you");
+  if (state.disputed) line("open d0", "word", "the two reviewers differ: please decide", "differ");
+  const strength = document.createElement("p");
+  strength.className = "dim";
+  strength.textContent = "The stronger the colour, the less sure the tool is.";
+  lines.push(strength);
   for (const group of state.data.legend.groups) {
-    const codes = state.categoryNames.filter((one) => one.group === group.letter);
-    line(`g${group.letter} d1`, group.name.toLowerCase(), codes.map((one) => `${one.code} ${one.name.toLowerCase()}`).join(", "));
-  }
-  line("gX d1", "unknown", "·· no category");
-  line("leak d3", "kept", "possible leak: the stronger the colour, the nearer to the threshold", "?N");
-  line("gN d3 loss", "masked", "possible loss of clinical text", "PA·B↺");
-  line("known", "word", "known identifier, or a mention of one");
-  line("mine", "word", "decided by you, unlike the model");
-  for (const one of state.reasonNames) {
-    const p = document.createElement("p");
-    p.textContent = `${one.code}  ${one.text}`;
-    lines.push(p);
+    const titles = state.categoryNames.filter((one) => one.group === group.letter).map((one) => one.title);
+    line(`g${group.letter} d1`, group.title, titles.length > 1 ? titles.join(", ") : "");
   }
   box.replaceChildren(...lines);
 }

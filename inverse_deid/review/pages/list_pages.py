@@ -1,0 +1,188 @@
+"""The list of cases: search, filters, order; several cases at once; the next case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.responses import RedirectResponse, Response
+
+from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.review.accounts import list_users
+from inverse_deid.review.approval import release
+from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit
+from inverse_deid.review.values import CaseRow, CaseState, User, UserRole, WorkFilter, WorkOrder
+from inverse_deid.review.work_list import (
+    assign,
+    count_cases,
+    count_matches,
+    list_cases,
+    next_case,
+    read_line,
+)
+
+_FINISHED = (CaseState.AGREED, CaseState.RELEASED)
+_SHOWS = {
+    "all": "all cases",
+    "free": "cases I can review now",
+    "mine": "my cases: assigned to me or begun",
+    "done": "cases I approved",
+}
+_DOUBTS = ("0", "1", "5", "20")
+_ORDERS = {
+    WorkOrder.DOUBT: "most doubtful first",
+    WorkOrder.NAME: "name",
+    WorkOrder.STATE: "state",
+    WorkOrder.FILE: "file",
+    WorkOrder.NEWEST: "newest first",
+}
+
+Fields = list[tuple[str, str]]
+"""Filters and order, as in an address."""
+
+
+def show_work_list(visit: Visit) -> Response:
+    """Return the list of cases."""
+    query, user = visit.request.query_params, visit.user
+    fields = _read_fields(query.multi_items())
+    given = dict(fields)
+    states = tuple(value for name, value in fields if name == "state")
+    chosen = WorkFilter(
+        states=frozenset(CaseState(state) for state in states),
+        work_of=user.id if given["show"] == "mine" else None,
+        claimable_by=user.id if given["show"] == "free" else None,
+        approved_by=user.id if given["show"] == "done" else None,
+        min_doubt=float(given["doubt"]),
+        search=visit.open_search(given.get("q", "")),
+    )
+    order = WorkOrder(given["sort"])
+    found = list_cases(visit.store, chosen, after=query.get("after") or None, order=order)
+    without_order = [one for one in fields if one[0] != "sort"]
+    is_admin = user.role.includes(UserRole.ADMIN)
+    return visit.render(
+        "work_list.html",
+        rows=[(row, link_case(row, user)) for row in found.rows],
+        more=None if found.next_key is None else "/?" + urlencode([*fields, ("after", found.next_key)]),
+        is_first=not query.get("after"),
+        begin="/?" + urlencode(fields),
+        here=urlencode(query.multi_items()),
+        states=list(CaseState),
+        chosen_states=states,
+        given=given,
+        search=chosen.search,
+        max_search=MAX_SEARCH_CHARS,
+        is_filtered=chosen != WorkFilter(),
+        n_matches=None if chosen == WorkFilter() else count_matches(visit.store, chosen),
+        shows=_SHOWS,
+        doubts=_DOUBTS,
+        orders=_ORDERS,
+        order_links={order.value: "/?" + urlencode([*without_order, ("sort", order)]) for order in _ORDERS},
+        progress=count_cases(visit.store),
+        approvals=visit.store.policy.approvals,
+        users=[one for one in list_users(visit.store) if one.is_active] if is_admin else [],
+        is_admin=is_admin,
+        can_release=user.role.includes(UserRole.ADJUDICATOR),
+    )
+
+
+def _read_fields(given: Sequence[tuple[str, str]]) -> Fields:
+    """Return filters and order with defaults; unknown values count as not given."""
+    last = dict(given)
+    show, doubt, order = last.get("show", ""), last.get("doubt", ""), last.get("sort", "")
+    states = [state.value for state in CaseState if ("state", state.value) in given]
+    search = [("q", last["q"])] if last.get("q") else []
+    return [
+        *(("state", state) for state in states),
+        ("show", show if show in _SHOWS else "all"),
+        ("doubt", doubt if doubt in _DOUBTS else "0"),
+        ("sort", order if order in set(WorkOrder) else WorkOrder.DOUBT.value),
+        *search,
+    ]
+
+
+def find_cases(visit: Visit) -> Response:
+    """Redirect to the list with the chosen filters; what was searched for is encrypted in the address."""
+    given = [(name, value) for name, values in visit.fields.items() for value in values if name != "q"]
+    fields = _read_fields([*given, ("q", visit.seal_search(visit.text("search")))])
+    return RedirectResponse("/?" + urlencode(fields), status_code=303)
+
+
+def link_case(row: CaseRow, user: User) -> str:
+    """Return the page of a case for a user, "" = there is none."""
+    if row.state in _FINISHED:
+        return f"/cases/{row.case_id}/finished"
+    if row.state is CaseState.DISAGREED:
+        return f"/disputes/{row.case_id}" if user.role.includes(UserRole.ADJUDICATOR) else ""
+    return f"/cases/{row.case_id}"
+
+
+def go_next(visit: Visit) -> Response:
+    """Redirect to the next case, or to the list."""
+    address = find_next(visit)
+    return visit.redirect(address, "Nothing is left for you to do at the moment." if address == "/" else "")
+
+
+def find_next(visit: Visit) -> str:
+    """Return the address of the case or dispute that the user should do next, or of the list."""
+    case_id = next_case(visit.store, visit.user)
+    return "/" if case_id is None else link_case(read_line(visit.store, case_id), visit.user) or "/"
+
+
+def assign_cases(visit: Visit) -> Response:
+    """Assign the selected cases."""
+    with suppress(ValueError):
+        cases = read_selected(visit)
+        assignee = int(visit.text("assignee")) if visit.text("assignee") else None
+        assign(visit.store, visit.user, cases, assignee)
+        name = next((one.name for one in list_users(visit.store) if one.id == assignee), "anybody")
+        return go_back(visit, f"{count_words(len(cases))} assigned to {name}." if cases else SELECT_FIRST)
+    raise ReviewError("select cases and an account")
+
+
+def release_cases(visit: Visit) -> Response:
+    """Release the selected cases that are agreed; the others stay as they are."""
+    cases, n_released, n_left = read_selected(visit), 0, 0
+    for case_id in cases:
+        try:
+            release(visit.store, visit.user, case_id)
+            n_released += 1
+        except NotAllowedError:
+            raise
+        except ReviewError:
+            n_left += 1
+    notice = f"{count_words(n_released)} released."
+    if n_left:
+        notice += f" {count_words(n_left)} not agreed, so left as before."
+    return go_back(visit, notice if cases else SELECT_FIRST)
+
+
+SELECT_FIRST = "Nothing was done. Select cases first."
+
+
+def read_selected(visit: Visit) -> tuple[int, ...]:
+    """Return the numbers of the selected cases.
+
+    Raises:
+        ReviewError: One is not a number.
+    """
+    given = visit.fields.get("case", [])
+    if not all(one.isascii() and one.isdecimal() and len(one) < 10 for one in given):
+        raise ReviewError("the selection cannot be read. Load the page again.")
+    return tuple(sorted({int(one) for one in given}))
+
+
+def count_words(n_cases: int) -> str:
+    """Return a number of cases in words.
+
+    Example:
+        >>> count_words(1), count_words(2_000)
+        ('1 case', '2,000 cases')
+    """
+    return f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"
+
+
+def go_back(visit: Visit, notice: str) -> Response:
+    """Redirect to the page of the list on which the cases were selected."""
+    here = urlencode(parse_qsl(visit.text("here")))
+    return visit.redirect("/?" + here if here else "/", notice)

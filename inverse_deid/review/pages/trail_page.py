@@ -1,0 +1,153 @@
+"""The trail for admins: pages of entries in plain words, whether it is intact, and its export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.phi import PhiType
+from inverse_deid.review.accounts import list_users
+from inverse_deid.review.pages.case_page import CATEGORY_NAMES
+from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit
+from inverse_deid.review.trail import (
+    TrailEntry,
+    TrailEvent,
+    TrailFilter,
+    append,
+    count_entries,
+    encode_export,
+    list_entries,
+    verify_store,
+)
+
+MAX_CHECKED_AT_ONCE = 20_000
+"""A longer trail is checked only on request, as every entry is read."""
+
+GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "words": ("decisions on words", ("change", "undo", "redo")),
+    "states": ("approvals and releases", ("approve", "settle", "state")),
+    "assign": ("assignments", ("assign",)),
+    "notes": ("notes and forms", ("note", "causality form")),
+    "sample": ("sample", ("sample ", "read for sample ")),
+    "files": ("files in and out", ("released text", "annotated documents", "trail exported")),
+    "accounts": ("accounts and log-ins", ("log in", "account of ", "password of ", "role of ")),
+}
+"""Groups of events by how the events begin."""
+
+_WHOLE = {
+    "log in": "Logged in",
+    "approve": "Approved the case",
+    "settle": "Settled the disagreement",
+    "note": "Added a note",
+    "causality form": "Filled in the causality form",
+}
+_DECISIONS = {"keep": "kept", "mask": "masked", "undecided": "undecided"}
+_ACTIONS = {"change": "", "undo": "Undone: ", "redo": "Redone: "}
+
+
+def show_trail(visit: Visit) -> Response:
+    """Return a page of entries, the latest first."""
+    query = visit.request.query_params
+    group, user = query.get("group", ""), query.get("user", "")
+    search = visit.open_search(query.get("q", ""))
+    chosen = TrailFilter(case=search, user=user, events=GROUPS[group][1] if group in GROUPS else ())
+    given = query.get("before", "")
+    if given and not (given.isascii() and given.isdecimal() and len(given) < 10):
+        raise ReviewError("the page cannot be found. Begin at the first page.")
+    entries, has_more = list_entries(visit.store, chosen, before=int(given) if given else None)
+    n_entries = count_entries(visit.store)
+    is_checked = n_entries <= MAX_CHECKED_AT_ONCE or query.get("check") == "1"
+    fields = {"user": user, "group": group if group in GROUPS else "", "q": query.get("q", "")}
+    address = "/trail?" + urlencode({name: value for name, value in fields.items() if value})
+    older = "&" + urlencode({"before": entries[-1].number}) if has_more else ""
+    return visit.render(
+        "trail.html",
+        entries=[(one, describe_event(one.event), _describe_time(one)) for one in entries],
+        older=address + older if has_more else None,
+        is_first=not given,
+        begin=address,
+        users=[one.name for one in list_users(visit.store)],
+        groups={name: label for name, (label, _) in GROUPS.items()},
+        given=fields,
+        search=search,
+        max_search=MAX_SEARCH_CHARS,
+        n_entries=n_entries,
+        check=verify_store(visit.store) if is_checked else None,
+    )
+
+
+def find_entries(visit: Visit) -> Response:
+    """Redirect to the chosen entries; the name of a case is encrypted in the address."""
+    fields = {name: visit.text(name) for name in ("user", "group")} | {
+        "q": visit.seal_search(visit.text("search"))
+    }
+    return RedirectResponse(
+        "/trail?" + urlencode({name: value for name, value in fields.items() if value}), status_code=303
+    )
+
+
+def export_trail(visit: Visit) -> Response:
+    """Send the whole trail as JSON Lines, as `review export --as trail` writes it."""
+    with visit.store.writing() as connection:
+        append(connection, visit.store, [TrailEvent(user=visit.user.name, event="trail exported")])
+    headers = {"Content-Disposition": 'attachment; filename="trail.jsonl"'}
+    lines = encode_export(visit.store)
+    return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
+
+
+def describe_event(event: TrailEvent) -> str:
+    """Return what happened in plain words; an unknown event speaks for itself.
+
+    Example:
+        >>> describe_event(TrailEvent(user="ann", event="state", old="in review", new="agreed"))
+        'State: in review, now agreed'
+        >>> describe_event(TrailEvent(user="ann", event="change", start=9, end=12, old="keep", new="mask"))
+        'Masked, before kept (characters 10 to 12)'
+    """
+    if event.event in _WHOLE:
+        return _WHOLE[event.event]
+    if event.event in _ACTIONS:
+        return _describe_words(event)
+    if event.event == "state":
+        return f"State: {event.old}, now {event.new}"
+    if event.event == "assign":
+        return f"Assigned the case to {event.new or 'anybody'}"
+    said = event.event[:1].upper() + event.event[1:]
+    if event.old and event.new:
+        return f"{said}: {event.old}, now {event.new}"
+    return f"{said}: {event.new}" if event.new else said
+
+
+def _describe_words(event: TrailEvent) -> str:
+    if event.new is None or event.start is None or event.end is None:
+        return f"{_ACTIONS[event.event]}no word changed" if event.event != "change" else "Changed no word"
+    new, old = _describe_decision(event.new), _describe_decision(event.old)
+    said = _ACTIONS[event.event] + (new if event.event != "change" else new.capitalize())
+    before = f", before {old}" if old != new else ""
+    place = f"characters {event.start + 1:,} to {event.end:,}"
+    part = f" of {event.document}" if event.document not in (None, event.name) else ""
+    return f"{said}{before} ({place}{part})"
+
+
+def _describe_decision(decision: str | None) -> str:
+    """Return a decision on words in plain words.
+
+    Example:
+        >>> _describe_decision("mask CITY"), _describe_decision("keep")
+        ('masked as city', 'kept')
+    """
+    said, _, category = (decision or "undecided").partition(" ")
+    name = CATEGORY_NAMES[PhiType(category)] if category in set(PhiType) else category.lower()
+    return _DECISIONS.get(said, said) + (f" as {name}" if name else "")
+
+
+def _describe_time(entry: TrailEntry) -> str:
+    """Return a time in UTC; a script shows it in the time of the browser."""
+    try:
+        return f"{datetime.fromisoformat(entry.at).astimezone(UTC):%d %b %Y, %H:%M:%S} UTC"
+    except ValueError:
+        return "unknown"

@@ -1,0 +1,159 @@
+"""The masked text of the released cases of one file, in the format of the file.
+
+A case is written only if it is released and every token of it is decided under the policy. Any mismatch
+(a missing approval, another text than the one that was reviewed) holds it back and is listed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from inverse_deid.core.errors import InverseDeidError, RefusedRecordError, ReviewError
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.records import Record, Sink, Writable
+from inverse_deid.formats.registry import FORMATS
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_reports import replacements_of, texts_of
+from inverse_deid.masking.pipeline import mask_everything
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.markers import fixed_marker
+from inverse_deid.replacement.replacers import MaskedCase
+from inverse_deid.review.contents import read_content
+from inverse_deid.review.layers import read_final, render_part
+from inverse_deid.review.sources import SourceMasking
+from inverse_deid.review.store import ReviewStore
+from inverse_deid.review.tables import SOURCES
+
+Cases = Mapping[int, Row[Any]]
+"""Released cases of one file by their number in it."""
+
+
+class SourceRelease:
+    """Writes the released cases of one file, and counts them.
+
+    Args:
+        source: The id, name, format and `export_name` of the file.
+        masking: How the file is masked and written.
+        cases: The cases to write.
+        n_left_out: How many other cases the file has.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: ReviewStore,
+        source: Row[Any],
+        masking: SourceMasking,
+        cases: Cases,
+        n_left_out: int,
+    ) -> None:
+        self._connection = connection
+        self._store = store
+        self._source = source
+        self._masking = masking
+        self._cases = cases
+        self._n_left_out = n_left_out
+        self.n_cases = 0
+        self.problems: list[str] = []
+        self.columns: dict[str, str] = {}
+        self.data = b""
+
+    def write(self, file: Writable) -> None:
+        """Write the file; if `n_cases` is 0 afterwards, nothing of it may be used."""
+        name = self._source.export_name
+        try:
+            sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == self._source.id)
+            stored = self._connection.execute(sealed).scalar_one()
+            self.data = self._store.sealer.open(stored, f"file {self._source.id}")
+            self._write_records(file)
+        except ReviewError as error:
+            self.n_cases = 0
+            self.problems.append(f"{name}: {error}")
+
+    def _write_records(self, file: Writable) -> None:
+        kind = FORMATS[self._source.format]
+        if kind.needs_all_records and self._n_left_out:
+            raise ReviewError(f"{self._n_left_out} rows are not released, and a Parquet file needs all rows")
+        output = self._masking.output
+        options = replace(output.read_options, profile=output.profile)
+        opened = kind.open(io.BytesIO(self.data), options, self._source.name)
+        sink = opened.sink(file)
+        for record in opened.records():
+            if record.problem and not record.is_frame:
+                if kind.holds_cases:
+                    place = f"{self._source.export_name} {opened.unit} {record.number}"
+                    self.problems.append(f"{place}: {record.problem}")
+                continue
+            if not record.docs and record.report is None:
+                sink.write(record, ())
+                continue
+            masked = self._mask(self._cases.get(record.number), record)
+            if masked is not None:
+                self._write_record(sink, record, masked)
+            elif kind.needs_all_records:
+                raise ReviewError(
+                    f"row {record.number} cannot be released, and a Parquet file needs all rows"
+                )
+        sink.finish()
+        self.columns |= opened.columns
+
+    def _write_record(self, sink: Sink, record: Record, masked: MaskedCase) -> None:
+        """Write a released case; one that is refused is noted."""
+        if record.report is not None:
+            marker = self._masking.facts.marker
+            record = replace(record, fields=replacements_of(masked, self._store.case_key, marker))
+        try:
+            sink.write(record, masked.docs)
+        except RefusedRecordError as error:
+            self.problems.append(f"{self._source.export_name} case {record.number}: {error}")
+        else:
+            self.n_cases += not record.is_frame
+
+    def _mask(self, case: Row[Any] | None, record: Record) -> MaskedCase | None:
+        """Return the texts of a released case with their dates and ages; None = it is not released."""
+        texts = texts_of(record)
+        if record.is_frame:
+            # Nobody reviews the text around the cases, so all of its words are masked.
+            marker = fixed_marker(self._masking.facts.marker)
+            reviewed: list[MaskedDocument] | None = [mask_everything(doc, marker) for doc in texts.docs]
+        else:
+            reviewed = self._read_reviewed(case, texts)
+        if reviewed is None:
+            return None
+        if record.report is None and case is not None:
+            known = read_content(self._connection, case.id, self._store.sealer).known
+            docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
+            texts = CaseTexts(id=texts.id, docs=docs)
+        return CaseMasker(_ReviewedMasker(reviewed), self._masking.output.cases).mask_cases([texts])[0]
+
+    def _read_reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:
+        """Return the texts of a case as they were reviewed, None = they must not be exported."""
+        if case is None:
+            return None
+        try:
+            content = read_content(self._connection, case.id, self._store.sealer)
+            if [doc.text for doc in texts.docs] != [content.text[p.start : p.end] for p in content.parts]:
+                raise ReviewError(f"case {case.id} has another text than the one that was reviewed")
+            final = read_final(self._connection, self._store, case.id, content)
+            return [render_part(content, final, part, self._masking.facts) for part in content.parts]
+        except InverseDeidError as error:
+            self.problems.append(f"{case.name}: {error}")
+        return None
+
+
+class _ReviewedMasker:
+    """Returns documents that were masked before (a `DocumentMasker`)."""
+
+    fingerprint = "reviewed"
+
+    def __init__(self, docs: Sequence[MaskedDocument]) -> None:
+        self._docs = list(docs)
+
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Return the given documents."""
+        return self._docs

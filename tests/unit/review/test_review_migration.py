@@ -1,0 +1,141 @@
+"""Stores that the program made when it knew one way of masking for a whole store (version 1)."""
+
+import json
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from review_stores import KEY, read_entries, review, user
+from review_stores import place as open_for
+
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.review.accounts import find_user
+from inverse_deid.review.exporting import export_released
+from inverse_deid.review.reading import view_case
+from inverse_deid.review.sources import list_sources
+from inverse_deid.review.store import ReviewKey, open_store
+from inverse_deid.review.trail import verify_store
+from inverse_deid.review.values import CaseState, WorkFilter
+from inverse_deid.review.work_list import count_cases, list_cases
+
+DUMP = Path(__file__).with_name("store_version_1.sql")
+"""Of a store with invented cases in three files, under the key of the tests, with the marker XXX."""
+
+
+@pytest.fixture
+def older(tmp_path):
+    """The path of a store of version 1."""
+    path = tmp_path / "review.db"
+    raw = sqlite3.connect(path)
+    raw.executescript(DUMP.read_text(encoding="utf-8"))
+    raw.close()
+    return path
+
+
+def version_of(path):
+    raw = sqlite3.connect(path)
+    (found,) = raw.execute("select value from meta where name = 'schema version'").fetchone()
+    raw.close()
+    return found
+
+
+def test_an_older_store_opens_with_everything_in_it(older, tmp_path):
+    assert version_of(older) == "1"
+    with open_store(older, KEY) as store:
+        assert version_of(older) == "2"
+        assert [(one.name, one.n_cases, one.n_released) for one in list_sources(store)] == [
+            ("cases.jsonl", 2, 1),
+            ("table.csv", 2, 1),
+            ("a.txt", 1, 0),
+        ]
+        assert {row.name: row.source for row in list_cases(store, WorkFilter()).rows} == {
+            "c1": "cases.jsonl",
+            "c2": "cases.jsonl",
+            "7": "table.csv",
+            "8": "table.csv",
+            "a.txt": "a.txt",
+        }
+        view = view_case(store, find_user(store, "ann"), 2)
+        assert [note.text for note in view.notes] == ["Lindqvist is a name"]
+        assert view.facts.marker == "XXX" and view.revision == 1
+        assert verify_store(store).is_intact
+        exported = export_released(store, tmp_path / "out")
+        assert (exported.n_cases, exported.n_left_out, exported.problems) == (2, 3, ())
+    line = json.loads((tmp_path / "out" / "cases.jsonl").read_text())
+    assert line == {"id": "c1", "text": "seen by XXX today, then XXX left", "country": "FI"}
+    assert (tmp_path / "out" / "table.csv").read_bytes() == b"id,text,country\n7,XXX by XXX,FI\n"
+
+
+def test_work_goes_on_in_an_older_store(older):
+    with open_store(older, KEY) as store:
+        bea = find_user(store, "bea")
+        assert review(store, bea, 5) is CaseState.RELEASED
+        assert read_entries(store, 5)[-1]["new"] == "released"
+        assert read_entries(store, 5)[-1]["model"] == "ab" * 32
+    with open_store(older, KEY) as store:
+        assert count_cases(store)[CaseState.RELEASED] == 3
+        assert verify_store(store).is_intact
+        open_for(store, user(store, "cem"), 4)
+
+
+def test_another_key_does_not_migrate_it(older):
+    with pytest.raises(ConfigurationError, match="key does not belong to"):
+        open_store(older, ReviewKey(b"another key of more than 16 bytes"))
+    assert version_of(older) == "1"
+
+
+def test_processes_that_open_it_at_once_migrate_it_once(older):
+    faults = []
+
+    def work():
+        try:
+            with open_store(older, KEY) as store:
+                assert len(list_sources(store)) == 3
+        except BaseException as fault:  # noqa: BLE001 - told by the assertion below
+            faults.append(fault)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not faults and version_of(older) == "2"
+    raw = sqlite3.connect(older)
+    assert raw.execute("select count(*) from intakes").fetchone() == (3,)
+    raw.close()
+
+
+def test_a_fault_leaves_it_as_it_was(older, monkeypatch):
+    from inverse_deid.review import schema
+
+    def fail(*_):
+        raise UnreadableInputError("the disk broke")
+
+    monkeypatch.setattr(schema, "store_masking", fail)
+    with pytest.raises(UnreadableInputError, match="the disk broke"):
+        open_store(older, KEY)
+    raw = sqlite3.connect(older)
+    tables = {name for (name,) in raw.execute("select name from sqlite_master where type = 'table'")}
+    raw.close()
+    assert version_of(older) == "1" and "intakes" not in tables
+
+
+def test_a_damaged_file_does_not_keep_it_from_opening(older, tmp_path):
+    raw = sqlite3.connect(older)
+    raw.execute("update sources set sealed = x'00' where id = 2")
+    raw.commit()
+    raw.close()
+    with open_store(older, KEY) as store:
+        assert version_of(older) == "2"
+        with pytest.raises(UnreadableInputError, match="file 2 of the store cannot be decrypted"):
+            export_released(store, tmp_path / "out")
+
+
+def test_a_store_of_a_newer_version_is_refused(older):
+    raw = sqlite3.connect(older)
+    raw.execute("update meta set value = '9' where name = 'schema version'")
+    raw.commit()
+    raw.close()
+    with pytest.raises(UnreadableInputError, match=r"has version 9, .* Install a newer program"):
+        open_store(older, KEY)
