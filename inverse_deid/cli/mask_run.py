@@ -42,12 +42,15 @@ from inverse_deid.core.files import printable
 from inverse_deid.engine.checks import check_paths
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.journal import Journal
+from inverse_deid.engine.renaming import number_ids
 from inverse_deid.engine.run import run_jobs
 from inverse_deid.engine.run_report import RunReport, hash_known
 from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
 from inverse_deid.engine.streams import mask_pipe
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import FORMATS
+from inverse_deid.formats.rename_list import read_renames, write_renames
+from inverse_deid.formats.renames import Renames
 from inverse_deid.masking.case_masker import CaseMasker
 
 INTERRUPTED = 130
@@ -87,6 +90,7 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
 
 def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     """Plan, load the model, mask; planning comes first because it is quick to fail."""
+    renames = None if options.rename is None else read_renames(options.rename)
     plan = PlanSettings(
         out=options.folder,
         format=options.format,
@@ -96,20 +100,22 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
         surrogates=options.makes_surrogates,
         annotations=options.annotations,
         maps=options.maps,
+        renames=renames,
     )
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
     check_paths(jobs, options.given_paths)
     if jobs:
-        _mask_jobs(jobs, options, tally)
+        _mask_jobs(jobs, options, tally, renames)
     return tally
 
 
-def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
+def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames: Renames | None) -> None:
     """Mask the files, unless an earlier run completed them; what is done is added to the tally."""
     load_profile = cache(partial(make_profile, options))  # files without cases need none
     if options.profile is not None:
         load_profile()
     known = read_known(options, jobs)
+    read_options = replace(options.read_options, renames=renames)
     with open_masker(options, known) as masker:
         known_sha256 = hash_known(known)
         fingerprint = settings_fingerprint(
@@ -121,9 +127,10 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
             options.with_text,
             options.annotations,
             options.maps,
-            load_profile() if any(job.format.holds_cases for job in jobs) else None,
+            load_profile() if any(_may_hold_cases(job) for job in jobs) else None,
             options.marker,
             known_sha256,
+            None if options.rename is None else options.rename.resolve(),
         )
         journal = Journal(options.folder, fingerprint)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):
@@ -137,11 +144,15 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
         report = None
         if options.run_report is not None:
             described = describe_settings(options, masker, load_profile(), known_sha256)
-            report = RunReport(described, masker.settings.key)
+            names = None if renames is None else {job.shown: job.name for job in jobs}
+            report = RunReport(described, masker.settings.key, names)
+        if renames is not None and options.rename is not None:
+            number_ids(jobs, read_options)
+            write_renames(renames, options.rename)
         with _show_progress(options, sum(job.n_bytes for job in jobs)) as progress:
             run = RunSettings(
                 fingerprint=fingerprint,
-                read_options=options.read_options,
+                read_options=read_options,
                 force=options.force,
                 resume=options.resume,
                 on_progress=progress.add,
@@ -157,6 +168,10 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
             report.write(options.run_report, tally)
         if not tally.n_failures:
             journal.finish(jobs)
+
+
+def _may_hold_cases(job: Job) -> bool:
+    return job.format.holds_cases or job.format.is_container
 
 
 def _mask_pipe(options: MaskOptions) -> Tally:

@@ -45,6 +45,7 @@ class MaskOptions:
 
     out: str | None = None
     format_name: str | None = None
+    rename: Path | None = None
     force: bool = False
     resume: bool = False
     quiet: bool = False
@@ -54,6 +55,7 @@ class MaskOptions:
     id_column: str | None = None
     keep_column: tuple[str, ...] = ()
     keep_all_columns: bool = False
+    all_cells: bool = False
     delimiter: str | None = None
     encoding: str = "utf-8"
     categories: str | None = None
@@ -139,6 +141,7 @@ class MaskOptions:
             id_column=self.id_column,
             keep_columns=self.keep_column,
             keep_all_columns=self.keep_all_columns,
+            all_cells=self.all_cells,
             delimiter={"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter),
             with_offsets=self.offsets,
         )
@@ -155,11 +158,12 @@ class MaskOptions:
             "--lexicon": self.lexicon,
             "--profile": self.profile_file,
         }
+        written = {"--run-report": self.run_report, "--rename": self.rename}
         folders = {"--out": self.folder, "--annotations": self.annotations, "--map": self.maps}
         return GivenPaths(
             out=self.folder,
             read={option: path for option, path in read.items() if path is not None},
-            written={} if self.run_report is None else {"--run-report": self.run_report},
+            written={option: path for option, path in written.items() if path is not None},
             folders={option: path for option, path in folders.items() if path is not None},
         )
 
@@ -189,6 +193,7 @@ class MaskOptions:
             raise ConfigurationError("give the folder for the masked files with --out")
         elif self.run_report is not None:
             check_target(self.run_report, REPORT_MARK, force=self.force or self.resume)
+        self._check_list(inputs)
         self._check_categories()
         self._check_key()
         self._check_readers()
@@ -199,6 +204,19 @@ class MaskOptions:
             raise ConfigurationError("--careful needs the network. Leave out --rules-only")
         if self.second_reader is not None and not self.careful:
             raise ConfigurationError("--second-reader is for --careful. Give both")
+
+    def _check_list(self, inputs: tuple[str, ...]) -> None:
+        """Refuse a list of old names where it would be shared with the masked files, or masked itself."""
+        if self.rename is None:
+            return
+        place = self.rename.resolve()
+        for option, folder in self.given_paths.folders.items():
+            if place.is_relative_to(folder.resolve()):
+                raise ConfigurationError(
+                    f"--rename has the original names. Give a file outside of the folder of {option}"
+                )
+        if any(place.is_relative_to(Path(given).resolve()) for given in inputs):
+            raise ConfigurationError("the list of --rename would be an INPUT itself. Give a file elsewhere")
 
     def _check_categories(self) -> None:
         """Refuse to replace what is kept: a date as written beside a moved one would tell the shift."""
@@ -233,8 +251,10 @@ class MaskOptions:
             raise ConfigurationError(
                 "- writes to standard output. Leave out --out, --explain, --annotations and --resume"
             )
-        if any(path is not None for path in (self.known, self.maps, self.run_report)):
-            raise ConfigurationError("--known, --map and --run-report are for files. Leave them out with -")
+        if any(path is not None for path in (self.known, self.maps, self.run_report, self.rename)):
+            raise ConfigurationError(
+                "--known, --map, --rename and --run-report are for files. Leave them out with -"
+            )
         if self.offsets and (self.format is None or not self.format.has_offsets):
             raise ConfigurationError("--offsets is for JSON Lines. Add --format jsonl, or leave it out")
         if self.format is not None and not self.format.can_be_piped:
@@ -251,6 +271,7 @@ class MaskOptions:
             "--run-report": self.run_report is not None,
             "--profile": self.profile is not None,
             "--map": self.maps is not None,
+            "--rename": self.rename is not None,  # one machine would have to see every id first
             "--workers": self.workers != 1,
             f"--device {self.device}": self.device != "cpu",  # each machine uses what it has
             f"--format {self.format}": self.format is not None and not self.format.can_be_split,
@@ -401,8 +422,10 @@ def describe_settings(
         "id_column": options.id_column,
         "keep_columns": list(options.keep_column),
         "keep_all_columns": options.keep_all_columns,
+        "all_cells": options.all_cells,
         "surrogates": options.makes_surrogates,
         "maps": options.maps is not None,
+        "renamed": options.rename is not None,
         **{name: {"n": len(words), "hmac_sha256": hide(hash_words(words))} for name, words in lists.items()},
         "known_hmac_sha256": hide(known_sha256) if options.known is not None else None,
         "dates": str(cases.dates),

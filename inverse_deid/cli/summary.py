@@ -109,15 +109,15 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
-    """Return which parts of Word files were left out, by kind.
+    """Return which parts of files were left out, by kind.
 
     Example:
         >>> list(removed_lines({"macro": 1, "image": 12}))
-        ['Removed parts of Word files: image (12), macro (1)']
+        ['Removed parts of files: image (12), macro (1)']
     """
     if removed:
         kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
-        yield f"Removed parts of Word files: {kinds}"
+        yield f"Removed parts of files: {kinds}"
 
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
@@ -183,6 +183,8 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
         "CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals": (
             options.run_report
         ),
+        f"CONFIDENTIAL: {printable(options.rename or options.folder)} says which file and id has which new "
+        "name. Keep it with the originals": options.rename,
         "the maps and the key together give back the originals. Keep both with the originals": options.maps,
         "made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)": (
             options.makes_surrogates

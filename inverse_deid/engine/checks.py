@@ -88,13 +88,13 @@ def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options:
 
 def _read_ids(job: Job, options: ReadOptions) -> Iterator[str]:
     if job.format.is_single_document:
-        yield job.name
+        yield job.doc_id
         return
     if job.format.holds_cases:
         return
     try:
         with open_input(job.input) as stream, input_errors():
-            source = job.format.open(stream, options, job.name)
+            source = job.format.open(stream, options, job.doc_id)
             for record in source.records():
                 if record.doc is not None:
                     yield record.doc.id

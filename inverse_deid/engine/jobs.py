@@ -14,6 +14,7 @@ from inverse_deid.core.files import printable
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import input_errors, sniff_format, without_gz
+from inverse_deid.formats.renames import Renames
 
 Role = Literal["masked", "explain", "annotations", "map"]
 
@@ -34,11 +35,17 @@ class Job:
 
     input: Path
     shown: str  # its path as the user knows it, printable
-    name: str  # its place in the output folder; also the id of a document without one
+    name: str  # its place in the output folder
     format: Format
     n_bytes: int
     identity: tuple[int, int]  # device and inode of the input, to recognise it under another name
     outputs: tuple[Output, ...]  # what is written; the first is the masked file
+    old_name: str = ""  # its place below the folder that was given, "" = its name
+
+    @property
+    def doc_id(self) -> str:
+        """The id of the document in it, if that has none."""
+        return self.old_name or self.name
 
     @property
     def target(self) -> Path:
@@ -58,6 +65,7 @@ class PlanSettings:
     surrogates: bool = False  # made-up words replace masked ones; the explanation tells which, and is private
     annotations: Path | None = None  # folder for annotation XML with the originals, None = not written
     maps: Path | None = None  # folder for reversal maps with the encrypted originals, None = not written
+    renames: Renames | None = None  # numbered names for the outputs, None = the names of the inputs
 
     @property
     def folders(self) -> list[Path]:
@@ -138,12 +146,21 @@ class _Planner:
         if not file.is_file():
             raise UnreadableInputError("is not a file. Give a file or folder, or - for standard input")
         kind = self._settings.format or sniff_format(file, place)
-        name = PurePosixPath(without_gz(place))
+        old_name = PurePosixPath(without_gz(place))
+        name = self._rename(file, old_name, kind)
         outputs = tuple(self._list_outputs(name, kind))
         shown = str(name).encode("utf-8", "backslashreplace").decode()
+        old = str(old_name).encode("utf-8", "backslashreplace").decode()
         status = file.stat()
         identity = (status.st_dev, status.st_ino)
-        return Job(file, printable(file), shown, kind, status.st_size, identity, outputs)
+        return Job(file, printable(file), shown, kind, status.st_size, identity, outputs, old)
+
+    def _rename(self, file: Path, name: PurePosixPath, kind: Format) -> PurePosixPath:
+        """Return the place of the masked file: a number, if names must not show, in no folder."""
+        if self._settings.renames is None:
+            return kind.written_name(name)
+        number = self._settings.renames.name("file", str(file.resolve()))
+        return kind.written_name(PurePosixPath(number + kind.suffix_of(name)))
 
     def _list_outputs(self, name: PurePosixPath, kind: Format) -> Iterator[Output]:
         settings = self._settings

@@ -55,7 +55,16 @@ def mask_cases(masker: Masker, records: Sequence[Record]) -> list[MaskedCase | N
         n_masked = sum(len(case.docs) for case in masked)
         raise StageError(f"{n_docs} documents went into the masker and others came out ({n_masked})")
     results = iter(masked)
-    return [next(results) if is_todo else None for is_todo in todo]
+    return [
+        _give_new_id(next(results), record.new_id) if is_todo else None
+        for record, is_todo in zip(records, todo, strict=True)
+    ]
+
+
+def _give_new_id(case: MaskedCase, new_id: str) -> MaskedCase:
+    if not new_id or all(doc.id == new_id for doc in case.docs):
+        return case
+    return replace(case, docs=tuple(replace(doc, id=new_id) for doc in case.docs))
 
 
 def _mask(masker: Masker, cases: Sequence[CaseTexts]) -> list[MaskedCase]:

@@ -52,8 +52,9 @@ class _DocumentGroup:
                 with input_errors():
                     input_print = input_fingerprint(job.input)
                     with open_input(job.input) as stream:
-                        source = job.format.open(stream, run.read_options, job.name)
-                        self._opened[job] = input_print, source, next(source.records())
+                        source = job.format.open(stream, run.read_options, job.doc_id)
+                        record = replace(next(source.records()), new_id=job.name)
+                        self._opened[job] = input_print, source, record
             except InverseDeidError as error:
                 if job in todo:
                     self._tally.fail(job.shown, str(error))

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from inverse_deid.core.files import sha256_of, write_whole
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry
-from inverse_deid.engine.tally import Tally
+from inverse_deid.engine.tally import Failure, Tally
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.known_values import KnownOfDocuments
@@ -61,11 +62,18 @@ class RunReport:
     Args:
         settings: Everything that shapes the output, without a secret and without a value.
         key: Of the hashes of originals, None = they are left out.
+        names: The new name of each input that is shown instead of its own, None = names are shown.
     """
 
-    def __init__(self, settings: Mapping[str, Any], key: bytes | None = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        key: bytes | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self._settings = dict(settings)
         self._key = key
+        self._names = names
         self._files: list[dict[str, Any]] = []
 
     def add(self, job: Job, entry: Entry) -> None:
@@ -79,15 +87,28 @@ class RunReport:
         }
         self._files.append(
             {
-                "input": job.shown,
+                "input": job.shown if self._names is None else job.name,
                 "output": job.name,
                 "format": job.format.name,
                 "input_hmac_sha256": hash_with_key(self._key, sha256_of(job.input)),
                 "outputs": outputs,
-                **_describe_counts(entry.tally),
+                **_describe_counts(self._hide_names(entry.tally)),
                 "case_reports": entry.report,
             }
         )
+
+    def _hide_names(self, tally: Tally) -> Tally:
+        """Return the same counts; failures show the new names of files."""
+        names = self._names
+        if names is None:
+            return tally
+        failures = []
+        for where, reason in tally.failures:
+            ends = (end for end, sign in enumerate(f"{where} ") if sign == " " and where[:end] in names)
+            end = max(ends, default=0)
+            failure = Failure("an input", "was not masked. The messages of the run say why")
+            failures.append(Failure(names[where[:end]] + where[end:], reason) if end else failure)
+        return replace(tally, failures=failures)
 
     def write(self, path: Path, tally: Tally) -> None:
         """Write the report, readable by its owner alone; a file of that name is overwritten.
@@ -100,7 +121,7 @@ class RunReport:
             "version": VERSION,
             "tool": f"inverse-deid {__version__}",
             "settings": self._settings,
-            "total": _describe_counts(tally),
+            "total": _describe_counts(self._hide_names(tally)),
             "files": self._files,
         }
         text = json.dumps(content, indent=1, ensure_ascii=False)

@@ -83,7 +83,8 @@ def write_batch(
 ) -> None:
     """Write and count a batch; a record that cannot be written is noted with its number."""
     for record, masked in results:
-        where = f"{name} {unit} {record.number}" if record.number else name
+        place = record.place or (f"{unit} {record.number}" if record.number else "")
+        where = f"{name} {place}".rstrip()
         if problem := record.problem or _write(record, masked, sinks):
             for sink in sinks if record.problem else ():
                 if isinstance(sink, ReportingSink):

@@ -14,7 +14,7 @@ from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import Format, ReportingSink
+from inverse_deid.formats.records import Format, ReadOptions, RemovesParts, ReportingSink
 from inverse_deid.formats.registry import input_errors, open_input
 
 PIPE_NAME = "standard input"
@@ -34,9 +34,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
     with open_input(job.input) as stream:
         meter.watch(stream)
         with input_errors():
-            # Only case safety reports need the profile.
-            profile = run.profile if job.format.holds_cases else run.read_options.profile
-            source = job.format.open(stream, replace(run.read_options, profile=profile), job.name)
+            source = job.format.open(stream, _read_options(job, run), job.doc_id)
         files = JobFiles(job, resumed, key=run.key, marker=run.marker)
         begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
         n_records = begun.n_records
@@ -51,6 +49,8 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
                     write_progress(job, begun.at(n_records, files.sync()))
             for sink in sinks:
                 sink.finish()
+            if isinstance(source, RemovesParts):
+                begun.tally.note_removed(source.removed)
             report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
             entry = replace(begun.at(n_records, files.sync()), report=report)
             is_kept = True
@@ -60,6 +60,14 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
         finally:
             files.close() if is_kept else files.discard()
     return entry, files
+
+
+def _read_options(job: Job, run: RunSettings) -> ReadOptions:
+    """Return how a file is read; only case safety reports, which may be in a container, need the profile."""
+    kind, options = job.format, run.read_options
+    profile = run.profile if kind.holds_cases or kind.is_container else options.profile
+    new_name = "" if options.renames is None else job.name
+    return replace(options, profile=profile, new_name=new_name)
 
 
 def _read_progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:

@@ -118,7 +118,7 @@ def no_column(option: str, column: str, names: Sequence[str]) -> str:
         >>> no_column("--text-column", "text", ["7", "Seen by Ann."])
         "no column named 'text' among its 2, which do not look like names. Use --text-column."
     """
-    if not _is_header(names):
+    if not is_header(names):
         return (
             f"no column named {column!r} among its {len(names)}, which do not look like names. Use {option}."
         )
@@ -126,7 +126,7 @@ def no_column(option: str, column: str, names: Sequence[str]) -> str:
     return f"no column named {column!r}. It has: {', '.join(names[:MAX_NAMES])}{more}. Use {option}."
 
 
-def _is_header(names: Sequence[str]) -> bool:
+def is_header(names: Sequence[str]) -> bool:
     """Return whether a first row is a header: at least half of its names consist of known words."""
     column_words = frozenset(_COLUMN_WORDS.split())
     known = [set(map(str.casefold, _WORD.findall(name))) for name in names]

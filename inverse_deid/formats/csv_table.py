@@ -17,8 +17,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
@@ -30,6 +30,7 @@ from inverse_deid.formats.records import (
     Format,
     ReadOptions,
     Record,
+    TableHead,
     Writable,
     texts_by_column,
 )
@@ -64,6 +65,7 @@ class CsvTable:
     rows: Iterator[list[str]] = field(repr=False)
     layout: CsvLayout
     n_before: int = 0
+    new_id: Callable[[str], str] = field(default=str, repr=False)  # the id that is written instead of one
     unit: str = "row"
     resumable: bool = True
 
@@ -85,7 +87,7 @@ class CsvTable:
             row = _next_row(self.rows, number, self.layout.codec)
             if row is None:
                 return
-            yield _record(number, row, self.layout)
+            yield _record(number, row, self.layout, self.new_id)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> CsvSink:
         """Return what writes the table; a new one begins with its header."""
@@ -162,6 +164,28 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
         >>> [(record.number, record.doc.id) for record in table.records()]
         [(2, '7')]
     """
+    rows, header, layout = _open(stream, options, name)
+    hint = "If cells are not separated by commas, give --delimiter."
+    columns = choose_columns(header, options, hint)
+    return CsvTable(rows, replace(layout, columns=columns), options.n_before, options.new_id)
+
+
+def look_at_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
+    """Open a CSV file to show its first rows. Raises as `read_csv` does; no column needs to be there."""
+    rows, header, layout = _open(stream, options, name)
+
+    def cells() -> Iterator[dict[str, str]]:
+        number = 1
+        while (row := _next_row(rows, number := number + 1, layout.codec)) is not None:
+            yield dict(zip(header, row, strict=False))
+
+    return TableHead(tuple(header), cells())
+
+
+def _open(
+    stream: BinaryIO, options: ReadOptions, name: str
+) -> tuple[Iterator[list[str]], list[str], CsvLayout]:
+    """Return the rows after the header, the header, and the layout without its columns."""
     stream, codec = split_mark(stream, options.encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
     lines = _Lines(io.TextIOWrapper(stream, codec.name, "strict", newline=""))
@@ -174,10 +198,8 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
         raise UnreadableInputError(wrong_encoding(codec.name))
     if options.is_masked:
         header = [restore(cell) for cell in header]
-    hint = "If cells are not separated by commas, give --delimiter."
-    columns = choose_columns(header, options, hint)
-    layout = CsvLayout(columns, codec, delimiter, lines.first_end, options.is_masked)
-    return CsvTable(rows, layout, options.n_before)
+    layout = CsvLayout(Columns((), (), (), None), codec, delimiter, lines.first_end, options.is_masked)
+    return rows, header, layout
 
 
 class _Lines:
@@ -214,7 +236,7 @@ def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[
     raise FormatError(problem)
 
 
-def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
+def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[str], str]) -> Record:
     columns = layout.columns
     if not row:
         return Record(number)
@@ -226,9 +248,13 @@ def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
         row = [restore(cell) for cell in row]
     doc_id = str(number) if columns.id_index is None else row[columns.id_index]
     docs = tuple(Document(doc_id, row[columns.names.index(name)]) for name in columns.text_columns)
+    shown_id = ""
+    if columns.id_index is not None:
+        shown_id = row[columns.id_index] = new_id(doc_id)
     fates = columns.fates
     carried = tuple("" if fates[i] is ColumnFate.MASKED else row[i] for i in columns.written)
-    return Record(number, docs, carried=carried, columns=columns.text_columns if len(docs) > 1 else ())
+    names = columns.text_columns if len(docs) > 1 else ()
+    return Record(number, docs, carried=carried, columns=names, new_id=shown_id)
 
 
-FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True)
+FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True, look=look_at_csv)

@@ -28,7 +28,7 @@ from inverse_deid.formats.columns import (
     no_column,
 )
 from inverse_deid.formats.encodings import TextCodec, split_mark
-from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, Writable
+from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, TableHead, Writable
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -117,6 +117,30 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     return JsonLines(stream, codec, options)
 
 
+def look_at_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
+    """Open a JSON Lines file to show its first lines; lines that cannot be read are skipped.
+
+    Raises:
+        UnreadableInputError: The byte-order mark belongs to another encoding.
+    """
+    stream, codec = split_mark(stream, options.encoding)
+
+    def cells() -> Iterator[dict[str, str]]:
+        for _, line in number_lines(stream):
+            parsed = _parse(line, codec)
+            if isinstance(parsed, dict):
+                yield {key: as_shown(value) for key, value in parsed.items() if _is_unicode(key)}
+
+    return TableHead((), cells())
+
+
+def as_shown(value: object) -> str:
+    """Return a value as a text to look at, "" = null."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return "" if value is None else json.dumps(value, default=str)
+
+
 def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, with their numbers; an endless line is cut."""
     number = 0
@@ -140,10 +164,12 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
         return Record(number, problem=problem or refused)
     for key in parsed:
         source.note(key, fate_of(key, source.options))
-    doc_id = str(number) if doc_id is None else doc_id
-    docs = tuple(Document(str(doc_id), text) for text in texts.values())
+    shown_id: str | int = str(number) if doc_id is None else doc_id
+    docs = tuple(Document(str(shown_id), text) for text in texts.values())
+    if doc_id is not None and source.options.renames is not None:
+        shown_id = source.options.new_id(str(doc_id))
     columns = tuple(texts) if len(source.options.text_columns) > 1 else ()
-    return Record(number, docs, carried=(doc_id, kept), columns=columns)
+    return Record(number, docs, carried=(shown_id, kept), columns=columns, new_id=str(shown_id))
 
 
 def _parse(
@@ -302,4 +328,5 @@ FORMAT = Format(
     suffixes=(".jsonl", ".ndjson"),
     can_be_split=True,
     has_offsets=True,
+    look=look_at_json_lines,
 )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import Columns, choose_columns
-from inverse_deid.formats.records import Format, ReadOptions, Record, Writable, texts_by_column
+from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable, texts_by_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,9 @@ class ParquetTable:
         self._file = file
         self._options = options
         self._columns = columns
-        self._schema = _plain_schema(file.schema_arrow, columns)
+        self._id = columns.names[columns.id_index] if columns.id_index is not None else None
+        self._renamed = self._id if options.renames is not None else None  # the column of new ids
+        self._schema = _plain_schema(file.schema_arrow, columns, self._renamed)
         self._waiting: deque[pa.RecordBatch] = deque()
 
     @property
@@ -59,24 +61,25 @@ class ParquetTable:
     def records(self) -> Iterator[Record]:
         """Yield one record a row, counted from 1."""
         number = self._options.n_before
-        names, id_index = self._columns.text_columns, self._columns.id_index
+        names = self._columns.text_columns
         has_several = len(names) > 1
         for batch in _batches(self._file, self._schema.names, self._options.row_groups):
             others = [name for name in self._schema.names if name not in names]
             self._waiting.append(batch.select(others))
             texts = [_values(batch.column(name)) for name in names]
             ids: list[str | None] = [None] * batch.num_rows
-            if id_index is not None:
-                ids = _ids(batch.column(self._columns.names[id_index]))
+            if self._id is not None:
+                ids = _ids(batch.column(self._id))
             for doc_id, *row in zip(ids, *texts, strict=True):
                 number += 1
                 there = {name: text for name, text in zip(names, row, strict=True) if text is not None}
                 docs = tuple(Document(doc_id or str(number), text) for text in there.values())
-                yield Record(number, docs, columns=tuple(there) if has_several else ())
+                new_id = self._options.new_id(doc_id or "")
+                yield Record(number, docs, columns=tuple(there) if has_several else (), new_id=new_id)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ParquetSink:
         """Return what writes the table with the masked columns."""
-        return ParquetSink(target, self._waiting, self._schema, self._columns.text_columns)
+        return ParquetSink(target, self._waiting, self._schema, self._columns.text_columns, self._renamed)
 
 
 class ParquetSink:
@@ -88,18 +91,23 @@ class ParquetSink:
         waiting: deque[pa.RecordBatch],
         schema: pa.Schema,
         text_columns: tuple[str, ...],
+        id_column: str | None = None,
     ) -> None:
         import pyarrow.parquet
 
         self._waiting = waiting
         self._schema = schema
         self._text_columns = text_columns
+        self._id_column = id_column  # written anew, None = it is not
         self._rows: list[dict[str, str]] = []
         self._writer = pyarrow.parquet.ParquetWriter(target, schema)
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Take the masked texts of one row."""
-        self._rows.append(texts_by_column(record, masked, self._text_columns))
+        row = texts_by_column(record, masked, self._text_columns)
+        if self._id_column is not None:
+            row[self._id_column] = record.new_id
+        self._rows.append(row)
         if len(self._rows) == self._waiting[0].num_rows:
             self._write_batch()
 
@@ -109,7 +117,7 @@ class ParquetSink:
         others = self._waiting.popleft()
         columns = []
         for field in self._schema:
-            if field.name in self._text_columns:
+            if field.name in self._text_columns or field.name == self._id_column:
                 texts = [row.get(field.name) for row in self._rows]
                 columns.append(pa.array(texts, type=field.type))
             else:
@@ -128,6 +136,34 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
     Raises:
         FormatError: Not Parquet, a missing, doubled or non-text column.
     """
+    file = _open(stream)
+    columns = choose_columns(file.schema_arrow.names, options)
+    for column in columns.text_columns:
+        if not _is_text(file.schema_arrow.field(column).type):
+            raise FormatError(
+                f"column {column!r} does not contain text. Name the right one with --text-column"
+            )
+    return ParquetTable(file, columns, options)
+
+
+def look_at_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
+    """Open a Parquet file to show its first rows.
+
+    Raises:
+        FormatError: Not Parquet.
+    """
+    file = _open(stream)
+    names = file.schema_arrow.names
+
+    def cells() -> Iterator[dict[str, str]]:
+        for batch in _batches(file, names, None):
+            for row in zip(*(_values(batch.column(i)) for i in range(len(names))), strict=True):
+                yield {name: "" if cell is None else str(cell) for name, cell in zip(names, row, strict=True)}
+
+    return TableHead(tuple(names), cells())
+
+
+def _open(stream: BinaryIO) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -136,13 +172,7 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
         file = pyarrow.parquet.ParquetFile(stream)
     if file is None:
         raise FormatError("is not a Parquet file or is damaged. Export it again")
-    columns = choose_columns(file.schema_arrow.names, options)
-    for column in columns.text_columns:
-        if not _is_text(file.schema_arrow.field(column).type):
-            raise FormatError(
-                f"column {column!r} does not contain text. Name the right one with --text-column"
-            )
-    return ParquetTable(file, columns, options)
+    return file
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -154,14 +184,15 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def _plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
+def _plain_schema(schema: pa.Schema, columns: Columns, renamed: str | None = None) -> pa.Schema:
     """Return the schema of the output: columns that leave, as plain types, without any metadata."""
     import pyarrow as pa
 
     fields = []
     for field in (schema.field(i) for i in columns.written):
         kind = _plain_type(field.type)
-        if field.name in columns.text_columns and not pa.types.is_large_string(kind):
+        is_new = field.name in columns.text_columns or field.name == renamed
+        if is_new and not pa.types.is_large_string(kind):
             kind = pa.string()
         fields.append(pa.field(field.name, kind, nullable=field.nullable))
     return pa.schema(fields)
@@ -256,4 +287,5 @@ FORMAT = Format(
     can_be_split=True,
     is_split_by_row_group=True,
     needs_all_records=True,
+    look=look_at_parquet,
 )

@@ -91,4 +91,6 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainT
     return PlainText(Document(name, text), codec)
 
 
-FORMAT = Format(name="text", open=read_plain_text, suffixes=(".txt", ".text"), is_single_document=True)
+FORMAT = Format(
+    name="text", open=read_plain_text, suffixes=(".txt", ".text", ".md", ".markdown"), is_single_document=True
+)

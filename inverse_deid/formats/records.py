@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.nesting import Nesting
+from inverse_deid.formats.renames import Renames
 
 if TYPE_CHECKING:
     from inverse_deid.formats.icsr.cases import Case
@@ -40,6 +43,11 @@ class ReadOptions:
         with_offsets: Masked JSON Lines also state which ranges of the original were masked.
         row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
         profile: What happens to the structured fields of case safety reports; None = the default profile.
+        renames: New names of ids and of parts of archives; None = they are copied.
+        new_name: With `renames`, the new name of the file; it replaces the id of a document without one.
+        nesting: Of a file inside other files, where it is; None = it is inside none.
+        all_cells: Of an Excel file, mask all cells as running text, apart from `keep_columns`. No other
+            option of columns has a meaning then.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
@@ -56,6 +64,10 @@ class ReadOptions:
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
     profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
+    renames: Renames | None = field(default=None, repr=False, compare=False)
+    new_name: str = field(default="", repr=False, compare=False)
+    nesting: Nesting | None = field(default=None, repr=False, compare=False)
+    all_cells: bool = False
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -69,6 +81,11 @@ class ReadOptions:
             raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
         if not set(self.text_columns).isdisjoint(self.keep_columns):
             raise ConfigurationError("a column cannot be masked and kept. Leave out its --keep-column")
+        has_columns = self.text_columns != ("text",) or self.id_column is not None or self.keep_all_columns
+        if self.all_cells and has_columns:
+            raise ConfigurationError(
+                "--all-cells masks every column. Name only those to keep (--keep-column)"
+            )
 
     @property
     def id_name(self) -> str | None:
@@ -82,10 +99,27 @@ class ReadOptions:
             return self.id_column
         return None if "id" in self.text_columns else "id"
 
+    def new_id(self, old: str) -> str:
+        """Return the id that is written instead of one of the file.
+
+        Raises:
+            InputError: The list of new ids is complete and does not have it.
+        """
+        return old if self.renames is None else self.renames.name("id", old)
+
     @property
     def keeps_all(self) -> bool:
         """Whether columns that the user did not name are written."""
         return self.keep_all_columns or self.is_masked
+
+
+@dataclass(frozen=True, slots=True)
+class PartPlace:
+    """Which record of which part of a container a record is."""
+
+    part: int
+    record: int  # the number that it has in its part
+    inner: PartPlace | None = None  # if the part is a container as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +132,12 @@ class Record:
         problem: Why the record must be left out of the output, "" if it need not.
         carried: What the sink writes in addition to the masked texts; never a text that must be masked.
         columns: The column of each text, if records of the file can have several texts; else ().
+        new_id: What is written instead of the id of its texts, "" = their id.
         case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
         report: The case safety report, or the part around such reports, that the texts belong to.
         fields: Once it is masked: the ids, dates and ages of the report.
+        part: In an e-mail or archive, the part that it is of.
+        place: Where people find it, "" = its number says it. It never contains text of the file.
     """
 
     number: int
@@ -108,9 +145,12 @@ class Record:
     problem: str = ""
     carried: tuple[object, ...] = field(default=(), repr=False)
     columns: tuple[str, ...] = ()
+    new_id: str = ""
     case_id: str = field(default="", repr=False)
     report: Case | None = field(default=None, repr=False)
     fields: Replacements | None = field(default=None, repr=False)
+    part: PartPlace | None = None
+    place: str = ""
 
     @property
     def is_frame(self) -> bool:
@@ -222,6 +262,21 @@ class Source(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """The first rows of a table, read to show them to the person who chooses columns.
+
+    Args:
+        names: Of its columns, as far as they are known before the first row.
+        rows: The cells of each row as text, by the name of their column; an empty cell may be missing.
+        read_as: How the bytes were read ("" = as always).
+    """
+
+    names: tuple[str, ...]
+    rows: Iterator[Mapping[str, str]] = field(repr=False)
+    read_as: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Format:
     """A format of case narratives: how to open a file of it, and what such files can do.
@@ -241,6 +296,9 @@ class Format:
         needs_all_records: A file is written only when every record can be.
         has_offsets: Its output can state which ranges of the original were masked.
         has_annotations: i2b2 annotation XML can be written of it.
+        is_container: A file contains other files, which may be case safety reports.
+        added_suffix: Of the masked file, if that is of another format; "" = it is of the same.
+        look: Opens a table to show its columns (see `survey`), None = it has no columns.
     """
 
     name: str
@@ -256,6 +314,18 @@ class Format:
     needs_all_records: bool = False
     has_offsets: bool = False
     has_annotations: bool = False
+    is_container: bool = False
+    added_suffix: str = ""
+    look: Callable[[BinaryIO, ReadOptions, str], TableHead] | None = None
+
+    def written_name(self, name: PurePosixPath) -> PurePosixPath:
+        """Return the name of a masked file."""
+        return name.with_name(name.name + self.added_suffix) if self.added_suffix else name
+
+    def suffix_of(self, name: PurePath) -> str:
+        """Return the suffix of a file, or the usual one if its own may be anything."""
+        suffix = name.suffix.lower()
+        return suffix if suffix in self.suffixes else self.suffixes[0]
 
     def __str__(self) -> str:
         return self.name

@@ -12,10 +12,13 @@ from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.formats import csv_table, i2b2_xml, json_lines, parquet_table, plain_text
+from inverse_deid.formats import csv_table, html, i2b2_xml, json_lines, parquet_table, plain_text, rtf
+from inverse_deid.formats.containers import archive, eml
 from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
+from inverse_deid.formats.pdf import source as pdf
 from inverse_deid.formats.records import Format
+from inverse_deid.formats.xlsx import source as xlsx
 
 _ALL = (
     plain_text.FORMAT,
@@ -25,15 +28,25 @@ _ALL = (
     parquet_table.FORMAT,
     icsr.FORMAT,
     docx.FORMAT,
+    pdf.FORMAT,
+    rtf.FORMAT,
+    html.FORMAT,
+    archive.FORMAT,
+    eml.FORMAT,
+    xlsx.FORMAT,
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
 """The formats of case narratives that can be masked, by name."""
 
-_WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".rtf", ".odt"})
+_WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt"})
 """Of files that are not read, but that Word or LibreOffice saves as `.docx`."""
 
-_MAX_HEAD_BYTES = 64 * 1024
+_EXCEL_SUFFIXES = frozenset({".xls", ".xlsm", ".xlsb", ".xlt", ".xltx", ".xltm", ".xlam", ".ods", ".numbers"})
+"""Of files that are not read, but that Excel, LibreOffice or Numbers saves as `.xlsx`."""
+
+MAX_HEAD_BYTES = 64 * 1024
+"""The beginning of a file that tells formats of one suffix apart."""
 
 
 def without_gz(path: PurePath) -> PurePath:
@@ -56,6 +69,8 @@ def format_of(path: PurePath) -> Format:
     by_suffix = {suffix: one for one in _ALL if one.is_head is None for suffix in one.suffixes}
     if suffix in _WORD_SUFFIXES:
         raise FormatError(f"is a {suffix} file, which is not read. Save it as .docx in Word or LibreOffice")
+    if suffix in _EXCEL_SUFFIXES:
+        raise FormatError(f"is a {suffix} file, which is not read. Save it as .xlsx in Excel or LibreOffice")
     if suffix not in by_suffix:
         known = ", ".join(by_suffix)
         raise FormatError(f"has an unknown suffix. Use {known} (each also with .gz), or give --format")
@@ -70,13 +85,27 @@ def sniff_format(file: Path, place: PurePath) -> Format:
     Raises:
         FormatError: The suffix is unknown.
     """
-    usual = format_of(place)
-    others = [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
     head = b""
-    if others:
+    if _list_others(format_of(place)):
         with suppress(OSError, EOFError, zlib.error, UnreadableInputError), open_input(file) as stream:
-            head = stream.read(_MAX_HEAD_BYTES)
+            head = stream.read(MAX_HEAD_BYTES)
+    return choose_format(place, head)
+
+
+def choose_format(place: PurePath, head: bytes) -> Format:
+    """Return the format of a file by its suffix and, where formats share a suffix, by its first bytes.
+
+    Raises:
+        FormatError: The suffix is unknown.
+    """
+    usual = format_of(place)
+    others = _list_others(usual)
     return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
+
+
+def _list_others(usual: Format) -> list[Format]:
+    """Return the formats that share the suffixes of one."""
+    return [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
 
 
 def open_input(path: Path) -> BinaryIO:

@@ -311,7 +311,7 @@ class _Intake:
             if record.is_frame:
                 continue
             if record.problem:
-                where = f"{job.shown} {source.unit} {record.number}"
+                where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
                 file.tally.fail(where, f"{record.problem}, so it was left out")
             elif record.report is not None:
                 yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs)

@@ -5,6 +5,7 @@ import json
 import logging
 import re
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -54,6 +55,16 @@ def as_parquet(*texts: str) -> bytes:
     return target.getvalue()
 
 
+def as_xlsx(*texts: str) -> bytes:
+    book = openpyxl.Workbook()
+    book.active.append(["text", "age"])
+    for number, text in enumerate(texts):
+        book.active.append([text, number])
+    target = io.BytesIO()
+    book.save(target)
+    return target.getvalue()
+
+
 def as_docx(text: str) -> bytes:
     return zipped(simple(paragraph(text)))
 
@@ -77,7 +88,12 @@ def through(data: bytes, kind: Format, masker) -> bytes:
     return written
 
 
-TABLES = {FORMATS["jsonl"]: as_jsonl, FORMATS["csv"]: as_csv, FORMATS["parquet"]: as_parquet}
+TABLES = {
+    FORMATS["jsonl"]: as_jsonl,
+    FORMATS["csv"]: as_csv,
+    FORMATS["parquet"]: as_parquet,
+    FORMATS["xlsx"]: as_xlsx,
+}
 CASES = (
     [(name, write(*TEXTS), TEXTS) for name, write in TABLES.items()]
     + [(FORMATS["text"], as_text(t), [t]) for t in TEXTS if t]
@@ -124,6 +140,11 @@ BROKEN = [
     (FORMATS["parquet"], as_parquet(CANARY)[:-9]),
     (FORMATS["parquet"], as_parquet(CANARY).replace(b"text", b"tex_")),
     (FORMATS["jsonl"], CANARY.encode("utf-16")),
+    (FORMATS["xlsx"], CANARY.encode()),
+    (FORMATS["xlsx"], as_xlsx(CANARY)[:-30]),
+    (FORMATS["xlsx"], as_xlsx(CANARY).replace(b"sheet1.xml", b"sheet2.xml")),
+    (FORMATS["xlsx"], as_docx(CANARY)),
+    (FORMATS["docx"], as_xlsx(CANARY)),
     (FORMATS["docx"], CANARY.encode()),
     (FORMATS["docx"], as_docx(CANARY)[:-30]),
     (FORMATS["docx"], as_docx(CANARY).replace(b"word/document", b"word/documen_")),

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError, StageError
-from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.docx.properties import W
 from inverse_deid.formats.docx.stories import ROOTS
+from inverse_deid.formats.masked_slots import fill_slots
 from inverse_deid.text.rendering import Piece
 
 _BREAKS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n"}
@@ -92,24 +92,6 @@ def _read_paragraph(paragraph: etree._Element) -> Iterator[_Found]:
         yield from _read_blocks(box)
 
 
-def list_pieces(text: str, masked: MaskedDocument) -> list[Piece]:
-    """Return what replaces which range of a text.
-
-    Raises:
-        StageError: The masked text is not the text with these ranges replaced.
-    """
-    pieces: list[Piece] = []
-    position = shown = 0
-    ends = (len(text), len(text)), (len(masked.text), len(masked.text))
-    ranges = zip((*masked.masks, ends[0]), (*masked.replaced, ends[1]), strict=True)
-    for (start, end), (first, stop) in ranges:
-        if not position <= start <= end <= len(text) or masked.text[shown:first] != text[position:start]:
-            raise StageError("the masked text does not fit the text of the file")
-        pieces.append((start, end, masked.text[first:stop]))
-        position, shown = end, stop
-    return pieces[:-1]
-
-
 def put_masks(slots: Sequence[Slot], pieces: Sequence[Piece]) -> None:
     """Replace ranges of the text in the runs; runs that become empty are removed.
 
@@ -118,27 +100,9 @@ def put_masks(slots: Sequence[Slot], pieces: Sequence[Piece]) -> None:
     Raises:
         StageError: A range has no character in any run.
     """
-    left = iter(pieces)
-    piece = next(left, None)
-    is_put = False
-    for slot in slots:
-        shown, position, end = [], slot.start, slot.start + len(slot.text)
-        while piece is not None and piece[0] < end:
-            start, stop, words = piece
-            shown.append(slot.text[position - slot.start : max(start, position) - slot.start])
-            if not is_put and stop > slot.start:
-                shown.append(words)
-                is_put = True
-            position = max(position, min(stop, end))
-            if stop > end:
-                break
-            if not is_put:
-                raise StageError("a mask has no place in the file")
-            piece, is_put = next(left, None), False
-        shown.append(slot.text[position - slot.start :])
-        _set_text(slot.node, "".join(shown))
-    if piece is not None and (not is_put or next(left, None) is not None):
-        raise StageError("a mask has no place in the file")
+    texts = fill_slots([(slot.start, slot.text) for slot in slots], pieces)
+    for slot, text in zip(slots, texts, strict=True):
+        _set_text(slot.node, text)
 
 
 def _set_text(node: etree._Element, text: str) -> None:

@@ -11,8 +11,8 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.docx.masked_text import Slot, list_pieces, put_masks, read_text
-from inverse_deid.formats.docx.package import Package, PartKind, StoryKind, open_package, pack_document
+from inverse_deid.formats.docx.masked_text import Slot, put_masks, read_text
+from inverse_deid.formats.docx.package import WORD, PartKind, StoryKind, pack_document
 from inverse_deid.formats.docx.properties import NewNames
 from inverse_deid.formats.docx.stories import (
     ROOTS,
@@ -22,6 +22,8 @@ from inverse_deid.formats.docx.stories import (
     build_styles,
     number_notes,
 )
+from inverse_deid.formats.masked_slots import list_pieces
+from inverse_deid.formats.office_package import Package, open_package
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
 
@@ -86,7 +88,7 @@ def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> WordFile:
         FormatError: Not a Word file, encrypted, damaged, or made to do harm.
         UnreadableInputError: Empty or too large.
     """
-    package = open_package(read_whole(stream))
+    package = open_package(read_whole(stream), WORD)
     made = None
     with suppress(RecursionError):
         made = _build_parts(package)

@@ -1,0 +1,308 @@
+"""The parts of a container: each is opened, masked and written by its own format.
+
+The records of the parts follow each other as records of the container, numbered through. Each says which
+part it is of, so that the sink gives it to the right one. A part that cannot be read or written is left out
+of the new container, and listed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, BinaryIO, Protocol, cast
+
+from inverse_deid.core.errors import InverseDeidError, RefusedRecordError, StageError
+from inverse_deid.core.values import MaskedDocument
+from inverse_deid.formats.office_package import UNREADABLE
+from inverse_deid.formats.records import (
+    Format,
+    PartPlace,
+    ReadOptions,
+    Record,
+    RemovesParts,
+    ReportingSink,
+    Sink,
+    Source,
+    Writable,
+)
+
+_DAMAGED = "is damaged. Pack it again"
+_MAX_BYTES_IN_MEMORY = 32 * 1024 * 1024
+"""Masked parts that are larger wait in a file without a name until they are complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file inside a container.
+
+    Args:
+        number: In its container, in the order of the file.
+        name: In the new container.
+        label: Names it in messages.
+        open: Opens it, or raises an `InverseDeidError` that says why it is left out.
+    """
+
+    number: int
+    name: str = field(repr=False)
+    label: str = field(repr=False)
+    open: Callable[[], Source] = field(repr=False)
+
+
+class PartWriter(Protocol):
+    """Writes the new container."""
+
+    def add(self, part: Part, data: BinaryIO) -> None:
+        """Take a masked part, whole."""
+        ...
+
+    def finish(self) -> None:
+        """Write what is left to write; the target stays open."""
+        ...
+
+
+class Container:
+    """An open container (a `Source`).
+
+    Args:
+        parts: Its parts, in order.
+        writer: Writes a new container of the same kind.
+        removed: What is left out without a failure, by kind; it may grow while parts are read.
+    """
+
+    unit = "record"
+    resumable = False
+    text_encoding = "utf-8"
+
+    def __init__(
+        self, parts: Iterable[Part], writer: Callable[[Writable], PartWriter], removed: Mapping[str, int]
+    ) -> None:
+        self._parts = parts
+        self.writer = writer
+        self._removed = dict(removed)
+        self._columns: dict[str, str] = {}
+        self.is_written = False  # a reader alone does not keep the parts
+        self.opened: dict[int, tuple[Part, Source]] = {}  # those that were not yet written
+        self.failed: set[int] = set()  # those that must not be written
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """What happens to each column of the tables that were seen so far."""
+        return self._columns
+
+    @property
+    def removed(self) -> Mapping[str, int]:
+        """How many parts of each kind are not written, of the container and of all parts."""
+        return self._removed
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of all parts, and one with a problem for each part that is left out."""
+        number = 0
+        for part in self._parts:
+            for record in self._records_of(part):
+                number += 1
+                yield replace(record, number=number)
+
+    def _records_of(self, part: Part) -> Iterator[Record]:
+        try:
+            source = part.open()
+        except InverseDeidError as error:
+            self.failed.add(part.number)
+            yield Record(0, problem=str(error), place=part.label)
+            return
+        if isinstance(source, Container):
+            source.is_written = self.is_written
+        if self.is_written:
+            self.opened[part.number] = part, source
+        found = source.records()
+        while (record := _next_record(found)) is not None:
+            if record.number == 0 and record.problem:
+                self.failed.add(part.number)
+            place = record.place or f"{source.unit} {record.number}"
+            is_whole = not record.number or source.unit == "document"
+            yield replace(
+                record,
+                part=PartPlace(part.number, record.number, record.part),
+                place=part.label if is_whole else f"{part.label} {place}",
+            )
+        self._columns |= source.columns
+        if isinstance(source, RemovesParts):
+            for kind, n in source.removed.items():
+                self._removed[kind] = self._removed.get(kind, 0) + n
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> ContainerSink:
+        """Return what writes the new container."""
+        self.is_written = True
+        return ContainerSink(target, self)
+
+
+def _next_record(found: Iterator[Record]) -> Record | None:
+    """Return the next record of a part, one with the number 0 if the part breaks off, None = the end."""
+    problem = ""
+    try:
+        return next(found, None)
+    except InverseDeidError as error:
+        problem = str(error)
+    except UNREADABLE:
+        problem = _DAMAGED
+    return Record(0, problem=problem)
+
+
+class ContainerSink:
+    """Writes the masked parts into a new container (a `Sink`)."""
+
+    def __init__(self, target: Writable, source: Container) -> None:
+        self._source = source
+        self._writer = source.writer(target)
+        self._number = -1  # of the part that is being written
+        self._sink: Sink | None = None
+        self._data: IO[bytes] | None = None
+        self._n_written = self._n_refused = 0  # records of this part
+        self._n_parts = 0  # that were written
+        self._reports: dict[str, Any] = {}
+
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write one record into its part.
+
+        Raises:
+            RefusedRecordError: It cannot be written. If a broken part was begun, all of it is left out.
+            StageError: It is not a record of a container.
+        """
+        if record.part is None:
+            raise StageError("a record of no part cannot be written into a container")
+        sink = self._move_to(record.part.part)
+        problem = ""
+        try:
+            sink.write(_inner(record, record.part), masked)
+            self._n_written += 1
+        except RefusedRecordError:
+            self._n_refused += 1
+            raise
+        except InverseDeidError as error:
+            self._source.failed.add(self._number)
+            problem = str(error)
+        if problem:
+            raise RefusedRecordError(problem)
+
+    def leave_out(self, record: Record) -> None:
+        """Note a record with a problem, in the report of its part if it has one."""
+        if record.part is None or record.part.part in self._source.failed:
+            return
+        sink = self._move_to(record.part.part)
+        self._n_refused += 1
+        if isinstance(sink, ReportingSink):
+            try:
+                sink.leave_out(_inner(record, record.part))
+            except StageError:
+                self._source.failed.add(self._number)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was done to the case reports in it, by part."""
+        return self._reports
+
+    def _move_to(self, number: int) -> Sink:
+        """Finish all parts before one, and begin that one."""
+        if number != self._number or self._sink is None:
+            self._finish_before(number)
+            self._begin(number)
+        if self._sink is None:
+            raise StageError("a part of a container was written before")
+        return self._sink
+
+    def _begin(self, number: int) -> None:
+        self._number, self._n_written, self._n_refused = number, 0, 0
+        self._data = tempfile.SpooledTemporaryFile(max_size=_MAX_BYTES_IN_MEMORY)  # noqa: SIM115 - closed in _finish_part
+        opened = self._source.opened.get(number)
+        self._sink = None if opened is None else opened[1].sink(self._data)
+
+    def _finish_before(self, number: float) -> None:
+        for one in sorted(self._source.opened):
+            if one < number:
+                if one != self._number:
+                    self._begin(one)
+                self._finish_part()
+
+    def _finish_part(self) -> None:
+        part, _ = self._source.opened.pop(self._number)
+        sink, data = self._sink, self._data
+        self._sink = self._data = None
+        if sink is None or data is None:
+            return
+        try:
+            is_lost = self._n_refused and not self._n_written
+            if isinstance(sink, ContainerSink) and not sink.finish_parts():
+                return
+            sink.finish()
+            if part.number not in self._source.failed and not is_lost:
+                data.seek(0)
+                self._writer.add(part, cast(BinaryIO, data))
+                self._n_parts += 1
+            if isinstance(sink, ReportingSink) and (report := sink.as_json()):
+                self._reports[part.name] = report
+        finally:
+            data.close()
+
+    def finish(self) -> None:
+        """Write the parts that are left, and the end of the container."""
+        self.finish_parts()
+        self._writer.finish()
+
+    def finish_parts(self) -> int:
+        """Write the parts that are left, and return how many there are now."""
+        self._finish_before(float("inf"))
+        return self._n_parts
+
+
+def _inner(record: Record, place: PartPlace) -> Record:
+    return replace(record, number=place.record, part=place.inner)
+
+
+def open_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -> Source:
+    """Open a part with its format.
+
+    Args:
+        kind: Its format.
+        stream: Its bytes.
+        options: Those for parts, with the place of the container in other files.
+        name: Of the part, after that of its container; the id of a single document.
+
+    Raises:
+        InverseDeidError: It cannot be read.
+    """
+    problem = ""
+    try:
+        source = kind.open(stream, options, name)
+    except UNREADABLE:
+        problem = _DAMAGED
+    if problem:
+        raise StageError(problem)
+    return rename_document(source, options.new_name) if kind.is_single_document else source
+
+
+def rename_document(source: Source, new_name: str) -> Source:
+    """Return a source of one document whose id is not written, but a new one; "" = its id is written."""
+    return _Renamed(source, new_name) if new_name else source
+
+
+class _Renamed:
+    """A file of one document whose name must not show (a `Source`)."""
+
+    def __init__(self, source: Source, new_name: str) -> None:
+        self._source = source
+        self._new_name = new_name
+        self.unit, self.resumable, self.text_encoding = source.unit, False, source.text_encoding
+        self.columns = source.columns
+        self.removed = source.removed if isinstance(source, RemovesParts) else {}
+
+    def records(self) -> Iterator[Record]:
+        for record in self._source.records():
+            yield replace(record, new_id=self._new_name)
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> Sink:
+        return self._source.sink(target)
+
+
+def inside(options: ReadOptions, new_part: str) -> ReadOptions:
+    """Return the options for a part; with `--rename`, its records have ids of the new names alone."""
+    new_name = f"{options.new_name}/{new_part}" if options.new_name else ""
+    return replace(options, new_name=new_name)

@@ -1,0 +1,57 @@
+"""How deep files are inside files, and how much may be unpacked of one file that somebody gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from inverse_deid.core.errors import FormatError
+
+MAX_DEPTH = 4
+"""So many containers may be inside each other: an archive in an e-mail in an e-mail ..."""
+MAX_PARTS = 10_000
+MAX_UNPACKED_BYTES = 2 * 1024 * 1024 * 1024
+"""The most that all parts of a file may be together, those of its parts included."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What may still be unpacked of one file; shared by all containers in it."""
+
+    n_parts: int = MAX_PARTS
+    n_bytes: int = MAX_UNPACKED_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """The place of a container: how many others it is in, and what they have left to unpack."""
+
+    depth: int = 0
+    budget: Budget = field(default_factory=Budget, repr=False)
+
+    def enter(self) -> Nesting:
+        """Return the place of what is inside.
+
+        Raises:
+            FormatError: It would be too deep.
+
+        Example:
+            >>> Nesting().enter().depth
+            1
+        """
+        if self.depth >= MAX_DEPTH:
+            raise FormatError(f"is inside more than {MAX_DEPTH} other files. Unpack it first")
+        return Nesting(self.depth + 1, self.budget)
+
+    def take(self, n_parts: int, n_bytes: int) -> None:
+        """Take parts and bytes from the budget.
+
+        Raises:
+            FormatError: Not so much is left.
+        """
+        self.budget.n_parts -= n_parts
+        self.budget.n_bytes -= n_bytes
+        if self.budget.n_parts < 0 or self.budget.n_bytes < 0:
+            raise FormatError(
+                f"has more than {MAX_PARTS:,} parts, or they are larger than {MAX_UNPACKED_BYTES >> 30} GiB "
+                "together. Split it"
+            )

@@ -1,0 +1,405 @@
+"""The text of a PDF file: its text layer, the values of its form fields and the contents of its notes.
+
+PDFium reads the file. It runs no script, fetches nothing, and shows hidden text like any other text. A page
+whose text is a picture is refused, because this tool reads no pictures.
+
+Source: ISO 32000-1, sections 9.10 (extraction of text content), 12.5 (annotations) and 12.7 (forms).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from math import degrees
+from threading import Lock
+from typing import Any
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.core.extras import missing_extra
+from inverse_deid.formats.pdf.layout import Segment, order_lines
+
+MAX_PAGES = 5_000
+MAX_CHARS = 20_000_000
+"""The most characters of a file that are read."""
+
+_MIN_CHARS_OVER_PICTURE = 200
+_MIN_PICTURE_SHARE = 0.5
+_MAX_UNMAPPED_SHARE = 0.25
+_TAIL_BYTES = 2048
+_MAX_SHOWN = 10
+_MAX_LISTED = 1_000
+_DAMAGED = "is not a PDF file or is damaged. Open it in a PDF reader and print it to a new PDF"
+_ENCRYPTED = "is encrypted. Remove its password in a PDF reader"
+_XFA = (
+    "is an XFA form, whose text is not in its pages. Open it in Adobe Reader, and print it to a new PDF "
+    "or export its data"
+)
+_LOCK = Lock()
+"""PDFium must not be used by two threads at once."""
+_LIGATURES = str.maketrans(
+    {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+)
+_SPACES = frozenset(map(ord, " \t\r\n\x0b\x0c"))
+_HYPHEN = 2
+"""What PDFium makes of a hyphen at the end of a line."""
+_ON_VALUES = frozenset(["", "on", "yes", "1", "x", "true", "checked"])
+
+
+@dataclass(frozen=True, slots=True)
+class PdfContent:
+    """What was read of a file."""
+
+    pages: tuple[str, ...] = field(repr=False)
+    removed: Mapping[str, int]  # the parts that are not read, by kind
+
+
+@dataclass(slots=True)
+class _Word:
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+    is_upright: bool
+    ends_line: bool = False
+
+
+def read_pdf_text(data: bytes) -> PdfContent:
+    """Return the text of each page.
+
+    Raises:
+        FormatError: Not a PDF, damaged, encrypted, an XFA form, or pages without text.
+        ConfigurationError: PDFium is not installed.
+    """
+    try:
+        import pypdfium2
+        import pypdfium2.raw
+    except ImportError as error:
+        raise missing_extra("reading PDF files", error.name, "office") from error
+    # PDFium mends a file that was cut, and what is missing would be missing without notice.
+    if b"%PDF-" not in data[:1024] or b"%%EOF" not in data.rstrip(b"\0\r\n\t ")[-_TAIL_BYTES:]:
+        raise FormatError(_DAMAGED)
+    content, problem = None, _DAMAGED
+    with _LOCK:
+        try:
+            with closing(pypdfium2.PdfDocument(data)) as pdf:
+                content = _Reader(pypdfium2, pdf).read()
+        except pypdfium2.PdfiumError as error:
+            if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
+                problem = _ENCRYPTED
+    if content is None:
+        raise FormatError(problem)
+    return content
+
+
+class _Reader:
+    """Reads one open document."""
+
+    def __init__(self, pdfium: Any, pdf: Any) -> None:  # noqa: ANN401 - the package has no types
+        self._pdfium, self._raw, self._pdf = pdfium, pdfium.raw, pdf
+        self._removed: dict[str, int] = {}
+        self._n_chars = 0
+
+    def read(self) -> PdfContent:
+        """Read all pages, and count what is left behind."""
+        raw, pdf = self._raw, self._pdf
+        form_type = pdf.get_formtype()
+        if form_type == raw.FORMTYPE_XFA_FULL:
+            raise FormatError(_XFA)
+        if form_type != raw.FORMTYPE_NONE:  # not by `init_forms`, which logs a hint about XFA
+            config = raw.FPDF_FORMFILLINFO(version=2)
+            environment = raw.FPDFDOC_InitFormFillEnvironment(pdf, config)
+            if not environment:
+                raise FormatError(_DAMAGED)
+            pdf.formenv = self._pdfium.PdfFormEnv(environment, config)
+        n_pages = len(pdf)
+        if not 0 < n_pages <= MAX_PAGES:
+            raise FormatError(f"has {n_pages:,} pages. Split it into files of 1 to {MAX_PAGES:,} pages")
+        self._count_parts()
+        pages: list[str] = []
+        problems: dict[str, list[int]] = {}
+        for number in range(1, n_pages + 1):
+            text, problem = self._read_page(number)
+            pages.append(text)
+            if problem:
+                problems.setdefault(problem, []).append(number)
+        if problems:
+            raise FormatError(_name_pages(problems))
+        if not any(map(str.strip, pages)):
+            raise FormatError("has no text. Give a PDF with text")
+        return PdfContent(tuple(pages), dict(sorted(self._removed.items())))
+
+    def _read_page(self, number: int) -> tuple[str, str]:
+        """Return the text of a page and why it cannot be used, "" = it can."""
+        page = None
+        with suppress(self._pdfium.PdfiumError):
+            page = self._pdf[number - 1]
+        if page is None:
+            raise FormatError(f"is damaged: page {number} cannot be read. Print it to a new PDF")
+        with closing(page), closing(page.get_textpage()) as text_page:
+            words, n_unmapped = self._read_words(text_page, page.get_rotation())
+            n_chars = sum(len(word.text) for word in words)
+            self._n_chars += n_chars
+            if self._n_chars > MAX_CHARS:
+                raise FormatError("has more text than one document may have. Split it")
+            problem = self._find_problem(page, n_chars, n_unmapped)
+            blocks = [_show_words(words), "\n".join(self._read_annotations(page))]
+        text = "\n\n".join(filter(None, blocks)).translate(_LIGATURES)
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), problem
+
+    def _read_words(self, text_page: Any, rotation: int) -> tuple[list[_Word], int]:  # noqa: ANN401
+        """Return the words of a page in the order of the file, and how many characters mean nothing.
+
+        A word ends only where PDFium found a space or the end of a line, so that no part of it is moved.
+        """
+        raw, box = self._raw, self._raw.FS_RECTF()
+        words: list[_Word] = []
+        is_open = False
+        n_unmapped = 0
+        for i in range(text_page.count_chars()):
+            code = raw.FPDFText_GetUnicode(text_page, i)
+            if code in _SPACES:
+                is_open = False
+                if code in (10, 13) and words:
+                    words[-1].ends_line = True
+                continue
+            if raw.FPDFText_HasUnicodeMapError(text_page, i) == 1 or code == 0:
+                n_unmapped += 1
+                code = 0xFFFD
+            raw.FPDFText_GetLooseCharBox(text_page, i, box)
+            left, right, bottom, top = _turn(box.left, box.right, box.bottom, box.top, rotation)
+            is_hyphen = code == _HYPHEN
+            sign = "-" if is_hyphen else chr(code if 32 <= code <= 0x10FFFF else 0xFFFD)
+            if is_open:
+                word = words[-1]
+                word.text += sign
+                word.left, word.right = min(word.left, left), max(word.right, right)
+                word.bottom, word.top = min(word.bottom, bottom), max(word.top, top)
+            else:
+                angle = (degrees(raw.FPDFText_GetCharAngle(text_page, i)) + rotation) % 360
+                words.append(_Word(sign, left, right, bottom, top, min(angle, 360 - angle) < 5))
+            is_open = not is_hyphen
+            if is_hyphen:
+                words[-1].ends_line = True
+        return words, n_unmapped
+
+    def _find_problem(self, page: Any, n_chars: int, n_unmapped: int) -> str:  # noqa: ANN401
+        """Say why the text of a page is not all of its text, "" = it is."""
+        n_objects = self._raw.FPDFPage_CountObjects(page)
+        picture_share, n_pictures, has_hidden = self._measure_pictures(page, n_objects)
+        if n_pictures:
+            self._note("image", n_pictures)
+        if n_chars == 0:
+            return "has no text. Run OCR first" if n_objects else ""
+        if n_unmapped > _MAX_UNMAPPED_SHARE * n_chars:
+            return "has a font that does not say which letters it shows. Run OCR first"
+        is_picture = picture_share >= _MIN_PICTURE_SHARE and n_chars < _MIN_CHARS_OVER_PICTURE
+        if is_picture and not has_hidden:  # OCR puts invisible text over a picture
+            return "has a picture and hardly any text. Run OCR first"
+        return ""
+
+    def _measure_pictures(self, page: Any, n_objects: int) -> tuple[float, int, bool]:  # noqa: ANN401
+        """Return the share of a page that pictures cover, their number, and whether text is invisible."""
+        raw = self._raw
+        width, height = page.get_size()
+        if page.get_rotation() in (90, 270):
+            width, height = height, width
+        covered = 0.0
+        n_pictures = 0
+        has_hidden = False
+        for i in range(n_objects):
+            one = raw.FPDFPage_GetObject(page, i)
+            kind = raw.FPDFPageObj_GetType(one)
+            if kind == raw.FPDF_PAGEOBJ_TEXT:
+                mode = raw.FPDFTextObj_GetTextRenderMode(one)
+                has_hidden = has_hidden or mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE
+            n_inside = 1 if kind == raw.FPDF_PAGEOBJ_IMAGE else self._count_pictures(one, kind)
+            if n_inside:
+                n_pictures += n_inside
+                edges = [ctypes.c_float() for _ in range(4)]
+                if raw.FPDFPageObj_GetBounds(one, *edges):
+                    left, bottom, right, top = (edge.value for edge in edges)
+                    covered += max(0.0, min(right, width) - max(left, 0.0)) * max(
+                        0.0, min(top, height) - max(bottom, 0.0)
+                    )
+        return covered / max(width * height, 1.0), n_pictures, has_hidden
+
+    def _count_pictures(self, one: Any, kind: int, depth: int = 8) -> int:  # noqa: ANN401
+        """Return how many pictures are in a form object."""
+        raw = self._raw
+        if kind != raw.FPDF_PAGEOBJ_FORM or not depth:
+            return 0
+        inner = [raw.FPDFFormObj_GetObject(one, i) for i in range(max(raw.FPDFFormObj_CountObjects(one), 0))]
+        kinds = [raw.FPDFPageObj_GetType(child) for child in inner]
+        return sum(
+            1 if kind == raw.FPDF_PAGEOBJ_IMAGE else self._count_pictures(child, kind, depth - 1)
+            for child, kind in zip(inner, kinds, strict=True)
+        )
+
+    def _read_annotations(self, page: Any) -> Iterator[str]:  # noqa: ANN401
+        """Yield a line for each form field of a page, from top to bottom, and for each note."""
+        raw = self._raw
+        fields: list[tuple[float, float, str]] = []
+        notes: list[str] = []
+        for i in range(raw.FPDFPage_GetAnnotCount(page)):
+            annotation = raw.FPDFPage_GetAnnot(page, i)
+            if not annotation:
+                continue
+            try:
+                kind = raw.FPDFAnnot_GetSubtype(annotation)
+                if kind == raw.FPDF_ANNOT_WIDGET and self._pdf.formenv:
+                    box = raw.FS_RECTF()
+                    raw.FPDFAnnot_GetRect(annotation, box)
+                    left, _, _, top = _turn(box.left, box.right, box.bottom, box.top, page.get_rotation())
+                    fields.append((-round(top), left, self._show_field(annotation)))
+                elif kind == raw.FPDF_ANNOT_LINK:
+                    self._note("link")
+                elif kind == raw.FPDF_ANNOT_FILEATTACHMENT:
+                    self._note("attachment")
+                elif kind != raw.FPDF_ANNOT_POPUP:
+                    contents = _read_string(
+                        lambda *to, one=annotation: raw.FPDFAnnot_GetStringValue(one, b"Contents", *to)
+                    )
+                    notes.append(contents)
+                    self._note("" if contents else "annotation without text")
+            finally:
+                raw.FPDFPage_CloseAnnot(annotation)
+        shown = dict.fromkeys(line for _, _, line in sorted(fields) if line)
+        yield from shown
+        yield from filter(None, notes)
+
+    def _show_field(self, widget: Any) -> str:  # noqa: ANN401
+        """Return label and value of a form field, "" = it has no value."""
+        raw, form = self._raw, self._pdf.formenv
+        kind = raw.FPDFAnnot_GetFormFieldType(form, widget)
+        if kind in (raw.FPDF_FORMFIELD_PUSHBUTTON, raw.FPDF_FORMFIELD_SIGNATURE, raw.FPDF_FORMFIELD_UNKNOWN):
+            self._note("signature" if kind == raw.FPDF_FORMFIELD_SIGNATURE else "button")
+            return ""
+        if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
+            if not raw.FPDFAnnot_IsChecked(form, widget):
+                return ""
+            value = _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldExportValue(form, widget, *to))
+            value = "yes" if value.lower() in _ON_VALUES else value
+        else:
+            value = ", ".join(self._chosen(widget)) or _read_string(
+                lambda *to: raw.FPDFAnnot_GetFormFieldValue(form, widget, *to)
+            )
+        if not value.strip():
+            return ""
+        label = _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldAlternateName(form, widget, *to))
+        label = label or _read_name(
+            _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldName(form, widget, *to))
+        )
+        return f"{label.rstrip(': ')}: {value}" if label else value
+
+    def _chosen(self, widget: Any) -> Iterator[str]:  # noqa: ANN401
+        """Yield the options of a list that were chosen, as they are shown."""
+        raw, form = self._raw, self._pdf.formenv
+        for i in range(min(raw.FPDFAnnot_GetOptionCount(form, widget), _MAX_LISTED)):
+            if raw.FPDFAnnot_IsOptionSelected(form, widget, i):
+                yield _read_string(lambda *to, i=i: raw.FPDFAnnot_GetOptionLabel(form, widget, i, *to))
+
+    def _count_parts(self) -> None:
+        """Count what no page shows."""
+        raw, pdf = self._raw, self._pdf
+        self._note("attachment", raw.FPDFDoc_GetAttachmentCount(pdf))
+        self._note("script", raw.FPDFDoc_GetJavaScriptActionCount(pdf))
+        self._note("named destination", raw.FPDF_CountNamedDests(pdf))
+        self._note("property", len(pdf.get_metadata_dict(skip_empty=True)))
+        bookmark, n_bookmarks = raw.FPDFBookmark_GetFirstChild(pdf, None), 0
+        while bookmark and n_bookmarks < _MAX_LISTED:
+            n_bookmarks += 1
+            bookmark = raw.FPDFBookmark_GetNextSibling(pdf, bookmark)
+        self._note("bookmark", n_bookmarks)
+
+    def _note(self, kind: str, n: int = 1) -> None:
+        if kind and n > 0:
+            self._removed[kind] = self._removed.get(kind, 0) + n
+
+
+def _read_string(get: Callable[[Any, int], int]) -> str:
+    """Return a text from a function that writes UTF-16 into a buffer and returns how many bytes it needs."""
+    n_bytes = get(None, 0)
+    if not 2 < n_bytes <= 2 * MAX_CHARS:
+        return ""
+    buffer = (ctypes.c_uint16 * (n_bytes // 2 + 1))()
+    get(buffer, n_bytes)
+    text = bytes(buffer)[:n_bytes].decode("utf-16-le", "replace").split("\0", 1)[0]
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").strip()
+
+
+def _read_name(name: str) -> str:
+    """Return the words of the name of a form field.
+
+    Example:
+        >>> _read_name("form1[0].#subform[0].PatientInitials_1[0]")
+        'Patient Initials 1'
+    """
+    last = re.sub(r"\[\d+\]", "", name.rpartition(".")[2])
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", last).strip()
+
+
+def _turn(left: float, right: float, bottom: float, top: float, rotation: int) -> tuple[float, ...]:
+    """Return the edges of a box (left, right, bottom, top) as a page shows it that is turned clockwise."""
+    if rotation == 90:
+        return bottom, top, -right, -left
+    if rotation == 180:
+        return -right, -left, -top, -bottom
+    if rotation == 270:
+        return -top, -bottom, left, right
+    return left, right, bottom, top
+
+
+def _show_words(words: list[_Word]) -> str:
+    """Return the lines of a page; words that are not upright follow."""
+    segments: list[Segment] = []
+    others: list[str] = []
+    previous = None
+    for word in words:
+        is_beside = previous is not None and not previous.ends_line
+        if not word.is_upright:
+            if is_beside and previous is not None and not previous.is_upright:
+                others[-1] += f" {word.text}"
+            else:
+                others.append(word.text)
+        else:
+            new = Segment(
+                word.text, word.left, word.right, word.bottom, word.top, first_width=word.right - word.left
+            )
+            joined = _join(segments[-1], new) if is_beside and segments else None
+            if joined is not None and previous is not None and previous.is_upright:
+                segments[-1] = joined
+            else:
+                segments.append(new)
+        previous = word
+    return "\n".join([*order_lines(segments), *others])
+
+
+def _join(one: Segment, other: Segment) -> Segment | None:
+    """Return a segment with the next word, None = they are not beside each other."""
+    height = min(one.height, other.height)
+    overlap = min(one.top, other.top) - max(one.bottom, other.bottom)
+    if overlap < height / 2 or not -0.5 * height <= other.left - one.right <= 0.9 * height:
+        return None
+    return Segment(
+        f"{one.text} {other.text}",
+        one.left,
+        max(one.right, other.right),
+        min(one.bottom, other.bottom),
+        max(one.top, other.top),
+        one.first_width,
+    )
+
+
+def _name_pages(problems: Mapping[str, list[int]]) -> str:
+    """Say what is wrong with which pages; each problem begins with `has`."""
+    described = []
+    for problem, pages in problems.items():
+        shown = ", ".join(map(str, pages[:_MAX_SHOWN]))
+        more = f" and {len(pages) - _MAX_SHOWN:,} more" if len(pages) > _MAX_SHOWN else ""
+        subject = f"pages {shown}{more} have" if len(pages) > 1 else f"page {shown} has"
+        described.append(f"{subject}{problem.removeprefix('has')}")
+    return ". ".join(described)

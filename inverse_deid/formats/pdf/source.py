@@ -1,0 +1,39 @@
+"""PDF files as a format: one file is one document, written into a new PDF (docs/office-files.md)."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.pdf.reading import read_pdf_text
+from inverse_deid.formats.pdf.writing import PAGE_BREAK, write_pdf
+from inverse_deid.formats.plain_text import read_whole
+from inverse_deid.formats.rebuilt_file import RebuiltFile
+from inverse_deid.formats.records import Format, ReadOptions
+
+
+def read_pdf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
+    """Open a PDF file.
+
+    Raises:
+        FormatError: Not a PDF, damaged, encrypted, an XFA form, or pages without text.
+        UnreadableInputError: Empty or too large.
+        ConfigurationError: The extra `office` is not installed.
+    """
+    content = read_pdf_text(read_whole(stream))
+    doc = Document(name, PAGE_BREAK.join(content.pages))
+    return RebuiltFile(doc, _build, content.removed)
+
+
+def _build(masked: MaskedDocument) -> bytes:
+    return write_pdf(masked.text)
+
+
+FORMAT = Format(
+    name="pdf",
+    open=read_pdf,
+    suffixes=(".pdf",),
+    is_single_document=True,
+    can_be_piped=False,
+    can_be_revealed=False,
+)

@@ -1,0 +1,313 @@
+"""The sheets of a workbook, read row by row in constant memory, apart from the texts that they share.
+
+Only cells, their looks and the sizes of rows and columns are read. All else is counted and stays behind.
+The XML is read with the parser for files of strangers; openpyxl, which builds on another, tells what number
+formats and dates mean (`cells`).
+
+Source: ECMA-376 part 1, 18.2 (workbook), 18.3 (sheets), 18.4 (shared strings)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.office_package import Package
+from inverse_deid.formats.xlsx.cells import (
+    PLAIN,
+    CellStyle,
+    S,
+    SheetCell,
+    column_index,
+    make_number,
+    read_styles,
+    unescape,
+)
+
+MAX_ROWS = 1_048_576
+MAX_COLUMNS = 16_384
+MAX_CELL_CHARS = 1_000_000
+"""Excel allows 32,767."""
+MAX_SHARED_CHARS = 256 * 1024 * 1024
+
+_COUNTED = {
+    "dataValidation": "list of allowed values",
+    "conditionalFormatting": "conditional format",
+    "hyperlink": "link",
+    "headerFooter": "page header or footer",
+    "mergeCell": "merged cells",
+    "f": "formula (its result counts as a value)",
+    "sheetProtection": "protection",
+    "autoFilter": "filter",
+    "scenario": "scenario",
+    "customSheetView": "view",
+    "protectedRange": "protection",
+    "ext": "extension",
+    "definedName": "name of a range",
+    "fileSharing": "author",
+    "workbookProtection": "protection",
+}
+_SIZE = re.compile(r"\d{1,4}(?:\.\d{1,20})?", re.ASCII)
+_STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
+_DISORDER = "has rows or cells out of order, which Excel never writes. Save it again in Excel"
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """A row with cells, in the order of their columns; `number` counts from 1."""
+
+    number: int
+    cells: tuple[SheetCell, ...] = field(repr=False)
+    height: float | None = None  # in points, None = as usual
+
+
+@dataclass(slots=True)
+class Workbook:
+    """An open workbook: where its sheets are, and what they share."""
+
+    package: Package
+    sheets: tuple[str, ...] = field(repr=False)  # the names of their parts, in the order of their tabs
+    strings: Sequence[str] = field(repr=False)
+    styles: Sequence[CellStyle]
+    is_1904: bool
+    counted: Counter[str]  # what is not written, by kind
+    widths: list[dict[int, float]]  # by sheet and column, in characters; known after the first row
+
+    def rows(self, sheet: int, *, counts: bool = False) -> Iterator[SheetRow]:
+        """Yield the rows with values of a sheet.
+
+        Args:
+            sheet: Its place among `sheets`.
+            counts: Note in `counted` what is not written. Do this once.
+
+        Raises:
+            FormatError: It is damaged.
+        """
+        target = _SheetTarget(self)
+        for _ in self.package.feed(self.sheets[sheet], target):
+            self.widths[sheet] = target.widths
+            while target.rows:
+                yield target.rows.popleft()
+        if counts:
+            self.counted.update(target.counted)
+
+
+def open_workbook(package: Package) -> Workbook:
+    """Find the sheets of a package and read what they share.
+
+    Raises:
+        FormatError: It is not a workbook, or damaged.
+    """
+    found = {one.target for one in package.related("") if one.kind == "officeDocument"}
+    main = next((target for target in sorted(found) if target), "")
+    root = package.parse(main) if main else None
+    if root is None or root.tag != f"{S}workbook":
+        strict = ", not in the strict format" if root is not None and root.tag.startswith(_STRICT) else ""
+        raise FormatError(f"has no workbook in it. Save it as an Excel workbook (.xlsx){strict}")
+    related = [one for one in package.related(main) if one.target]
+    parts = {one.id: one.target for one in related if one.kind == "worksheet"}
+    shared = next((one.target for one in related if one.kind == "sharedStrings"), "")
+    looks = next((one.target for one in related if one.kind == "styles"), "")
+    counted = _count(str(node.tag) for node in root.iter())
+    sheets = []
+    for node in root.iterfind(f"{S}sheets/{S}sheet"):
+        identifier = next((value for name, value in node.attrib.items() if str(name).endswith("}id")), "")
+        if identifier not in parts:
+            counted["chart sheet or macro sheet"] += 1
+            continue
+        sheets.append(parts[identifier])
+        counted["hidden sheet, shown now"] += node.get("state", "visible") != "visible"
+    if not sheets or len(set(sheets)) < len(sheets):
+        raise FormatError("has no sheet with cells. Save it as an Excel workbook (.xlsx)")
+    properties = root.find(f"{S}workbookPr")
+    is_1904 = properties is not None and properties.get("date1904") in ("1", "true")
+    styles = read_styles(package.parse(looks) if looks else None)
+    strings = _read_strings(package, shared) if shared else ()
+    kept = frozenset({main, shared, looks, *sheets})
+    counted.update(package.count_removed(kept))
+    return Workbook(package, tuple(sheets), strings, styles, is_1904, counted, [{} for _ in sheets])
+
+
+def _count(tags: Iterator[str]) -> Counter[str]:
+    names = (tag.rpartition("}")[2] for tag in tags)
+    return Counter(_COUNTED[name] for name in names if name in _COUNTED)
+
+
+class _Target:
+    """What both targets of a parser share (see `safe_parser`)."""
+
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        self._words: list[str] | None = None  # None = here is no text that counts
+        self._n_chars = 0
+
+    def doctype(self, *_: object) -> None:
+        """Refuse a document type declaration."""
+        raise FormatError(self._package.has_doctype)
+
+    def data(self, text: str) -> None:
+        """Collect text where it counts."""
+        if self._words is not None:
+            self._n_chars += len(text)
+            if self._n_chars > MAX_CELL_CHARS:
+                raise FormatError(f"has a cell of more than {MAX_CELL_CHARS:,} characters. Split it")
+            self._words.append(text)
+
+    def close(self) -> None:
+        """Return nothing: the results are attributes."""
+
+
+class _StringsTarget(_Target):
+    """Collects the shared texts, without readings (`rPh`) and looks."""
+
+    def __init__(self, package: Package) -> None:
+        super().__init__(package)
+        self.strings: list[str] = []
+        self.n_chars = 0
+        self._text: list[str] = []
+        self._in_reading = False
+
+    def start(self, tag: str, attrib: Mapping[str, str]) -> None:
+        """Begin an element."""
+        if tag == f"{S}si":
+            self._text, self._n_chars = [], 0
+        elif tag == f"{S}rPh":
+            self._in_reading = True
+        elif tag == f"{S}t" and not self._in_reading:
+            self._words = self._text
+
+    def end(self, tag: str) -> None:
+        """End an element."""
+        if tag == f"{S}t":
+            self._words = None
+        elif tag == f"{S}rPh":
+            self._in_reading = False
+        elif tag == f"{S}si":
+            self.strings.append(unescape("".join(self._text)))
+            self.n_chars += self._n_chars
+            if self.n_chars > MAX_SHARED_CHARS:
+                raise FormatError(f"has more than {MAX_SHARED_CHARS >> 20} MiB of text. Split it")
+
+
+def _read_strings(package: Package, name: str) -> list[str]:
+    target = _StringsTarget(package)
+    for _ in package.feed(name, target):
+        pass
+    return target.strings
+
+
+class _SheetTarget(_Target):
+    """Collects the rows of a sheet."""
+
+    def __init__(self, workbook: Workbook) -> None:
+        super().__init__(workbook.package)
+        self.rows: deque[SheetRow] = deque()
+        self.widths: dict[int, float] = {}
+        self.counted: Counter[str] = Counter()
+        self._workbook = workbook
+        self._number = 0
+        self._height: float | None = None
+        self._cells: list[SheetCell] | None = None  # None = outside of rows
+        self._cell: tuple[int, str, CellStyle] | None = None  # column, type and look; None = outside of cells
+        self._value: list[str] = []
+        self._inline: list[str] = []
+        self._in_reading = False
+
+    def start(self, tag: str, attrib: Mapping[str, str]) -> None:
+        """Begin an element."""
+        name = tag.rpartition("}")[2]
+        if kind := _COUNTED.get(name):
+            self.counted[kind] += 1
+        if not tag.startswith(S):
+            return
+        if name == "row" and self._cells is None:
+            self._begin_row(attrib)
+        elif name == "col":
+            self._note_width(attrib)
+        elif name == "c" and self._cells is not None and self._cell is None:
+            self._begin_cell(attrib)
+        elif self._cell is not None and name in ("v", "t") and not self._in_reading:
+            self._words = self._value if name == "v" else self._inline
+        elif name == "rPh":
+            self._in_reading = True
+
+    def end(self, tag: str) -> None:
+        """End an element."""
+        if not tag.startswith(S):
+            return
+        name = tag.rpartition("}")[2]
+        if name in ("v", "t"):
+            self._words = None
+        elif name == "rPh":
+            self._in_reading = False
+        elif name == "c" and self._cell is not None:
+            self._end_cell()
+        elif name == "row" and self._cells is not None:
+            if self._cells:
+                self.rows.append(SheetRow(self._number, tuple(self._cells), self._height))
+            self._cells = None
+
+    def _begin_row(self, attrib: Mapping[str, str]) -> None:
+        given = attrib.get("r", "")
+        number = int(given) if re.fullmatch("[0-9]{1,7}", given) else self._number + 1
+        if not self._number < number <= MAX_ROWS:
+            raise FormatError(_DISORDER)
+        self._number, self._cells = number, []
+        height = attrib.get("ht", "")
+        self._height = float(height) if _SIZE.fullmatch(height) and attrib.get("customHeight") else None
+        self.counted["hidden row, shown now"] += attrib.get("hidden") in ("1", "true")
+
+    def _note_width(self, attrib: Mapping[str, str]) -> None:
+        first, last, width = (attrib.get(name, "") for name in ("min", "max", "width"))
+        if not (first.isdecimal() and last.isdecimal() and len(first) <= 5 and len(last) <= 5):
+            return
+        self.counted["hidden columns, shown now"] += attrib.get("hidden") in ("1", "true")
+        if _SIZE.fullmatch(width) and float(width) > 0:
+            for column in range(int(first) - 1, min(int(last), MAX_COLUMNS)):
+                self.widths[column] = float(width)
+
+    def _begin_cell(self, attrib: Mapping[str, str]) -> None:
+        cells = self._cells or ()
+        before = cells[-1].column if cells else -1
+        column = column_index(attrib["r"]) if "r" in attrib else before + 1
+        if column is None or not before < column < MAX_COLUMNS:
+            raise FormatError(_DISORDER)
+        number = attrib.get("s", "0")
+        styles = self._workbook.styles
+        is_style = re.fullmatch("[0-9]{1,6}", number) and int(number) < len(styles)
+        self._cell = column, attrib.get("t", "n"), styles[int(number)] if is_style else PLAIN
+        self._value, self._inline, self._n_chars = [], [], 0
+
+    def _end_cell(self) -> None:
+        """Note the cell, unless it is empty.
+
+        Raises:
+            FormatError: Its value is not what its type says.
+        """
+        column, kind, style = self._cell or (0, "n", PLAIN)
+        value, inline = "".join(self._value), "".join(self._inline)
+        self._cell = None
+        if kind == "inlineStr":
+            self._add(SheetCell(column, unescape(inline), style=style))
+        elif not self._value:
+            return
+        elif kind == "s":
+            if not re.fullmatch(r"\s*[0-9]{1,9}\s*", value) or int(value) >= len(self._workbook.strings):
+                raise FormatError(self._package.program.damaged)
+            self._add(SheetCell(column, self._workbook.strings[int(value)], style=style))
+        elif kind == "b":
+            is_true = value.strip() in ("1", "true")
+            text = "TRUE" if is_true else "FALSE"
+            self._add(SheetCell(column, text, "boolean", str(int(is_true)), style))
+        else:
+            number = (
+                make_number(column, value, style, is_1904=self._workbook.is_1904) if kind == "n" else None
+            )
+            self._add(number or SheetCell(column, unescape(value), style=style))
+
+    def _add(self, cell: SheetCell) -> None:
+        if self._cells is not None:
+            self._cells.append(cell)

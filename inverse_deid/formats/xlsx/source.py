@@ -1,0 +1,434 @@
+"""Excel files as a format: by column as other tables, or all cells as running text (docs/tables.md).
+
+By column, the header is the first row that has the columns to be masked; rows above it and sheets without
+these columns are left out. With `all_cells`, a sheet is one text: cells of a row are separated by tabs, rows
+by line ends. A number there is hidden, since a bare number may be an id, unless its column is kept.
+
+Rows keep their numbers. The masked file is a new workbook (`package`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import BinaryIO, Protocol
+
+from inverse_deid.core.errors import FormatError, StageError
+from inverse_deid.core.extras import need_modules
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns, is_header, no_column
+from inverse_deid.formats.masked_slots import list_pieces
+from inverse_deid.formats.office_package import open_package
+from inverse_deid.formats.plain_text import read_whole
+from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.xlsx.cells import SheetCell
+from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
+from inverse_deid.formats.xlsx.sheets import SheetRow, Workbook, open_workbook
+from inverse_deid.text.rendering import GAP_MARK, Piece
+
+MAX_ROWS_ABOVE = 50
+"""The header is looked for in so many rows with values."""
+BLOCK_CHARS = 100_000
+"""A sheet of more text is several documents."""
+
+_NO_VALUES = "has no values in any sheet. Give a workbook with text"
+
+
+class CarriedRows(Protocol):
+    """What a record carries: where its texts go, and what is written beside them."""
+
+    @property
+    def sheet(self) -> int:
+        """The number of the new sheet, counted from 0."""
+        ...
+
+    def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
+        """Return the new rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table: its kept cells, and the place and look of each of its texts.
+
+    `absent` are the columns, in the new sheet, in which the row has no cell.
+    """
+
+    sheet: int
+    row: SheetRow
+    places: tuple[SheetCell, ...]
+    absent: frozenset[int]
+
+    def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
+        """Return the row with the masked texts."""
+        texts = [
+            replace(place, text=one.text) for place, one in zip(self.places, masked, strict=bool(masked))
+        ]
+        there = [cell for cell in texts if cell.text or cell.column not in self.absent]
+        cells = sorted([*self.row.cells, *there], key=lambda cell: cell.column)
+        return [replace(self.row, cells=tuple(cells))]
+
+
+@dataclass(frozen=True, slots=True)
+class CellBlock:
+    """Rows of a sheet whose texts are one document, and where in it each cell begins and ends."""
+
+    sheet: int
+    rows: tuple[SheetRow, ...]
+    places: Mapping[tuple[int, int], tuple[int, int]]  # by row in the block and column
+
+    def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
+        """Return the rows with the masked texts.
+
+        Raises:
+            StageError: The masked text does not fit the cells.
+        """
+        if not masked:
+            return self.rows
+        text = record.docs[0].text
+        texts = put_pieces(list(self.places.values()), text, list_pieces(text, masked[0]))
+        shown = dict(zip(self.places, texts, strict=True))
+        return [
+            replace(
+                row,
+                cells=tuple(
+                    SheetCell(cell.column, shown[n, cell.column], style=cell.style)
+                    if (n, cell.column) in shown
+                    else cell
+                    for cell in row.cells
+                ),
+            )
+            for n, row in enumerate(self.rows)
+        ]
+
+
+def put_pieces(slots: Sequence[tuple[int, int]], text: str, pieces: Sequence[Piece]) -> list[str]:
+    r"""Return the new text of each slot of a text; a piece goes into the first slot that it touches.
+
+    Args:
+        slots: Ranges of the text, in order; what is between them is layout.
+        text: The whole.
+        pieces: What replaces which range, in order.
+
+    Raises:
+        StageError: A piece touches no slot.
+
+    Example:
+        >>> put_pieces([(0, 3), (4, 8)], "Ann\tfell", [(0, 3, "PHI")])
+        ['PHI', 'fell']
+    """
+    texts = []
+    left = iter(pieces)
+    piece = next(left, None)
+    is_put = False
+    for start, end in slots:
+        shown, position = [], start
+        while piece is not None and piece[0] < end:
+            first, stop, words = piece
+            if stop > start:
+                shown.append(text[position : max(first, position)])
+                shown.append("" if is_put else words)
+                is_put = True
+                position = max(position, min(stop, end))
+                if stop > end:
+                    break
+            elif not is_put:
+                raise StageError("a mask has no place in the file")
+            piece, is_put = next(left, None), False
+        shown.append(text[position:end])
+        texts.append("".join(shown))
+    if piece is not None and (not is_put or next(left, None) is not None):
+        raise StageError("a mask has no place in the file")
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class SheetPlan:
+    """A sheet that is written: its header, and what happens to its columns."""
+
+    index: int  # in the workbook
+    header: SheetRow | None  # None = no column of it is kept, and all cells are masked
+    columns: Columns
+    moved: Mapping[int, int]  # the new place of each column that is written
+
+
+@dataclass(slots=True)
+class ExcelFile:
+    """An open workbook (a `Source`)."""
+
+    name: str
+    options: ReadOptions
+    workbook: Workbook
+    plans: tuple[SheetPlan, ...] = field(repr=False)
+    unit: str = "row"
+    resumable: bool = False
+    text_encoding: str = "utf-8"
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """What happens to each column."""
+        return {name: fate for plan in self.plans for name, fate in plan.columns.by_name.items() if name}
+
+    @property
+    def removed(self) -> Mapping[str, int]:
+        """What is not written, by kind; complete once all records are read."""
+        return {kind: n for kind, n in sorted(self.workbook.counted.items()) if n}
+
+    def records(self) -> Iterator[Record]:
+        """Yield one record a row, or with `all_cells` one a block of rows."""
+        n_before = 0
+        for sheet, plan in enumerate(self.plans):
+            read = self._read_cells if self.options.all_cells else self._read_table
+            last = n_before
+            for record in read(sheet, plan, n_before):
+                yield record
+                last = record.number
+            n_before = last
+
+    def _read_table(self, sheet: int, plan: SheetPlan, n_before: int) -> Iterator[Record]:
+        columns, names = plan.columns, plan.columns.names
+        text_at = [names.index(name) for name in columns.text_columns]
+        kept_at = {i for i in columns.written if columns.fates[i] is not ColumnFate.MASKED}
+        top = plan.header.number if plan.header else 0
+        for row in self.workbook.rows(plan.index, counts=True):
+            if row.number <= top:
+                self.workbook.counted["row above the header"] += row.number < top
+                continue
+            cells = {cell.column: cell for cell in row.cells}
+            number = n_before + row.number
+            place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
+            doc_id = str(row.number) if plan.index == 0 else f"{plan.index + 1}:{row.number}"
+            new_id = ""
+            if columns.id_index in cells and cells[columns.id_index].text:
+                id_cell = cells[columns.id_index]
+                doc_id = id_cell.text
+                if self.options.renames is not None:
+                    new_id = self.options.new_id(doc_id)
+                    cells[columns.id_index] = SheetCell(id_cell.column, new_id, style=id_cell.style)
+            docs = tuple(Document(doc_id, cells[i].text if i in cells else "") for i in text_at)
+            places = tuple(_moved(cells.get(i, SheetCell(i, "")), plan, is_text=True) for i in text_at)
+            kept = tuple(_moved(cell, plan) for i, cell in cells.items() if i in kept_at)
+            absent = frozenset(plan.moved[i] for i in text_at if i not in cells)
+            carried = TableRow(sheet, replace(row, cells=kept), places, absent)
+            several = columns.text_columns if len(docs) > 1 else ()
+            yield Record(number, docs, carried=(carried,), columns=several, new_id=new_id, place=place)
+
+    def _read_cells(self, sheet: int, plan: SheetPlan, n_before: int) -> Iterator[Record]:
+        rows: list[SheetRow] = []
+        words: list[str] = []
+        places: dict[tuple[int, int], tuple[int, int]] = {}
+        position = 0
+        named = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
+        top = plan.header.number if plan.header else 0
+        for row in self.workbook.rows(plan.index, counts=True):
+            if rows and position >= BLOCK_CHARS:
+                yield self._make_block(sheet, plan, n_before, CellBlock(sheet, tuple(rows), places), words)
+                rows, words, places, position = [], [], {}, 0
+            kept = named if row.number >= top else set()  # what is above a header is no part of the column
+            is_first = True
+            for cell in row.cells:
+                if cell.kind == "number" or cell.column in kept:
+                    continue
+                between = "" if not places else "\n" if is_first else "\t"
+                is_first = False
+                words += (between, cell.text)
+                start = position + len(between)
+                position = start + len(cell.text)
+                places[len(rows), cell.column] = start, position
+            cells = tuple(cell if cell.column in kept else _hidden(cell) for cell in row.cells)
+            rows.append(replace(row, cells=cells))
+        if rows:
+            yield self._make_block(sheet, plan, n_before, CellBlock(sheet, tuple(rows), places), words)
+
+    def _make_block(
+        self, sheet: int, plan: SheetPlan, n_before: int, block: CellBlock, words: Sequence[str]
+    ) -> Record:
+        number = block.rows[0].number
+        place = f"sheet {plan.index + 1} from row {number}"
+        text = "".join(words)
+        docs = (Document(f"{self.name} {place}", text),) if text else ()
+        last = n_before + block.rows[-1].number
+        new_id = f"{self.options.new_name} {place}" if self.options.new_name else ""
+        return Record(last, docs, carried=(block,), new_id=new_id, case_id=self.name, place=place)
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> ExcelSink:
+        """Return what writes a new workbook."""
+        return ExcelSink(target, self)
+
+
+def _moved(cell: SheetCell, plan: SheetPlan, *, is_text: bool = False) -> SheetCell:
+    """Return a cell in its new column; a text to be masked loses its value."""
+    column = plan.moved[cell.column]
+    return SheetCell(column, "", style=cell.style) if is_text else replace(cell, column=column)
+
+
+def _hidden(cell: SheetCell) -> SheetCell:
+    """Return a cell as it is written if its text is not masked: without its value."""
+    return SheetCell(cell.column, GAP_MARK if cell.kind == "number" else "", style=cell.style)
+
+
+class ExcelSink:
+    """Writes a new workbook when all its rows are there (a `Sink`)."""
+
+    def __init__(self, target: Writable, source: ExcelFile) -> None:
+        self._target = target
+        self._styles = StyleSheet()
+        self._sheets: list[NewSheet] = []
+        for plan in source.plans:
+            widths = source.workbook.widths[plan.index]
+            moved = {plan.moved.get(column): width for column, width in widths.items()}
+            self._sheets.append(
+                NewSheet(
+                    self._styles, {column: width for column, width in moved.items() if column is not None}
+                )
+            )
+            if plan.header is not None and not source.options.all_cells:
+                names = {plan.moved[i]: (plan.columns.names[i], i) for i in plan.columns.written}
+                looks = {cell.column: cell.style for cell in plan.header.cells}
+                cells = tuple(
+                    SheetCell(column, name, style=looks[i]) for column, (name, i) in sorted(names.items())
+                )
+                self._sheets[-1].append([replace(plan.header, cells=cells)])
+
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Take the rows of a record.
+
+        Raises:
+            RefusedRecordError: A text is too long for a cell.
+            StageError: The masked text does not fit the cells.
+        """
+        carried = record.carried[0]
+        if not isinstance(carried, TableRow | CellBlock):
+            raise StageError("a record of another format")
+        self._sheets[carried.sheet].append(carried.fill(record, masked))
+
+    def finish(self) -> None:
+        """Write the file."""
+        self._target.write(NewWorkbook(self._styles, self._sheets).pack())
+
+
+def read_xlsx(stream: BinaryIO, options: ReadOptions, name: str) -> ExcelFile:
+    """Open an Excel file.
+
+    Raises:
+        FormatError: Not an Excel file, encrypted, damaged, made to do harm, or without a named column.
+        UnreadableInputError: Empty or too large.
+        ConfigurationError: openpyxl is not installed.
+    """
+    workbook = _open(stream)
+    plan = _plan_cells if options.all_cells else _plan_table
+    plans = plan(workbook, options)
+    workbook.counted["sheet without the text column"] += len(workbook.sheets) - len(plans)
+    return ExcelFile(name, options, workbook, plans)
+
+
+def _open(stream: BinaryIO) -> Workbook:
+    need_modules("reading .xlsx files", "office", "openpyxl")
+    return open_workbook(open_package(read_whole(stream), EXCEL))
+
+
+def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
+    """Return the sheets that have the columns to be masked.
+
+    Raises:
+        FormatError: No sheet has them, one has no ids, or a column to be kept is in none.
+    """
+    plans, others = [], []
+    for index in range(len(workbook.sheets)):
+        rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
+        header = next((row for row in rows if set(options.text_columns) <= set(_names(row))), None)
+        if header is not None:
+            names = _names(header)
+            kept = tuple(name for name in options.keep_columns if name in names)
+            columns = choose_columns(names, replace(options, keep_columns=kept))
+            moved = {old: new for new, old in enumerate(columns.written)}
+            plans.append(SheetPlan(index, header, columns, moved))
+        elif rows:
+            others.append(_names(choose_header(rows)))
+    if not plans:
+        if not others:
+            raise FormatError(_NO_VALUES)
+        shown = [names for names in others if is_header(names)] or others[:1]
+        names = list(dict.fromkeys(name for some in shown for name in some if name))
+        missing = next((name for name in options.text_columns if name not in names), options.text_columns[0])
+        raise FormatError(no_column("--text-column", missing, names))
+    known = list(dict.fromkeys(name for plan in plans for name in plan.columns.names if name))
+    for name in options.keep_columns:
+        if name not in known:
+            raise FormatError(no_column("--keep-column", name, known))
+    return tuple(plans)
+
+
+def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
+    """Return all sheets with values; of their columns only those that are named in their header are kept.
+
+    Raises:
+        FormatError: No sheet has values, or none has a column to be kept.
+    """
+    plans = []
+    found: dict[str, None] = {}
+    kept = set(options.keep_columns)
+    for index in range(len(workbook.sheets)):
+        rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
+        if not rows:
+            continue
+        header = max(rows, key=lambda row: len(kept & set(_names(row)))) if kept else None
+        names = [] if header is None else _names(header)
+        found |= dict.fromkeys(names)
+        if len(set(names) & kept) < sum(name in kept for name in names):
+            raise FormatError("two columns have the same name. Rename one")
+        fates = tuple(ColumnFate.KEPT if name in kept else ColumnFate.MASKED for name in names)
+        shown = tuple(name if name in kept else "" for name in names)
+        moved = {column: column for column in workbook.widths[index]}
+        plans.append(SheetPlan(index, header, Columns(shown, fates, (), None), moved))
+    if not plans:
+        raise FormatError(_NO_VALUES)
+    for name in options.keep_columns:
+        if name not in found:
+            raise FormatError(no_column("--keep-column", name, [one for one in found if one]))
+    return tuple(plans)
+
+
+def _names(row: SheetRow) -> list[str]:
+    """Return the names of the columns that a header row has, "" = none."""
+    names = [""] * (row.cells[-1].column + 1)
+    for cell in row.cells:
+        names[cell.column] = cell.text.strip()
+    return names
+
+
+def choose_header(rows: Sequence[SheetRow]) -> SheetRow:
+    """Return the row that seems to be the header: the first with at least two values, else the first."""
+    return next((row for row in rows if len(row.cells) > 1), rows[0])
+
+
+def look_at_xlsx(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
+    """Open an Excel file to show the first rows of its sheets. Raises as `read_xlsx` does."""
+    workbook = _open(stream)
+    names: dict[str, None] = {}
+    found: list[dict[str, str]] = []
+    for index in range(len(workbook.sheets)):
+        rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
+        if not rows:
+            continue
+        header = choose_header(rows)
+        columns = _names(header)
+        names |= dict.fromkeys(one for one in columns if one)
+        for row in rows:
+            if row.number > header.number:
+                cells = [
+                    (columns[cell.column], cell.text) for cell in row.cells if cell.column < len(columns)
+                ]
+                found.append({column: text for column, text in cells if column})
+    return TableHead(tuple(names), iter(found))
+
+
+FORMAT = Format(
+    name="xlsx",
+    open=read_xlsx,
+    suffixes=(".xlsx",),
+    can_be_piped=False,
+    can_be_revealed=False,
+    look=look_at_xlsx,
+)

@@ -1,0 +1,475 @@
+"""`inverse-deid mask` on e-mails: subject, text and attachments masked, and nothing else of them."""
+
+import base64
+import io
+import json
+import quopri
+import random
+import re
+import zipfile
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+
+import pytest
+from fake_maskers import CANARY
+from word_files import paragraph, simple, zipped
+
+NOTE = f"{CANARY} had urticaria on 12 May."
+MASKED = "PHI had urticaria on PHI."
+
+
+class Canaries:
+    """Words of one beginning, each used once, so that a word in the output says where it came from."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __call__(self) -> str:
+        self.n += 1
+        return f"Qx{self.n:03d}canary"
+
+
+def read_back(data: bytes) -> EmailMessage:
+    """Parse a masked e-mail strictly; it must be well-formed, also every message in it."""
+    message = message_from_bytes(data, policy=policy.default.clone(raise_on_defect=True))
+    assert data.isascii()
+    assert all(len(line) <= 998 for line in data.split(b"\r\n"))
+    assert b"\n" not in data.replace(b"\r\n", b"")
+    for part in message.walk():
+        assert not part.defects
+        if not part.is_multipart():
+            part.get_content()
+    return message
+
+
+def shown(data: bytes) -> bytes:
+    """All bytes of an e-mail, encoded, decoded, and unpacked."""
+    found = [data]
+    message = message_from_bytes(data, policy=policy.default)
+    for part in message.walk():
+        found += [f"{name}: {value}".encode("utf-8", "replace") for name, value in part.items()]
+        content = part.get_payload(decode=True)
+        if isinstance(content, bytes):
+            found.append(content)
+            if content.startswith(b"PK"):
+                with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                    found += [archive.read(name) + name.encode() for name in archive.namelist()]
+    return b"\n".join(found)
+
+
+def body_of(message: EmailMessage) -> str:
+    return message.get_body(("plain",)).get_content()
+
+
+def attachments_of(message: EmailMessage) -> dict[str, object]:
+    return {part.get_filename(): part.get_content() for part in message.iter_attachments()}
+
+
+def write_mail(folder, raw: bytes | EmailMessage, name: str = "a.eml"):
+    data = raw if isinstance(raw, bytes) else raw.as_bytes(policy=policy.SMTP)
+    (folder / name).write_bytes(data)
+    return data
+
+
+# ---- what stays
+
+
+def test_subject_text_and_attachments_are_masked(command, given, out):
+    mail = EmailMessage()
+    mail["Subject"] = f"Rash of {CANARY}"
+    mail["From"] = f"{CANARY} <a@b.invalid>"
+    mail["Date"] = "Tue, 12 May 2020 09:30:00 +0200"
+    mail.set_content(f"{NOTE}\n\nRegards,\n{CANARY}\n")
+    mail.add_alternative(f"<p>{NOTE}</p>", subtype="html")
+    mail.add_attachment(f"id,text\n7,{NOTE}\n", subtype="csv", filename=f"{CANARY}.CSV")
+    mail.add_attachment(
+        zipped(simple(paragraph(NOTE))), maintype="application", subtype="x", filename="b.docx"
+    )
+    mail.add_attachment("naïve " + NOTE, subtype="plain", charset="iso-8859-1", filename="c.txt")
+    mail.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="d.png")
+    write_mail(given, mail)
+    result = command("mask", given, "--out", out, "--explain")
+    assert result.status == 0, result.stderr
+    assert re.search(r"header \(\d+\), image \(1\), other form of the text \(1\)", result.stderr)
+    data = (out / "a.eml").read_bytes()
+    message = read_back(data)
+    assert message["Subject"] == "PHI of PHI"
+    assert body_of(message).splitlines() == [MASKED, "", "PHI,", "PHI"]
+    found = attachments_of(message)
+    assert list(found) == ["attachment-01.csv", "attachment-02.docx", "attachment-03.txt"]
+    assert found["attachment-01.csv"].split() == f"id,text\n7,{MASKED}\n".encode().split()
+    assert found["attachment-03.txt"].decode("iso-8859-1").strip() == "naïve " + MASKED
+    assert CANARY.encode() not in shown(data)
+    assert set(message.keys()) == {"Subject", "MIME-Version", "Content-Type"}
+    ids = [json.loads(line)["id"] for line in (out / "a.eml.explain.jsonl").read_text().splitlines()]
+    assert ids == ["a.eml", "7", "a.eml/attachment-02.docx", "a.eml/attachment-03.txt"]
+
+
+def test_a_page_alone_becomes_text(command, given, out):
+    mail = EmailMessage()
+    mail["Subject"] = "rash"
+    page = f"<html><head><title>{CANARY}</title></head><body><p title='{CANARY}'>{NOTE}<br>second line</p></body></html>"
+    mail.set_content(page, subtype="html")
+    write_mail(given, mail)
+    assert command("mask", given, "--out", out).status == 0
+    data = (out / "a.eml").read_bytes()
+    assert body_of(read_back(data)).splitlines()[:2] == [MASKED, "second line"]
+    assert CANARY.encode() not in shown(data)
+
+
+def test_attached_emails_are_masked_in_their_turn(command, given, out):
+    inner = EmailMessage()
+    inner["Subject"] = f"Inner {CANARY}"
+    inner["To"] = f"{CANARY} <c@d.invalid>"
+    inner.set_content(NOTE)
+    inner.add_attachment(NOTE, filename="x.txt")
+    mail = EmailMessage()
+    mail["Subject"] = "fwd"
+    mail.set_content("see below")
+    mail.add_attachment(inner)
+    mail.add_attachment(inner.as_bytes(), maintype="application", subtype="octet-stream", filename="y.eml")
+    write_mail(given, mail)
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    data = (out / "a.eml").read_bytes()
+    found = attachments_of(read_back(data))
+    assert list(found) == ["attachment-01.eml", "attachment-02.eml"]
+    for message in found.values():
+        assert message["Subject"] == "PHI"
+        assert body_of(message).strip() == MASKED
+        assert attachments_of(message)["attachment-01.txt"].strip() == MASKED.encode()
+    assert CANARY.encode() not in shown(data)
+
+
+def test_a_name_in_the_text_is_a_name_in_the_subject(command, given, out, fake_assemble):
+    """Subject and text are one text for the masker."""
+    seen = []
+    masker = fake_assemble[0]
+    mask_many = masker.mask_many
+    masker.mask_many = lambda docs: seen.extend(docs) or mask_many(docs)
+    mail = EmailMessage()
+    mail["Subject"] = "Rash"
+    mail.set_content(NOTE)
+    write_mail(given, mail)
+    assert command("mask", given, "--out", out).status == 0
+    assert [doc.text.strip() for doc in seen] == [f"Rash\n\n{NOTE}"]
+
+
+@pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
+@pytest.mark.parametrize(
+    "charset", ["utf-8", "iso-8859-2", "cp1252", "utf-16", "koi8-r", "gb2312", "no-such", ""]
+)
+def test_encodings_are_undone_before_masking(command, given, out, encoding, charset):
+
+    codec = charset if charset not in ("no-such", "") else "utf-8"
+    raw = f"{NOTE} done.\r\n".encode(codec)
+    packed = {"base64": base64.encodebytes, "quoted-printable": quopri.encodestring, "8bit": bytes}[encoding](
+        raw
+    )
+    if encoding == "8bit" and charset == "utf-16":
+        pytest.skip("cannot be sent so")
+    named = f'; charset="{charset}"' if charset else ""
+    head = f"Subject: x\r\nContent-Type: text/plain{named}\r\nContent-Transfer-Encoding: {encoding} \r\n\r\n"
+    write_mail(given, head.encode() + packed)
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    assert body_of(read_back((out / "a.eml").read_bytes())).strip() == f"{MASKED} done."
+
+
+# ---- what does not
+
+
+def hostile_mail(canary: Canaries) -> bytes:
+    """An e-mail with a canary wherever text can be."""
+    c = canary
+    headers = "\r\n".join(
+        f"{name}: {c()} <{c()}@{c()}.invalid>"
+        for name in [
+            "From",
+            "Sender",
+            "Reply-To",
+            "To",
+            "Cc",
+            "Bcc",
+            "Return-Path",
+            "Delivered-To",
+            "X-Original-To",
+            "Received",
+            "Message-ID",
+            "References",
+            "In-Reply-To",
+            "Date",
+            "Organization",
+            "User-Agent",
+            "List-Id",
+            "X-Mailer",
+            "Thread-Topic",
+            "Thread-Index",
+            "DKIM-Signature",
+            "Authentication-Results",
+            "Comments",
+            "Keywords",
+            "X-MS-Has-Attach",
+            "Resent-From",
+            "Importance",
+        ]
+    )
+    word = zipped(simple(paragraph(c())))
+    packed = base64.encodebytes(word).decode()
+    return build(headers, packed, c)
+
+
+def build(headers: str, packed: str, c: Canaries) -> bytes:
+    outer, inner, deep = f"b{c()}", f"i{c()}", f"d{c()}"
+
+    def encoded(text: str) -> str:
+        return base64.b64encode(text.encode()).decode()
+
+    lines = f"""Subject: about {c()} =?utf-8?q?and_{c()}?= =?utf-8?b?{encoded(c())}?= =?x-none?q?{c()}?= =?utf-8?b?{c()}
+Subject: again {c()}
+MIME-Version: 1.0 ({c()})
+Content-Type: multipart/mixed; boundary="{outer}"; x-param="{c()}"; name*0="{c()}"; name*1="{c()}"
+Content-Description: {c()}
+
+preamble {c()}
+--{outer}
+Content-Type: multipart/alternative; boundary="{inner}"
+X-Part: {c()}
+
+--{inner}
+Content-Type: text/plain; charset="utf-8"; format="{c()}"
+Content-ID: <{c()}@x>
+Content-Language: {c()}
+
+{c()} had a rash. {c()}
+-----BEGIN PGP SIGNATURE-----
+Comment: {c()}
+{c()}
+-----END PGP SIGNATURE-----
+begin 644 {c()}.txt
+{c()}
+end
+bye
+
+--{inner}
+Content-Type: text/html
+
+<html><!-- {c()} --><p title="{c()}">{c()}</p></html>
+
+--{inner}
+Content-Type: text/calendar; method="{c()}"
+
+SUMMARY:{c()}
+
+--{inner}--
+epilogue {c()}
+--{outer}
+Content-Type: application/octet-stream; name="{c()}.docx"
+Content-Disposition: attachment; filename*=utf-8''{c()}.docx; x="{c()}"
+Content-Transfer-Encoding: base64
+Content-Location: http://{c()}.invalid
+
+{packed}
+--{outer}
+Content-Type: text/plain; name="{c()}.txt"
+
+attached {c()}
+--{outer}
+Content-Type: application/{c()}; name="{c()}.{c()}"
+
+{c()}
+--{outer}
+Content-Type: image/png; name="{c()}.png"
+Content-Transfer-Encoding: base64
+
+{encoded(c())}
+--{outer}
+Content-Type: text/x-vcard
+
+FN:{c()}
+--{outer}
+Content-Type: application/pkcs7-mime; name="{c()}"
+
+{c()}
+--{outer}
+Content-Type: text/plain
+Content-Transfer-Encoding: x-{c()}
+
+{c()}
+--{outer}
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; {c()}
+--{outer}
+Content-Type: message/rfc822
+
+From: {c()} <{c()}@x>
+Subject: inner {c()}
+Content-Type: multipart/related; boundary="{deep}"
+
+--{deep}
+Content-Type: text/html; charset=iso-8859-1
+
+<p>inner page {c()}</p><img src="cid:{c()}" alt="{c()}">
+--{deep}
+Content-Type: application/json; name="{c()}.weird"
+
+{{"{c()}": "{c()}"}}
+--{deep}--
+--{outer}--
+epilogue {c()}
+"""
+    return (headers + "\r\n" + lines.replace("\n", "\r\n")).encode()
+
+
+def test_no_canary_of_a_hostile_email_stays(command, given, out, tmp_path):
+    canaries = Canaries()
+    write_mail(given, hostile_mail(canaries))
+    report = tmp_path / "report.json"
+    result = command("mask", given, "--out", out, "--explain", "--run-report", report)
+    assert canaries.n > 90
+    assert result.status == 1  # of its attachments, several could not be masked
+    data = (out / "a.eml").read_bytes()
+    message = read_back(data)
+    everything = shown(data) + (out / "a.eml.explain.jsonl").read_bytes() + report.read_bytes()
+    everything += result.stderr.encode()
+    assert re.findall(rb"(?i)qx[0-9]{3}", everything) == []
+    for number in range(canaries.n):
+        assert base64.b64encode(f"Qx{number:03d}".encode())[:6] not in data
+    assert "PHI had a rash. PHI" in body_of(message)
+    assert body_of(message).rstrip().endswith("bye")
+    assert list(attachments_of(message)) == ["attachment-02.docx", "attachment-03.txt", "attachment-07.eml"]
+
+
+ENCRYPTED = (
+    "Content-Type: application/pkcs7-mime; smime-type=enveloped-data\r\nContent-Transfer-Encoding: base64\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (f"Subject: {CANARY}\r\n{ENCRYPTED}\r\nTUlJ\r\n", "encrypted"),
+        (
+            f"Subject: {CANARY}\r\nContent-Type: multipart/encrypted; boundary=b\r\n\r\n--b\r\n\r\n{CANARY}\r\n--b--\r\n",
+            "encrypted",
+        ),
+        ("\r\n", "not an e-mail"),
+        (f"{CANARY} no header at all\r\n\r\n{CANARY}", "not an e-mail"),
+        ("From: a@b\r\n\r\n", "no text"),
+        ("", "empty"),
+        ("\0\1\2" * 1000, "not an e-mail"),
+    ],
+)
+def test_other_files_and_encrypted_emails_are_refused(command, given, out, raw, words):
+    write_mail(given, raw.encode())
+    result = command("mask", given, "--out", out)
+    assert result.status == 2
+    assert words in result.stderr
+    assert CANARY not in result.stderr
+    assert not (out / "a.eml").exists()
+
+
+def test_a_signed_email_loses_its_signature(command, given, out):
+    raw = (
+        f"Subject: x\r\nContent-Type: multipart/signed; boundary=b; protocol={CANARY}\r\n\r\n--b\r\n\r\n{NOTE}\r\n"
+        f"--b\r\nContent-Type: application/pkcs7-signature; name=smime.p7s\r\n\r\n{CANARY}\r\n--b--\r\n"
+    )
+    write_mail(given, raw.encode())
+    result = command("mask", given, "--out", out)
+    assert result.status == 0
+    assert "signature (1)" in result.stderr
+    data = (out / "a.eml").read_bytes()
+    assert body_of(read_back(data)).strip() == MASKED
+    assert CANARY.encode() not in shown(data)
+
+
+def test_text_encrypted_in_the_body_is_left_out(command, given, out):
+    raw = f"Subject: x\r\n\r\n-----BEGIN PGP MESSAGE-----\r\n{CANARY}\r\n-----END PGP MESSAGE-----\r\n"
+    write_mail(given, raw.encode())
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert "encrypted" in result.stderr
+    assert CANARY.encode() not in shown((out / "a.eml").read_bytes())
+
+
+def test_attachments_in_an_alternative_are_kept(command, given, out):
+    """Some programs put them beside the page that is another form of the text."""
+    raw = (
+        "Subject: x\r\nContent-Type: multipart/alternative; boundary=a\r\n\r\n--a\r\n\r\nthe text\r\n"
+        "--a\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n"
+        "--m\r\nContent-Type: text/html\r\n\r\n<p>the text</p>\r\n"
+        f"--m\r\nContent-Type: text/plain; name=n.txt\r\n\r\n{NOTE}\r\n--m--\r\n--a--\r\n"
+    )
+    write_mail(given, raw.encode())
+    assert command("mask", given, "--out", out).status == 0
+    message = read_back((out / "a.eml").read_bytes())
+    assert body_of(message).strip() == "the text"
+    assert list(attachments_of(message)) == ["attachment-01.txt"]
+
+
+def test_parts_that_are_nested_without_end_are_refused(command, given, out):
+    head, tail = b"Subject: x\r\n", b""
+    for n in range(2000):
+        head += f"Content-Type: multipart/mixed; boundary=b{n}\r\n\r\n--b{n}\r\n".encode()
+    write_mail(given, head + f"\r\n{CANARY}".encode() + tail, "deep.eml")
+    mail = EmailMessage()
+    mail.set_content("well")
+    for _ in range(9):
+        outer = EmailMessage()
+        outer["Subject"] = "fwd"
+        outer.set_content("see")
+        outer.add_attachment(mail)
+        mail = outer
+    write_mail(given, mail, "forwarded.eml")
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert "nested too deeply" in result.stderr
+    assert "inside more than 4" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (out / "deep.eml").exists()
+
+
+def test_emails_are_masked_with_numbered_names(command, given, out, tmp_path):
+    mail = EmailMessage()
+    mail["Subject"] = "x"
+    mail.set_content(NOTE)
+    mail.add_attachment(NOTE, filename=f"{CANARY}.txt")
+    mail.add_attachment(f"id,text\n{CANARY},{NOTE}\n", filename="t.csv")
+    write_mail(given, mail, f"{CANARY}.eml")
+    options = ("--rename", tmp_path / "names.csv", "--explain")
+    assert command("mask", given, "--out", out, *options).status == 0
+    lines = (out / "document-0001.eml.explain.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [
+        "document-0001.eml",
+        "document-0001.eml/attachment-01.txt",
+        "case-0001",
+    ]
+    assert CANARY.encode() not in shown((out / "document-0001.eml").read_bytes())
+
+
+def test_masking_is_the_same_each_time(command, given, out, tmp_path):
+    write_mail(given, hostile_mail(Canaries()))
+    for folder in (out, tmp_path / "again"):
+        assert command("mask", given, "--out", folder).status == 1
+    assert (out / "a.eml").read_bytes() == (tmp_path / "again" / "a.eml").read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damaged_emails_give_a_clear_error_or_masked_text(command, given, out, seed):
+    rng = random.Random(seed)
+    data = bytearray(hostile_mail(Canaries()))
+    for _ in range(rng.randrange(1, 30)):
+        place = rng.randrange(len(data))
+        data[place : place + rng.randrange(3)] = rng.choice(
+            [b"", b"\r\n", b"\0", b"=", b"--", b'"', b"\xff", b"?="]
+        )
+    write_mail(given, bytes(data[: rng.randrange(len(data) // 2, len(data))]))
+    result = command("mask", given, "--out", out)
+    assert result.status in (0, 1, 2)
+    assert "Traceback" not in result.stderr
+    assert re.findall(r"(?i)qx[0-9]{3}", result.stderr) == []
+    if (out / "a.eml").exists():
+        written = (out / "a.eml").read_bytes()
+        read_back(written)
+        assert re.findall(rb"Qx[0-9]{3}", shown(written)) == []

@@ -1,0 +1,206 @@
+"""`inverse-deid mask` and `review init` with Excel files."""
+
+import gzip
+import io
+import itertools
+import json
+import re
+from datetime import date
+
+import openpyxl
+import pytest
+from case_maskers import masker_of, spans_by
+from excel_files import hostile, zipped
+from fake_maskers import CANARY
+from masked_folders import visible
+from review_stores import FACTS, KEY, review, store_of, user
+from test_mask_workers import contents, finish, start
+from test_real_pipeline import finish as finish_real
+from test_real_pipeline import start as start_real
+from word_files import unpacked
+
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.exporting import export_released
+from inverse_deid.review.loading import LoadSettings
+from inverse_deid.review.values import ReviewPolicy
+
+
+def made(*rows):
+    workbook = openpyxl.Workbook()
+    for row in rows:
+        workbook.active.append(row)
+    target = io.BytesIO()
+    workbook.save(target)
+    return target.getvalue()
+
+
+TABLE = made(["id", "text", "age"], [1, f"seen by {CANARY}", 43], [2, "well", 44])
+
+
+def cells_of(path):
+    workbook = openpyxl.load_workbook(path)
+    return [[list(row) for row in one.iter_rows(values_only=True)] for one in workbook.worksheets]
+
+
+def numbered():
+    numbers = itertools.count()
+    return lambda: CANARY + "x" * next(numbers)
+
+
+def test_excel_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
+    (given / "sub").mkdir()
+    (given / "sub" / "a.xlsx").write_bytes(zipped(hostile(numbered())))
+    (given / "b.xlsx.gz").write_bytes(gzip.compress(TABLE))
+    (given / "C.XLSX").write_bytes(TABLE)
+    report = tmp_path / "report.json"
+    result = command("mask", given, "--out", out, "--explain", "--run-report", report)
+    assert result.status == 0, result.stderr
+    files = ["C.XLSX", "b.xlsx", "sub/a.xlsx"]
+    assert visible(out) == sorted([*files, *(f"{name}.explain.jsonl" for name in files)])
+    for name in ("C.XLSX", "b.xlsx"):
+        assert cells_of(io.BytesIO((out / name).read_bytes())) == [
+            [["id", "text"], [1, "seen by PHI"], [2, "well"]]
+        ]
+    for name in files:
+        parts = unpacked((out / name).read_bytes())
+        shown = "\n".join([*parts, *(one.decode() for one in parts.values())])
+        assert CANARY not in shown + (out / f"{name}.explain.jsonl").read_text()
+    assert re.search(
+        r"removed +parts of office files: .*macro \(\d\).*threaded comments \(1\)", result.stderr
+    )
+    assert re.search(r"dropped: .*age", result.stderr)
+    noted = json.loads(report.read_text())
+    assert noted["total"]["removed_parts"]["name of a range"] == 1
+    assert noted["total"]["removed_parts"]["sheet without the text column"] == 1
+    assert [file["format"] for file in noted["files"]] == ["xlsx"] * 3
+
+
+def test_all_cells_are_masked_on_request(command, given, out):
+    (given / "form.xlsx").write_bytes(made(["Name", CANARY], ["course", "well since", 4711]))
+    assert command("mask", given, "--out", out, "--all-cells").status == 0
+    assert cells_of(out / "form.xlsx") == [[["PHI", "PHI", None], ["course", "well since", "□"]]]
+
+
+def test_a_missing_column_is_said_with_those_there_are(command, given, out):
+    (given / "a.xlsx").write_bytes(made(["id", "narrative", "country"], [1, CANARY, "x"]))
+    result = command("mask", given, "--out", out)
+    assert result.status == 2
+    assert (
+        "a.xlsx: no column named 'text'. It has: id, narrative, country. Use --text-column." in result.stderr
+    )
+    assert CANARY not in result.stderr
+
+
+def test_a_complete_run_is_resumed_and_a_changed_output_masked_again(command, given, out):
+    (given / "a.xlsx").write_bytes(TABLE)
+    assert command("mask", given, "--out", out).status == 0
+    written = (out / "a.xlsx").read_bytes()
+    assert "Nothing is left" in command("mask", given, "--out", out, "--resume").stderr
+    (out / "a.xlsx").unlink()
+    assert command("mask", given, "--out", out, "--resume").status == 0
+    assert (out / "a.xlsx").read_bytes() == written
+
+
+@pytest.mark.parametrize("suffix", [".xls", ".xlsm", ".xlsb", ".ods"])
+def test_other_files_of_excel_are_refused_with_a_remedy(command, given, out, suffix):
+    (given / f"a{suffix}").write_bytes(TABLE)
+    result = command("mask", given, "--out", out)
+    assert (result.status, "Save it as .xlsx" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [(("--offsets",), "not JSON Lines"), (("--map", "maps", "--key", "key"), "no --map")],
+)
+def test_what_an_excel_file_cannot_do_is_refused(command, given, out, options, complaint, tmp_path):
+    (given / "a.xlsx").write_bytes(TABLE)
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    result = command("mask", given, "--out", out, *(o if o[0] == "-" else tmp_path / o for o in options))
+    assert (result.status, complaint in result.stderr) == (2, True)
+    assert not list(out.rglob("*.xlsx"))
+
+
+def test_standard_input_and_ray_are_refused(command, given, out):
+    (given / "a.xlsx").write_bytes(TABLE)
+    piped = command("mask", "-", "--format", "xlsx")
+    assert (piped.status, "cannot come from standard input" in piped.stderr) == (2, True)
+    on_ray = command("mask", given, "--out", out, "--engine", "ray", "--format", "xlsx")
+    assert (on_ray.status, "--engine ray" in on_ray.stderr) == (2, True)
+
+
+def test_bad_files_are_named_and_the_others_finished(command, given, out):
+    (given / "cut.xlsx").write_bytes(TABLE[:-30])
+    (given / "old.xlsx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode())
+    (given / "good.xlsx").write_bytes(TABLE)
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert list(out.glob("*.xlsx")) == [out / "good.xlsx"]
+    assert "cut.xlsx" in result.stderr
+    assert "old.xlsx: is encrypted" in result.stderr
+
+
+def test_dates_ages_and_surrogates_agree_within_a_row(command, given, out, fake_assemble, tmp_path):
+    fake_assemble[0] = masker_of(spans_by(NAME=r"\b(Zebulonova)", DATE=r"(\d{4}-\d\d-\d\d)"))
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    (given / "a.xlsx").write_bytes(
+        made(["text", "onset"], ["Zebulonova fell on 2019-10-12", date(2019, 10, 14)])
+    )
+    options = (
+        "--key",
+        tmp_path / "key",
+        "--dates",
+        "shift",
+        "--text-column",
+        "text",
+        "--text-column",
+        "onset",
+    )
+    assert command("mask", given, "--out", out, *options).status == 0
+    _, (text, onset) = cells_of(out / "a.xlsx")[0]
+    shown = re.search(r"\d{4}-\d\d-\d\d", text)[0]
+    assert shown != "2019-10-12"
+    assert (date.fromisoformat(onset) - date.fromisoformat(shown)).days == 2
+
+
+def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
+    given = tmp_path / "in"
+    given.mkdir()
+    (given / "long.xlsx").write_bytes(made(["text"], *([f"case {n} Zebu left " * 40] for n in range(1500))))
+    (given / "short.xlsx").write_bytes(TABLE)
+    results = []
+    for n in (1, 2):
+        status, said, _ = finish(start(given, "--out", tmp_path / str(n), "--workers", n))
+        assert status == 0, said
+        results.append(contents(tmp_path / str(n)))
+    assert results[0] == results[1]
+
+
+def test_the_real_rules_mask_a_name_in_one_cell_and_its_other_mention_in_another(tmp_path):
+    rows = [["Reporter", "Mrs. Zebulonova"], ["Course", "Zebulonova took aspirin and had a rash."]]
+    (tmp_path / "a.xlsx").write_bytes(made(*rows))
+    order = (tmp_path / "a.xlsx", "--out", tmp_path / "out", "--rules-only", "--all-cells")
+    status, said = finish_real(start_real(*order))
+    assert status == 0, said
+    shown = cells_of(tmp_path / "out" / "a.xlsx")[0]
+    assert CANARY not in str(shown)
+    assert "aspirin" in shown[1][1]
+    assert "rash" in shown[1][1]
+
+
+@pytest.mark.parametrize("all_cells", [False, True])
+def test_an_excel_file_is_reviewed_and_released(tmp_path, all_cells):
+    (tmp_path / "a.xlsx").write_bytes(TABLE)
+    settings = LoadSettings(
+        policy=ReviewPolicy(approvals=1),
+        facts=FACTS,
+        cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret),
+        read_options=ReadOptions(all_cells=all_cells),
+    )
+    with store_of(tmp_path, inputs=[tmp_path / "a.xlsx"], settings=settings) as store:
+        review(store, user(store, "ann"), mask=[])
+        exported = export_released(store, tmp_path / "out")
+        assert exported.problems == ()
+    shown = cells_of(tmp_path / "out" / "a.xlsx")
+    assert CANARY not in str(shown)
+    assert "seen by PHI" in str(shown)

@@ -1,0 +1,77 @@
+"""The columns of a table, their first values, and which seem to be narratives."""
+
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fake_maskers import CANARY
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FORMATS
+from inverse_deid.formats.survey import MAX_ROWS, MAX_VALUE_CHARS, MAX_VALUES, survey_columns
+
+LONG = "The patient had a rash two hours after the first dose and was given an antihistamine with relief."
+ROWS = [{"case": f"C{n}", "country": "Norway", "what": f"{LONG} {n}", "comment": "ok"} for n in range(9)]
+
+
+def as_csv(rows):
+    return "\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows)]).encode()
+
+
+def as_jsonl(rows):
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def as_parquet(rows):
+    target = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), target)
+    return target.getvalue()
+
+
+TABLES = [("csv", as_csv), ("jsonl", as_jsonl), ("parquet", as_parquet)]
+
+
+def survey(kind, data, **options):
+    return survey_columns(FORMATS[kind], io.BytesIO(data), ReadOptions(**options))
+
+
+@pytest.mark.parametrize(("kind", "write"), TABLES)
+def test_columns_values_and_narratives_are_found(kind, write):
+    found = survey(kind, write(ROWS)).columns
+    assert [column.name for column in found] == ["case", "country", "what", "comment"]
+    assert [column.is_narrative for column in found] == [False, False, True, False]
+    assert [column.is_unique for column in found] == [True, False, True, False]
+    assert found[0].values == tuple(f"C{n}" for n in range(MAX_VALUES))
+
+
+@pytest.mark.parametrize(("kind", "write"), TABLES)
+def test_long_values_are_cut_and_few_rows_are_read(kind, write):
+    rows = [{"id": str(n), "text": "word\n" * 900 if kind != "csv" else "word " * 900} for n in range(999)]
+    text = survey(kind, write(rows)).columns[1]
+    assert {len(value) for value in text.values} == {MAX_VALUE_CHARS}
+    assert "\n" not in "".join(text.values)
+    stream = io.BytesIO(b"id,text\n" + b"7,x\n" * MAX_ROWS + b'"broken')
+    assert len(survey_columns(FORMATS["csv"], stream, ReadOptions()).columns) == 2
+
+
+def test_json_lines_have_the_fields_of_all_their_first_lines():
+    lines = b'{"a": 1}\nno JSON\n{"b": {"c": [null]}, "a": null}\n'
+    found = survey("jsonl", lines).columns
+    assert [(column.name, column.values) for column in found] == [("a", ("1",)), ("b", ('{"c": [null]}',))]
+
+
+def test_a_short_column_is_no_narrative_whatever_its_name():
+    found = survey("csv", b"narrative,text\nyes,The patient had a rash.\n").columns
+    assert [column.is_narrative for column in found] == [False, True]
+
+
+def test_a_format_without_columns_is_refused():
+    with pytest.raises(FormatError, match="no columns"):
+        survey("text", b"Pt well.")
+
+
+def test_no_repr_shows_a_value():
+    assert CANARY not in repr(survey("csv", f"text\n{CANARY}\n".encode()))

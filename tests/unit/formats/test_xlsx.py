@@ -1,0 +1,531 @@
+"""Excel files: nothing of the file leaves but masked texts, kept values and a layout without text."""
+
+import io
+import itertools
+import shutil
+import subprocess
+import zipfile
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+
+import openpyxl
+import pytest
+from excel_files import MAIN, SAFE, book, hostile, inline, part, sheet, zipped
+from fake_maskers import FakeMasker, keep_all, mask_all, mask_capitals
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl.comments import Comment
+from word_files import unpacked
+
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    FormatError,
+    InputError,
+    RefusedRecordError,
+    StageError,
+)
+from inverse_deid.engine.masker import mask_records
+from inverse_deid.formats.office_package import MAX_PARTS
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.survey import survey_columns
+from inverse_deid.formats.xlsx import sheets
+from inverse_deid.formats.xlsx.source import BLOCK_CHARS, FORMAT
+
+CANARY = "Zebulonova"
+ALL = ReadOptions(all_cells=True)
+
+
+def opened(data, options=None):
+    return FORMAT.open(io.BytesIO(data), options or ReadOptions(), "cases.xlsx")
+
+
+def masked(data, options=None, masker=None):
+    source = opened(data, options)
+    target = io.BytesIO()
+    sink = source.sink(target)
+    records = list(source.records())
+    for record, result in zip(records, mask_records(masker or mask_capitals(), records), strict=True):
+        sink.write(record, result)
+    sink.finish()
+    return target.getvalue()
+
+
+def made(*rows, **more):
+    """Return a workbook that openpyxl writes; each keyword is the rows of another sheet."""
+    workbook = openpyxl.Workbook()
+    for row in rows:
+        workbook.active.append(row)
+    for name, others in more.items():
+        one = workbook.create_sheet(name)
+        for row in others:
+            one.append(row)
+    return saved(workbook)
+
+
+def saved(workbook):
+    target = io.BytesIO()
+    workbook.save(target)
+    return target.getvalue()
+
+
+def cells_of(data):
+    workbook = openpyxl.load_workbook(io.BytesIO(data))
+    return [[list(row) for row in one.iter_rows(values_only=True)] for one in workbook.worksheets]
+
+
+def numbered():
+    numbers = itertools.count()
+    return lambda: f"{CANARY}{next(numbers)}"
+
+
+def text_of(data):
+    parts = unpacked(data)
+    return "\n".join([*parts, *(one.decode() for one in parts.values())])
+
+
+KEEPS = ReadOptions(keep_columns=("age",))
+
+
+@pytest.mark.parametrize("options", [ReadOptions(), KEEPS, ALL], ids=["columns", "kept", "all cells"])
+def test_no_canary_of_any_place_is_in_the_unpacked_file(options):
+    data = masked(zipped(hostile(numbered()), CANARY.encode()), options)
+    assert CANARY not in text_of(data)
+    assert CANARY.encode() not in data
+    shown = str(cells_of(data))
+    assert all(word in shown for word in SAFE)
+
+
+def places():
+    count = itertools.count()
+    hostile(lambda: f"x{next(count)}")
+    return range(next(count))
+
+
+@pytest.mark.parametrize("place", places())
+def test_each_place_alone_leaves_nothing(place):
+    """A single canary, so that no fault elsewhere hides it; its neighbours are harmless."""
+    count = itertools.count()
+    parts = hostile(lambda: CANARY if next(count) == place else "calm")
+    assert len(parts) == len(hostile(numbered()))
+    for options in (ReadOptions(), ALL):
+        data = masked(zipped(parts), options, FakeMasker(lambda word: CANARY not in word))
+        assert CANARY not in text_of(data)
+
+
+def test_real_files_of_openpyxl_lose_everything_that_is_not_a_column():
+    workbook = openpyxl.Workbook()
+    one = workbook.active
+    one.title = CANARY
+    one.append(["id", "text", "note"])
+    one.append([1, f"{CANARY} fell", CANARY])
+    one["B2"].comment = Comment(CANARY, CANARY)
+    one["B2"].hyperlink = f"https://example.org/{CANARY}"
+    one.oddHeader.center.text = CANARY
+    allowed = openpyxl.worksheet.datavalidation.DataValidation("list", formula1=f'"{CANARY},b"')
+    allowed.add("B2")
+    one.add_data_validation(allowed)
+    one.add_table(openpyxl.worksheet.table.Table(displayName=CANARY, ref="A1:C2"))
+    chart = openpyxl.chart.BarChart()
+    chart.title = CANARY
+    one.add_chart(chart)
+    workbook.defined_names[CANARY] = openpyxl.workbook.defined_name.DefinedName(
+        CANARY, attr_text="Sheet!$A$1"
+    )
+    workbook.properties.creator = workbook.properties.title = CANARY
+    workbook.custom_doc_props.append(openpyxl.packaging.custom.StringProperty(name=CANARY, value=CANARY))
+    data = masked(saved(workbook))
+    assert CANARY not in text_of(data)
+    assert cells_of(data) == [[["id", "text"], [1, "PHI fell"]]]
+    removed = opened(saved(workbook))
+    list(removed.records())
+    kinds = set(removed.removed)
+    assert {
+        "comments",
+        "link",
+        "page header or footer",
+        "list of allowed values",
+        "table name",
+        "chart",
+    } <= kinds
+    assert {"name of a range", "properties"} <= kinds
+    assert CANARY not in str(removed.removed)
+
+
+def test_columns_are_masked_kept_and_dropped():
+    rows = [
+        ["id", "text", "dob", "age"],
+        ["c1", "Ann fell", date(1980, 5, 12), 43],
+        ["c2", "well", None, None],
+    ]
+    source = opened(made(*rows), KEEPS)
+    assert source.columns == {"id": "id", "text": "masked", "dob": "dropped", "age": "kept"}
+    assert cells_of(masked(made(*rows), KEEPS)) == [
+        [["id", "text", "age"], ["c1", "PHI fell", 43], ["c2", "well", None]]
+    ]
+
+
+def test_several_text_columns_are_one_case():
+    data = made(["id", "a", "b"], [1, "Ann fell", "Bob saw"], [2, None, "well"])
+    options = ReadOptions(text_columns=("b", "a"))
+    assert [record.columns for record in opened(data, options).records()] == [("b", "a")] * 2
+    assert cells_of(masked(data, options))[0] == [
+        ["id", "a", "b"],
+        [1, "PHI fell", "PHI saw"],
+        [2, None, "well"],
+    ]
+
+
+def test_numbers_and_dates_in_a_text_column_are_masked_as_they_are_shown():
+    values = [
+        43,
+        38.9,
+        0.385,
+        date(2019, 10, 12),
+        datetime(2019, 10, 12, 14, 5),
+        time(14, 5),
+        timedelta(hours=36),
+        True,
+        "x",
+    ]
+    workbook = openpyxl.Workbook()
+    for row in [["text"], *([value] for value in values)]:
+        workbook.active.append(row)
+    workbook.active["A4"].number_format = "0.0%"
+    texts = [record.doc.text for record in opened(saved(workbook)).records()]
+    assert texts == [
+        "43",
+        "38.9",
+        "38.5%",
+        "2019-10-12",
+        "2019-10-12 14:05",
+        "14:05:00",
+        "1 day, 12:00:00",
+        "TRUE",
+        "x",
+    ]
+    shown = cells_of(masked(saved(workbook), masker=mask_all()))[0][1:]
+    assert not any(set(text) & set("0123456789") for (text,) in shown)
+
+
+def test_kept_values_keep_their_type_and_look():
+    workbook = openpyxl.Workbook()
+    one = workbook.active
+    one.append(["text", "when", "dose"])
+    one.append(["x", datetime(2019, 10, 12), 0.5])
+    one["C2"].number_format = "0.00%"
+    one["A1"].font = openpyxl.styles.Font(bold=True, name=CANARY)
+    one["A2"].alignment = openpyxl.styles.Alignment(wrap_text=True)
+    one.column_dimensions["A"].width = 60
+    one.row_dimensions[2].height = 45
+    data = masked(saved(workbook), ReadOptions(keep_columns=("when", "dose")))
+    new = openpyxl.load_workbook(io.BytesIO(data)).active
+    assert (new["B2"].value, new["B2"].is_date, new["C2"].value) == (datetime(2019, 10, 12), True, 0.5)
+    assert (new["C2"].number_format, new["A1"].font.b, new["A2"].alignment.wrap_text) == ("0.00%", True, True)
+    assert (new.column_dimensions["A"].width, new.row_dimensions[2].height) == (60, 45)
+    assert new.title == "Sheet1"
+
+
+@pytest.mark.parametrize(
+    "code", [f'"{CANARY}" 0', f"[$-{CANARY}]0", f"[{CANARY}]0", f"0\\{CANARY}", "yyyy" * 30, "mmdd@h;\\Z\\e"]
+)
+def test_a_number_format_with_text_is_not_written(code):
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["text", "n"])
+    workbook.active.append(["x", 5])
+    workbook.active["B2"].number_format = code
+    shown = text_of(masked(saved(workbook), ReadOptions(keep_columns=("n",))))
+    assert CANARY not in shown
+    assert code not in shown
+
+
+def test_a_formula_is_never_written_but_its_result_counts_as_a_value():
+    cell = f'<c r="A2" t="str"><f>"{CANARY}"&amp;A1</f><v>Ann fell</v></c><c r="B2"><f>40+3</f><v>43</v></c>'
+    data = zipped(book(sheet(inline("A1", "text") + inline("B1", "age"), cell)))
+    written = masked(data, KEEPS)
+    assert cells_of(written) == [[["text", "age"], ["PHI fell", 43]]]
+    assert b"<f" not in unpacked(written)["xl/worksheets/sheet1.xml"]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@x", "=cmd|' /C calc'!A0", "#N/A", "\tx", "1e5", "TRUE"]
+)
+def test_a_text_stays_a_text_whatever_it_begins_with(text):
+    data = zipped(book(sheet(inline("A1", "text"), inline("A2", text))))
+    new = openpyxl.load_workbook(io.BytesIO(masked(data, masker=keep_all()))).active
+    raw = unpacked(masked(data, masker=keep_all()))["xl/worksheets/sheet1.xml"]
+    assert new["A2"].value == text
+    assert b't="inlineStr"' in raw
+    assert b"<v>" not in raw
+
+
+TEXTS = ["a\rb", "a\r\nb", "_x000D_", "_x005F_", "  x  ", "a\tb\nc", "<&>\"'", "x\x07y", "𝔘 ☺", "_x0041_"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_text_is_read_as_it_was_written(text):
+    from inverse_deid.formats.xlsx.cells import escape
+    from xml.sax.saxutils import escape as for_xml
+
+    raw = f'<c r="A2" t="inlineStr"><is><t xml:space="preserve">{for_xml(escape(text))}</t></is></c>'
+    data = zipped(book(sheet(inline("A1", "text"), raw)))
+    assert next(iter(opened(data).records())).doc.text == text
+    written = masked(
+        zipped(
+            book(
+                sheet(
+                    inline("A1", "text") + inline("B1", "n"),
+                    "<c r='A2'><v>1</v></c>" + raw.replace("A2", "B2"),
+                )
+            )
+        ),
+        ReadOptions(keep_columns=("n",)),
+    )
+    again = [
+        cell for row in sheets.open_workbook(opened(written).workbook.package).rows(0) for cell in row.cells
+    ]
+    assert again[-1].text == text
+
+
+def test_the_header_may_follow_other_rows_and_those_are_dropped():
+    data = made([CANARY], [], ["id", "text"], [1, "well"])
+    source = opened(data)
+    assert [(record.number, record.place) for record in source.records()] == [(4, "row 4")]
+    assert source.removed["row above the header"] == 1
+    assert cells_of(masked(data))[0][2:] == [["id", "text"], [1, "well"]]
+
+
+def test_sheets_without_the_column_are_dropped_and_listed():
+    data = made(["id", "text"], [1, "well"], other=[["a"], [CANARY]], more=[["text", "id"], ["Ann fell", 5]])
+    source = opened(data)
+    records = list(source.records())
+    assert [(record.doc.id, record.place) for record in records] == [("1", "row 2"), ("5", "sheet 3 row 2")]
+    assert len({record.number for record in records}) == len(records)
+    assert source.removed["sheet without the text column"] == 1
+    assert cells_of(masked(data)) == [[["id", "text"], [1, "well"]], [["text", "id"], ["PHI fell", 5]]]
+
+
+def test_a_missing_column_names_those_there_are():
+    with pytest.raises(
+        FormatError, match=r"no column named 'text'. It has: id, narrative, country. Use --text-column."
+    ):
+        opened(made(["id", "narrative", "country"], [1, "x", "y"]))
+    with pytest.raises(FormatError, match="--keep-column"):
+        opened(made(["id", "text"], [1, "x"]), KEEPS)
+    with pytest.raises(FormatError, match="two columns have the same name"):
+        opened(made(["text", "text"], [1, "x"]))
+    with pytest.raises(FormatError, match="no values"):
+        opened(made())
+    with pytest.raises(FormatError) as caught:
+        opened(made([CANARY, "1980-05-12"], ["x", "y"]))
+    assert CANARY not in str(caught.value)
+
+
+def test_all_cells_mask_every_text_and_date_and_hide_numbers():
+    data = made(["Name", "Ann Lee"], ["dose", 5, "mg daily", date(2019, 10, 12)], third=[["Bob fell"]])
+    assert [record.doc.text for record in opened(data, ALL).records()] == [
+        "Name\tAnn Lee\ndose\tmg daily\t2019-10-12",
+        "Bob fell",
+    ]
+    assert cells_of(masked(data, ALL)) == [
+        [["PHI", "PHI", None, None], ["dose", "□", "mg daily", "PHI"]],
+        [["PHI fell"]],
+    ]
+    assert cells_of(masked(data, ALL, mask_all()))[0][1] == ["PHI", "□", "PHI", "PHI"]
+
+
+def test_a_column_can_be_kept_of_all_cells_below_its_name():
+    data = made([7, CANARY], ["age", "who"], [43, "Ann"])
+    shown = cells_of(masked(data, ReadOptions(all_cells=True, keep_columns=("age",))))[0]
+    assert shown == [["□", "PHI"], ["age", "who"], [43, "PHI"]]
+    with pytest.raises(FormatError, match="no column named 'weight'"):
+        opened(data, ReadOptions(all_cells=True, keep_columns=("weight",)))
+
+
+@pytest.mark.parametrize("more", [{"text_columns": ("a",)}, {"id_column": "a"}, {"keep_all_columns": True}])
+def test_all_cells_and_columns_contradict_each_other(more):
+    with pytest.raises(ConfigurationError, match="--all-cells"):
+        ReadOptions(all_cells=True, **more)
+
+
+def test_a_long_sheet_is_several_documents_of_one_case():
+    row = ["word " * 1000]
+    data = made(*[row] * 45)
+    records = list(opened(data, ALL).records())
+    assert len(records) == 3
+    assert {record.case_id for record in records} == {"cases.xlsx"}
+    assert len({record.doc.id for record in records}) == 3
+    assert all(len(record.doc.text) < 2 * BLOCK_CHARS for record in records)
+    assert cells_of(masked(data, ALL)) == [[row] * 45]
+
+
+def test_a_mask_across_cells_goes_into_the_first():
+    record = next(iter(opened(made(["ab", "cd", "ef"]), ALL).records()))
+    (one,) = mask_records(keep_all(), [record])[0]
+    across = replace(one, text="aX\tef", masks=((1, 5),), replaced=((1, 2),))
+    rows = record.carried[0].fill(record, [across])
+    assert [cell.text for cell in rows[0].cells] == ["aX", "", "ef"]
+    with pytest.raises(StageError):
+        record.carried[0].fill(record, [replace(one, text="zz")])
+
+
+def test_a_text_too_long_for_a_cell_is_refused_whole():
+    source = opened(made(["text"], ["x " * 10], ["y"]))
+    sink = source.sink(io.BytesIO())
+    record = next(iter(source.records()))
+    (one,) = mask_records(keep_all(), [record])[0]
+    with pytest.raises(RefusedRecordError, match="32,767"):
+        sink.write(record, [replace(one, text="x" * 40_000)])
+
+
+def test_a_resumed_run_begins_again_and_the_bytes_are_the_same():
+    data = zipped(hostile(numbered()))
+    assert not opened(data).resumable
+    assert masked(data) == masked(data)
+
+
+def test_hidden_sheets_rows_and_columns_are_said():
+    source = opened(zipped(hostile(numbered())))
+    list(source.records())
+    assert source.removed["hidden sheet, shown now"] == 2
+    assert source.removed["hidden row, shown now"] == 1
+    assert source.removed["hidden columns, shown now"] == 1
+    assert "formula (its result counts as a value)" in source.removed
+    assert "macro" in source.removed
+
+
+DOCTYPE = f'<!DOCTYPE x [<!ENTITY e "{CANARY}">]>'
+
+
+def with_part(name, data):
+    return zipped({**book(sheet(inline("A1", "text"), inline("A2", CANARY))), name: data})
+
+
+def many_cells(n):
+    return sheet(inline("A1", "text"), "".join(f'<c r="A2"><v>{i}</v></c>' for i in range(n)))
+
+
+STRICT = part("workbook", "<sheets/>").replace(
+    MAIN.encode(), b"http://purl.oclc.org/ooxml/spreadsheetml/main"
+)
+HARMFUL = {
+    "no zip": b"PK" + CANARY.encode(),
+    "old": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode(),
+    "cut": made(["text"], [CANARY])[:-40],
+    "no workbook": with_part("xl/workbook.xml", b"<x/>"),
+    "strict": with_part("xl/workbook.xml", STRICT),
+    "no sheets": with_part("xl/workbook.xml", part("workbook", "<sheets/>")),
+    "entities in a sheet": with_part(
+        "xl/worksheets/sheet1.xml", DOCTYPE.encode() + sheet(f"<c t='str'><v>&e;</v></c>").split(b"?>", 1)[1]
+    ),
+    "entities in texts": with_part("xl/sharedStrings.xml", DOCTYPE.encode() + b"<sst/>"),
+    "entities in styles": with_part("xl/styles.xml", DOCTYPE.encode() + b"<styleSheet/>"),
+    "broken sheet": with_part("xl/worksheets/sheet1.xml", sheet(inline("A1", "text"))[:-20]),
+    "same cell twice": with_part("xl/worksheets/sheet1.xml", many_cells(2)),
+    "same row twice": with_part(
+        "xl/worksheets/sheet1.xml",
+        part("worksheet", f'<sheetData><row r="1">{inline("A1", "text")}</row><row r="1"/></sheetData>'),
+    ),
+    "a column beyond": with_part("xl/worksheets/sheet1.xml", sheet(inline("ZZZ1", "text"))),
+    "a row beyond": with_part(
+        "xl/worksheets/sheet1.xml", part("worksheet", '<sheetData><row r="9999999"/></sheetData>')
+    ),
+    "no such text": with_part("xl/worksheets/sheet1.xml", sheet('<c r="A1" t="s"><v>9</v></c>')),
+    "negative text": with_part("xl/worksheets/sheet1.xml", sheet('<c r="A1" t="s"><v>-1</v></c>')),
+    "deep": with_part("xl/worksheets/sheet1.xml", part("worksheet", "<a>" * 5000)),
+    "bomb": with_part(
+        "xl/worksheets/sheet1.xml", sheet(inline("A1", "text"), inline("A2", "a" * 30_000_000))
+    ),
+    "many parts": zipped({**book(sheet(inline("A1", "text"))), **{f"p{n}": b"" for n in range(MAX_PARTS)}}),
+    "leaves its folder": with_part("../x.xml", b"<x/>"),
+    "long cell": with_part(
+        "xl/worksheets/sheet1.xml",
+        sheet(inline("A1", "text"), inline("A2", "".join(f"{n} " for n in range(300_000)))),
+    ),
+}
+
+
+@pytest.mark.parametrize("data", HARMFUL.values(), ids=HARMFUL)
+def test_a_harmful_or_damaged_file_is_refused_with_a_remedy(data):
+    with pytest.raises(InputError) as caught:
+        list(opened(data).records())
+    message = str(caught.value)
+    assert "." in message
+    assert CANARY not in message
+    assert caught.value.__context__ is None
+
+
+def test_a_file_with_a_password_is_refused():
+    data = bytearray(made(["text"], ["x"]))
+    with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:
+        offset = archive.infolist()[0].header_offset
+    data[offset + 6] |= 1
+    position = bytes(data).rfind(b"PK\x01\x02", 0, bytes(data).find(b"PK\x01\x02") + 4)
+    data[position + 8] |= 1
+    with pytest.raises(FormatError, match="password"):
+        opened(bytes(data))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_file_with_changed_bytes_never_raises_anything_else(data):
+    parts = hostile(numbered())
+    name = data.draw(
+        st.sampled_from(
+            [
+                "xl/workbook.xml",
+                "xl/worksheets/sheet1.xml",
+                "xl/sharedStrings.xml",
+                "xl/styles.xml",
+                "xl/_rels/workbook.xml.rels",
+            ]
+        )
+    )
+    whole = bytearray(parts[name])
+    for _ in range(data.draw(st.integers(1, 5))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.sampled_from(b'<>/"= 0a9&-'))
+    try:
+        written = masked(zipped({**parts, name: bytes(whole)}), data.draw(st.sampled_from([KEEPS, ALL])))
+    except InputError as error:
+        assert CANARY not in str(error).partition("It has:")[0]  # names of columns may be shown
+    else:
+        assert CANARY not in text_of(written)
+
+
+def test_the_survey_finds_the_columns_of_all_sheets():
+    story = "The patient had a rash two hours after the first dose and was given an antihistamine."
+    data = made(
+        ["Cases of 2021"],
+        ["id", "text", "when"],
+        [7, story, date(2019, 10, 12)],
+        more=[["text", "note"], [story, "a"]],
+    )
+    found = survey_columns(FORMAT, io.BytesIO(data), ReadOptions()).columns
+    assert [(one.name, one.is_narrative) for one in found] == [
+        ("id", False),
+        ("text", True),
+        ("when", False),
+        ("note", False),
+    ]
+    assert found[2].values == ("2019-10-12",)
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+@pytest.mark.parametrize("options", [KEEPS, ALL], ids=["columns", "all cells"])
+def test_libreoffice_opens_the_new_file(tmp_path, options):
+    (tmp_path / "new.xlsx").write_bytes(masked(zipped(hostile(numbered())), options))
+    home = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
+    order = [
+        "soffice",
+        home,
+        "--headless",
+        "--convert-to",
+        "csv",
+        "--outdir",
+        tmp_path,
+        tmp_path / "new.xlsx",
+    ]
+    done = subprocess.run(order, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = (tmp_path / "new.csv").read_text()
+    assert all(word in shown for word in ("plain", "shared", "rich", "inline", "computed"))
+    assert CANARY not in shown
