@@ -22,7 +22,8 @@ class GroupedCommand(click.Command):
 
     Args:
         args: As of `click.Command`.
-        heading: Of the options that decorators of `click.option` add.
+        headings: The names of the options that decorators of `click.option` add, by heading, basics first.
+        heading: Of those of them that `headings` does not name. They come after the others.
         examples: Shown after the help text.
         given: As of `click.Command`.
     """
@@ -30,14 +31,16 @@ class GroupedCommand(click.Command):
     def __init__(
         self,
         *args: Any,  # noqa: ANN401 - as click declares it
-        heading: str = "Options",
+        headings: Mapping[str, Sequence[str]] | None = None,
+        heading: str = "Further options",
         examples: Examples | None = None,
         **given: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(*args, **given)
         self.examples = dict(examples or {})
         own = [str(param.name) for param in self.params if isinstance(param, click.Option)]
-        self.headings = dict.fromkeys(own, heading)  # by the name of the option
+        named = {name: under for under, names in (headings or {}).items() for name in names}
+        self.headings = named | {name: heading for name in own if name not in named}  # by name of the option
 
     def add_groups(self, groups: OptionGroups) -> None:
         """Add options; each heading gets its own."""
@@ -64,16 +67,18 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
-        by_heading: dict[str, list[tuple[str, str]]] = {name: [] for name in self.headings.values()}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+        options = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
+        headings = self.headings | {
+            str(name): "Other options" for name in options if name not in self.headings
+        }
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, heading in headings.items():
+            record = options[name].get_help_record(ctx)
             if record is not None:
-                heading = self.headings.get(str(param.name), "Other options")  # --help
-                by_heading.setdefault(heading, []).append(record)
-        for heading, records in by_heading.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 def with_groups(groups: OptionGroups) -> Callable[[GroupedCommand], GroupedCommand]:

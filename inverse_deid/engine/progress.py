@@ -116,7 +116,7 @@ class FileMeter:
         self._n_told = 0
         self._file: IO[bytes] | None = None
 
-    def watch(self, stream: BinaryIO) -> None:
+    def watch(self, stream: BinaryIO | gzip.GzipFile) -> None:
         """Measure by the place in this stream, as `formats.registry.open_input` opens it."""
         self._file = stream.fileobj if isinstance(stream, gzip.GzipFile) else stream
 
