@@ -68,11 +68,9 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
         options = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
-        headings = self.headings | {
-            str(name): "Other options" for name in options if name not in self.headings
-        }
+        rest = {str(name): "Other options" for name in options if name not in self.headings}
         sections: dict[str, list[tuple[str, str]]] = {}
-        for name, heading in headings.items():
+        for name, heading in (self.headings | rest).items():
             record = options[name].get_help_record(ctx)
             if record is not None:
                 sections.setdefault(heading, []).append(record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from inverse_deid.cli.mask_settings import (
     make_profile,
     read_known,
 )
+from inverse_deid.cli.progress_display import ProgressDisplay
 from inverse_deid.cli.review_store import make_key, store_options
 from inverse_deid.cli.summary import (
     column_lines,
@@ -35,7 +36,9 @@ from inverse_deid.cli.summary import (
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import printable
 from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.tally import Tally
+from inverse_deid.review.intake import FileProgress
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.store import MaskingFacts, store_path
 from inverse_deid.review.values import ReviewPolicy
@@ -112,33 +115,47 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     secret, made = make_key(address, key)
     is_complete = False
     try:
-        settings = LoadSettings(
-            policy=policy,
-            facts=_state_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
-            cases=make_case_settings(options, secret.secret),
-            profile=make_profile(options),
-            read_options=options.read_options,
-            known=known,
-        )
-        store, loaded = create_store(address, secret, jobs, masker, settings)
+        with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
+            settings = LoadSettings(
+                policy=policy,
+                facts=_state_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
+                cases=make_case_settings(options, secret.secret),
+                profile=make_profile(options),
+                read_options=options.read_options,
+                known=known,
+                on_progress=display.add,
+                on_file=follow_files(display, jobs),
+            )
+            store, loaded = create_store(address, secret, jobs, masker, settings)
         store.close()
         is_complete = True
     finally:
         if made is not None and not is_complete:
             made.unlink(missing_ok=True)
     tally.merge(loaded)
-    for line in failure_lines(tally):
-        click.echo(f"inverse-deid: {line}", err=True)
-    for line in warning_lines(tally.columns) if options.keep_all_columns else ():
+    lines = (
+        *(f"inverse-deid: {line}" for line in failure_lines(tally)),
+        *(warning_lines(tally.columns) if options.keep_all_columns else ()),
+        *language_lines(tally),
+        *_result_lines(tally, path, made),
+        *(figure_lines(tally, time.monotonic() - started) if options.verbose else ()),
+    )
+    for line in lines:
         click.echo(line, err=True)
-    for line in language_lines(tally):
-        click.echo(line, err=True)
-    for line in _result_lines(tally, path, made):
-        click.echo(line, err=True)
-    if options.verbose:
-        for line in figure_lines(tally, time.monotonic() - started):
-            click.echo(line, err=True)
     return exit_status(tally)
+
+
+def follow_files(display: ProgressDisplay, jobs: Sequence[Job]) -> Callable[[FileProgress], None]:
+    """Return what tells a display how far each file is, in bytes as they are on the disk."""
+    sizes = {job.shown: job.n_bytes for job in jobs}
+    told: dict[str, int] = {}
+
+    def advance(file: FileProgress) -> None:
+        done = sizes[file.name] * file.n_bytes_read // max(file.n_bytes, 1)
+        display.advance(max(done - told.get(file.name, 0), 0), False)
+        told[file.name] = max(done, told.get(file.name, 0))
+
+    return advance
 
 
 def _result_lines(tally: Tally, path: Path | None, made: Path | None) -> Iterator[str]:

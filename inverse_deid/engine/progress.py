@@ -9,7 +9,7 @@ import gzip
 import threading
 import time
 from collections.abc import Callable
-from typing import IO, BinaryIO, Protocol, runtime_checkable
+from typing import IO, BinaryIO, Protocol, cast, runtime_checkable
 
 from inverse_deid.formats.records import Source
 
@@ -118,7 +118,7 @@ class FileMeter:
 
     def watch(self, stream: BinaryIO | gzip.GzipFile) -> None:
         """Measure by the place in this stream, as `formats.registry.open_input` opens it."""
-        self._file = stream.fileobj if isinstance(stream, gzip.GzipFile) else stream
+        self._file = cast(IO[bytes], stream.fileobj) if isinstance(stream, gzip.GzipFile) else stream
 
     def place(self, source: Source, n_records: int) -> int:
         """Return how many bytes were read once the source has yielded `n_records` records."""
