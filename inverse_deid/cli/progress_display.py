@@ -67,9 +67,10 @@ class ProgressDisplay:
         self._bar.total, self._bar.bar_format = total, _BAR
 
     def add(self, n_documents: int, n_tokens: int) -> None:
-        """Count a batch."""
+        """Count a batch; with a total, it is shown with the part of the inputs that it was."""
         self._progress.add(n_documents, n_tokens)
-        self._show(0)
+        if not self._progress.total:
+            self._show(0)
 
     def advance(self, amount: int, was_done: bool) -> None:
         """Count a part of the inputs."""

@@ -93,9 +93,9 @@ def test_a_log_file_gets_a_line_every_30_seconds(capsys, clock):
             display.advance(50, False)
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        "15 % done, 8 documents, about 3 min left",
-        "30 % done, 14 documents, about 2 min left",
-        "45 % done, 20 documents, about 2 min left",
+        "20 % done, 8 documents, about 2 min left",
+        "35 % done, 14 documents, about 2 min left",
+        "50 % done, 20 documents, about 2 min left",
     ]
 
 
