@@ -34,6 +34,7 @@ def benchmark(file: Path, options: list[str]) -> dict[str, float | int | None]:
             str(file),
             "--out",
             str(out),
+            "--verbose",
             *options,
         ]
         started = time.monotonic()

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.categories import kept_classes, list_categories, parse_categories
 from inverse_deid.core.errors import ConfigurationError, FormatError
@@ -54,7 +55,19 @@ class EvaluateOptions:
     force: bool
 
 
-@click.command()
+_HEADINGS = {
+    "Reports": ("html", "json_path", "added", "force"),
+    "What is counted": ("categories", "patients", "harmless", "allow_missing", "explain"),
+    "Intervals": ("confidence", "resamples", "seed"),
+}
+
+_EXAMPLES = {
+    "Mask with offsets first": "inverse-deid mask MINE.jsonl --out MASKED --offsets",
+    "Write a page to read or print": "inverse-deid evaluate MINE.jsonl MASKED/MINE.jsonl --html report.html",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_HEADINGS, examples=_EXAMPLES)
 @click.argument("gold", type=_PATH)
 @click.argument("masked", type=_PATH)
 @click.option("--json", "json_path", type=_FILE, help="Write all figures as JSON, exact and by document.")

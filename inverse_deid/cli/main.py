@@ -24,6 +24,7 @@ _COMMANDS: Commands = MappingProxyType(
             "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
             "reveal": ("inverse_deid.cli.reveal", "Restore the originals with the map and the key."),
             "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
+            "key": ("inverse_deid.cli.key", "Make a key file."),
             "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or look up a word."),
         },
         "Review": {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand, with_groups
 from inverse_deid.cli.secret_files import KEY_VARIABLE
 from inverse_deid.formats.registry import FORMATS
 
@@ -37,6 +37,12 @@ _FILES = (
         "--quiet",
         is_flag=True,
         help="Show no progress and no summary. Failures are still listed.",
+    ),
+    click.option("-v", "--verbose", is_flag=True, help="Show counts of words, their reasons, and the speed."),
+    click.option(
+        "--progress",
+        is_flag=True,
+        help="Print progress every 30 seconds, for a log file. A terminal shows a bar without it.",
     ),
 )
 
@@ -90,6 +96,23 @@ _WHAT_IS_MASKED = (
         type=click.Choice(["strict", "balanced", "lenient"]),
         help="How sure to be before a word is kept: strict masks most, lenient least.  [default: balanced]",
     ),
+    click.option(
+        "--careful",
+        is_flag=True,
+        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
+        "leaks and fewer needless masks (docs/masking.md).",
+    ),
+    click.option("--allow", type=_FILE, help="File with words to keep, one per line."),
+    click.option("--deny", type=_FILE, help="File with words or phrases to mask, one per line."),
+    click.option(
+        "--known",
+        type=_FILE,
+        help="CSV or JSON Lines file with the id of a document and identifiers that it must not show "
+        "(docs/icsr.md). Confidential.",
+    ),
+)
+
+_THRESHOLDS_AND_MODELS = (
     click.option("--low", type=click.FloatRange(0, 1), help="Threshold of words that the rules call safe."),
     click.option("--high", type=click.FloatRange(0, 1), help="Threshold of all other words."),
     click.option(
@@ -102,14 +125,6 @@ _WHAT_IS_MASKED = (
         is_flag=True,
         help="Mask even with thresholds that keep words that are probably identifiers.",
     ),
-    click.option("--allow", type=_FILE, help="File with words to keep, one per line."),
-    click.option("--deny", type=_FILE, help="File with words or phrases to mask, one per line."),
-    click.option(
-        "--known",
-        type=_FILE,
-        help="CSV or JSON Lines file with the id of a document and identifiers that it must not show "
-        "(docs/icsr.md). Confidential.",
-    ),
     click.option(
         "--policy",
         type=click.Choice(["case-aware", "literal"]),
@@ -119,12 +134,6 @@ _WHAT_IS_MASKED = (
         "It leaks more names.",
     ),
     click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules, without the network."),
-    click.option(
-        "--careful",
-        is_flag=True,
-        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
-        "leaks and fewer needless masks (docs/masking.md).",
-    ),
     click.option("--model", type=_FOLDER, help="Folder of another model."),
     click.option("--second-reader", type=_FOLDER, help="With --careful: folder of another second reader."),
     click.option("--lexicon", type=_FILE, help="File of another lexicon."),
@@ -220,7 +229,7 @@ _FURTHER_OUTPUTS = (
     ),
 )
 
-_SPEED_AND_SIZE = (
+_SPEED = (
     click.option(
         "--workers",
         type=click.IntRange(1, MAX_WORKERS),
@@ -262,25 +271,32 @@ _SPEED_AND_SIZE = (
 )
 
 OPTION_GROUPS = {
-    "Files": _FILES,
+    "Input and output": _FILES,
     "Tables and JSON Lines": _TABLES_AND_JSON_LINES,
     "What is masked": _WHAT_IS_MASKED,
     "What replaces it": _WHAT_REPLACES_IT,
-    "Further outputs": _FURTHER_OUTPUTS,
-    "Speed and size": _SPEED_AND_SIZE,
+    "Explanations and reports": _FURTHER_OUTPUTS,
+    "Speed": _SPEED,
+    "Thresholds and models": _THRESHOLDS_AND_MODELS,
 }
 """The options by heading, basics first."""
 
+_EXAMPLES = {
+    "Mask the files of a folder": "inverse-deid mask CASES --out MASKED",
+    "Mask one column of a table, and keep another": (
+        "inverse-deid mask cases.csv --text-column narrative --keep-column sex --out MASKED"
+    ),
+    "Lose fewer identifiers, at a lower speed": "inverse-deid mask CASES --out MASKED --careful",
+    "Write categories such as [NAME], and the year of dates": (
+        "inverse-deid mask CASES --out MASKED --replace category --dates year"
+    ),
+    "Continue a run that was stopped": "inverse-deid mask CASES --out MASKED --resume",
+}
 
-def _add_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed([option for group in OPTION_GROUPS.values() for option in group]):
-        command = option(command)
-    return command
 
-
-@click.command()
+@with_groups(OPTION_GROUPS)
+@click.command(cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@_add_options
 def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's options, typed in MaskOptions
     """Mask case narratives: hide every word that is not confidently safe.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import cast
 
 import click
-from tqdm import tqdm
 
 from inverse_deid import __version__
 from inverse_deid.cli.mask_settings import (
@@ -28,16 +26,19 @@ from inverse_deid.cli.mask_settings import (
     open_masker,
     read_known,
 )
+from inverse_deid.cli.progress_display import ProgressDisplay
 from inverse_deid.cli.summary import (
     exit_status,
     failure_lines,
+    figure_lines,
     language_lines,
     mask_notes,
-    summary_lines,
+    result_lines,
     warning_lines,
 )
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.files import printable
 from inverse_deid.engine.checks import check_paths
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.journal import Journal
@@ -80,9 +81,9 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
         click.echo(line, err=True)
     for line in language_lines(tally):
         click.echo(line, err=True)
-    was_complete = bool(tally.n_found_complete) and not tally.n_documents and not tally.n_failures
-    if not options.quiet and not was_complete:
-        for line in (*summary_lines(tally, time.monotonic() - started), *mask_notes(options, tally)):
+    if not options.quiet:
+        figures = figure_lines(tally, time.monotonic() - started) if options.verbose else ()
+        for line in (*result_lines(tally, _name_place(options)), *mask_notes(options, tally), *figures):
             click.echo(line, err=True)
     return exit_status(tally)
 
@@ -103,13 +104,8 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     )
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
     check_paths(jobs, options.given_paths)
-    n_refused = tally.n_failures
     if jobs:
         _mask_jobs(jobs, options, tally, renames)
-    is_nothing_left = options.resume and not n_refused and tally.n_found_complete == len(jobs)
-    if is_nothing_left and not options.quiet:
-        complete = "the file is" if len(jobs) == 1 else f"all {len(jobs):,} files are"
-        click.echo(f"Nothing is left to do: {complete} complete.", err=True)
     return tally
 
 
@@ -153,13 +149,14 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
         if renames is not None and options.rename is not None:
             number_ids(jobs, read_options)
             write_renames(renames, options.rename)
-        with _Progress(options) as progress:
+        with _show_progress(options, sum(job.n_bytes for job in jobs)) as progress:
             run = RunSettings(
                 fingerprint=fingerprint,
                 read_options=read_options,
                 force=options.force,
                 resume=options.resume,
                 on_progress=progress.add,
+                on_advance=progress.advance,
                 load_profile=load_profile,
                 key=masker.settings.key or secrets.token_bytes(32),
                 marker=options.marker,
@@ -180,7 +177,7 @@ def _may_hold_cases(job: Job) -> bool:
 def _mask_pipe(options: MaskOptions) -> Tally:
     if sys.stdin is None or sys.stdout is None:
         raise ConfigurationError("standard input or output is closed. Connect both, or give files and --out")
-    with open_masker(options) as masker, _Progress(options) as progress:
+    with open_masker(options) as masker, _show_progress(options) as progress:
         run = RunSettings(
             fingerprint="",
             read_options=options.read_options,
@@ -202,7 +199,7 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     options = replace(options, today=today)
     profile = make_profile(options)
     mib = options.partition_mib
-    with _Progress(options) as progress:
+    with _show_progress(options) as progress:
         run = RayRun(
             inputs=inputs,
             out=options.out or "",
@@ -213,31 +210,19 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
             resume=options.resume,
             force=options.force,
             on_progress=progress.add,
+            on_plan=progress.expect,
+            on_advance=progress.advance,
             describe=lambda masker: describe_settings(options, cast(CaseMasker, masker), profile, ""),
         )
         return mask_with_ray(run, CaseMaskerMaker(options))
 
 
-class _Progress:
-    """Documents and tokens per second on a terminal, nothing in a pipe."""
+def _name_place(options: MaskOptions) -> str | None:
+    """Return where the masked files are, None = standard output."""
+    if options.out is None or options.engine == "ray":
+        return options.out
+    return printable(options.folder.resolve())
 
-    def __init__(self, options: MaskOptions) -> None:
-        is_shown = sys.stderr.isatty() and not options.quiet
-        self._bar = tqdm(unit=" documents", file=sys.stderr, disable=not is_shown, leave=False)
-        self._started = time.monotonic()
-        self._n_tokens = 0
-        self._counting = threading.Lock()
 
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def add(self, n_documents: int, n_tokens: int) -> None:
-        """Count a batch; may be called from several threads."""
-        with self._counting:
-            self._n_tokens += n_tokens
-            rate = self._n_tokens / max(time.monotonic() - self._started, 1e-3)
-            self._bar.set_postfix_str(f"{rate:,.0f} tokens/s", refresh=False)
-            self._bar.update(n_documents)
+def _show_progress(options: MaskOptions, n_bytes: int = 0) -> ProgressDisplay:
+    return ProgressDisplay(n_bytes, is_quiet=options.quiet, with_lines=options.progress)

@@ -49,6 +49,8 @@ class MaskOptions:
     force: bool = False
     resume: bool = False
     quiet: bool = False
+    verbose: bool = False
+    progress: bool = False
     text_column: tuple[str, ...] = ("text",)
     id_column: str | None = None
     keep_column: tuple[str, ...] = ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.mask import mask
 from inverse_deid.cli.mask_settings import (
     MaskOptions,
@@ -19,14 +20,27 @@ from inverse_deid.cli.mask_settings import (
     make_profile,
     read_known,
 )
+from inverse_deid.cli.progress_display import ProgressDisplay
 from inverse_deid.cli.review_store import make_key, read_key, store_options
-from inverse_deid.cli.summary import exit_status, failure_lines, language_lines, summary_lines, warning_lines
+from inverse_deid.cli.summary import (
+    column_lines,
+    count_documents,
+    exit_status,
+    failure_lines,
+    figure_lines,
+    language_lines,
+    problem_lines,
+    read_as_lines,
+    removed_lines,
+    warning_lines,
+)
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
+from inverse_deid.core.files import printable
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.intake import FileProgress, LoadSettings, add_cases, plan_cases
 from inverse_deid.review.loading import create_store
 from inverse_deid.review.store import MaskingFacts, ReviewKey, open_store, store_path
 from inverse_deid.review.values import ReviewPolicy
@@ -41,12 +55,15 @@ _NOT_HERE = {
 """Options of `mask` that make no sense here."""
 
 
-def _masking_options(command: click.Command) -> click.Command:
+_EXAMPLES = {
+    "One reviewer per case": "inverse-deid review init CASES --store review.db --approvals 1",
+    "A table": "inverse-deid review init cases.csv --text-column narrative --store review.db",
+}
+
+
+def _masking_options(command: GroupedCommand) -> GroupedCommand:
     """Add the options of `mask` that say how files are read and masked."""
-    names = {one.name for one in fields(MaskOptions)} - _NOT_HERE
-    command.params += [
-        option for option in mask.params if isinstance(option, click.Option) and option.name in names
-    ]
+    command.borrow(mask, {one.name for one in fields(MaskOptions)} - _NOT_HERE)
     return command
 
 
@@ -60,7 +77,7 @@ _replace_option = click.option(
 
 
 @_masking_options
-@click.command()
+@click.command(cls=GroupedCommand, heading="The review", examples=_EXAMPLES)
 @click.argument("inputs", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path))
 @store_options
 @_replace_option
@@ -103,22 +120,27 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     secret, made = make_key(address, key)
     is_complete = False
     try:
-        settings = replace(_make_settings(options, masker, secret, known), policy=policy)
-        store, loaded = create_store(address, secret, jobs, masker, settings)
+        with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
+            settings = replace(_make_settings(options, masker, secret, known, display, jobs), policy=policy)
+            store, loaded = create_store(address, secret, jobs, masker, settings)
         store.close()
         is_complete = True
     finally:
         if made is not None and not is_complete:
             made.unlink(missing_ok=True)
     tally.merge(loaded)
-    _report(tally, options, time.monotonic() - started)
+    lines = _result_lines("Masked", tally, path)
+    _report(tally, options, lines, time.monotonic() - started)
     if made is not None:
-        click.echo(f"note       the key is in {made}. Move it elsewhere, and never lose it.", err=True)
+        click.echo(f"The key is in: {printable(made)}", err=True)
+        click.echo(
+            "Keep it apart from the store, and never lose it. Without it, nobody can read the store.", err=True
+        )
     return exit_status(tally)
 
 
 @_masking_options
-@click.command()
+@click.command(cls=GroupedCommand, heading="The review")
 @click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
 @store_options
 @_replace_option
@@ -139,9 +161,10 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
     secret = read_key(address, key)
     with open_store(address, secret) as store:
         masker = load_masker(make_masking_settings(options))
-        settings = _make_settings(options, masker, secret, known)
-        tally.merge(add_cases(store, jobs, masker, settings, by="command"))
-    _report(tally, options, time.monotonic() - started)
+        with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
+            settings = _make_settings(options, masker, secret, known, display, jobs)
+            tally.merge(add_cases(store, jobs, masker, settings, by="command"))
+    _report(tally, options, _result_lines("Added", tally, store_path(address)), time.monotonic() - started)
     return exit_status(tally)
 
 
@@ -158,8 +181,36 @@ def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tall
     return jobs, tally
 
 
+def follow_files(display: ProgressDisplay, jobs: Sequence[Job]) -> Callable[[FileProgress], None]:
+    """Return what tells a display how far each file is, in bytes as they are on the disk."""
+    sizes = {job.shown: job.n_bytes for job in jobs}
+    told: dict[str, int] = {}
+
+    def advance(file: FileProgress) -> None:
+        done = sizes[file.name] * file.n_bytes_read // max(file.n_bytes, 1)
+        display.advance(max(done - told.get(file.name, 0), 0), False)
+        told[file.name] = max(done, told.get(file.name, 0))
+
+    return advance
+
+
+def _result_lines(done: str, tally: Tally, path: Path | None) -> Iterator[str]:
+    """Return what was done: the number of cases, the store, and what became of the parts of files."""
+    place = "the database" if path is None else printable(path)
+    yield f"{done} {count_documents(tally.n_documents)} for review. The store is: {place}"
+    yield from problem_lines(tally)
+    yield from column_lines(tally.columns)
+    yield from removed_lines(tally.removed)
+    yield from read_as_lines(tally.read_as)
+
+
 def _make_settings(
-    options: MaskOptions, masker: Deidentifier, secret: ReviewKey, known: KnownOfDocuments
+    options: MaskOptions,
+    masker: Deidentifier,
+    secret: ReviewKey,
+    known: KnownOfDocuments,
+    display: ProgressDisplay,
+    jobs: Sequence[Job],
 ) -> LoadSettings:
     """Return how the files are read, masked and written."""
     made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
@@ -179,16 +230,19 @@ def _make_settings(
         profile=make_profile(options),
         read_options=options.read_options,
         known=known,
+        on_progress=display.add,
+        on_file=follow_files(display, jobs),
     )
 
 
-def _report(tally: Tally, options: MaskOptions, seconds: float) -> None:
+def _report(tally: Tally, options: MaskOptions, results: Iterator[str], seconds: float) -> None:
     """Say what was done."""
-    for line in failure_lines(tally):
-        click.echo(f"inverse-deid: {line}", err=True)
-    for line in warning_lines(tally.columns) if options.keep_all_columns else ():
-        click.echo(line, err=True)
-    for line in language_lines(tally):
-        click.echo(line, err=True)
-    for line in summary_lines(tally, seconds):
+    lines = (
+        *(f"inverse-deid: {line}" for line in failure_lines(tally)),
+        *(warning_lines(tally.columns) if options.keep_all_columns else ()),
+        *language_lines(tally),
+        *results,
+        *(figure_lines(tally, seconds) if options.verbose else ()),
+    )
+    for line in lines:
         click.echo(line, err=True)

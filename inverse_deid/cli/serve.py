@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.mask import CATEGORIES_OPTION
 from inverse_deid.cli.secret_files import read_secret
 from inverse_deid.core.categories import parse_categories
@@ -21,7 +22,22 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(path_type=Path)
 
 
-@click.command()
+_HEADINGS = {
+    "Address and access": ("host", "port", "token_file"),
+    "What is masked": ("categories", "operating_point", "careful"),
+    "What replaces it": ("replace",),
+    "Limits of requests": ("max_bytes", "max_documents", "seconds", "log_requests"),
+    "Speed": ("threads", "device"),
+    "Thresholds and models": ("allow_low_thresholds", "model", "lexicon"),
+}
+
+_EXAMPLES = {
+    "For programs on this machine": "inverse-deid serve --port 8080",
+    "Behind a proxy on another machine": "inverse-deid serve --host 10.0.0.5 --token-file token",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_HEADINGS, examples=_EXAMPLES)
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Any other needs a token."
 )

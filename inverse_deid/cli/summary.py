@@ -17,8 +17,54 @@ if TYPE_CHECKING:
 MAX_FAILURES_SHOWN = 50
 
 
-def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
-    """Return the summary, without the failures."""
+def result_lines(tally: Tally, place: str | None) -> Iterator[str]:
+    """Return what a masking run did, in plain words.
+
+    Args:
+        tally: Of the whole run.
+        place: The output folder, None = standard output.
+
+    Example:
+        >>> for line in result_lines(Tally(n_documents=1, n_files=1), "/home/ann/masked"):
+        ...     print(line)
+        Masked 1 document. The masked file is in: /home/ann/masked
+        Read it before you share it. No tool finds every identifier.
+    """
+    one = tally.n_files == 1
+    was_complete = bool(tally.n_files) and tally.n_found_complete == tally.n_files
+    if was_complete:
+        complete = "the file is" if one else f"all {tally.n_files:,} files are"
+        news = "Nothing new was masked" if tally.n_failures else "Nothing is left to do"
+        yield f"{news}: {complete} complete. {'It is' if one else 'They are'} in: {place}"
+    elif not tally.n_documents:
+        yield "Nothing was masked."
+    else:
+        files = "" if place is None else f" The masked {'file is' if one else 'files are'} in: {place}"
+        yield f"Masked {count_documents(tally.n_documents)}.{files}"
+    yield from problem_lines(tally)
+    if tally.n_documents and not was_complete:
+        yield from column_lines(tally.columns)
+        yield from removed_lines(tally.removed)
+        yield from read_as_lines(tally.read_as)
+        them = "it" if tally.n_documents == 1 else "them"
+        yield f"Read {them} before you share {them}. No tool finds every identifier."
+
+
+def problem_lines(tally: Tally) -> Iterator[str]:
+    """Return how much failed, nothing if all is well.
+
+    Example:
+        >>> list(problem_lines(Tally(n_documents=3, n_failed_documents=1, n_failures=1)))
+        ['1 problem is listed above. Nothing that failed was written unmasked.']
+    """
+    n = tally.n_failures
+    if n:
+        problems = "problem is" if n == 1 else "problems are"
+        yield f"{n:,} {problems} listed above. Nothing that failed was written unmasked."
+
+
+def figure_lines(tally: Tally, seconds: float) -> Iterator[str]:
+    """Return the figures of a run: tokens, their shares by reason, and the speed."""
     yield f"documents  {tally.n_documents:>12,}"
     yield f"tokens     {tally.n_tokens:>12,}"
     counts = {reason: n for reason, n in zip(Reason, tally.tokens_by_reason, strict=True) if not reason.keeps}
@@ -30,27 +76,37 @@ def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
     yield f"failures   {tally.n_failures:>12,}"
     rate = f", {tally.n_tokens / seconds:,.0f} tokens per second" if seconds > 0 else ""
     yield f"time       {seconds:>12,.1f} s{rate}"
-    yield from column_lines(tally.columns)
-    yield from removed_lines(tally.removed)
-    yield from read_as_lines(tally.read_as)
+
+
+def count_documents(n: int) -> str:
+    """Return a number of documents.
+
+    Example:
+        >>> count_documents(1), count_documents(2000)
+        ('1 document', '2,000 documents')
+    """
+    return f"{n:,} {'document' if n == 1 else 'documents'}"
 
 
 def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
     """Return what became of the columns of tables, see `ColumnFate`.
 
     Example:
-        >>> list(column_lines({"text": "masked", "id": "id", "dob": "dropped"}))[1]
-        '           kept (unmasked): id (the id)'
+        >>> list(column_lines({"text": "masked", "id": "id", "dob": "dropped"}))[2]
+        '  kept (unmasked): id (the id)'
     """
     masked = _list_names(columns, ColumnFate.MASKED)
     ids = [f"{name} (the id)" for name in _list_names(columns, ColumnFate.ID)]
     kept = sorted([*_list_names(columns, ColumnFate.KEPT), *ids])
     dropped = _list_names(columns, ColumnFate.DROPPED)
-    label = "columns"
-    for fate, names in (("masked", masked), ("kept (unmasked)", kept), ("dropped", dropped)):
-        if names:
-            yield f"{label:<11}{fate}: {', '.join(names)}"
-            label = ""
+    lines = [
+        f"  {fate}: {', '.join(names)}"
+        for fate, names in (("masked", masked), ("kept (unmasked)", kept), ("dropped", dropped))
+        if names
+    ]
+    if lines:
+        yield "Columns:"
+    yield from lines
 
 
 def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
@@ -58,11 +114,11 @@ def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
 
     Example:
         >>> list(removed_lines({"macro": 1, "image": 12}))
-        ['removed    parts of files: image (12), macro (1)']
+        ['Removed parts of files: image (12), macro (1)']
     """
     if removed:
         kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
-        yield f"removed    parts of files: {kinds}"
+        yield f"Removed parts of files: {kinds}"
 
 
 def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
@@ -70,11 +126,11 @@ def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
 
     Example:
         >>> list(read_as_lines({"comma, utf-8": 2, "semicolon, windows-1252": 1}))
-        ['read as    comma, utf-8 (2 files); semicolon, windows-1252 (1 file)']
+        ['Read as: comma, utf-8 (2 files); semicolon, windows-1252 (1 file)']
     """
     if read_as.keys() - {"comma, utf-8"}:
         shown = (f"{how} ({n:,} file{'s' * (n != 1)})" for how, n in sorted(read_as.items()))
-        yield f"read as    {'; '.join(shown)}"
+        yield f"Read as: {'; '.join(shown)}"
 
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
@@ -121,7 +177,7 @@ def failure_lines(tally: Tally) -> Iterator[str]:
 def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
     """Return what to bear in mind about the files of a masking run."""
     notes = {
-        f"--resume repeats what failed. Delete {JOURNAL_NAME} in the output folder before you share it": (
+        f"--resume repeats files that failed. Delete {JOURNAL_NAME} before you share the folder": (
             tally.n_failures and options.out is not None and (options.folder / JOURNAL_NAME).exists()
         ),
         f"the thresholds are those of {printable(options.certificate or options.folder)}. It says what they "
@@ -147,7 +203,9 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
             options.makes_surrogates
         ),
     }
-    yield from (f"note       {note}" for note, applies in notes.items() if applies)
+    for note, applies in notes.items():
+        if applies:
+            yield note if note.startswith("CONFIDENTIAL") else f"Note: {note}"
 
 
 def exit_status(tally: Tally) -> int:

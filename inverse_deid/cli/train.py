@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.settings import change_settings
@@ -68,7 +69,17 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    headings={
+        "Documents and model": ("gold", "out", "compare", "mapping"),
+        "The training": ("epochs", "seed", "config_path", "resume", "quiet"),
+    },
+    examples={
+        "Train on your documents": "inverse-deid train --gold MY-DOCUMENTS --out my-model",
+        "Train as a file says": "inverse-deid train --config configs/default.toml --out my-model",
+    },
+)
 @_shared
 def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _shared
     """Train a model on annotated documents and calibrate its operating points.
@@ -83,7 +94,20 @@ def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _sha
     return _run(given, _defaults=lambda training: training)
 
 
-@click.command("fine-tune")
+@click.command(
+    "fine-tune",
+    cls=GroupedCommand,
+    headings={
+        "Documents and model": ("gold", "out", "model", "compare", "mapping"),
+        "The training": ("epochs", "freeze", "seed", "config_path", "resume", "quiet"),
+    },
+    examples={
+        "Train the packaged model further": "inverse-deid fine-tune --gold MY-DOCUMENTS --out my-model",
+        "Two epochs, and measure others as well": (
+            "inverse-deid fine-tune --gold MINE.jsonl --compare THEIRS.jsonl --epochs 2 --out my-model"
+        ),
+    },
+)
 @click.option(
     "--model", type=_FOLDER, help="Model folder to start from.  [default: the packaged model]", default=None
 )

@@ -86,7 +86,9 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
         if originals is not None and originals.resolve().is_relative_to(settings.out.resolve()):
             raise ConfigurationError(f"{option} has the original texts. Give a folder outside of --out")
     planner = _Planner(settings)
-    return [job for path in inputs for job in planner.plan(path)], planner.tally
+    jobs = [job for path in inputs for job in planner.plan(path)]
+    planner.tally.n_files = len(jobs)
+    return jobs, planner.tally
 
 
 class _Planner:

@@ -24,6 +24,7 @@ from inverse_deid.engine.journal import (
     remove_progress,
 )
 from inverse_deid.engine.masker import JobMasker, Masker, mask_records
+from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, write_batch
 from inverse_deid.engine.streams import write_stream_job
@@ -179,8 +180,10 @@ class _Step:
                 is_complete = _is_complete(job, entry, inputs, force=self._run.force)
         except InverseDeidError as error:
             self._tally.fail(job.shown, str(error))
+            self._run.on_advance(job.n_bytes, True)
             return
         if entry is not None and is_complete:
+            self._run.on_advance(job.n_bytes, True)
             self._tally.merge(entry.tally)
             self._tally.n_found_complete += 1
             self._complete.append((job, entry))
@@ -194,10 +197,13 @@ class _Step:
         if not self._todo:
             return None
         job = self._todo[0]
+        meter = FileMeter(job.n_bytes, self._run.on_advance)
         try:
-            return write_stream_job(job, self._masker, self._run)
+            return write_stream_job(job, self._masker, self._run, meter)
         except InverseDeidError as error:
             return error
+        finally:
+            meter.finish()
 
     def finish(self, done: Any) -> Tally:  # noqa: ANN401 - what `work` returned
         """Write documents, give the files their names, and return what was done."""
@@ -205,6 +211,7 @@ class _Step:
             self._run.on_file(job, entry)
         if self._documents is not None:
             self._tally.merge(self._documents.write(done, self._journal))
+            self._run.on_advance(sum(job.n_bytes for job in self._todo), False)
         elif self._todo:
             try:
                 self._tally.merge(self._name_files(self._todo[0], done))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry
+from inverse_deid.engine.progress import OnAdvance
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.records import ReadOptions
@@ -27,12 +28,13 @@ class RunSettings:
         force: Overwrite outputs that exist.
         resume: Continue where an interrupted run was safe.
         on_progress: Told of every batch.
+        on_advance: Told how many bytes of the inputs are done, in all the sizes of the jobs.
         on_file: Told of every file that is complete, in this run or in the one that is resumed.
         load_profile: Returns what happens to the structured fields of case reports.
         key: Secret bytes for the pseudonyms of report ids and for reversal maps.
         marker: Replaces a text of a case report that cannot be shown at all.
-        n_at_once: How many batches the masker takes at once; with more than 1, `on_progress` is called
-            from several threads. The output does not depend on it.
+        n_at_once: How many batches the masker takes at once; with more than 1, `on_progress` and
+            `on_advance` are called from several threads. The output does not depend on it.
     """
 
     fingerprint: str
@@ -40,6 +42,7 @@ class RunSettings:
     force: bool = False
     resume: bool = False
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
+    on_advance: OnAdvance = field(default=lambda _n_bytes, _was_done: None)
     on_file: OnFile = field(default=lambda _job, _entry: None)
     load_profile: Callable[[], Profile] = field(default=lambda: builtin_profile(DEFAULT_PROFILE))
     key: bytes = field(default=b"", repr=False)

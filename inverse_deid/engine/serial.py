@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from inverse_deid.core.errors import RefusedRecordError, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import Masker, mask_with_fields
+from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
 from inverse_deid.formats.records import FindsOut, Record, ReportingSink, Sink, Source
 from inverse_deid.formats.registry import input_errors
@@ -31,6 +33,7 @@ class SourceProgress:
     n_at_once: int = 1  # how many batches the masker takes at once
     key: bytes = field(default=b"", repr=False)  # for the pseudonyms of report ids
     marker: str = "PHI"  # replaces a text of a report that cannot be shown at all
+    meter: FileMeter | None = None  # told how much of the file is done, None = a pipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,25 +124,40 @@ def mask_source(
     if not n_before and isinstance(source, FindsOut) and source.read_as:
         tally.note_read_as({source.read_as: 1})
     n_done = n_before
-    todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()))
+    todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()), source, progress.meter)
 
-    def mask(item: tuple[int, list[Record]]) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
-        return mask_with_fields(masker, item[1], progress.key, progress.marker)
+    def mask(item: _Batch) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
+        return mask_with_fields(masker, item.records, progress.key, progress.marker)
 
-    for (n_done, _), masked in in_order(mask, todo, progress.n_at_once):
+    for (n_done, place, _), masked in in_order(mask, todo, progress.n_at_once):
         before = (tally.n_documents, tally.n_tokens)
         write_batch(masked, sinks, tally, progress.name, source.unit)
         tally.note_columns(source.columns)
         progress.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
+        if progress.meter is not None:
+            progress.meter.reach(place)
         yield n_done
     if not n_done and source.unit == "line":
         raise UnreadableInputError("is empty. Give a file that contains text")
 
 
-def _skip(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
-    """Return the batches after the first records, each with how many records are done after it."""
+class _Batch(NamedTuple):
+    """Records that are masked together."""
+
+    n_done: int  # records of the file that are done after it
+    place: int  # bytes of the file that were read for it and all before it, 0 = unknown
+    records: list[Record]
+
+
+def _skip(
+    n_records: int, found: Iterable[list[Record]], source: Source, meter: FileMeter | None
+) -> Iterator[_Batch]:
+    """Return the batches after the first records."""
     n_seen = 0
     for batch in found:
         n_seen += len(batch)
+        place = 0 if meter is None else meter.place(source, n_seen)
         if n_seen > n_records:
-            yield n_seen, batch
+            yield _Batch(n_seen, place, batch)
+        elif meter is not None:
+            meter.reach(place, was_done=True)

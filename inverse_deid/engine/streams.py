@@ -10,6 +10,7 @@ from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, input_fingerprint, read_progress, write_progress
 from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
@@ -19,8 +20,10 @@ from inverse_deid.formats.registry import input_errors, open_input
 PIPE_NAME = "standard input"
 
 
-def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
+def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMeter) -> Written:
     """Write all output files, complete and on the disk, but not yet under their names.
+
+    The meter is told how much of the file is done.
 
     Raises:
         InverseDeidError: The file cannot be read, or its output cannot be written.
@@ -29,12 +32,15 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         input_print = input_fingerprint(job.input)
     resumed = _read_progress(job, input_print, run)
     with open_input(job.input) as stream:
+        meter.watch(stream)
         with input_errors():
             source = job.format.open(stream, _read_options(job, run), job.doc_id)
         files = JobFiles(job, resumed, key=run.key, marker=run.marker)
         begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
         n_records = begun.n_records
-        progress = SourceProgress(job.shown, begun.tally, run.on_progress, run.n_at_once, run.key, run.marker)
+        progress = SourceProgress(
+            job.shown, begun.tally, run.on_progress, run.n_at_once, run.key, run.marker, meter
+        )
         is_kept = False
         try:
             sinks = files.sinks(source)

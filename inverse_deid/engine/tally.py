@@ -39,6 +39,7 @@ class Tally:
     other_language: list[str] = field(default_factory=list)  # the ids of the first of their texts
     removed: dict[str, int] = field(default_factory=dict)  # parts of office files that were left out, by kind
     read_as: dict[str, int] = field(default_factory=dict)  # files by how they were found out to be written
+    n_files: int = 0  # of a whole run, found and planned
     n_found_complete: int = 0  # files that an earlier run had completed
 
     def __post_init__(self) -> None:
@@ -109,7 +110,7 @@ class Tally:
         return replace(self, failures=failures)
 
     def as_json(self) -> dict[str, Any]:
-        """Return a dictionary that msgspec reads."""
+        """Return a dictionary that msgspec reads; it says nothing of the run that counted."""
         stored: dict[str, Any] = msgspec.to_builtins(self)
-        del stored["n_found_complete"]
+        del stored["n_files"], stored["n_found_complete"]
         return stored

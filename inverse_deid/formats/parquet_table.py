@@ -50,6 +50,14 @@ class ParquetTable:
         """What happens to each column."""
         return self._columns.by_name
 
+    @property
+    def n_records(self) -> int:
+        """How many rows are read."""
+        metadata = self._file.metadata
+        if self._options.row_groups is None:
+            return int(metadata.num_rows)
+        return sum(metadata.row_group(i).num_rows for i in range(*self._options.row_groups))
+
     def records(self) -> Iterator[Record]:
         """Yield one record a row, counted from 1."""
         number = self._options.n_before

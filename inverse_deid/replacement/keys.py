@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import base64
 import hmac
+import os
 import random
+import secrets
 from collections.abc import Iterable
 from itertools import count
+from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.files import printable
 
 MIN_KEY_BYTES = 16
 MIN_SHIFT_DAYS = 30
@@ -22,6 +26,7 @@ _SHIFT = b"inverse-deid date shift 1\0"
 _PSEUDONYM = b"inverse-deid pseudonym 1\0"
 _SURROGATES = b"inverse-deid surrogates 1\0"
 _WORD_BYTES = 8
+_NEW_KEY_BYTES = 32
 _PSEUDONYM_CHARS = 20
 
 
@@ -34,8 +39,30 @@ def check_key(key: bytes) -> None:
     if len(key) < MIN_KEY_BYTES:
         raise ConfigurationError(
             f"the key has {len(key)} bytes and needs at least {MIN_KEY_BYTES}. "
-            "Make one with: openssl rand -hex 32"
+            "Make one with: inverse-deid key new FILE"
         )
+
+
+def make_key_file(path: Path) -> bytes:
+    """Write a new random key of 256 bits that only its owner can read (mode 600), and return it.
+
+    Raises:
+        ConfigurationError: The file exists, or cannot be written.
+    """
+    secret = secrets.token_urlsafe(_NEW_KEY_BYTES).encode()
+    problem = ""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(secret + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+    except FileExistsError:
+        problem = "exists. A key is never overwritten: choose another name"
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror or type(error).__name__}). Choose another place"
+    if problem:
+        raise ConfigurationError(f"{printable(path)} {problem}")
+    return secret
 
 
 def secret_shift_days(key: bytes, case_id: str) -> int:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sqlite3
 import stat
 import time
@@ -35,6 +34,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.replacement import keys
 from inverse_deid.review.schema import OLDER_VERSIONS, SCHEMA_VERSION, VERSION, make_tables, migrate
 from inverse_deid.review.tables import META
 from inverse_deid.review.values import ReviewPolicy
@@ -77,18 +77,7 @@ def make_key_file(path: Path) -> ReviewKey:
     Raises:
         ConfigurationError: The file exists, or cannot be written.
     """
-    secret = secrets.token_urlsafe(32).encode()
-    problem = ""
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(secret + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    if problem:
-        raise ConfigurationError(f"{path} cannot be written ({problem}). Give a key with --key.")
-    return ReviewKey(secret)
+    return ReviewKey(keys.make_key_file(path))
 
 
 def check_private(path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import ClusterError, ConfigurationError
+from inverse_deid.engine.progress import OnAdvance
 from inverse_deid.engine.run_settings import settings_fingerprint
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
@@ -44,6 +45,8 @@ class RayRun:
         resume: Continue an interrupted run.
         force: Overwrite the outputs of an earlier run.
         on_progress: Told of every partition that is done.
+        on_plan: Told how many partitions there are.
+        on_advance: Told of partitions that are done, or failed for good.
         describe: From the masker to the settings that the manifest shows, without secrets.
     """
 
@@ -56,6 +59,8 @@ class RayRun:
     resume: bool = False
     force: bool = False
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
+    on_plan: Callable[[int], None] = field(default=lambda _n_partitions: None)
+    on_advance: OnAdvance = field(default=lambda _n_partitions, _was_done: None)
     describe: Callable[[DocumentMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
 
 
@@ -81,6 +86,10 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask
     if not planned:
         return tally
     receipts = begin(plan, resume=run.resume, force=run.force)
+    tally.n_files = len(planned)
+    tally.n_found_complete = sum(all(part.target in receipts for part in parts) for parts in planned)
+    run.on_plan(sum(map(len, planned)))
+    run.on_advance(len(receipts), True)
     job = ActorJob(Work(out.address, settings, run.read_options), make_masker, masker.fingerprint)
     problems = _mask(plan, receipts, run, lambda todo: workers(todo, job, run.cluster))
     _count(plan, receipts, problems, tally)
@@ -121,6 +130,7 @@ def _mask(
             for outcome in outcomes:
                 if outcome.is_fatal:
                     raise ClusterError(outcome.problem)
+                run.on_advance(1, False)
                 if outcome.receipt is None:
                     problems[outcome.target] = outcome.problem
                 else:

@@ -44,7 +44,7 @@ def test_a_message_is_masked_by_its_content_not_its_suffix(command, real_cases, 
     result = command("mask", given, "--out", out)
     assert result.status == 0, result.stderr
     assert visible(out) == ["a.xml", "b.xml", "c.xml"]
-    assert "documents             7" in result.stderr
+    assert "Masked 7 documents." in result.stderr
     masked = cases_of((out / "a.xml").read_bytes())
     assert [text.text for case in masked for text in case.free_texts if text.element == "H.1"] == [
         "Dr PHI on PHI."

@@ -36,7 +36,8 @@ def test_a_finished_run_resumed_says_so(command, given, out):
     assert command("mask", given, "--out", out).status == 0
     for _ in range(2):
         result = command("mask", given, "--out", out, "--resume")
-        assert (result.status, result.stderr) == (0, "Nothing is left to do: all 2 files are complete.\n")
+        said = f"Nothing is left to do: all 2 files are complete. They are in: {out}\n"
+        assert (result.status, result.stderr) == (0, said)
     assert command("mask", given, "--out", out, "--resume", "--quiet").stderr == ""
 
 
@@ -47,7 +48,7 @@ def test_a_finished_run_with_failed_documents_lists_them_again(command, given, o
     assert first.status == again.status == 1
     assert "a.jsonl line 2" in first.stderr
     assert "a.jsonl line 2" in again.stderr
-    assert "Nothing is left to do: the file is complete." in again.stderr
+    assert f"Nothing new was masked: the file is complete. It is in: {out}" in again.stderr
 
 
 @pytest.mark.parametrize("change", ["input", "output", "settings"])

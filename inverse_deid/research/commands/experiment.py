@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.research.commands.training_extra import need_training, progress
 
 if TYPE_CHECKING:
@@ -169,7 +170,19 @@ def network_alone(config: Path, test: Path, options: StudyOptions) -> None:
     run_network_alone(config, test, options, show=not is_quiet and sys.stderr.isatty())
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    headings={
+        "Documents": ("first", "first_test", "second", "second_test", "mapping", "out"),
+        "Trainings": ("runs", "epochs", "fine_tuning_epochs", "seed", "policy", "config_folder"),
+    },
+    examples={
+        "The shortest form": (
+            "inverse-deid research thesis --first A.jsonl --first-test A-test.jsonl --second B.jsonl "
+            "--second-test B-test.jsonl --out STUDY"
+        )
+    },
+)
 @click.option("--first", required=True, type=_ANY, help="Annotated documents for training.")
 @click.option("--first-test", required=True, type=_ANY, help="Annotated documents for testing.")
 @click.option("--second", required=True, type=_ANY, help="Annotated documents for fine-tuning.")

@@ -4,8 +4,9 @@ from inverse_deid.cli.summary import (
     MAX_FAILURES_SHOWN,
     exit_status,
     failure_lines,
+    figure_lines,
     language_lines,
-    summary_lines,
+    result_lines,
 )
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.tally import Tally
@@ -25,7 +26,7 @@ def test_shares_by_reason_are_of_all_tokens():
     tally.tokens_by_reason[Reason.KEPT_SAFE_WORD] = 150
     tally.tokens_by_reason[Reason.VETO_PATTERN] = 10
     tally.tokens_by_reason[Reason.BELOW_THRESHOLD] = 40
-    lines = [" ".join(line.split()) for line in summary_lines(tally, 2.0)]
+    lines = [" ".join(line.split()) for line in figure_lines(tally, 2.0)]
     assert lines == [
         "documents 1",
         "tokens 200",
@@ -38,7 +39,7 @@ def test_shares_by_reason_are_of_all_tokens():
 
 
 def test_an_undefined_share_is_not_a_number():
-    assert "masked                -" in list(summary_lines(Tally(), 0.0))[2].replace("     ", "     ")
+    assert "masked                -" in list(figure_lines(Tally(), 0.0))[2].replace("     ", "     ")
 
 
 def test_many_failures_are_counted_not_all_shown():
@@ -56,3 +57,53 @@ def test_documents_that_seem_not_to_be_english_are_counted_in_one_line():
     assert line.startswith("WARNING: 1,100 of 1,200 documents seem not to be English.")
     (line,) = language_lines(Tally(n_documents=2, n_other_language=1))
     assert "1 of 2 documents seems not" in line
+
+
+def test_the_result_says_what_was_done_and_where_it_is():
+    tally = Tally(n_documents=1200, n_files=3, columns={"text": "masked", "dob": "dropped"})
+    assert list(result_lines(tally, "/shared/masked")) == [
+        "Masked 1,200 documents. The masked files are in: /shared/masked",
+        "Columns:",
+        "  masked: text",
+        "  dropped: dob",
+        "Read them before you share them. No tool finds every identifier.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tally", "place", "first"),
+    [
+        (Tally(n_documents=1, n_files=1), "/m", "Masked 1 document. The masked file is in: /m"),
+        (Tally(n_documents=2), None, "Masked 2 documents."),
+        (Tally(n_failures=1), "/m", "Nothing was masked."),
+        (Tally(n_files=1), "/m", "Nothing was masked."),
+        (
+            Tally(n_files=1, n_found_complete=1),
+            "/m",
+            "Nothing is left to do: the file is complete. It is in: /m",
+        ),
+        (
+            Tally(n_files=2, n_found_complete=2, n_documents=9),
+            "/m",
+            "Nothing is left to do: all 2 files are complete. They are in: /m",
+        ),
+        (
+            Tally(n_files=2, n_found_complete=2, n_documents=9, n_failures=1),
+            "/m",
+            "Nothing new was masked: all 2 files are complete. They are in: /m",
+        ),
+        (
+            Tally(n_files=2, n_found_complete=1, n_documents=9),
+            "/m",
+            "Masked 9 documents. The masked files are in: /m",
+        ),
+    ],
+)
+def test_the_first_line_of_a_result(tally, place, first):
+    assert next(result_lines(tally, place)) == first
+
+
+def test_the_result_counts_what_failed():
+    lines = list(result_lines(Tally(n_documents=3, n_files=2, n_failures=2), "/m"))
+    assert "2 problems are listed above. Nothing that failed was written unmasked." in lines
+    assert not any("problem" in line for line in result_lines(Tally(n_documents=3, n_files=2), "/m"))

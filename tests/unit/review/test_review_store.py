@@ -104,7 +104,7 @@ def test_keys_are_hidden_and_short_or_public_ones_are_refused(tmp_path):
     path.chmod(0o640)
     with pytest.raises(ConfigurationError, match="chmod 600"):
         check_private(path)
-    with pytest.raises(ConfigurationError, match="cannot be written"):
+    with pytest.raises(ConfigurationError, match="never overwritten"):
         make_key_file(path)
 
 

@@ -1,0 +1,35 @@
+"""`inverse-deid key`: make the file with the secret that other commands take as `--key`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from inverse_deid.core.files import printable
+from inverse_deid.replacement.keys import make_key_file
+
+
+@click.group()
+def key() -> None:
+    """Make a key file."""
+
+
+@key.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def new(file: Path) -> None:
+    """Write a new random key into FILE, which only you can read (mode 600).
+
+    The key is for the option --key of `inverse-deid mask` (moved dates, made-up
+    names, maps, pseudonyms of ids) and of `inverse-deid review` (encryption of
+    the store). An existing file is never overwritten.
+    """
+    make_key_file(file)
+    click.echo(
+        f"The key is in: {printable(file.absolute())}\n"
+        "Use it with --key, for example to move dates:\n"
+        f"  inverse-deid mask CASES --out MASKED --dates shift --key {printable(file)}\n"
+        "Keep it apart from the files that it protects, and keep a copy in a safe place.\n"
+        "Anyone with the key can undo what it hides. Without the key, nobody can, and you cannot either.",
+        err=True,
+    )
