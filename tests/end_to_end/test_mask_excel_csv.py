@@ -22,7 +22,7 @@ def test_what_was_found_out_is_said_and_the_file_keeps_it(command, given, out, t
     assert (out / "a.csv").read_bytes() == (
         "id;text\r\n1;seen by PHI, “well”, in a café\r\n2;well\r\n".encode("cp1252")
     )
-    assert "read as    comma, utf-8 (1 file); semicolon, windows-1252 (1 file)" in result.stderr
+    assert "Read as: comma, utf-8 (1 file); semicolon, windows-1252 (1 file)" in result.stderr
     noted = json.loads(report.read_text())
     assert [file["read_as"] for file in noted["files"]] == [
         {"semicolon, windows-1252": 1},
