@@ -183,7 +183,9 @@ def _list_routes() -> list[Route | Mount]:
     return [
         Route("/log-in", visits.show_log_in, methods=["GET", "POST"]),
         *(Route(path, require(role, handler), methods=[method]) for method, path, role, handler in handlers),
-        Mount(static_address(), StaticFiles(directory=STATIC_FOLDER)),
+        Mount(
+            static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])
+        ),
     ]
 
 

@@ -34,6 +34,7 @@ from inverse_deid.core.errors import (
     StaleRevisionError,
     describe_error,
 )
+from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.review.accounts import Session, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store import ReviewStore
@@ -222,10 +223,7 @@ def _parse_payload(body: bytes) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def static_address() -> str:
     """Return the address of scripts and styles; it changes with them, so that browsers may keep them."""
-    digest = hashlib.sha256()
-    for file in sorted(STATIC_FOLDER.iterdir()):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return f"/static/{digest.hexdigest()[:16]}"
+    return address_of([STATIC_FOLDER, COMMON_FOLDER])
 
 
 @lru_cache(maxsize=1)
