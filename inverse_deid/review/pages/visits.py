@@ -6,7 +6,6 @@ messages of our own errors only. Templates escape all values, and unknown names 
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import secrets
