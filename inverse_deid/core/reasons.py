@@ -35,7 +35,7 @@ _REASONS: Mapping[Reason, str] = MappingProxyType(
         Reason.KEPT_SAFE_WORD: "is in the lists of ordinary and medical words",
         Reason.KEPT_BY_NETWORK: "is used like a word that identifies nobody",
         Reason.BELOW_THRESHOLD: "may identify a person",
-        Reason.NEVER_SAFE_WORD: "is always masked: a day, a month, a street, a holiday or a written-out number",
+        Reason.NEVER_SAFE_WORD: "is always masked, as a day, month, street, holiday or written-out number",
         Reason.VETO_PATTERN: "is written like an identifier: a date, a number, a contact or a name",
         Reason.NAME_WITH_TITLE: "has a title such as Mr. or Dr. elsewhere in the text",
         Reason.OTHER_MENTION: "is a name elsewhere in the text",
