@@ -20,7 +20,7 @@ class ServiceClient:
     """Asks one request after the other."""
 
     def __init__(self, masker: Masker, settings: ServiceSettings) -> None:
-        self._app = build_app(masker, settings)
+        self._app = build_app(lambda chosen: masker, settings)
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
 

@@ -1,4 +1,4 @@
-"""The style sheet and the icon that the pages of the review and of the service share, and their address."""
+"""What the pages of the review and of the service share: style sheets, icon, their address, and headers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ from pathlib import Path
 
 COMMON_FOLDER = Path(__file__).with_name("pages")
 """The shared files; nothing of a case."""
+
+
+HEADERS = (
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        "trusted-types 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
+    ("Cache-Control", "no-store"),
+)
+"""Of every response; browsers may keep only the static files of the package."""
+
+KEEP = "public, max-age=31536000, immutable"
+"""How long browsers keep static files, whose addresses change with them."""
 
 
 def address_of(folders: Iterable[Path]) -> str:

@@ -30,6 +30,9 @@ CATEGORY_NAMES: Mapping[HyperClass, str] = MappingProxyType(
 )
 """What a masked word seems to be."""
 
+HIDDEN_GAP = "Masked: a sign between words that could hide something."
+"""Why a place without a word is masked."""
+
 _REASONS: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.KEPT_SAFE_WORD: "is in the lists of ordinary and medical words",

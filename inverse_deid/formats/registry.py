@@ -79,6 +79,22 @@ def sniff_format(file: Path, place: PurePath) -> Format:
     return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
 
 
+def sniff_content(content: bytes, place: PurePath) -> Format:
+    """Return the format of the content of a file, as `sniff_format` does.
+
+    Raises:
+        FormatError: The suffix is unknown.
+
+    Example:
+        >>> sniff_content(b"id,text", PurePath("cases.csv"))
+        csv
+    """
+    usual = format_of(place)
+    others = [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
+    head = content[:_MAX_HEAD_BYTES]
+    return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
+
+
 def open_input(path: Path) -> BinaryIO:
     """Open a regular file for reading; `.gz` is unpacked on the way.
 
