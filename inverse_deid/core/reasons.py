@@ -48,7 +48,7 @@ _REASONS: Mapping[Reason, str] = MappingProxyType(
         Reason.KEPT_ALLOW_LIST: "is in the list of words to keep",
         Reason.RULES_ONLY_UNSAFE: "is not in the lists of ordinary and medical words",
         Reason.JOINED_TO_MASKED: "is joined to a masked word",
-        Reason.NAME_ONLY_WORD: "is known as a name only",
+        Reason.NAME_ONLY_WORD: "is known only as the name of a person or place",
         Reason.KEPT_CATEGORY: "is of a category that is not masked here",
         Reason.CHOSEN_CATEGORY: "tells an origin: a nationality, a religion or a language",
     }

@@ -39,7 +39,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         progress = SourceProgress(job.shown, begun.tally, run.on_progress, run.n_at_once, run.key, run.marker)
         is_kept = False
         try:
-            sinks = files.sinks(source)
+            sinks = [*files.sinks(source), *run.watchers(job)]
             for n_records in mask_source(source, sinks, masker, progress, begun.n_records):
                 if source.resumable:
                     write_progress(job, begun.at(n_records, files.sync()))

@@ -100,29 +100,49 @@ def _list_bodies(api: Mapping[str, Any], part: Mapping[str, Any]) -> Iterator[Bo
         yield Body(media_type, tuple(_list_rows(api, one.get("schema", {}))), shown)
 
 
-def _list_rows(api: Mapping[str, Any], schema: Schema, depth: int = 0) -> Iterator[Row]:
-    """Yield the fields of an object, each followed by its own fields; of alternatives, those of all."""
-    schema = _resolve(api, schema)
-    if depth > _MAX_DEPTH:
-        return
+def _list_rows(
+    api: Mapping[str, Any], schema: Schema, depth: int = 0, shown: frozenset[str] = frozenset()
+) -> Iterator[Row]:
+    """Yield the fields of an object, each followed by its own fields; of alternatives, those of all.
+
+    Args:
+        api: The description.
+        schema: Of the object.
+        depth: Of its fields.
+        shown: The named schemas whose fields come above.
+    """
+    options = _resolve(api, schema).get("oneOf", [schema])
     seen: set[str] = set()
-    for option in schema.get("oneOf", [schema]):
+    named = shown | {_name_of(one) for one in options}
+    for option in options:
         found = _resolve(api, option)
-        required = set(found.get("required", ()))
+        required = set(found.get("required", ())) if len(options) == 1 else set()
         for name, given in found.get("properties", {}).items():
             if name in seen:
                 continue
             seen.add(name)
             one = _resolve(api, given)
-            text = given.get("description") or one.get("description", "")
-            yield Row(name, depth, _name_kind(api, one), name in required and "oneOf" not in schema, text)
-            inner = _resolve(api, one.get("items", {})) if one.get("type") == "array" else one
-            if inner.get("properties"):
-                yield from _list_rows(api, inner, depth + 1)
+            inner = one.get("items", {}) if one.get("type") == "array" else given
+            inner = next((part for part in inner.get("oneOf", ()) if "$ref" in part), inner)
+            fields = _resolve(api, inner).get("properties")
+            texts = (part.get("description", "") for part in (given, one, _resolve(api, inner)))
+            text = next(filter(None, texts), "")
+            is_above = bool(fields) and _name_of(inner) in named
+            text = f"{text} Fields as above.".strip() if is_above else text
+            yield Row(name, depth, _name_kind(api, one), name in required, text)
+            if fields and not is_above and depth < _MAX_DEPTH:
+                yield from _list_rows(api, inner, depth + 1, frozenset(named))
+
+
+def _name_of(schema: Schema) -> str:
+    """Return the name of a schema that is given by name, "" = it is not."""
+    name: str = schema.get("$ref", "").rpartition("/")[2]
+    # A document of a list has the fields of one that is sent alone.
+    return {"DocumentRequest": "Document"}.get(name, name)
 
 
 def _resolve(api: Mapping[str, Any], schema: Schema) -> Schema:
-    name = schema.get("$ref", "").rpartition("/")[2]
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
     found: Schema = api["components"]["schemas"][name] if name else schema
     return found
 

@@ -16,7 +16,7 @@ def run(masker, settings, use):
     """Use a batcher while it runs."""
 
     async def main():
-        batcher = Batcher(masker, settings)
+        batcher = Batcher(lambda chosen: masker, settings)
         masking = asyncio.create_task(batcher.run())
         try:
             return await use(batcher)
@@ -32,7 +32,7 @@ def docs(*texts):
 
 
 async def together(batcher, *requests):
-    return await asyncio.gather(*(batcher.mask(one) for one in requests), return_exceptions=True)
+    return await asyncio.gather(*(batcher.mask(one, "own") for one in requests), return_exceptions=True)
 
 
 def test_requests_that_come_together_are_one_batch_and_each_gets_its_own():
@@ -75,11 +75,11 @@ def test_masking_is_done_in_one_thread_beside_the_event_loop():
 )
 def test_a_full_queue_refuses_and_takes_again_when_it_is_empty(settings):
     async def use(batcher):
-        first = asyncio.create_task(batcher.mask(docs("a")))
+        first = asyncio.create_task(batcher.mask(docs("a"), "own"))
         await asyncio.sleep(0.1)  # it is being masked
         rest = await together(batcher, *[docs("12345")] * 4)
         await first
-        return rest, await batcher.mask(docs("x" * 100))
+        return rest, await batcher.mask(docs("x" * 100), "own")
 
     rest, later = run(FakeMasker(lambda word: True, 0.3), settings, use)
     assert [isinstance(one, QueueFullError) for one in rest] == [False, False, True, True]
@@ -90,11 +90,11 @@ def test_a_request_whose_time_is_over_is_not_masked_and_harms_no_other():
     masker = FakeMasker(lambda word: True, 0.3)
 
     async def use(batcher):
-        first = asyncio.create_task(batcher.mask(docs("a")))
+        first = asyncio.create_task(batcher.mask(docs("a"), "own"))
         await asyncio.sleep(0.1)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(batcher.mask(docs("b", "c")), 0.05)
-        last = await batcher.mask(docs("d"))
+            await asyncio.wait_for(batcher.mask(docs("b", "c"), "own"), 0.05)
+        last = await batcher.mask(docs("d"), "own")
         return (await first)[0].text, last[0].text, batcher.n_waiting
 
     assert run(masker, BatchingSettings(), use) == ("a", "d", 0)
@@ -122,9 +122,9 @@ def test_an_error_of_the_masker_reaches_every_request_without_text(broken):
 
 def test_a_lonely_request_waits_no_longer_than_it_was_told():
     async def use(batcher):
-        await batcher.mask(docs("a"))
+        await batcher.mask(docs("a"), "own")
         started = time.monotonic()
-        await batcher.mask(docs("a"))
+        await batcher.mask(docs("a"), "own")
         return time.monotonic() - started
 
     assert run(keep_all(), BatchingSettings(wait_seconds=0.0), use) < 5

@@ -53,7 +53,7 @@ BAD = [
     ({"documents": {CANARY: 1}}, "documents must be a list"),
     ({"documents": []}, "1 to 10. The request has 0"),
     ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10. The request has 11"),
-    ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "the only field"),
+    ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "only settings and details"),
     (
         {"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]},
         "^document 2: text must be a string$",
@@ -67,7 +67,7 @@ BAD = [
     ({"id": CANARY * 30, "text": CANARY}, "id must be"),
     ({"id": 2**70, "text": CANARY}, "id must be"),
     ({"id": None, "text": 5}, "id must be .*; text must be"),
-    ({"id": 1, "text": "x", CANARY: 1}, "the fields are id, known, text"),
+    ({"id": 1, "text": "x", CANARY: 1}, "the fields are details, id, known, settings, text"),
     ({"id": 1, "text": "x", "known": 5}, "known must be a list"),
     ({"id": 1, "text": "x", "known": [CANARY, 5]}, "known must be a list"),
     ({"id": 1, "text": "x", "known": {"name": {CANARY: 1}}}, "known must be a list"),

@@ -88,7 +88,7 @@ async function mask() {
     const body = { id: "text", text, settings: readSettings(), ...(hasDetails ? { details: "words" } : {}) };
     const answer = await (await send("/mask", { "Content-Type": "application/json" }, JSON.stringify(body))).json();
     if (number !== running) return;
-    show(answer);
+    show(answer, text);
   } catch (problem) {
     if (number !== running) return;
     forget();
@@ -99,8 +99,9 @@ async function mask() {
 }
 
 // Offsets count code points, and JavaScript counts halves of them.
-function pieces(answer) {
+function pieces(answer, sent) {
   const shown = Array.from(answer.text);
+  const original = Array.from(sent);
   const found = [];
   const text = (from, to) => shown.slice(from, to).join("");
   const kept = (answer.words ?? []).filter((one) => one.decision === "keep");
@@ -119,7 +120,8 @@ function pieces(answer) {
   };
   for (const one of answer.masks ?? []) {
     keepUntil(one.shown_start);
-    found.push({ text: text(one.shown_start, one.shown_end), kind: "mask", why: one.why, category: one.category });
+    const hidden = original.slice(one.start, one.end).join("");
+    found.push({ text: text(one.shown_start, one.shown_end), kind: "mask", why: one.why, category: one.category, hidden });
     at = one.shown_end;
     shift = one.shown_end - one.end;
   }
@@ -127,13 +129,13 @@ function pieces(answer) {
   return found;
 }
 
-function show(answer) {
+function show(answer, sent) {
   report((answer.warnings ?? []).map((one) => WARNINGS[one]).join(" "), true);
   if (answer.failed) report("This text could not be analysed. It is masked completely.");
   maskedText = answer.text;
   words = [];
   current = -1;
-  const parts = pieces(answer).map((one) => {
+  const parts = pieces(answer, sent).map((one) => {
     if (!one.kind) return document.createTextNode(one.text);
     const span = document.createElement("span");
     span.textContent = one.text;
@@ -162,11 +164,11 @@ function explain(i, isSpoken) {
   if (!words[i]) return;
   words[current]?.span.classList.remove("here");
   current = i;
-  const { span, text, why, kind } = words[i];
+  const { span, text, why, kind, hidden } = words[i];
   span.classList.add("here");
   const head = document.createElement("p");
   head.className = "word";
-  head.textContent = text;
+  head.textContent = hidden && hidden !== text ? `${hidden} → ${text}` : text;
   const lines = why.slice(0, 4).map((one) => {
     const p = document.createElement("p");
     p.textContent = one;
