@@ -42,6 +42,10 @@ class ServiceClient:
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         return self._runner.run(self._client.request(method, path, **options))
 
+    def run(self, coroutine: Any) -> Any:
+        """Let the service run while a coroutine does."""
+        return self._runner.run(coroutine)
+
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.request("GET", path, **options)
 

@@ -33,7 +33,7 @@ from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, builtin_profile
 from inverse_deid.formats.records import Format, ReadOptions, Record, RemovesParts, Sink
 from inverse_deid.formats.registry import FORMATS, input_errors, sniff_content
 from inverse_deid.formats.strict_json import parse_json
-from inverse_deid.masking.choices import Chosen, keyword_errors
+from inverse_deid.masking.choices import Chosen, keyword_errors, name_keywords
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.replacers import MaskedCase
 from inverse_deid.replacement.settings import AgeMode, DateMode
@@ -83,6 +83,11 @@ class _InMemory(MultiPartParser):
 
     spool_max_size = 0  # never roll over to a file
 
+    def close(self) -> None:
+        """Drop what was read, also of a form that breaks off."""
+        for file in self._files_to_close_on_error:
+            file.close()
+
 
 async def read_file_form(
     headers: Headers, stream: AsyncGenerator[bytes, None], max_bytes: int
@@ -94,28 +99,27 @@ async def read_file_form(
         FormatError: It is not such a form, or a field or the format of the file is unknown.
         ConfigurationError: Options contradict each other.
     """
+    limited = _limit(stream, max_bytes + MAX_FORM_FIELDS * MAX_FIELD_BYTES)
+    parser = _InMemory(
+        headers, limited, max_files=1, max_fields=MAX_FORM_FIELDS, max_part_size=MAX_FIELD_BYTES
+    )
     problem = ""
     try:
-        limited = _limit(stream, max_bytes + MAX_FORM_FIELDS * MAX_FIELD_BYTES)
-        parser = _InMemory(
-            headers, limited, max_files=1, max_fields=MAX_FORM_FIELDS, max_part_size=MAX_FIELD_BYTES
-        )
         form = await parser.parse()
+        file = form.get("file")
+        content = await file.read() if isinstance(file, UploadFile) else b""
     except MultiPartException:
         problem = (
             f"the form cannot be read. Send multipart/form-data with one file and at most {MAX_FORM_FIELDS} "
             f"other fields of at most {MAX_FIELD_BYTES // 1024} KiB"
         )
+    finally:
+        parser.close()
     if problem:
         raise FormatError(problem)
-    try:
-        file = form.get("file")
-        if not isinstance(file, UploadFile):
-            raise FormatError("the form has no file. Send it in the field file")
-        content = await file.read()
-        fields = {name: [one for one in form.getlist(name) if isinstance(one, str)] for name in form}
-    finally:
-        await form.close()
+    if not isinstance(file, UploadFile):
+        raise FormatError("the form has no file. Send it in the field file")
+    fields = {name: [one for one in form.getlist(name) if isinstance(one, str)] for name in form}
     if len(content) > max_bytes:
         raise FileTooLargeError(f"the file is larger than {max_bytes} bytes")
     del fields["file"]
@@ -251,19 +255,27 @@ class FileJob:
             StageError: The masker broke its contract, or the time is over.
         """
         given, chosen = self._request, self._chosen
+        problem = ""
+        try:
+            with input_errors():
+                return self._mask(given, chosen)
+        except InputError as error:
+            problem = name_keywords(str(error))
+        raise FormatError(problem)
+
+    def _mask(self, given: FileRequest, chosen: Chosen) -> MaskedFile:
         target = io.BytesIO()
         tally = Tally()
-        with keyword_errors(), input_errors():
-            options = _read_options(given, chosen)
-            source = given.format.open(io.BytesIO(given.content), options, f"file{given.suffix}")
-            sink = _StrictSink(source.sink(target), source.unit)
-            # Nobody can repeat the pseudonyms of this key.
-            progress = SourceProgress(
-                "file", tally, lambda *_: None, key=secrets.token_bytes(32), marker=chosen.masking.marker
-            )
-            for _ in mask_source(source, [sink], self, progress):
-                pass
-            sink.finish()
+        source = given.format.open(
+            io.BytesIO(given.content), _read_options(given, chosen), f"file{given.suffix}"
+        )
+        sink = _StrictSink(source.sink(target), source.unit)
+        # Nobody can repeat the pseudonyms of this key.
+        key, marker = secrets.token_bytes(32), chosen.masking.marker
+        progress = SourceProgress("file", tally, lambda *_: None, key=key, marker=marker)
+        for _ in mask_source(source, [sink], self, progress):
+            pass
+        sink.finish()
         if isinstance(source, RemovesParts):
             tally.note_removed(source.removed)
         return MaskedFile(target.getvalue(), tally)

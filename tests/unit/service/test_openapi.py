@@ -157,7 +157,9 @@ def test_every_refusal_of_a_file_is_described():
 def test_the_fields_of_a_form_are_those_that_are_read():
     schema = API["paths"]["/mask-file"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
     with client_of() as client:
-        problem = client.post("/mask-file", files={"file": ("x.txt", b"x")}, data={"more": "1"}).json()["error"]
+        problem = client.post("/mask-file", files={"file": ("x.txt", b"x")}, data={"more": "1"}).json()[
+            "error"
+        ]
     assert set(problem.partition("the fields are ")[2].split(", ")) == set(schema["properties"])
 
 
