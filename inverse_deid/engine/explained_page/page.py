@@ -24,7 +24,7 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Record
 
 MAX_DOCUMENTS = 200
-MAX_CHARS = 300_000
+MAX_CHARS = 200_000
 """How much a page shows: documents, and characters of originals. A browser shows more only slowly."""
 
 

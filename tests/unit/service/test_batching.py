@@ -5,9 +5,9 @@ import time
 import pytest
 from fake_maskers import CANARY, FakeMasker, keep_all
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.service.batching import Batcher, BatchingSettings, QueueFullError
+from inverse_deid.service.batching import MAX_READY, Batcher, BatchingSettings, QueueFullError
 
 PATIENT = BatchingSettings(wait_seconds=0.05)
 
@@ -128,3 +128,89 @@ def test_a_lonely_request_waits_no_longer_than_it_was_told():
         return time.monotonic() - started
 
     assert run(keep_all(), BatchingSettings(wait_seconds=0.0), use) < 5
+
+
+class Named(FakeMasker):
+    """Masks nothing, and notes which batches it masked."""
+
+    def __init__(self, name, batches):
+        super().__init__(lambda word: True)
+        self.name, self.batches = name, batches
+
+    def mask_many(self, docs):
+        self.batches.append((self.name, [doc.text for doc in docs]))
+        return super().mask_many(docs)
+
+
+def run_named(settings, use):
+    batches, made = [], []
+
+    def make(name):
+        made.append(name)
+        return Named(name, batches)
+
+    async def main():
+        batcher = Batcher(make, settings)
+        masking = asyncio.create_task(batcher.run())
+        try:
+            await use(batcher)
+        finally:
+            masking.cancel()
+            await asyncio.gather(masking, return_exceptions=True)
+
+    asyncio.run(main())
+    return batches, made
+
+
+def test_requests_of_other_settings_are_masked_apart_and_each_with_its_own():
+    async def use(batcher):
+        asked = [("x", "1"), ("y", "2"), ("x", "3"), ("y", "4"), ("z", "5")]
+        found = await asyncio.gather(*(batcher.mask(docs(text), name) for name, text in asked))
+        assert [one[0].text for one in found] == ["1", "2", "3", "4", "5"]
+
+    batches, made = run_named(PATIENT, use)
+    assert batches == [("x", ["1", "3"]), ("y", ["2", "4"]), ("z", ["5"])]
+    assert made == ["x", "y", "z"]
+
+
+def test_requests_of_other_settings_do_not_starve():
+    async def use(batcher):
+        first = asyncio.create_task(batcher.mask(docs("rare"), "rare"))
+        many = [asyncio.create_task(batcher.mask(docs(str(i)), "usual")) for i in range(40)]
+        await asyncio.gather(first, *many)
+
+    batches, _ = run_named(BatchingSettings(wait_seconds=0.05, batch_documents=4), use)
+    assert batches[0] == ("rare", ["rare"])
+
+
+def test_few_maskers_are_kept_ready():
+    async def use(batcher):
+        for name in [*range(MAX_READY), 0, MAX_READY, 0, 1]:
+            await batcher.mask(docs("a"), name)
+        assert len(batcher._ready) == MAX_READY
+
+    _, made = run_named(BatchingSettings(wait_seconds=0.0), use)
+    # 0 was used again and stays; 1 was used longest ago and is made again.
+    assert made == [*range(MAX_READY), MAX_READY, 1]
+
+
+def test_settings_that_no_masker_can_be_made_of_are_an_error_of_the_request_alone():
+    def make(name):
+        if name == "bad":
+            raise ConfigurationError(f"/home/{CANARY}/model")
+        return keep_all()
+
+    async def main():
+        batcher = Batcher(make, PATIENT)
+        masking = asyncio.create_task(batcher.run())
+        found = await asyncio.gather(
+            batcher.mask(docs("a"), "good"), batcher.mask(docs("b"), "bad"), return_exceptions=True
+        )
+        masking.cancel()
+        await asyncio.gather(masking, return_exceptions=True)
+        return found
+
+    good, bad = asyncio.run(main())
+    assert good[0].text == "a"
+    assert isinstance(bad, ConfigurationError)
+    assert CANARY not in str(bad) + repr(bad.__context__)
