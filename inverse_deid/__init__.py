@@ -8,7 +8,11 @@ Example:
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# ONNX Runtime 1.32 for Linux prepares reports to its maker as soon as it is imported. Nothing may leave.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 if TYPE_CHECKING:
     from inverse_deid.core.phi import PhiType

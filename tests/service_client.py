@@ -20,7 +20,7 @@ class ServiceClient:
     """Asks one request after the other."""
 
     def __init__(self, masker: Masker, settings: ServiceSettings) -> None:
-        self._app = build_app(masker, settings)
+        self._app = build_app(lambda chosen: masker, settings)
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
 
@@ -41,6 +41,10 @@ class ServiceClient:
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         return self._runner.run(self._client.request(method, path, **options))
+
+    def run(self, coroutine: Any) -> Any:
+        """Let the service run while a coroutine does."""
+        return self._runner.run(coroutine)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.request("GET", path, **options)

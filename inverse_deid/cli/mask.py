@@ -205,6 +205,12 @@ _FURTHER_OUTPUTS = (
         "Confidential.",
     ),
     click.option(
+        "--html",
+        type=_FILE,
+        help="Write one page with the ORIGINALS beside the masked texts and the reasons in plain words (mode "
+        "600). Confidential.",
+    ),
+    click.option(
         "--offsets",
         is_flag=True,
         help="In JSON Lines: add the ranges of the original text that were masked, for evaluate. "

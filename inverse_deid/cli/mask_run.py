@@ -11,7 +11,7 @@ from datetime import datetime
 from datetime import time as time_of_day
 from functools import cache, partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -41,17 +41,20 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import printable
 from inverse_deid.engine.checks import check_paths
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
-from inverse_deid.engine.journal import Journal
+from inverse_deid.engine.journal import Entry, Journal
 from inverse_deid.engine.renaming import number_ids
 from inverse_deid.engine.run import run_jobs
 from inverse_deid.engine.run_report import RunReport, hash_known
-from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
+from inverse_deid.engine.run_settings import OnFile, RunSettings, settings_fingerprint
 from inverse_deid.engine.streams import mask_pipe
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.rename_list import read_renames, write_renames
 from inverse_deid.formats.renames import Renames
 from inverse_deid.masking.case_masker import CaseMasker
+
+if TYPE_CHECKING:
+    from inverse_deid.engine.explained_page.page import ExplainedRun
 
 INTERRUPTED = 130
 MIB = 1024 * 1024
@@ -134,11 +137,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
         )
         journal = Journal(options.folder, fingerprint)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):
-            if options.run_report is not None and not options.run_report.exists():
-                raise ConfigurationError(  # what it would count is gone
-                    f"{options.run_report}: the run was complete before. For a report mask again with "
-                    "--force, without --resume"
-                )
+            _refuse_finished(options)
             tally.n_found_complete = len(jobs)
             return
         report = None
@@ -149,6 +148,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
         if renames is not None and options.rename is not None:
             number_ids(jobs, read_options)
             write_renames(renames, options.rename)
+        page = _open_page(options)
         with _show_progress(options, sum(job.n_bytes for job in jobs)) as progress:
             run = RunSettings(
                 fingerprint=fingerprint,
@@ -161,17 +161,54 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
                 key=masker.settings.key or secrets.token_bytes(32),
                 marker=options.marker,
                 n_at_once=options.workers,
-                on_file=(lambda _job, _entry: None) if report is None else report.add,
+                on_file=_note_files(report, page),
+                watch=None if page is None else page.watch,
             )
             tally.merge(run_jobs(jobs, journal, masker, run))
         if report is not None and options.run_report is not None:
             report.write(options.run_report, tally)
+        if page is not None and options.html is not None:
+            page.write(options.html, tally)
         if not tally.n_failures:
             journal.finish(jobs)
 
 
 def _may_hold_cases(job: Job) -> bool:
     return job.format.holds_cases or job.format.is_container
+
+
+def _refuse_finished(options: MaskOptions) -> None:
+    """Refuse to report on a run that was complete before: what a report would tell is gone.
+
+    Raises:
+        ConfigurationError: A report or a page is asked for that does not exist.
+    """
+    for what, path in (("report", options.run_report), ("page", options.html)):
+        if path is not None and not path.exists():
+            raise ConfigurationError(
+                f"{path}: the run was complete before. For a {what} mask again with --force, without --resume"
+            )
+
+
+def _note_files(report: RunReport | None, page: ExplainedRun | None) -> OnFile:
+    """Return what tells the report and the page of a run of each file that is complete."""
+
+    def note(job: Job, entry: Entry) -> None:
+        if report is not None:
+            report.add(job, entry)
+        if page is not None:
+            page.add(job)
+
+    return note
+
+
+def _open_page(options: MaskOptions) -> ExplainedRun | None:
+    """Return what collects the texts for the page of `--html`; only then jinja2 is needed."""
+    if options.html is None:
+        return None
+    from inverse_deid.engine.explained_page.page import ExplainedRun
+
+    return ExplainedRun()
 
 
 def _mask_pipe(options: MaskOptions) -> Tally:

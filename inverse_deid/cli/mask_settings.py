@@ -15,6 +15,7 @@ from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.categories import ALL_CATEGORIES, Categories, Category, parse_categories
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.checks import GivenPaths, check_ids
+from inverse_deid.engine.explained_page import PAGE_MARK
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_with_key, hash_words
 from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
@@ -85,6 +86,7 @@ class MaskOptions:
     profile: str | None = None
     explain: bool = False
     with_text: bool = False
+    html: Path | None = None
     offsets: bool = False
     annotations: Path | None = None
     maps: Path | None = None
@@ -158,7 +160,7 @@ class MaskOptions:
             "--lexicon": self.lexicon,
             "--profile": self.profile_file,
         }
-        written = {"--run-report": self.run_report, "--rename": self.rename}
+        written = {"--run-report": self.run_report, "--html": self.html, "--rename": self.rename}
         folders = {"--out": self.folder, "--annotations": self.annotations, "--map": self.maps}
         return GivenPaths(
             out=self.folder,
@@ -191,12 +193,23 @@ class MaskOptions:
             self._check_pipe(inputs)
         elif self.out is None:
             raise ConfigurationError("give the folder for the masked files with --out")
-        elif self.run_report is not None:
-            check_target(self.run_report, REPORT_MARK, force=self.force or self.resume)
+        self._check_written()
         self._check_list(inputs)
         self._check_categories()
         self._check_key()
         self._check_readers()
+
+    def _check_written(self) -> None:
+        """Refuse a report or a page that would overwrite another file, or lie with the masked files."""
+        for target, mark in ((self.run_report, REPORT_MARK), (self.html, PAGE_MARK)):
+            if target is not None:
+                check_target(target, mark, force=self.force or self.resume)
+        if self.html is None:
+            return
+        if self.run_report is not None and self.run_report.resolve() == self.html.resolve():
+            raise ConfigurationError("--run-report and --html name the same file. Give each its own")
+        if self.out is not None and self.html.resolve().is_relative_to(self.folder.resolve()):
+            raise ConfigurationError("--html has the original texts. Give a file outside of --out")
 
     def _check_readers(self) -> None:
         """Refuse a second reader that has nothing to read again."""
@@ -251,9 +264,10 @@ class MaskOptions:
             raise ConfigurationError(
                 "- writes to standard output. Leave out --out, --explain, --annotations and --resume"
             )
-        if any(path is not None for path in (self.known, self.maps, self.run_report, self.rename)):
+        written = (self.known, self.maps, self.run_report, self.rename, self.html)
+        if any(path is not None for path in written):
             raise ConfigurationError(
-                "--known, --map, --rename and --run-report are for files. Leave them out with -"
+                "--known, --map, --rename, --run-report and --html are for files. Leave them out with -"
             )
         if self.offsets and (self.format is None or not self.format.has_offsets):
             raise ConfigurationError("--offsets is for JSON Lines. Add --format jsonl, or leave it out")
@@ -269,6 +283,7 @@ class MaskOptions:
             "--annotations": self.annotations is not None,
             "--known": self.known is not None,
             "--run-report": self.run_report is not None,
+            "--html": self.html is not None,
             "--profile": self.profile is not None,
             "--map": self.maps is not None,
             "--rename": self.rename is not None,  # one machine would have to see every id first

@@ -14,6 +14,7 @@ from inverse_deid.core.categories import parse_categories
 from inverse_deid.core.extras import need_modules
 
 if TYPE_CHECKING:
+    from inverse_deid.masking.choices import Chosen
     from inverse_deid.service.settings import Token
 
 TOKEN_VARIABLE = "INVERSE_DEID_TOKEN"  # noqa: S105 - the name of a variable
@@ -52,6 +53,9 @@ _EXAMPLES = {
     "--max-documents", type=click.IntRange(1), default=1000, show_default=True, help="Documents per request."
 )
 @click.option(
+    "--max-file-bytes", type=click.IntRange(1), default=10_000_000, show_default=True, help="Size of a file."
+)
+@click.option(
     "--seconds", type=click.FloatRange(0.01), default=30.0, show_default=True, help="Time per request."
 )
 @click.option("--log-requests", is_flag=True, help="Log method, path, status and time of each request.")
@@ -61,6 +65,17 @@ _EXAMPLES = {
     help="How sure to be before a word is kept.  [default: balanced]",
 )
 @CATEGORIES_OPTION
+@click.option(
+    "--permit",
+    metavar="LIST",
+    default="none",
+    show_default=True,
+    help="What requests may choose although it can mask less: all, none, or some of categories, strictness, "
+    "dates, ages, replacement, allow, columns. Requests may always mask more.",
+)
+@click.option(
+    "--no-details", is_flag=True, help="Never tell in an answer where and why something was masked."
+)
 @click.option(
     "--allow-low-thresholds",
     is_flag=True,
@@ -95,26 +110,24 @@ _EXAMPLES = {
     help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
 )
 def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
-    """Mask documents over HTTP: POST /mask, GET /health, GET /openapi.json.
+    """Mask documents over HTTP, and show a page to try it at /.
+
+    POST /mask takes texts, POST /mask-file takes files. /docs describes the
+    interface.
 
     On any address but a loopback address, clients must send the token
     (Authorization: Bearer TOKEN). Run the service behind a reverse proxy that
     ends TLS. No text is logged or kept. See docs/service.md.
     """
-    need_modules("the service", "serve", "starlette", "uvicorn")
-    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+    need_modules("the service", "serve", "starlette", "uvicorn", "python_multipart")
+    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts
+    from inverse_deid.masking.case_masker import CaseMasker
     from inverse_deid.service.app import build_app, serve_app
+    from inverse_deid.service.choices import Operator, parse_permits
     from inverse_deid.service.settings import ServiceSettings, check_address
 
     token = read_token(given["token_file"])
     check_address(given["host"], token)
-    settings = ServiceSettings(
-        operating_point=given["operating_point"] or "balanced",
-        token=token,
-        max_body_bytes=given["max_bytes"],
-        max_documents=given["max_documents"],
-        seconds=given["seconds"],
-    )
     masking = MaskingSettings(
         model=given["model"],
         lexicon=given["lexicon"],
@@ -126,7 +139,22 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         n_threads=given["threads"],
         device=given["device"],
     )
-    app = build_app(build_deidentifier(masking), settings)
+    settings = ServiceSettings(
+        operator=Operator(masking, parse_permits(given["permit"])),
+        has_details=not given["no_details"],
+        token=token,
+        max_body_bytes=given["max_bytes"],
+        max_documents=given["max_documents"],
+        max_file_bytes=given["max_file_bytes"],
+        seconds=given["seconds"],
+    )
+    parts = load_parts(masking)
+    build_deidentifier(masking, parts)  # settings that cannot be used are refused before anybody asks
+
+    def make_masker(chosen: Chosen) -> CaseMasker:
+        return CaseMasker(build_deidentifier(chosen.masking, parts), chosen.cases)
+
+    app = build_app(make_masker, settings)
     serve_app(app, given["host"], given["port"], seconds=given["seconds"], log_requests=given["log_requests"])
 
 

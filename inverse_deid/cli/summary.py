@@ -185,6 +185,8 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
         "CONFIDENTIAL: the explanations contain the original words. Keep them as safe as the originals": (
             options.with_text
         ),
+        f"CONFIDENTIAL: {printable(options.html or options.folder)} contains the original texts. Keep it as "
+        "safe as the originals": options.html,
         "CONFIDENTIAL: the explanations tell which words are made up. Do not pass them on": (
             options.explain and not options.with_text and options.makes_surrogates
         ),

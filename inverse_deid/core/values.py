@@ -7,6 +7,7 @@ immutable by convention. None shows narrative text in its `repr`.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -307,3 +308,28 @@ class MaskedDocument:
     stand_ins: Mapping[str, int] = field(default_factory=dict)  # masks without a marker, by kind (date, age)
     other_language: bool = False  # seems not to be English, which the tool cannot judge
     is_plain: bool = False  # the replacements could not be worked out, so all masks are markers
+
+    def _repr_html_(self) -> str:
+        """Return the masked text for notebooks; nothing of the original is in it except kept words."""
+        return mark_replaced(self.text, self.replaced)
+
+
+def mark_replaced(text: str, replaced: Sequence[tuple[int, int]]) -> str:
+    """Return a masked text as HTML with its masks marked.
+
+    Args:
+        text: The masked text.
+        replaced: The ranges of its masks, in order.
+
+    Example:
+        >>> mark_replaced("PHI had a <mild> rash.", [(0, 3)])
+        '<div style="white-space: pre-wrap"><mark>PHI</mark> had a &lt;mild&gt; rash.</div>'
+    """
+    pieces = []
+    position = 0
+    for start, end in replaced:
+        pieces.append(html.escape(text[position:start]))
+        pieces.append(f"<mark>{html.escape(text[start:end])}</mark>")
+        position = end
+    pieces.append(html.escape(text[position:]))
+    return f'<div style="white-space: pre-wrap">{"".join(pieces)}</div>'

@@ -48,17 +48,27 @@ def mask_cases(masker: Masker, records: Sequence[Record]) -> list[MaskedCase | N
     """
     todo = [not record.problem and bool(record.docs or record.report) for record in records]
     cases = [texts_of(record) for record, is_todo in zip(records, todo, strict=True) if is_todo]
-    masked = _mask(masker, cases) if cases else []
-    given = [[doc.id for doc in case.docs] for case in cases]
-    if given != [[doc.id for doc in case.docs] for case in masked]:
-        n_docs = sum(map(len, given))
-        n_masked = sum(len(case.docs) for case in masked)
-        raise StageError(f"{n_docs} documents went into the masker and others came out ({n_masked})")
+    masked = mask_texts(masker, cases) if cases else []
     results = iter(masked)
     return [
         _give_new_id(next(results), record.new_id) if is_todo else None
         for record, is_todo in zip(records, todo, strict=True)
     ]
+
+
+def mask_texts(masker: Masker, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
+    """Mask the texts of cases, all in one batch.
+
+    Raises:
+        StageError: The masker returned other documents than it was given.
+    """
+    masked = _mask(masker, cases)
+    given = [[doc.id for doc in case.docs] for case in cases]
+    if given != [[doc.id for doc in case.docs] for case in masked]:
+        n_docs = sum(map(len, given))
+        n_masked = sum(len(case.docs) for case in masked)
+        raise StageError(f"{n_docs} documents went into the masker and others came out ({n_masked})")
+    return masked
 
 
 def _give_new_id(case: MaskedCase, new_id: str) -> MaskedCase:

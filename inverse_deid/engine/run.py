@@ -104,7 +104,7 @@ def _write_files(job: Job, opened: _Opened, masked: Sequence[MaskedDocument], ru
     files = JobFiles(job, key=run.key)
     is_complete = False
     try:
-        sinks = files.sinks(source)
+        sinks = [*files.sinks(source), *run.watchers(job)]
         write_batch([(record, masked)], sinks, tally, job.shown, source.unit)
         for sink in sinks:
             sink.finish()

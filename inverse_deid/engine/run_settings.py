@@ -12,7 +12,7 @@ from inverse_deid.engine.journal import Entry
 from inverse_deid.engine.progress import OnAdvance
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
-from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.records import ReadOptions, Sink
 
 OnFile = Callable[[Job, Entry], None]
 """Told of a file that is complete, and of what was done to it."""
@@ -30,6 +30,7 @@ class RunSettings:
         on_progress: Told of every batch.
         on_advance: Told how many bytes of the inputs are done, in all the sizes of the jobs.
         on_file: Told of every file that is complete, in this run or in the one that is resumed.
+        watch: Returns a sink that sees what is written of a file as well; None = nobody watches.
         load_profile: Returns what happens to the structured fields of case reports.
         key: Secret bytes for the pseudonyms of report ids and for reversal maps.
         marker: Replaces a text of a case report that cannot be shown at all.
@@ -44,10 +45,15 @@ class RunSettings:
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
     on_advance: OnAdvance = field(default=lambda _n_bytes, _was_done: None)
     on_file: OnFile = field(default=lambda _job, _entry: None)
+    watch: Callable[[Job], Sink] | None = None
     load_profile: Callable[[], Profile] = field(default=lambda: builtin_profile(DEFAULT_PROFILE))
     key: bytes = field(default=b"", repr=False)
     marker: str = "PHI"
     n_at_once: int = 1
+
+    def watchers(self, job: Job) -> list[Sink]:
+        """Return the sinks that see what is written of a file, without writing it."""
+        return [] if self.watch is None else [self.watch(job)]
 
     @property
     def profile(self) -> Profile:

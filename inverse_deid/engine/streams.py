@@ -43,7 +43,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
         )
         is_kept = False
         try:
-            sinks = files.sinks(source)
+            sinks = [*files.sinks(source), *run.watchers(job)]
             for n_records in mask_source(source, sinks, masker, progress, begun.n_records):
                 if source.resumable:
                     write_progress(job, begun.at(n_records, files.sync()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,9 @@ from inverse_deid.core.thresholds import (
     OperatingPoints,
     Thresholds,
 )
-from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, load_lexicon
+from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, load_lexicon
 from inverse_deid.masking.document_passes import PhraseList
-from inverse_deid.masking.pipeline import Deidentifier, Stages
+from inverse_deid.masking.pipeline import Deidentifier, Stages, TokenScorer
 from inverse_deid.masking.scorers import open_scorer
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.scorer import Device
@@ -44,6 +44,7 @@ from inverse_deid.text.reading import read_text
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
+_MAX_ANALYSERS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,30 @@ def packaged_second_reader() -> Path:
     return packaged_path("second_reader")
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LoadedParts:
+    """What takes long to load; pipelines of other settings share it, all of them in one thread at a time."""
+
+    lexicon: Lexicon
+    interned: InternedWords
+    scorer: TokenScorer | None  # None = no network
+    points: OperatingPoints
+    model_sha256: str  # `model_fingerprint`; "" = no network
+    named: tuple[object, ...]  # the settings that name what was loaded
+    analysers: dict[tuple[object, ...], RuleAnalyser] = field(default_factory=dict)
+    """The last analysers; each remembers what it knows of words."""
+
+    def analyser_for(self, policy: Policy, kept: frozenset[HyperClass]) -> RuleAnalyser:
+        """Return the rules for some kept classes."""
+        analyser = self.analysers.pop((policy, kept), None)
+        if analyser is None:
+            analyser = RuleAnalyser(self.lexicon, self.interned, policy, kept)
+        while len(self.analysers) >= _MAX_ANALYSERS:
+            del self.analysers[next(iter(self.analysers))]
+        self.analysers[policy, kept] = analyser
+        return analyser
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Assembly:
     """A wired pipeline and the hashes of what it was made of."""
@@ -114,8 +139,12 @@ class Assembly:
     lexicon_sha256: str  # `Lexicon.sha256`
 
 
-def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
+def build_deidentifier(settings: MaskingSettings, parts: LoadedParts | None = None) -> Deidentifier:
     """Load lexicon and model and wire the stages.
+
+    Args:
+        settings: What is masked, and how.
+        parts: What was loaded before for the same model and lexicon; None = load them.
 
     Raises:
         LexiconError: The lexicon is missing or damaged.
@@ -124,7 +153,7 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
             settings, or the device cannot be used.
         InputError: The certificate cannot be read or was altered.
     """
-    assembly = assemble(settings)
+    assembly = assemble(settings, parts)
     hashes = (assembly.lexicon_sha256, assembly.model_sha256)
     thresholds = assembly.stages.thresholds
     made_of = {
@@ -138,36 +167,56 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
     return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
 
 
-def assemble(settings: MaskingSettings) -> Assembly:
-    """Return the stages of a de-identifier; raise as `build_deidentifier` does."""
-    kept = _check_kept(settings)
-    certificate = None if settings.certificate is None else _read_certificate(settings)
+def load_parts(settings: MaskingSettings) -> LoadedParts:
+    """Load lexicon and model for pipelines that share them; raise as `build_deidentifier` does."""
     lexicon = load_lexicon(settings.lexicon)
     interned = InternedWords()
+    named = _name_parts(settings)
+    if settings.rules_only:
+        return LoadedParts(lexicon, interned, None, {}, "", named)
     folder = settings.model or packaged_model()
+    second = (settings.second_reader or packaged_second_reader()) if settings.careful else None
+    scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device, second)
+    model_sha256 = model_fingerprint(folder)
+    if second is not None:
+        # A certificate or a resumed run for one reader is none for both.
+        model_sha256 = f"{model_sha256}+{model_fingerprint(second)}"
+    return LoadedParts(lexicon, interned, scorer, points, model_sha256, named)
+
+
+def _name_parts(settings: MaskingSettings) -> tuple[object, ...]:
+    """Return the settings that name what is loaded."""
+    readers = (settings.rules_only, settings.careful, settings.second_reader)
+    return (settings.model, settings.lexicon, *readers, settings.n_threads, settings.device)
+
+
+def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Assembly:
+    """Return the stages of a de-identifier; arguments and errors are those of `build_deidentifier`."""
+    kept = _check_kept(settings)
+    certificate = None if settings.certificate is None else _read_certificate(settings)
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
-    thresholds, scorer, model_sha256 = EVERYTHING_MASKED, None, ""
+    parts = load_parts(settings) if parts is None else parts
+    if parts.named != _name_parts(settings):
+        raise ConfigurationError("the settings name another model or lexicon than what was loaded")
+    lexicon = parts.lexicon
+    thresholds = EVERYTHING_MASKED
     if not settings.rules_only:
-        second = (settings.second_reader or packaged_second_reader()) if settings.careful else None
-        scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device, second)
-        model_sha256 = model_fingerprint(folder)
-        if second is not None:
-            # A certificate or a resumed run for one reader is none for both.
-            model_sha256 = f"{model_sha256}+{model_fingerprint(second)}"
-        if kept and not getattr(scorer, "tells_classes", False):
+        if kept and not getattr(parts.scorer, "tells_classes", False):
             raise ConfigurationError(
-                f"{folder}: the model does not tell all categories apart. Mask all of them "
-                "(--categories all), or choose another model"
+                f"{settings.model or packaged_model()}: the model does not tell all categories apart. Mask "
+                "all of them (--categories all), or choose another model"
             )
         if certificate is None:
-            thresholds = _choose_thresholds(points, settings)
+            thresholds = _choose_thresholds(parts.points, settings)
         else:
-            thresholds = _read_thresholds(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
+            thresholds = _read_thresholds(
+                certificate, settings, model=parts.model_sha256, lexicon=lexicon.sha256
+            )
         if thresholds.are_low and not settings.allow_low_thresholds:
             raise ConfigurationError(_describe_low(thresholds, settings))
     stages = Stages(
-        analyser=RuleAnalyser(lexicon, interned, settings.policy, kept),
-        scorer=scorer,
+        analyser=parts.analyser_for(settings.policy, kept),
+        scorer=parts.scorer,
         thresholds=thresholds,
         marker_for=markers_of(settings.replace, settings.marker),
         allow=PhraseList(sorted(settings.allow)),
@@ -175,12 +224,12 @@ def assemble(settings: MaskingSettings) -> Assembly:
         kept=kept,
         origins=load_origins().among if Category.ORIGIN in settings.categories else None,
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
-        between_batches=interned.trim,
+        between_batches=parts.interned.trim,
         read=lambda text: read_text(
             text, lambda word: bool(lexicon.flags(word) & (SAFE_FLAGS | UNSAFE_FLAGS))
         ),
     )
-    return Assembly(stages, model_sha256, lexicon.sha256)
+    return Assembly(stages, parts.model_sha256, lexicon.sha256)
 
 
 def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:

@@ -115,8 +115,17 @@ def keyword_errors() -> Iterator[None]:
     try:
         yield
     except ConfigurationError as error:
-        message = _OPTION.sub(lambda match: match[1].replace("-", "_"), str(error))
-        raise ConfigurationError(message) from error.__cause__
+        raise ConfigurationError(name_keywords(str(error))) from error.__cause__
+
+
+def name_keywords(message: str) -> str:
+    """Return a message that names options as keyword arguments.
+
+    Example:
+        >>> name_keywords("no column named 'text'. Use --text-column.")
+        "no column named 'text'. Use text_column."
+    """
+    return _OPTION.sub(lambda match: match[1].replace("-", "_"), message)
 
 
 def _refuse_contradictions(values: Mapping[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeGuard, Unpack, overload
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.values import Document, MaskedDocument, mark_replaced
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
@@ -38,6 +37,7 @@ _BATCH_CHARS = 100_000
 _BATCH_CASES = 256
 _SECONDS_WITHOUT_BAR = 3
 _MAX_SHOWN = 10
+_MAX_TEXTS_SHOWN = 20
 _OPENING = Lock()
 _FLAGS = ("failed", "other_language", "is_plain")
 
@@ -73,14 +73,18 @@ class MaskedText:
 
     def _repr_html_(self) -> str:
         """Return the masked text for notebooks."""
-        pieces = []
-        position = 0
-        for start, end in self.replaced:
-            pieces.append(html.escape(self.text[position:start]))
-            pieces.append(f"<mark>{html.escape(self.text[start:end])}</mark>")
-            position = end
-        pieces.append(html.escape(self.text[position:]))
-        return f'<div style="white-space: pre-wrap">{"".join(pieces)}</div>'
+        return mark_replaced(self.text, self.replaced)
+
+
+class MaskedTexts(list[MaskedText]):
+    """The masked texts of a list; a notebook shows the first of them with the masked words marked."""
+
+    def _repr_html_(self) -> str:
+        """Return the first masked texts for notebooks."""
+        rows = [f"<li>{one._repr_html_()}</li>" for one in self[:_MAX_TEXTS_SHOWN]]
+        n_more = len(self) - len(rows)
+        more = f"<p>and {n_more:,} more of {len(self):,} texts</p>" if n_more else ""
+        return f'<ol start="0">{"".join(rows)}</ol>{more}'
 
 
 @overload
@@ -140,7 +144,7 @@ def mask(
         choices: Single settings by name, see `MaskChoices`.
 
     Returns:
-        A `MaskedText`, a list of them, or a Series of strings with the same index and name.
+        A `MaskedText`, a list of them that a notebook shows, or a Series of strings with the same index and name.
 
     Raises:
         ConfigurationError: A setting is unknown or cannot be used, or `case_ids` do not fit the texts.
@@ -161,7 +165,7 @@ def mask(
     if not _is_series(texts):
         found = _read_texts(texts)
         chosen = _choose(settings, choices)
-        return _mask_all(found, _read_ids(case_ids, len(found)), chosen, show_bar=progress)
+        return MaskedTexts(_mask_all(found, _read_ids(case_ids, len(found)), chosen, show_bar=progress))
     present = (~texts.isna()).tolist()
     originals = texts.tolist()
     rows = [row for row, is_present in enumerate(present) if is_present]

@@ -250,6 +250,7 @@ def open_sessions(
         ModelError: The graphs cannot be loaded.
         ConfigurationError: "cuda" was asked for and cannot be used.
     """
+    ort.disable_telemetry_events()  # another package may have imported it before this one
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -13,7 +13,7 @@ from inverse_deid.replacement.ages import BAND_SCHEMES, AgePolicy, AgesUnder90, 
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.keys import check_key
 
-_MAX_SPAN_YEARS = 17
+MAX_SPAN_YEARS = 17
 _FINGERPRINT_OF_KEY = b"inverse-deid fingerprint of a key 1"
 
 
@@ -71,9 +71,9 @@ class CaseSettings:
             raise ConfigurationError(f"--ages band needs --age-bands: give both, with one of {schemes}")
         if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
             raise ConfigurationError(f"--age-bands {self.age_bands!r} is unknown: give one of {schemes}")
-        if not 1 <= self.date_span_years <= _MAX_SPAN_YEARS:
+        if not 1 <= self.date_span_years <= MAX_SPAN_YEARS:
             raise ConfigurationError(
-                f"--date-span-years is {self.date_span_years} and must be 1 to {_MAX_SPAN_YEARS}: "
+                f"--date-span-years is {self.date_span_years} and must be 1 to {MAX_SPAN_YEARS}: "
                 "a longer span would show dates of birth of adults"
             )
 

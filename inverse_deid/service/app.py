@@ -1,4 +1,4 @@
-"""The web application and its server: three routes, each error one line of JSON.
+"""The web application and its server: masking, the page to try it, and each error one line of JSON.
 
 Texts of requests appear in answers alone, never in the log.
 """
@@ -6,28 +6,51 @@ Texts of requests appear in answers alone, never in the log.
 from __future__ import annotations
 
 import asyncio
-import importlib.resources
 import json
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from datetime import date
 from http import HTTPStatus
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import FormatError, InverseDeidError, describe_error
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    InverseDeidError,
+    describe_error,
+)
+from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.tally import Tally
+from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
+from inverse_deid.service.choices import Permit
+from inverse_deid.service.description import describe_api
 from inverse_deid.service.documents import answer_of, read_request
+from inverse_deid.service.files import (
+    MAX_FILES_AT_ONCE,
+    MAX_FILES_WAITING,
+    FileJob,
+    FileRequest,
+    FileTooLargeError,
+    MaskedFile,
+    read_file_form,
+)
+from inverse_deid.service.page_views import STATIC_FOLDER, render_description, render_page, static_address
 from inverse_deid.service.settings import ServiceSettings
 
 LOGGER = logging.getLogger("inverse_deid.service")
@@ -36,25 +59,29 @@ SWITCH_SECONDS = 0.0005
 """How long the masking thread may keep the interpreter while requests wait to be read."""
 MAX_CONNECTIONS = 1024
 
-_OPEN_PATHS = frozenset({"/health"})
-_PATHS = frozenset({"/mask", "/health", "/openapi.json"})
+MakeMasker = Callable[[Chosen], Masker]
+"""Returns the masker for some settings; called in the thread that masks."""
+
+_OPEN_PATHS = frozenset({"/health", "/", "/docs", "/openapi.json"})
+"""They have nothing of a request in them, and a browser cannot send a token with the address of a page."""
+_PATHS = frozenset({"/mask", "/mask-file"}) | _OPEN_PATHS
 
 
-def describe_api() -> dict[str, Any]:
-    """Return the OpenAPI 3.1 description of the service."""
-    text = importlib.resources.files("inverse_deid.service").joinpath("openapi.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return {**found, "info": {**found["info"], "version": __version__}}
-
-
-def build_app(masker: Masker, settings: ServiceSettings) -> Starlette:
+def build_app(make_masker: MakeMasker, settings: ServiceSettings) -> Starlette:
     """Return the application; requests are masked while its lifespan runs."""
-    service = _Service(Batcher(masker, settings.batching), settings)
+    service = _Service(Batcher(make_masker, settings.batching), settings)
     app = Starlette(
         routes=[
+            Route("/", service.page, methods=["GET"]),
+            Route("/docs", service.docs, methods=["GET"]),
             Route("/mask", service.mask, methods=["POST"]),
+            Route("/mask-file", service.mask_file, methods=["POST"]),
             Route("/health", service.health, methods=["GET"]),
             Route("/openapi.json", service.openapi, methods=["GET"]),
+            Mount(
+                static_address(),
+                StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")]),
+            ),
         ],
         exception_handlers={404: _http_error, 405: _http_error},
         lifespan=service.lifespan,
@@ -67,10 +94,14 @@ def build_app(masker: Masker, settings: ServiceSettings) -> Starlette:
 class _Service:
     """The routes."""
 
-    def __init__(self, batcher: Batcher, settings: ServiceSettings) -> None:
+    def __init__(self, batcher: Batcher[Chosen], settings: ServiceSettings) -> None:
         self._batcher = batcher
         self._settings = settings
         self._description = json.dumps(describe_api()).encode()
+        self._page = render_page(settings)
+        self._docs = render_description()
+        self._file_threads = ThreadPoolExecutor(MAX_FILES_AT_ONCE, thread_name_prefix="file")
+        self._n_files = 0
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -78,6 +109,7 @@ class _Service:
         try:
             yield
         finally:
+            self._file_threads.shutdown(wait=False, cancel_futures=True)
             masking.cancel()
             with suppress(asyncio.CancelledError):
                 await masking
@@ -88,35 +120,97 @@ class _Service:
     async def openapi(self, _request: Request) -> Response:
         return Response(self._description, media_type="application/json")
 
+    async def page(self, _request: Request) -> Response:
+        return HTMLResponse(self._page)
+
+    async def docs(self, _request: Request) -> Response:
+        return HTMLResponse(self._docs)
+
     async def mask(self, request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return _problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
+        return await self._answer_in_time(request, "application/json", self._mask_documents)
+
+    async def mask_file(self, request: Request) -> Response:
+        return await self._answer_in_time(request, "multipart/form-data", self._mask_form)
+
+    async def _answer_in_time(
+        self, request: Request, media_type: str, answer: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+            return _problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {media_type}")
         try:
             async with asyncio.timeout(self._settings.seconds):
-                return await self._answer(request)
+                return await answer(request)
         except TimeoutError:
             return _busy(f"not done within {self._settings.seconds:g} seconds")
-        except QueueFullError as error:
-            return _busy(str(error))
-        except FormatError as error:
-            return _problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except InverseDeidError as error:
-            return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+            return _describe_refusal(error)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _mask_documents(self, request: Request) -> Response:
         body = await _body(request, self._settings.max_body_bytes)
         if body is None:
-            limit = self._settings.max_body_bytes
-            refused = _problem(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is larger than {limit} bytes"
-            )
-            refused.headers["connection"] = "close"  # the rest of the body is not read
-            return refused
+            return _too_large(f"the request is larger than {self._settings.max_body_bytes} bytes")
         given = read_request(body, self._settings.max_documents)
-        masked = await self._batcher.mask(given.docs)
-        answer = answer_of(given, masked, self._settings.operating_point)
-        # A lone surrogate in a text cannot be written as UTF-8; it is escaped.
-        return Response(json.dumps(answer).encode("ascii"), media_type="application/json")
+        if given.details is not None and not self._settings.has_details:
+            return _problem(HTTPStatus.FORBIDDEN, "details: the operator of the service does not permit them")
+        chosen = self._settings.operator.choose(given.settings, _today())
+        masked = await self._batcher.mask(given.docs, chosen)
+
+        def write() -> bytes:
+            # A lone surrogate in a text cannot be written as UTF-8; it is escaped.
+            return json.dumps(answer_of(given, masked, chosen.masking.operating_point or "balanced")).encode(
+                "ascii"
+            )
+
+        content = write() if given.details is None else await asyncio.to_thread(write)
+        return Response(content, media_type="application/json")
+
+    async def _mask_form(self, request: Request) -> Response:
+        if self._n_files >= MAX_FILES_WAITING:
+            raise QueueFullError(f"{self._n_files} files are waiting. Try again later")
+        self._n_files += 1
+        try:
+            given = await read_file_form(request.headers, request.stream(), self._settings.max_file_bytes)
+            if given.keeps_columns and Permit.COLUMNS not in self._settings.operator.permits:
+                return _problem(
+                    HTTPStatus.FORBIDDEN,
+                    "columns cannot be copied unmasked here. The operator of the service does not permit it",
+                )
+            masked = await self._mask_one_file(given)
+        finally:
+            self._n_files -= 1
+        return _file_answer(masked, given.suffix)
+
+    async def _mask_one_file(self, given: FileRequest) -> MaskedFile:
+        chosen = self._settings.operator.choose(given.settings, _today())
+        job = FileJob(given, chosen, self._batcher, self._settings.batching.batch_chars)
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._file_threads, job.work)
+        finally:
+            job.stop()
+
+
+def _today() -> date:
+    return date.today()  # noqa: DTZ011, RUF100 - a person's day
+
+
+def _file_answer(masked: MaskedFile, suffix: str) -> Response:
+    """Return a masked file; its name is not that of the original, which may hold a name."""
+    answer = Response(masked.content, media_type="application/octet-stream")
+    answer.headers["content-disposition"] = f'attachment; filename="masked{suffix}"'
+    answer.headers["inverse-deid-counts"] = json.dumps(_describe_counts(masked.tally))
+    return answer
+
+
+def _describe_counts(tally: Tally) -> dict[str, object]:
+    counts: dict[str, object] = {
+        "documents": tally.n_documents,
+        "failed": tally.n_failed_documents,
+        "not_english": tally.n_other_language,
+        "n_tokens": tally.n_tokens,
+        "removed": dict(sorted(tally.removed.items())),
+    }
+    return counts
 
 
 async def _body(request: Request, max_bytes: int) -> bytes | None:
@@ -135,7 +229,7 @@ async def _body(request: Request, max_bytes: int) -> bytes | None:
 
 
 class _Gate:
-    """Wraps all routes: checks the token, logs a line, and strips errors of their text."""
+    """Wraps all routes: checks the token, sets headers, logs a line, and strips errors of their text."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
@@ -148,37 +242,57 @@ class _Gate:
         started = time.perf_counter()
         status = HTTPStatus.INTERNAL_SERVER_ERROR.value
         has_begun = False
+        is_static = scope["path"].startswith(static_address() + "/")
 
         async def note(message: Message) -> None:
             nonlocal status, has_begun
             if message["type"] == "http.response.start":
                 status, has_begun = message["status"], True
-                message["headers"] = [*message.get("headers", []), (b"cache-control", b"no-store")]
+                headers = MutableHeaders(scope=message)
+                headers.update(dict(HEADERS))
+                if is_static and status in (200, 304):
+                    headers["Cache-Control"] = KEEP
             await send(message)
 
         try:
-            if self._may(scope):
-                await self._app(scope, receive, note)
-            else:
-                refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
-                refused.headers["www-authenticate"] = "Bearer"
-                await refused(scope, receive, note)
+            refused = self._refuse(scope, is_static=is_static)
+            await (refused or self._app)(scope, receive, note)
         except ClientDisconnect:
             status = 499
         except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
             LOGGER.error("%s", describe_error(error))  # noqa: TRY400
             if not has_begun:
                 await _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error")(scope, receive, note)
-        path = scope["path"] if scope["path"] in _PATHS else "(no such path)"
+        path = "(static)" if is_static else scope["path"] if scope["path"] in _PATHS else "(no such path)"
         method = scope["method"] if scope["method"] in ("GET", "POST") else "(other)"
         LOGGER.info("%s %s %d %.1f ms", method, path, status, 1000 * (time.perf_counter() - started))
 
-    def _may(self, scope: Scope) -> bool:
-        if self._token is None or scope["path"] in _OPEN_PATHS:
-            return True
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
+    def _refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
+        """Return the answer to a request that may not be done, None = it may."""
+        headers = scope["headers"]
+        came_from = {value for name, value in headers if name == b"sec-fetch-site"}
+        if scope["method"] == "POST" and not came_from <= {b"same-origin", b"none"}:
+            return _problem(HTTPStatus.FORBIDDEN, "the request comes from a page of another site")
+        if self._token is None or is_static or scope["path"] in _OPEN_PATHS:
+            return None
+        given = [value for name, value in headers if name == b"authorization"]
         scheme, _, secret = (given[0] if len(given) == 1 else b"").decode("latin-1").partition(" ")
-        return scheme.lower() == "bearer" and self._token.fits(secret.strip())
+        if scheme.lower() == "bearer" and self._token.fits(secret.strip()):
+            return None
+        refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
+        refused.headers["www-authenticate"] = "Bearer"
+        return refused
+
+
+def _describe_refusal(error: InverseDeidError) -> Response:
+    """Return the answer to a request that cannot be done; messages of our own errors hold no text."""
+    if isinstance(error, QueueFullError):
+        return _busy(str(error))
+    if isinstance(error, FileTooLargeError):
+        return _too_large(str(error))
+    is_request = isinstance(error, InputError | ConfigurationError)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_request else HTTPStatus.INTERNAL_SERVER_ERROR
+    return _problem(status, str(error))
 
 
 def _problem(status: HTTPStatus, message: str) -> JSONResponse:
@@ -191,9 +305,15 @@ def _busy(message: str) -> JSONResponse:
     return refused
 
 
+def _too_large(message: str) -> JSONResponse:
+    refused = _problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+    refused.headers["connection"] = "close"  # the rest of the body is not read
+    return refused
+
+
 async def _http_error(_request: Request, error: Exception) -> Response:
     status = HTTPStatus(getattr(error, "status_code", 500))
-    refused = _problem(status, "unknown path or method. Use POST /mask, GET /health or GET /openapi.json")
+    refused = _problem(status, "unknown path or method. See /docs")
     refused.headers.update(getattr(error, "headers", None) or {})
     return refused
 

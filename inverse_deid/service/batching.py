@@ -1,16 +1,25 @@
-"""Requests of the same moment are masked together, in one thread that a bounded queue feeds."""
+"""Requests of the same moment and settings are masked together, in one thread that a bounded queue feeds."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Generic, TypeVar
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.masker import Masker, mask_texts
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.replacers import MaskedCase
+
+Settings = TypeVar("Settings", bound=Hashable)
+
+MAX_READY = 16
+"""How many maskers are kept ready, each for other settings; the one that was used longest ago is dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +38,27 @@ class QueueFullError(StageError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Waiting:
-    docs: Sequence[Document] = field(repr=False)
+class _Waiting(Generic[Settings]):
+    cases: Sequence[CaseTexts] = field(repr=False)
+    settings: Settings = field(repr=False)
     n_chars: int
-    done: asyncio.Future[list[MaskedDocument]] = field(repr=False)
+    n_documents: int
+    done: asyncio.Future[list[MaskedCase]] = field(repr=False)
 
 
-class Batcher:
-    """Masks the documents of requests, several requests at once; the masker is called in one thread only."""
+class Batcher(Generic[Settings]):
+    """Masks the texts of requests, several requests at once; all maskers are used in one thread only.
 
-    def __init__(self, masker: Masker, settings: BatchingSettings) -> None:
-        self._masker = masker
-        self._settings = settings
-        self._queue: deque[_Waiting] = deque()
+    Args:
+        make_masker: Returns the masker for some settings; called in the thread that masks.
+        limits: How requests are gathered.
+    """
+
+    def __init__(self, make_masker: Callable[[Settings], Masker], limits: BatchingSettings) -> None:
+        self._make_masker = make_masker
+        self._ready: OrderedDict[Settings, Masker] = OrderedDict()
+        self._limits = limits
+        self._queue: deque[_Waiting[Settings]] = deque()
         self._n_chars = 0
         self._has_work = asyncio.Event()
 
@@ -50,23 +67,30 @@ class Batcher:
         """Requests that wait, without those that are being masked."""
         return len(self._queue)
 
-    async def mask(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Mask the documents of one request, order kept; a cancelled request is not masked any more.
+    async def mask(self, docs: Sequence[Document], settings: Settings) -> list[MaskedDocument]:
+        """Mask the documents of one request, each as a case of its own; see `mask_cases`."""
+        cases = [CaseTexts(id=doc.id, docs=(doc,)) for doc in docs]
+        return [case.docs[0] for case in await self.mask_cases(cases, settings)]
+
+    async def mask_cases(self, cases: Sequence[CaseTexts], settings: Settings) -> list[MaskedCase]:
+        """Mask the cases of one request, order kept; a cancelled request is not masked any more.
 
         Raises:
             QueueFullError: Too much is waiting.
+            ConfigurationError: The settings do not fit the model.
             StageError: The masker broke its contract.
         """
-        n_chars = sum(len(doc.text) for doc in docs)
-        limits = self._settings
+        n_chars = sum(len(doc.text) for case in cases for doc in case.docs)
+        n_documents = sum(len(case.docs) for case in cases)
+        limits = self._limits
         is_full = len(self._queue) >= limits.queue_requests or self._n_chars + n_chars > limits.queue_chars
         if self._queue and is_full:
             raise QueueFullError(f"{len(self._queue)} requests are waiting. Try again later")
-        waiting = _Waiting(docs, n_chars, asyncio.get_running_loop().create_future())
-        self._queue.append(waiting)
+        done: asyncio.Future[list[MaskedCase]] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Waiting(cases, settings, n_chars, n_documents, done))
         self._n_chars += n_chars
         self._has_work.set()
-        return await waiting.done
+        return await done
 
     async def run(self) -> None:
         """Mask what comes, until cancelled."""
@@ -74,56 +98,72 @@ class Batcher:
         with ThreadPoolExecutor(1, thread_name_prefix="masking") as thread:
             while True:
                 await self._has_work.wait()
-                if self._settings.wait_seconds and len(self._queue) < self._settings.batch_documents:
-                    await asyncio.sleep(self._settings.wait_seconds)
+                if self._limits.wait_seconds and len(self._queue) < self._limits.batch_documents:
+                    await asyncio.sleep(self._limits.wait_seconds)
                 batch = self._next_batch()
                 if batch:
-                    docs = [doc for waiting in batch for doc in waiting.docs]
-                    found = await loop.run_in_executor(thread, self._mask_batch, docs)
+                    found = await loop.run_in_executor(thread, self._mask_batch, batch)
                     _answer(batch, found)
 
-    def _next_batch(self) -> list[_Waiting]:
-        """The first requests of the queue that are still wanted."""
-        batch: list[_Waiting] = []
+    def _next_batch(self) -> list[_Waiting[Settings]]:
+        """Take the first request that is still wanted, and others of the same settings, from the queue."""
+        batch: list[_Waiting[Settings]] = []
+        left: deque[_Waiting[Settings]] = deque()
         n_chars = n_documents = 0
-        while self._queue:
-            head = self._queue[0]
-            n_chars += head.n_chars
-            n_documents += len(head.docs)
-            if batch and (
-                n_chars > self._settings.batch_chars or n_documents > self._settings.batch_documents
-            ):
-                break
-            self._queue.popleft()
-            self._n_chars -= head.n_chars
-            if head.done.done():
-                n_chars, n_documents = n_chars - head.n_chars, n_documents - len(head.docs)
-            else:
-                batch.append(head)
-        if not self._queue:
+        is_open = True
+        for one in self._queue:
+            if one.done.done():
+                self._n_chars -= one.n_chars
+                continue
+            is_other = bool(batch) and one.settings != batch[0].settings
+            if is_open and batch and not is_other:
+                is_open = (
+                    n_chars + one.n_chars <= self._limits.batch_chars
+                    and n_documents + one.n_documents <= self._limits.batch_documents
+                )
+            if is_other or not is_open:
+                left.append(one)
+                continue
+            batch.append(one)
+            n_chars += one.n_chars
+            n_documents += one.n_documents
+            self._n_chars -= one.n_chars
+        self._queue = left
+        if not left:
             self._has_work.clear()
         return batch
 
-    def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument] | StageError:
-        """Return the masked documents, or the error; the message of an unforeseen one may quote a text."""
+    def _mask_batch(self, batch: Sequence[_Waiting[Settings]]) -> list[MaskedCase] | Exception:
+        """Return the masked cases, or the error; the message of an unforeseen one may quote a text."""
         try:
-            masked = self._masker.mask_many(docs)
+            masker = self._masker_of(batch[0].settings)
+            return mask_texts(masker, [case for waiting in batch for case in waiting.cases])
+        except ConfigurationError:
+            return ConfigurationError("these settings cannot be used with the model of this service")
+        except StageError as error:
+            return StageError(str(error))
         except Exception as error:  # noqa: BLE001 - one batch fails, the service continues
             return StageError(f"could not be masked ({type(error).__name__})")
-        if [one.id for one in masked] != [doc.id for doc in docs]:
-            return StageError(f"{len(docs)} documents went into the masker and others came out")
-        return masked
+
+    def _masker_of(self, settings: Settings) -> Masker:
+        """Return the masker for some settings, made now unless it is ready."""
+        masker = self._ready.pop(settings, None)
+        if masker is None:
+            masker = self._make_masker(settings)
+        self._ready[settings] = masker
+        if len(self._ready) > MAX_READY:
+            self._ready.popitem(last=False)
+        return masker
 
 
-def _answer(batch: Sequence[_Waiting], found: list[MaskedDocument] | StageError) -> None:
-    """Hand each request its own documents, in order."""
-    first = 0
+def _answer(batch: Sequence[_Waiting[Settings]], found: list[MaskedCase] | Exception) -> None:
+    """Hand each request its own cases, in order."""
+    results = iter(found if isinstance(found, list) else ())
     for waiting in batch:
-        last = first + len(waiting.docs)
+        own = list(islice(results, len(waiting.cases)))
         if waiting.done.done():  # its time was over
-            pass
-        elif isinstance(found, StageError):
-            waiting.done.set_exception(StageError(str(found)))
+            continue
+        if isinstance(found, list):
+            waiting.done.set_result(own)
         else:
-            waiting.done.set_result(found[first:last])
-        first = last
+            waiting.done.set_exception(type(found)(str(found)))

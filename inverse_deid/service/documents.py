@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.values import Document, KnownIdentifier, MaskedDocument
 from inverse_deid.formats.known_values import values_of
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 MAX_ID_CHARS = 200
 MAX_KNOWN = 1000
+N_DECIMALS = 4
 
 _FIELDS = frozenset({"id", "text", "known"})
+_COMMON_FIELDS = frozenset({"settings", "details"})
+_MANY_FIELDS = frozenset({"documents"}) | _COMMON_FIELDS
+
+Details = Literal["masks", "words"]
+"""What an answer tells beside the masked texts: of each mask, or of each word of the original as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +34,14 @@ class MaskRequest:
     docs: tuple[Document, ...]  # numbered; their ids are in `ids`
     ids: tuple[str | int, ...] = field(repr=False)  # of each document, as given
     is_many: bool  # whether they came as a list, and go back as one
+    settings: object = field(default=None, repr=False)  # as given, None = those of the operator
+    details: Details | None = None
 
 
 def read_request(body: bytes, max_documents: int) -> MaskRequest:
     """Read a request: `{"id", "text", "known"}`, or `{"documents": [...]}` with several of them.
+
+    Both can have `settings`, which are not looked at here, and `details`.
 
     Raises:
         FormatError: It is something else; the message lists all faults of the first bad document.
@@ -41,26 +52,36 @@ def read_request(body: bytes, max_documents: int) -> MaskRequest:
     """
     given = _parse(body)
     is_many = isinstance(given, dict) and "documents" in given
+    common = (
+        {name: given[name] for name in _COMMON_FIELDS if name in given} if isinstance(given, dict) else {}
+    )
     listed: Any = given["documents"] if is_many else [given]
-    if is_many and set(given) != {"documents"}:
-        raise FormatError("documents must be the only field")
+    if is_many and not given.keys() <= _MANY_FIELDS:
+        raise FormatError("beside documents only settings and details can be given")
     if not isinstance(listed, list):
         raise FormatError("documents must be a list")
     if not 0 < len(listed) <= max_documents:
         raise FormatError(f"documents must be 1 to {max_documents}. The request has {len(listed)}")
+    details = common.get("details")
+    if details is not None and details not in get_args(Details):
+        raise FormatError("details must be masks or words")
     for number, one in enumerate(listed, start=1):
-        problem = "; ".join(_problems(one))
+        problem = "; ".join(_problems(one, _FIELDS if is_many else _FIELDS | _COMMON_FIELDS))
         if problem:
             raise FormatError(f"document {number}: {problem}")
     docs = tuple(
         Document(str(number), one["text"], known=_read_known(one.get("known"))[0])
         for number, one in enumerate(listed, start=1)
     )
-    return MaskRequest(docs, tuple(one["id"] for one in listed), is_many)
+    ids = tuple(one["id"] for one in listed)
+    return MaskRequest(docs, ids, is_many, common.get("settings"), details)
 
 
 def answer_of(request: MaskRequest, masked: Sequence[MaskedDocument], operating_point: str) -> dict[str, Any]:
-    """Return the answer to a request: ids, masked texts and counts, never an original."""
+    """Return the answer to a request: ids, masked texts and counts, never an original.
+
+    With `details` it has places of the original, suspected categories and reasons as well.
+    """
     answers = [
         {
             "id": doc_id,
@@ -69,10 +90,61 @@ def answer_of(request: MaskRequest, masked: Sequence[MaskedDocument], operating_
             "n_tokens": len(one.tokens),
             "n_masked": len(one.tokens) - int(one.decisions.keep.sum()),
             "failed": one.failed,
+            **_list_warnings(one),
+            **({} if request.details is None else describe_document(one, request.details)),
         }
         for doc_id, one in zip(request.ids, masked, strict=True)
     ]
     return {"documents": answers} if request.is_many else answers[0]
+
+
+def _list_warnings(masked: MaskedDocument) -> dict[str, list[str]]:
+    """Return what the requester cannot see in the masked text; nothing if there is nothing."""
+    flags = {"not-english": masked.other_language, "markers-only": masked.is_plain}
+    found = [name for name, applies in flags.items() if applies]
+    return {"warnings": found} if found else {}
+
+
+def describe_document(masked: MaskedDocument, details: Details) -> dict[str, Any]:
+    """Return the masks of a document, and perhaps all its words: places, categories and reasons.
+
+    Offsets count code points. `shown_start` and `shown_end` are places in the masked text.
+    """
+    words = list(explain_document(masked))
+    masks = []
+    i = 0
+    for (start, end), (shown_start, shown_end) in zip(masked.masks, masked.replaced, strict=True):
+        while i < len(words) and words[i].end <= start:
+            i += 1
+        first = i
+        while i < len(words) and words[i].start < end:
+            i += 1
+        category = masked.decisions.suspect(first, i) if i > first else None
+        why = list(dict.fromkeys(word.why for word in words[first:i])) or [HIDDEN_GAP]
+        masks.append(
+            {
+                "start": start,
+                "end": end,
+                "shown_start": shown_start,
+                "shown_end": shown_end,
+                "category": None if category is None else category.value.lower(),
+                "why": why,
+            }
+        )
+    if details == "masks":
+        return {"masks": masks}
+    return {"masks": masks, "words": [_describe_word(word) for word in words]}
+
+
+def _describe_word(word: WordReason) -> dict[str, Any]:
+    return {
+        "start": word.start,
+        "end": word.end,
+        "decision": "keep" if word.keep else "mask",
+        "reason": word.reason.name,
+        "why": word.why,
+        "p_safe": None if word.p_safe is None else round(word.p_safe, N_DECIMALS),
+    }
 
 
 def _parse(body: bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
@@ -86,7 +158,7 @@ def _parse(body: bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
     raise FormatError(problem)
 
 
-def _problems(given: object) -> Iterator[str]:
+def _problems(given: object, allowed: frozenset[str]) -> Iterator[str]:
     """Return what is wrong with one document."""
     if not isinstance(given, dict):
         yield "must be an object with id and text"
@@ -98,8 +170,8 @@ def _problems(given: object) -> Iterator[str]:
         yield f"id must be a whole number or a string of 1 to {MAX_ID_CHARS} characters"
     if not isinstance(given.get("text"), str):
         yield "text must be a string"
-    if not set(given) <= _FIELDS:
-        yield f"unknown field; the fields are {', '.join(sorted(_FIELDS))}"
+    if not set(given) <= allowed:
+        yield f"unknown field; the fields are {', '.join(sorted(allowed))}"
     problem = _read_known(given.get("known"))[1]
     if problem:
         yield f"known {problem}"

@@ -11,6 +11,7 @@ from typing import Self
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.service.batching import BatchingSettings
+from inverse_deid.service.choices import Operator
 
 MIN_TOKEN_CHARS = 16
 
@@ -57,15 +58,17 @@ class ServiceSettings:
         ConfigurationError: A limit is not above 0.
     """
 
-    operating_point: str = "balanced"  # its name, which answers show
+    operator: Operator = field(default_factory=Operator)  # how texts are masked, and what requests may choose
+    has_details: bool = True  # answers can tell where and why something was masked
     token: Token | None = None  # clients must send it; None = no token (on a loopback address alone)
     max_body_bytes: int = 1_000_000  # size of a request
     max_documents: int = 1000  # documents in a request
+    max_file_bytes: int = 10_000_000  # size of a file
     seconds: float = 30.0  # how long a request may take, reading and waiting included
     batching: BatchingSettings = field(default_factory=BatchingSettings)
 
     def __post_init__(self) -> None:
-        if min(self.max_body_bytes, self.max_documents, self.seconds) <= 0:
+        if min(self.max_body_bytes, self.max_documents, self.max_file_bytes, self.seconds) <= 0:
             raise ConfigurationError("the limits of size, documents and time must be above 0")
 
 

@@ -47,3 +47,12 @@ def test_masking_text_loads_no_heavy_library(tmp_path):
         f"print(r.exit_code, [name for name in {HEAVY!r} if name in sys.modules])"
     )
     assert run(code).splitlines()[-1] == "0 []"
+
+
+def test_no_library_prepares_reports_to_its_maker(tmp_path):
+    """ONNX Runtime of 2026 writes `.ses` into the temporary folder when it begins to collect events."""
+    code = (
+        f"import os; os.environ['TMPDIR'] = {str(tmp_path)!r}; import inverse_deid; "
+        "print(inverse_deid.mask('Mr. Okonkwo had a rash.'), os.listdir(os.environ['TMPDIR']))"
+    )
+    assert run(code) == "Mr. PHI had a rash. []"

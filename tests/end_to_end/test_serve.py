@@ -24,7 +24,7 @@ class Service:
     def __init__(self, *options: str) -> None:
         path = os.pathsep.join([str(HERE.parent), str(ROOT), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": path, "INVERSE_DEID_TOKEN": SECRET}
-        command = [sys.executable, str(HERE / "slow_command.py"), "serve", "--port", "0", *options]
+        command = [sys.executable, str(HERE / "serve_command.py"), "serve", "--port", "0", *options]
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         self.log = ""
         while not (found := re.search(r"http://127\.0\.0\.1:(\d+)", self.log)):
@@ -84,3 +84,121 @@ def test_nothing_of_a_request_is_logged(service):
     assert CANARY not in service.log
     assert SECRET not in service.log
     assert "Traceback" not in service.log
+
+
+def form_of(name, content, **fields):
+    """The body of a form with a file, and its content type."""
+    mark = "a-boundary-of-a-form"
+    parts = [
+        f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
+        for key, value in fields.items()
+    ]
+    parts.append(f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n')
+    return "".join(
+        parts
+    ).encode() + content + f"\r\n--{mark}--\r\n".encode(), f"multipart/form-data; boundary={mark}"
+
+
+def send_file(service, name, content, **fields):
+    body, kind = form_of(name, content, **fields)
+    headers = {"authorization": f"Bearer {SECRET}", "content-type": kind}
+    return urllib.request.urlopen(
+        urllib.request.Request(service.address + "/mask-file", body, headers), timeout=60
+    )
+
+
+def files_of(process):
+    """The files that a process has open, deleted ones as well."""
+    found = []
+    for one in Path(f"/proc/{process.pid}/fd").iterdir():
+        try:
+            found.append(str(one.readlink()))
+        except OSError:
+            continue
+    return found
+
+
+def test_nothing_of_a_file_is_logged_or_written(tmp_path):
+    environment_folder = tmp_path / "temporary"
+    environment_folder.mkdir()
+    os.environ["TMPDIR"] = str(environment_folder)
+    try:
+        service = Service("--log-requests", "--max-file-bytes", "5000000")
+    finally:
+        del os.environ["TMPDIR"]
+    try:
+        filler = " and well" * 20
+        # More than the megabyte from which a form is usually written to a file.
+        table = f"text,{CANARY}\n".encode() + f"{CANARY} fell and was well{filler},x\n".encode() * 10_000
+        with send_file(
+            service, f"../../{CANARY}.csv", table, settings=json.dumps({"deny": [CANARY]})
+        ) as answer:
+            headers, content = str(answer.headers), answer.read()
+        assert content.startswith(b"text\nPHI fell and was well and well")
+        assert content.count(b"\n") == 10_001
+        assert CANARY.encode() not in content
+        assert CANARY not in headers
+        assert 'filename="masked.csv"' in headers
+        assert not [one for one in files_of(service.process) if str(environment_folder) in one]
+        assert not list(environment_folder.iterdir())
+        for name, body, fields in [
+            (f"{CANARY}.exe", b"x", {}),
+            ("x.csv", f"{CANARY},b\n1\n".encode(), {}),
+            ("x.csv", f"text,b\n{CANARY}\n".encode(), {}),
+            ("x.docx", CANARY.encode(), {}),
+            ("x.txt", b"\xff\xfe\x00" + CANARY.encode(), {}),
+            ("x.txt", b"well", {"settings": f'{{"deny": "{CANARY}"}}'}),
+            ("x.txt", b"well", {"settings": f'{{"allow": ["{CANARY}"]}}'}),
+            ("x.txt", b"well", {"settings": f"{{{CANARY}"}),
+            ("x.txt", b"well", {"encoding": CANARY}),
+            ("x.txt", b"well", {CANARY: "1"}),
+        ]:
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                send_file(service, name, body, **fields)
+            said = refused.value.read().decode() + str(refused.value.headers)
+            refused.value.close()
+            assert (refused.value.code, CANARY in said) == (422, False), said
+        service.stop()
+        assert CANARY not in service.log
+        assert service.log.count("POST /mask-file 422") == 10
+    finally:
+        if service.process.poll() is None:
+            service.process.kill()
+            service.process.communicate()
+
+
+def test_the_pages_are_served_without_a_token_and_hold_no_secret(service):
+    for path in ("/", "/docs"):
+        with service.ask(path, token="wrong") as answer:
+            html = answer.read().decode()
+            assert answer.headers["cache-control"] == "no-store"
+            assert "unsafe" not in answer.headers["content-security-policy"]
+        assert SECRET not in html
+        for address in set(re.findall(r'(?:href|src)="(/static/[^"]+)"', html)):
+            with service.ask(address, token="wrong") as answer:
+                assert "immutable" in answer.headers["cache-control"]
+
+
+def test_two_files_and_texts_of_other_settings_at_once(service):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def text(number):
+        document = {
+            "id": number,
+            "text": f"{CANARY} fell again",
+            "settings": {"deny": [f"word{number % 20}", "again"]},
+        }
+        with service.ask("/mask", json.dumps(document).encode()) as answer:
+            return json.loads(answer.read())["text"]
+
+    def file(number):
+        with send_file(service, "x.txt", f"{CANARY} fell number{number}".encode()) as answer:
+            return answer.read().decode()
+
+    with ThreadPoolExecutor(6) as threads:
+        texts = list(threads.map(text, range(60)))
+        files = list(threads.map(file, range(20)))
+    assert set(texts) == {"PHI fell PHI"}
+    assert files == [
+        f"PHI fell number{number}" if f"number{number}".islower() else "PHI fell PHI" for number in range(20)
+    ]

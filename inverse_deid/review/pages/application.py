@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.intake_service import IntakeService
 from inverse_deid.review.pages import (
@@ -42,26 +43,8 @@ from inverse_deid.review.pages.visits import (
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
 
-HEADERS = (
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-        "trusted-types 'none'",
-    ),
-    ("X-Content-Type-Options", "nosniff"),
-    ("X-Frame-Options", "DENY"),
-    ("Referrer-Policy", "no-referrer"),
-    ("Cross-Origin-Opener-Policy", "same-origin"),
-    ("Cross-Origin-Resource-Policy", "same-origin"),
-    ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
-    ("Cache-Control", "no-store"),
-)
-"""Of every response; browsers may keep only the static files of the package."""
-
 MAX_CONNECTIONS = 500
 
-_KEEP = "public, max-age=31536000, immutable"
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -265,7 +248,9 @@ def _list_routes() -> list[Route | Mount]:
     ]
     return [
         *(Route(path, require(role, handler), methods=[method]) for method, path, role, handler in handlers),
-        Mount(static_address(), StaticFiles(directory=STATIC_FOLDER)),
+        Mount(
+            static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])
+        ),
     ]
 
 
@@ -294,7 +279,7 @@ class _Shield:
                 headers = MutableHeaders(scope=message)
                 headers.update(dict(self._headers))
                 if is_static and message["status"] in (200, 304):
-                    headers["Cache-Control"] = _KEEP
+                    headers["Cache-Control"] = KEEP
             await send(message)
 
         request = Request(scope)

@@ -7,7 +7,6 @@ messages of our own errors only. Templates escape all values, and unknown names 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import logging
 import secrets
@@ -36,6 +35,7 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
     describe_error,
 )
+from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.review.accounts import Session, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store import ReviewStore
@@ -332,10 +332,7 @@ def _parse_payload(body: bytes) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def static_address() -> str:
     """Return the address of scripts and styles; it changes with them, so that browsers may keep them."""
-    digest = hashlib.sha256()
-    for file in sorted(STATIC_FOLDER.iterdir()):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return f"/static/{digest.hexdigest()[:16]}"
+    return address_of([STATIC_FOLDER, COMMON_FOLDER])
 
 
 @lru_cache(maxsize=1)

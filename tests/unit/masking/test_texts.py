@@ -75,6 +75,29 @@ def test_the_repr_shows_no_words(builder):
     assert repr(MaskedText("PHI", ((0, 4),), ((0, 3),), failed=True)) == "MaskedText(n_masks=1, failed=True)"
 
 
+def test_a_notebook_shows_the_first_masked_texts_of_a_list(builder):
+    masked = inverse_deid.mask([f"<b>{CANARY} number {i} fell" for i in range(25)])
+    assert isinstance(masked, list)
+    assert masked == [MaskedText("<b>PHI number PHI fell", one.masks, one.replaced) for one in masked]
+    shown = masked._repr_html_()
+    assert shown.count("<mark>PHI</mark> number <mark>PHI</mark> fell") == 20
+    assert "and 5 more of 25 texts" in shown
+    assert CANARY not in shown + repr(masked)
+    assert "more" not in inverse_deid.mask(["well"])._repr_html_()
+
+
+def test_a_notebook_shows_the_masked_text_of_a_document(builder):
+    masked = mask_capitals().mask_many([Document("1", f"the <b>rash of {CANARY}")])[0]
+    shown = masked._repr_html_()
+    assert "the &lt;b&gt;rash of <mark>PHI</mark>" in shown
+    assert CANARY not in shown
+
+
+def test_the_public_names_are_listed():
+    assert {"mask", "MaskedText", "MaskingSettings", "Deidentifier", "Document"} <= set(dir(inverse_deid))
+    assert "os" not in dir(inverse_deid)
+
+
 def test_a_notebook_shows_the_masked_text_with_marks(builder):
     shown = inverse_deid.mask(f"a <b>rash</b> of {CANARY} & {CANARY}")._repr_html_()
     assert "a &lt;b&gt;rash&lt;/b&gt; of <mark>PHI</mark> &amp; <mark>PHI</mark>" in shown

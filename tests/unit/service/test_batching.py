@@ -5,9 +5,9 @@ import time
 import pytest
 from fake_maskers import CANARY, FakeMasker, keep_all
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.service.batching import Batcher, BatchingSettings, QueueFullError
+from inverse_deid.service.batching import MAX_READY, Batcher, BatchingSettings, QueueFullError
 
 PATIENT = BatchingSettings(wait_seconds=0.05)
 
@@ -16,7 +16,7 @@ def run(masker, settings, use):
     """Use a batcher while it runs."""
 
     async def main():
-        batcher = Batcher(masker, settings)
+        batcher = Batcher(lambda chosen: masker, settings)
         masking = asyncio.create_task(batcher.run())
         try:
             return await use(batcher)
@@ -32,7 +32,7 @@ def docs(*texts):
 
 
 async def together(batcher, *requests):
-    return await asyncio.gather(*(batcher.mask(one) for one in requests), return_exceptions=True)
+    return await asyncio.gather(*(batcher.mask(one, "own") for one in requests), return_exceptions=True)
 
 
 def test_requests_that_come_together_are_one_batch_and_each_gets_its_own():
@@ -75,11 +75,11 @@ def test_masking_is_done_in_one_thread_beside_the_event_loop():
 )
 def test_a_full_queue_refuses_and_takes_again_when_it_is_empty(settings):
     async def use(batcher):
-        first = asyncio.create_task(batcher.mask(docs("a")))
+        first = asyncio.create_task(batcher.mask(docs("a"), "own"))
         await asyncio.sleep(0.1)  # it is being masked
         rest = await together(batcher, *[docs("12345")] * 4)
         await first
-        return rest, await batcher.mask(docs("x" * 100))
+        return rest, await batcher.mask(docs("x" * 100), "own")
 
     rest, later = run(FakeMasker(lambda word: True, 0.3), settings, use)
     assert [isinstance(one, QueueFullError) for one in rest] == [False, False, True, True]
@@ -90,11 +90,11 @@ def test_a_request_whose_time_is_over_is_not_masked_and_harms_no_other():
     masker = FakeMasker(lambda word: True, 0.3)
 
     async def use(batcher):
-        first = asyncio.create_task(batcher.mask(docs("a")))
+        first = asyncio.create_task(batcher.mask(docs("a"), "own"))
         await asyncio.sleep(0.1)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(batcher.mask(docs("b", "c")), 0.05)
-        last = await batcher.mask(docs("d"))
+            await asyncio.wait_for(batcher.mask(docs("b", "c"), "own"), 0.05)
+        last = await batcher.mask(docs("d"), "own")
         return (await first)[0].text, last[0].text, batcher.n_waiting
 
     assert run(masker, BatchingSettings(), use) == ("a", "d", 0)
@@ -122,9 +122,95 @@ def test_an_error_of_the_masker_reaches_every_request_without_text(broken):
 
 def test_a_lonely_request_waits_no_longer_than_it_was_told():
     async def use(batcher):
-        await batcher.mask(docs("a"))
+        await batcher.mask(docs("a"), "own")
         started = time.monotonic()
-        await batcher.mask(docs("a"))
+        await batcher.mask(docs("a"), "own")
         return time.monotonic() - started
 
     assert run(keep_all(), BatchingSettings(wait_seconds=0.0), use) < 5
+
+
+class Named(FakeMasker):
+    """Masks nothing, and notes which batches it masked."""
+
+    def __init__(self, name, batches):
+        super().__init__(lambda word: True)
+        self.name, self.batches = name, batches
+
+    def mask_many(self, docs):
+        self.batches.append((self.name, [doc.text for doc in docs]))
+        return super().mask_many(docs)
+
+
+def run_named(settings, use):
+    batches, made = [], []
+
+    def make(name):
+        made.append(name)
+        return Named(name, batches)
+
+    async def main():
+        batcher = Batcher(make, settings)
+        masking = asyncio.create_task(batcher.run())
+        try:
+            await use(batcher)
+        finally:
+            masking.cancel()
+            await asyncio.gather(masking, return_exceptions=True)
+
+    asyncio.run(main())
+    return batches, made
+
+
+def test_requests_of_other_settings_are_masked_apart_and_each_with_its_own():
+    async def use(batcher):
+        asked = [("x", "1"), ("y", "2"), ("x", "3"), ("y", "4"), ("z", "5")]
+        found = await asyncio.gather(*(batcher.mask(docs(text), name) for name, text in asked))
+        assert [one[0].text for one in found] == ["1", "2", "3", "4", "5"]
+
+    batches, made = run_named(PATIENT, use)
+    assert batches == [("x", ["1", "3"]), ("y", ["2", "4"]), ("z", ["5"])]
+    assert made == ["x", "y", "z"]
+
+
+def test_requests_of_other_settings_do_not_starve():
+    async def use(batcher):
+        first = asyncio.create_task(batcher.mask(docs("rare"), "rare"))
+        many = [asyncio.create_task(batcher.mask(docs(str(i)), "usual")) for i in range(40)]
+        await asyncio.gather(first, *many)
+
+    batches, _ = run_named(BatchingSettings(wait_seconds=0.05, batch_documents=4), use)
+    assert batches[0] == ("rare", ["rare"])
+
+
+def test_few_maskers_are_kept_ready():
+    async def use(batcher):
+        for name in [*range(MAX_READY), 0, MAX_READY, 0, 1]:
+            await batcher.mask(docs("a"), name)
+        assert len(batcher._ready) == MAX_READY
+
+    _, made = run_named(BatchingSettings(wait_seconds=0.0), use)
+    # 0 was used again and stays; 1 was used longest ago and is made again.
+    assert made == [*range(MAX_READY), MAX_READY, 1]
+
+
+def test_settings_that_no_masker_can_be_made_of_are_an_error_of_the_request_alone():
+    def make(name):
+        if name == "bad":
+            raise ConfigurationError(f"/home/{CANARY}/model")
+        return keep_all()
+
+    async def main():
+        batcher = Batcher(make, PATIENT)
+        masking = asyncio.create_task(batcher.run())
+        found = await asyncio.gather(
+            batcher.mask(docs("a"), "good"), batcher.mask(docs("b"), "bad"), return_exceptions=True
+        )
+        masking.cancel()
+        await asyncio.gather(masking, return_exceptions=True)
+        return found
+
+    good, bad = asyncio.run(main())
+    assert good[0].text == "a"
+    assert isinstance(bad, ConfigurationError)
+    assert CANARY not in str(bad) + repr(bad.__context__)

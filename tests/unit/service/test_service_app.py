@@ -6,7 +6,7 @@ import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from service_client import client_of
 
-from inverse_deid.service.app import describe_api
+from inverse_deid.service.description import describe_api
 from inverse_deid.service.settings import Token
 
 SECRET = "not-a-secret-0123456789"
@@ -150,13 +150,15 @@ def test_a_request_leaves_one_line_without_text_or_query(caplog):
         (None, 401),
     ],
 )
-def test_the_token_opens_all_but_health(header, status):
+def test_the_token_opens_all_that_takes_a_text(header, status):
     with client_of(token=Token.of(SECRET)) as client:
         headers = {} if header is None else {"authorization": header}
         answer = client.post("/mask", json=DOCUMENT, headers=headers)
         assert answer.status_code == status
-        assert client.get("/openapi.json", headers=headers).status_code == status
-        assert client.get("/health", headers=headers).status_code == 200
+        form = {"file": ("x.txt", b"well")}
+        assert client.post("/mask-file", files=form, headers=headers).status_code == status
+        for path in ("/health", "/openapi.json", "/", "/docs"):
+            assert client.get(path, headers=headers).status_code == 200
         if status == 401:
             assert answer.headers["www-authenticate"] == "Bearer"
             assert SECRET not in answer.text

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -53,7 +54,7 @@ BAD = [
     ({"documents": {CANARY: 1}}, "documents must be a list"),
     ({"documents": []}, "1 to 10. The request has 0"),
     ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10. The request has 11"),
-    ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "the only field"),
+    ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "only settings and details"),
     (
         {"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]},
         "^document 2: text must be a string$",
@@ -67,7 +68,7 @@ BAD = [
     ({"id": CANARY * 30, "text": CANARY}, "id must be"),
     ({"id": 2**70, "text": CANARY}, "id must be"),
     ({"id": None, "text": 5}, "id must be .*; text must be"),
-    ({"id": 1, "text": "x", CANARY: 1}, "the fields are id, known, text"),
+    ({"id": 1, "text": "x", CANARY: 1}, "the fields are details, id, known, settings, text"),
     ({"id": 1, "text": "x", "known": 5}, "known must be a list"),
     ({"id": 1, "text": "x", "known": [CANARY, 5]}, "known must be a list"),
     ({"id": 1, "text": "x", "known": {"name": {CANARY: 1}}}, "known must be a list"),
@@ -91,3 +92,46 @@ def test_a_body_that_is_no_json(body):
         read_request(body, 10)
     assert "is not JSON" in str(caught.value)
     assert caught.value.__context__ is None
+
+
+def answer(text, details, masker=None):
+    request = read({"id": 1, "text": text, "details": details})
+    return answer_of(request, (masker or mask_capitals()).mask_many(request.docs), "balanced")
+
+
+def test_details_are_left_out_unless_asked_for():
+    assert answer(f"{CANARY} fell", None).keys() == answer("well", None).keys()
+    assert not {"masks", "words"} & answer(f"{CANARY} fell", None).keys()
+    assert "words" not in answer(f"{CANARY} fell", "masks")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"seen by {CANARY} today, then \U0001d518 and {CANARY}-{CANARY}\r\nwell",
+        "\u202ewell\u202c done \ud800",
+        "",
+        " ",
+        CANARY,
+    ],
+)
+def test_details_name_the_places_of_both_texts(text):
+    found = answer(text, "words")
+    assert json.dumps(found)
+    for mask in found["masks"]:
+        assert found["text"][mask["shown_start"] : mask["shown_end"]] in ("PHI", "□")
+        assert mask["why"]
+        assert all(CANARY not in line for line in mask["why"])
+    for word in found["words"]:
+        shown = text[word["start"] : word["end"]]
+        inside = any(mask["start"] <= word["start"] < mask["end"] for mask in found["masks"])
+        assert (word["decision"] == "mask") is inside is not shown.islower()
+    assert CANARY not in json.dumps(found)
+
+
+def test_warnings_say_what_cannot_be_seen():
+    request = read({"id": 1, "text": "well"})
+    masked = mask_capitals().mask_many(request.docs)
+    assert "warnings" not in answer_of(request, masked, "balanced")
+    odd = [dataclasses.replace(masked[0], other_language=True, is_plain=True)]
+    assert answer_of(request, odd, "balanced")["warnings"] == ["not-english", "markers-only"]

@@ -1,0 +1,144 @@
+"""Why a word was kept or masked, in words that a reader without knowledge of models understands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.values import MaskedDocument, Reason, Tokens
+
+_CLASSES = tuple(HyperClass)
+_MAX_TITLE_GAP = 2
+_TITLES = frozenset(
+    {"dr", "drs", "prof", "professor", "mr", "mrs", "ms", "miss", "mx", "sr", "sister", "nurse", "rev", "sir"}
+)
+"""Titles that an explanation names. They decide nothing."""
+
+CATEGORY_NAMES: Mapping[HyperClass, str] = MappingProxyType(
+    {
+        HyperClass.NAME: "a name",
+        HyperClass.PLACE: "a place or an organisation",
+        HyperClass.DATE: "a date",
+        HyperClass.AGE: "an age",
+        HyperClass.CONTACT: "a phone number or another contact",
+        HyperClass.ID: "an id number",
+        HyperClass.PROFESSION: "a profession",
+    }
+)
+"""What a masked word seems to be."""
+
+HIDDEN_GAP = "Masked: a sign between words that could hide something."
+"""Why a place without a word is masked."""
+
+_REASONS: Mapping[Reason, str] = MappingProxyType(
+    {
+        Reason.KEPT_SAFE_WORD: "is in the lists of ordinary and medical words",
+        Reason.KEPT_BY_NETWORK: "is used like a word that identifies nobody",
+        Reason.BELOW_THRESHOLD: "may identify a person",
+        Reason.NEVER_SAFE_WORD: "is always masked, as a day, month, street, holiday or written-out number",
+        Reason.VETO_PATTERN: "is written like an identifier: a date, a number, a contact or a name",
+        Reason.NAME_WITH_TITLE: "has a title such as Mr. or Dr. elsewhere in the text",
+        Reason.OTHER_MENTION: "is a name elsewhere in the text",
+        Reason.KNOWN_IDENTIFIER: "is one of the identifiers that were given for this text",
+        Reason.DENY_LIST: "is in the list of words to mask",
+        Reason.FAILED_CLOSED: "could not be checked, so the whole text is masked",
+        Reason.KEPT_ALLOW_LIST: "is in the list of words to keep",
+        Reason.RULES_ONLY_UNSAFE: "is not in the lists of ordinary and medical words",
+        Reason.JOINED_TO_MASKED: "is joined to a masked word",
+        Reason.NAME_ONLY_WORD: "is known only as the name of a person or place",
+        Reason.KEPT_CATEGORY: "is of a category that is not masked here",
+        Reason.CHOSEN_CATEGORY: "tells an origin: a nationality, a religion or a language",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WordReason:
+    """Why one word of the original was kept or masked. Confidential: it tells about the original."""
+
+    start: int  # in the original
+    end: int
+    keep: bool
+    reason: Reason
+    why: str  # one line without the word
+    category: HyperClass | None  # what a masked word seems to be, None = unknown, or it is kept
+    p_safe: float | None  # how sure it is that it identifies nobody, in [0, 1]; None = unknown
+
+
+def explain_document(masked: MaskedDocument) -> Iterator[WordReason]:
+    """Yield the reason of every word of the original, in text order."""
+    tokens, decisions = masked.tokens, masked.decisions
+    columns = zip(
+        tokens.starts.tolist(),
+        tokens.ends.tolist(),
+        decisions.keep.tolist(),
+        decisions.reasons.tolist(),
+        decisions.p_safe.tolist(),
+        decisions.categories.tolist(),
+        strict=True,
+    )
+    for i, (start, end, keep, number, p_safe, code) in enumerate(columns):
+        reason = Reason(number)
+        category = None if keep or not code else _CLASSES[code]
+        p_known = p_safe if 0 <= p_safe <= 1 else None
+        after_title = not keep and _follows_title(tokens, i)
+        why = describe_reason(reason, p_known, category, follows_title=after_title)
+        yield WordReason(start, end, keep, reason, why, category, p_known)
+
+
+def describe_reason(
+    reason: Reason,
+    p_safe: float | None,
+    category: HyperClass | None = None,
+    *,
+    follows_title: bool = False,
+) -> str:
+    """Return in one line why a word was kept or masked.
+
+    Args:
+        reason: Of the decision.
+        p_safe: Probability of *safe*, None = unknown.
+        category: What the word seems to be, None = unknown.
+        follows_title: Whether a title such as Dr. comes before it.
+
+    Example:
+        >>> describe_reason(Reason.KEPT_SAFE_WORD, 0.9995)
+        'Kept: is in the lists of ordinary and medical words. 99.9 % sure that this is not an identifier.'
+        >>> describe_reason(Reason.BELOW_THRESHOLD, None, HyperClass.NAME, follows_title=True)
+        'Masked: may identify a person, follows a title. Seems to be a name.'
+    """
+    parts = [_REASONS[reason]]
+    if follows_title and reason is not Reason.NAME_WITH_TITLE:
+        parts.append("follows a title")
+    sentences = [f"{'Kept' if reason.keeps else 'Masked'}: {', '.join(parts)}."]
+    if category is not None and reason is not Reason.FAILED_CLOSED:
+        sentences.append(f"Seems to be {CATEGORY_NAMES[category]}.")
+    if p_safe is not None:
+        sentences.append(f"{describe_sureness(p_safe).capitalize()} sure that this is not an identifier.")
+    return " ".join(sentences)
+
+
+def describe_sureness(p_safe: float) -> str:
+    """Return a probability as a percentage that never rounds to certainty.
+
+    Example:
+        >>> [describe_sureness(p) for p in (0.0, 0.004, 0.4321, 0.9049, 0.98765, 0.99999)]
+        ['less than 1 %', 'less than 1 %', '43 %', '90 %', '98.7 %', 'more than 99.9 %']
+    """
+    if p_safe < 0.01:
+        return "less than 1 %"
+    if p_safe > 0.9995:
+        return "more than 99.9 %"
+    if p_safe >= 0.95:
+        return f"{math.floor(1000 * p_safe) / 10:.1f} %"
+    return f"{math.floor(100 * p_safe)} %"
+
+
+def _follows_title(tokens: Tokens, i: int) -> bool:
+    """Tell whether the word before a token is a title such as `Dr.`."""
+    if i == 0 or tokens.words[i - 1].casefold() not in _TITLES:
+        return False
+    return int(tokens.starts[i]) - int(tokens.ends[i - 1]) <= _MAX_TITLE_GAP

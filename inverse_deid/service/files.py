@@ -1,0 +1,335 @@
+"""A file of a request, masked in memory: its form read, its format found, its records masked and written.
+
+Nothing is written to a disk. The name of the file tells its format and is not used for anything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import secrets
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import Any, cast
+
+from starlette.datastructures import Headers, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    FormatError,
+    InputError,
+    RefusedRecordError,
+    StageError,
+)
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.engine.serial import SourceProgress, mask_source
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.encodings import normal_encoding
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, builtin_profile
+from inverse_deid.formats.records import Format, ReadOptions, Record, RemovesParts, Sink
+from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors
+from inverse_deid.formats.strict_json import parse_json
+from inverse_deid.masking.choices import Chosen, keyword_errors, name_keywords
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.replacers import MaskedCase
+from inverse_deid.replacement.settings import AgeMode, DateMode
+from inverse_deid.service.batching import Batcher
+
+MAX_FILES_AT_ONCE = 2
+MAX_FILES_WAITING = 8
+MAX_FORM_FIELDS = 64
+MAX_FIELD_BYTES = 64 * 1024
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
+_REPEATED = frozenset({"text_column", "keep_column"})
+_SINGLE = frozenset(
+    {"settings", "format", "id_column", "keep_all_columns", "delimiter", "encoding"},
+)
+
+
+class FileTooLargeError(InputError):
+    """The request is larger than the service allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """A file and how to read it."""
+
+    content: bytes = field(repr=False)
+    suffix: str  # ".docx", "" = the name has none
+    format: Format
+    options: ReadOptions = field(repr=False)
+    settings: object = field(default=None, repr=False)  # as given, None = those of the operator
+
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether columns of a table would be copied unmasked, apart from the id."""
+        return bool(self.options.keep_columns) or self.options.keep_all_columns
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedFile:
+    """A masked file, and counts of what was done."""
+
+    content: bytes = field(repr=False)
+    tally: Tally
+
+
+class _InMemory(MultiPartParser):
+    """Keeps the file of a form in memory, whatever its size: the stream has a limit of its own."""
+
+    spool_max_size = 0  # never roll over to a file
+
+    def close(self) -> None:
+        """Drop what was read, also of a form that breaks off."""
+        for file in self._files_to_close_on_error:
+            file.close()
+
+
+async def read_file_form(
+    headers: Headers, stream: AsyncGenerator[bytes, None], max_bytes: int
+) -> FileRequest:
+    """Read a form (multipart/form-data) with one file.
+
+    Raises:
+        FileTooLargeError: It has more than `max_bytes` bytes, plus some for its fields.
+        FormatError: It is not such a form, or a field or the format of the file is unknown.
+        ConfigurationError: Options contradict each other.
+    """
+    limited = _limit(stream, max_bytes + MAX_FORM_FIELDS * MAX_FIELD_BYTES)
+    parser = _InMemory(
+        headers, limited, max_files=1, max_fields=MAX_FORM_FIELDS, max_part_size=MAX_FIELD_BYTES
+    )
+    problem = ""
+    try:
+        form = await parser.parse()
+        file = form.get("file")
+        content = await file.read() if isinstance(file, UploadFile) else b""
+    except MultiPartException:
+        problem = (
+            f"the form cannot be read. Send multipart/form-data with one file and at most {MAX_FORM_FIELDS} "
+            f"other fields of at most {MAX_FIELD_BYTES // 1024} KiB"
+        )
+    finally:
+        parser.close()
+    if problem:
+        raise FormatError(problem)
+    if not isinstance(file, UploadFile):
+        raise FormatError("the form has no file. Send it in the field file")
+    fields = {name: [one for one in form.getlist(name) if isinstance(one, str)] for name in form}
+    if len(content) > max_bytes:
+        raise FileTooLargeError(f"the file is larger than {max_bytes} bytes")
+    del fields["file"]
+    return _read_fields(content, file.filename or "", fields)
+
+
+async def _limit(stream: AsyncGenerator[bytes, None], max_bytes: int) -> AsyncGenerator[bytes, None]:
+    n_bytes = 0
+    async for part in stream:
+        n_bytes += len(part)
+        if n_bytes > max_bytes:
+            raise FileTooLargeError(f"the request is larger than {max_bytes} bytes")
+        yield part
+
+
+def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> FileRequest:
+    """Return the request of a file and the other fields of its form."""
+    if not fields.keys() <= _REPEATED | _SINGLE:
+        raise FormatError(f"unknown field; the fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
+    twice = [one for one, values in fields.items() if one in _SINGLE and len(values) > 1]
+    if twice:
+        raise FormatError(f"{twice[0]} is given twice")
+    single = {one: values[0] for one, values in fields.items() if one in _SINGLE and values and values[0]}
+    if single.get("keep_all_columns", "false") not in ("true", "false"):
+        raise FormatError("keep_all_columns must be true or false")
+    delimiter = {"tab": "\t"}.get(single.get("delimiter", ""), single.get("delimiter"))
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise FormatError("delimiter must be one character, or tab")
+    match = _SUFFIX.search(name)
+    suffix = match[0].lower() if match else ""
+    if "format" in single and single["format"] not in FORMATS:
+        raise FormatError(f"format must be one of {', '.join(FORMATS)}")
+    with keyword_errors():
+        options = ReadOptions(
+            encoding=_read_encoding(single.get("encoding", "utf-8")),
+            text_columns=tuple(fields.get("text_column", ())) or ("text",),
+            id_column=single.get("id_column"),
+            keep_columns=tuple(fields.get("keep_column", ())),
+            keep_all_columns=single.get("keep_all_columns") == "true",
+            delimiter=delimiter,
+        )
+    return FileRequest(
+        content, suffix, _find_format(single.get("format"), content, suffix), options, _read_json(single)
+    )
+
+
+def _read_encoding(given: str) -> str:
+    problem = ""
+    try:
+        return normal_encoding(given)
+    except ConfigurationError:
+        problem = "encoding is unknown. Try utf-8, cp1252, latin-1 or utf-16"
+    raise FormatError(problem)
+
+
+def _find_format(named: str | None, content: bytes, suffix: str) -> Format:
+    """Return the format that the request names, or that of the suffix and the first bytes.
+
+    Raises:
+        FormatError: Neither is known.
+    """
+    if named is not None:
+        return FORMATS[named]
+    if suffix == ".gz":
+        raise FormatError("the file is compressed. Unpack it before you send it")
+    problem = ""
+    try:
+        return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES])
+    except FormatError as error:
+        problem = f"the file {error}".replace(" (each also with .gz), or give --format", ", or give format")
+    raise FormatError(problem)
+
+
+def _read_json(single: dict[str, str]) -> object:
+    if "settings" not in single:
+        return None
+    try:
+        return cast(object, parse_json(single["settings"]))
+    except (ValueError, RecursionError):
+        pass
+    raise FormatError("settings is not JSON")
+
+
+class FileJob:
+    """Masks one file in a thread of its own, in batches that wait in the queue beside those of others.
+
+    Args:
+        request: The file.
+        chosen: How it is masked.
+        batcher: Masks.
+        batch_chars: How much text is masked at a time.
+    """
+
+    def __init__(
+        self, request: FileRequest, chosen: Chosen, batcher: Batcher[Chosen], batch_chars: int
+    ) -> None:
+        self._request = request
+        self._chosen = chosen
+        self._batcher = batcher
+        self._batch_chars = batch_chars
+        self._loop = asyncio.get_running_loop()
+        self._waits: Future[list[MaskedCase]] | None = None
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Give up: the next batch is not masked any more."""
+        self._is_stopped = True
+        if self._waits is not None:
+            self._waits.cancel()
+
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Mask documents, each as a case of its own."""
+        return [case.docs[0] for case in self.mask_cases([CaseTexts(id=one.id, docs=(one,)) for one in docs])]
+
+    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
+        """Mask cases, some at a time so that requests with little text do not wait long."""
+        found: list[MaskedCase] = []
+        for some in _split(cases, self._batch_chars):
+            if self._is_stopped:
+                raise StageError("the time of the request is over")
+            self._waits = asyncio.run_coroutine_threadsafe(
+                self._batcher.mask_cases(some, self._chosen), self._loop
+            )
+            found += self._waits.result()
+        return found
+
+    def work(self) -> MaskedFile:
+        """Mask the file.
+
+        Raises:
+            InputError: It cannot be read, or a record of it cannot be masked.
+            QueueFullError: Too much is waiting.
+            StageError: The masker broke its contract, or the time is over.
+        """
+        given, chosen = self._request, self._chosen
+        problem = ""
+        try:
+            with input_errors():
+                return self._mask(given, chosen)
+        except InputError as error:
+            problem = name_keywords(str(error))
+        raise FormatError(problem)
+
+    def _mask(self, given: FileRequest, chosen: Chosen) -> MaskedFile:
+        target = io.BytesIO()
+        tally = Tally()
+        source = given.format.open(
+            io.BytesIO(given.content), _read_options(given, chosen), f"file{given.suffix}"
+        )
+        sink = _StrictSink(source.sink(target), source.unit)
+        # Nobody can repeat the pseudonyms of this key.
+        key, marker = secrets.token_bytes(32), chosen.masking.marker
+        progress = SourceProgress("file", tally, lambda *_: None, key=key, marker=marker)
+        for _ in mask_source(source, [sink], self, progress):
+            pass
+        sink.finish()
+        if isinstance(source, RemovesParts):
+            tally.note_removed(source.removed)
+        return MaskedFile(target.getvalue(), tally)
+
+
+@dataclass(frozen=True, slots=True)
+class _StrictSink:
+    """Writes into another sink until a record cannot be written (a `ReportingSink`)."""
+
+    sink: Sink = field(repr=False)
+    unit: str
+
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        problem = ""
+        try:
+            self.sink.write(record, masked)
+        except RefusedRecordError as error:
+            problem = str(error)
+        if problem:
+            raise self._refuse(record.number, problem)
+
+    def leave_out(self, record: Record) -> None:
+        raise self._refuse(record.number, record.problem)
+
+    def finish(self) -> None:
+        self.sink.finish()
+
+    def as_json(self) -> dict[str, Any]:
+        return {}
+
+    def _refuse(self, number: int, problem: str) -> FormatError:
+        where = f"{self.unit} {number} " if number else ""
+        return FormatError(f"the file cannot be masked: {where}{problem}. Nothing of it is returned")
+
+
+def _read_options(request: FileRequest, chosen: Chosen) -> ReadOptions:
+    """Return how the file is read; fields of case reports are treated as the dates and ages of texts are."""
+    if not request.format.holds_cases:
+        return request.options
+    profile = builtin_profile(DEFAULT_PROFILE)
+    profile = profile if chosen.cases.dates is DateMode.MASK else profile.with_dates()
+    profile = profile if chosen.cases.ages is AgeMode.MASK else profile.with_ages()
+    return replace(request.options, profile=profile)
+
+
+def _split(cases: Sequence[CaseTexts], batch_chars: int) -> Iterator[list[CaseTexts]]:
+    """Yield cases in order, about `batch_chars` characters at a time."""
+    some: list[CaseTexts] = []
+    n_chars = 0
+    for case in cases:
+        some.append(case)
+        n_chars += sum(len(doc.text) for doc in case.docs)
+        if n_chars >= batch_chars:
+            yield some
+            some, n_chars = [], 0
+    if some:
+        yield some

@@ -1,0 +1,262 @@
+"""Files over HTTP: masked in memory, whole or not at all, in the format that was sent."""
+
+import asyncio
+import csv
+import io
+import json
+import tempfile
+
+import pytest
+from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
+from icsr_canaries import sample
+from service_client import client_of
+from starlette.datastructures import Headers
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.service.choices import Operator, Permit
+from inverse_deid.service.files import read_file_form
+
+ALL = Operator(permits=frozenset(Permit))
+
+
+def send(client, name, content, **fields):
+    return client.post("/mask-file", files={"file": (name, content)}, data=fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("case.txt", f"{CANARY} fell\r\n".encode(), b"PHI fell\r\n"),
+        ("CASE.TXT", f"{CANARY} fell".encode(), b"PHI fell"),
+        (
+            "cases.jsonl",
+            json.dumps({"id": 1, "text": f"{CANARY} fell"}).encode(),
+            b'{"id": 1, "text": "PHI fell"}',
+        ),
+        ("cases.csv", f"id,text,dob\n7,{CANARY} fell,x\n".encode(), b"id,text\n7,PHI fell\n"),
+        ("cases.tsv", f"id\ttext\n7\t{CANARY} fell\n".encode(), b"id\ttext\n7\tPHI fell\n"),
+    ],
+)
+def test_a_file_goes_back_in_its_format(name, content, expected):
+    with client_of() as client:
+        answer = send(client, name, content)
+    assert (answer.status_code, answer.content.rstrip(b"\n")) == (200, expected.rstrip(b"\n"))
+    suffix = name.lower()[-6:].partition(".")[2]
+    assert answer.headers["content-disposition"] == f'attachment; filename="masked.{suffix}"'
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["cache-control"] == "no-store"
+    counts = json.loads(answer.headers["inverse-deid-counts"])
+    assert (counts["documents"], counts["failed"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "../../etc/passwd.txt", "..\\..\\x.txt", "a\x00b.txt", "é" * 300 + ".txt", ".txt"]
+)
+def test_the_name_is_a_suffix_and_nothing_else(name):
+    with client_of() as client:
+        answer = send(client, name, f"{CANARY} fell".encode(), format="text")
+    assert answer.status_code in (200, 422)
+    if answer.status_code == 200:
+        assert answer.headers["content-disposition"] in (
+            'attachment; filename="masked.txt"',
+            'attachment; filename="masked"',
+        )
+
+
+def test_columns_are_chosen_and_copied_only_with_a_permit():
+    content = f"case;narrative;more;country\n7;{CANARY} fell;Bad luck;SE\n".encode()
+    fields = {"text_column": ["narrative", "more"], "id_column": "case", "delimiter": ";"}
+    with client_of() as client:
+        answer = send(client, "x.csv", content, **fields)
+        assert answer.content == b"case;narrative;more\n7;PHI fell;PHI luck\n"
+        for copied in ({"keep_column": "country"}, {"keep_all_columns": "true"}):
+            refused = send(client, "x.csv", content, **fields, **copied)
+            assert (refused.status_code, "permit" in refused.json()["error"]) == (403, True)
+    with client_of(operator=ALL) as client:
+        answer = send(client, "x.csv", content, **fields, keep_column="country")
+        assert answer.content == b"case;narrative;more;country\n7;PHI fell;PHI luck;SE\n"
+
+
+def test_a_missing_column_lists_those_there_are():
+    with client_of() as client:
+        answer = send(client, "x.csv", b"id,narrative,country\n1,x,y\n")
+    assert answer.status_code == 422
+    assert (
+        answer.json()["error"] == "no column named 'text'. It has: id, narrative, country. Use text_column."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.exe", b"x", "unknown suffix"),
+        ("x", b"x", "unknown suffix"),
+        ("x.txt", b"", "is empty"),
+        ("x.txt", f"\xff{CANARY}".encode("latin-1"), "is not utf-8 text"),
+        ("x.docx", CANARY.encode(), ""),
+        ("x.csv", f"text,b\nx,y\n{CANARY}\n".encode(), "row 3 has 1 cells, not 2"),
+        ("x.csv", f'text\n"{CANARY}\n'.encode(), "row 2"),
+        ("x.jsonl", f'{{"id": 1, "text": "x"}}\n{{"{CANARY}"\n'.encode(), "line 2"),
+        ("x.xml", f"<a>{CANARY}</a>".encode(), ""),
+        ("x.parquet", CANARY.encode(), ""),
+        ("x.txt.gz", b"\x1f\x8b", "Unpack it"),
+    ],
+)
+def test_a_file_that_cannot_be_masked_whole_is_refused(name, content, said):
+    with client_of() as client:
+        answer = send(client, name, content)
+    problem = answer.json()["error"]
+    assert (answer.status_code, CANARY in answer.text, "\n" in problem) == (422, False, False)
+    assert said in problem, problem
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {CANARY: "x"},
+        {"settings": CANARY},
+        {"settings": f'"{CANARY}"'},
+        {"settings": f'{{"{CANARY}": 1}}'},
+        {"settings": '{"deny": ["a"], "deny": []}'},
+        {"settings": ["{}", "{}"]},
+        {"format": CANARY},
+        {"delimiter": CANARY},
+        {"encoding": CANARY},
+        {"encoding": "unicode_escape"},
+        {"keep_all_columns": CANARY},
+        {"text_column": ["text", "text"]},
+        {"text_column": "id", "id_column": "id"},
+    ],
+    ids=repr,
+)
+def test_fields_that_cannot_be_used(fields):
+    with client_of(operator=ALL) as client:
+        answer = send(client, "x.csv", b"id,text\n1,x\n", **fields)
+    assert (answer.status_code, CANARY in answer.text) == (422, False)
+
+
+def test_a_field_that_is_a_file_and_a_file_that_is_a_field():
+    with client_of() as client:
+        for parts in (
+            {"settings": ("a.json", b"{}"), "file": ("x.txt", b"well")},
+            {"settings": ("a.json", b"{}")},
+            {"file": (None, b"well")},
+        ):
+            answer = client.post("/mask-file", files=parts)
+            assert answer.status_code == 422, answer.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"x", b"--b\r\n", b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n", b"--b" * 1000],
+)
+def test_a_broken_form(body):
+    with client_of() as client:
+        for kind in ("multipart/form-data; boundary=b", "multipart/form-data"):
+            answer = client.post("/mask-file", content=body, headers={"content-type": kind})
+            assert answer.status_code == 422, answer.text
+
+
+def test_settings_hold_for_the_records_of_a_file():
+    seen = []
+
+    class Noting(FakeMasker):
+        def mask_many(self, docs):
+            seen.append(len(docs))
+            return super().mask_many(docs)
+
+    content = b"".join(json.dumps({"id": n, "text": "well " * 2000}).encode() + b"\n" for n in range(20))
+    with client_of(Noting(str.islower)) as client:
+        answer = send(client, "x.jsonl", content, settings='{"operating_point": "strict"}')
+    assert answer.status_code == 200
+    assert answer.content.count(b"\n") == 20
+    # A long file is masked in several batches, so that others do not wait long.
+    assert sum(seen) == 20
+    assert max(seen) < 20
+
+
+def test_a_document_that_fails_is_masked_completely_and_counted():
+    content = f"{BROKEN_STAGE} {CANARY} fell".encode()
+    with client_of() as client:
+        answer = send(client, "x.txt", content)
+    assert answer.status_code == 200
+    assert b"fell" not in answer.content
+    assert json.loads(answer.headers["inverse-deid-counts"])["failed"] == 1
+
+
+@pytest.mark.parametrize("dialect", ["r2", "r3"])
+def test_a_case_report_is_masked_with_its_fields(dialect):
+    with client_of() as client:
+        answer = send(client, "x.xml", sample(dialect))
+    assert answer.status_code == 200, answer.text
+    assert answer.content not in (b"", sample(dialect))
+    assert json.loads(answer.headers["inverse-deid-counts"])["documents"] >= 1
+
+
+def test_a_file_whose_time_is_over_is_not_masked_further():
+    masker = FakeMasker(str.islower, 0.2)
+    content = b"".join(json.dumps({"id": n, "text": "well " * 20_000}).encode() + b"\n" for n in range(20))
+    with client_of(masker, seconds=0.5) as client:
+        answer = send(client, "x.jsonl", content)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        client.run(asyncio.sleep(0.5))
+        n_batches = len(masker.batch_sizes)
+        client.run(asyncio.sleep(0.6))
+    assert len(masker.batch_sizes) == n_batches < 20
+
+
+@pytest.mark.parametrize("size", [2_000, 3_000_000])
+def test_a_file_stays_in_memory(size, monkeypatch):
+    def refuse(*_args, **_options):
+        raise AssertionError("a file on the disk")
+
+    monkeypatch.setattr(tempfile._TemporaryFileWrapper, "__init__", refuse)
+    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "rollover", refuse)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with client_of() as client:
+        assert send(client, "x.txt", b"well " * (size // 5)).status_code == 200
+
+
+@pytest.mark.parametrize("size", [1001, 6_000_000])
+def test_a_file_that_is_too_large(size):
+    with client_of(max_file_bytes=1000) as client:
+        answer = send(client, "x.txt", b"x" * size)
+        assert (answer.status_code, answer.headers["connection"]) == (413, "close")
+        assert send(client, "x.txt", b"well").status_code == 200
+
+
+def test_too_many_fields():
+    with client_of() as client:
+        answer = send(client, "x.csv", b"text\nx\n", text_column=[f"c{n}" for n in range(70)])
+        assert answer.status_code == 422
+
+
+def test_a_spreadsheet_formula_stays_text():
+    with client_of() as client:
+        answer = send(client, "x.csv", b"text\n=1+1 was well\n")
+    assert next(csv.reader(io.StringIO(answer.text.partition("\n")[2])))[0].startswith("'=")
+
+
+def test_the_form_is_read_in_pieces_of_any_size():
+    body = (
+        b'--b\r\nContent-Disposition: form-data; name="file"; filename="x.txt"\r\n\r\nwell\r\n'
+        b'--b\r\nContent-Disposition: form-data; name="text_column"\r\n\r\nnarrative\r\n--b--\r\n'
+    )
+
+    async def pieces():
+        for i in range(len(body)):
+            yield body[i : i + 1]
+
+    headers = Headers({"content-type": "multipart/form-data; boundary=b"})
+    given = asyncio.run(read_file_form(headers, pieces(), 100))
+    assert (given.content, given.suffix, given.options.text_columns) == (b"well", ".txt", ("narrative",))
+    assert "well" not in repr(given)
+
+
+def test_a_cut_form_is_refused():
+    async def cut():
+        yield b'--b\r\nContent-Disposition: form-data; name="file"; filename="x.txt"\r\n\r\nwell'
+
+    headers = Headers({"content-type": "multipart/form-data; boundary=b"})
+    with pytest.raises(FormatError):
+        asyncio.run(read_file_form(headers, cut(), 100))
