@@ -65,6 +65,7 @@ def test_the_page_after_an_approval_announces_it(chromium, address):  # noqa: F8
         " globalThis.said = []; if (box) new MutationObserver(() => globalThis.said.push(box.textContent.trim()))"
         ".observe(box, { childList: true, characterData: true, subtree: true }); });"
     )
+    press(ann, "Home")
     approve(ann)
     ann.wait_for_selector(READY)
     ann.wait_for_timeout(300)
@@ -120,7 +121,7 @@ def test_how_sure_the_tool_is_and_why_in_words(chromium, tmp_path):  # noqa: F81
             ann.wait_for_function(
                 "document.querySelector('#why-body').textContent.includes('masked as city')"
             )
-            assert ann.locator(".original .t").first.get_attribute("data-c") == "city · you"
+            assert ann.locator(".original .t").first.get_attribute("data-c") == "city · you ?"
             shown = ann.inner_text("body") + ann.inner_text("#palette-list")
             assert not re.search(r"p.safe|bioid|logit|threshold|\bmodel\b|token", shown, re.IGNORECASE)
             assert ann.faults == []
@@ -246,7 +247,7 @@ def test_the_next_button_leads_an_adjudicator_through_her_disputes(chromium, tmp
                     carl.get_by_text(f"stored · {revision}", exact=True).wait_for()
                 approve(carl)
                 carl.get_by_text(f"Case c{number} settled. Released.").wait_for()
-            assert carl.url == address + "/cases/3"
+            assert carl.url == address + "/"  # the others hold the third case
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
