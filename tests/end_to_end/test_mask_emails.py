@@ -155,6 +155,24 @@ def test_a_name_in_the_text_is_a_name_in_the_subject(command, given, out, fake_a
     assert [doc.text.strip() for doc in seen] == [f"Rash\n\n{NOTE}"]
 
 
+def test_an_email_with_its_attachments_is_one_case(command, given, out):
+    """Dates of all its parts move by the same number of days."""
+    from inverse_deid.formats.records import ReadOptions
+    from inverse_deid.formats.registry import FORMATS
+    from inverse_deid.masking.case_reports import texts_of
+
+    inner = EmailMessage()
+    inner["Subject"] = "inner"
+    mail = EmailMessage()
+    mail["Subject"] = "x"
+    mail.set_content(NOTE)
+    mail.add_attachment(NOTE, filename="a.txt")
+    mail.add_attachment(inner)
+    mail.add_attachment("id,text\n7,well\n8,well\n", subtype="csv", filename="b.csv")
+    source = FORMATS["eml"].open(io.BytesIO(mail.as_bytes()), ReadOptions(), "m.eml")
+    assert [texts_of(record).id for record in source.records()] == ["m.eml", "m.eml", "m.eml", "7", "8"]
+
+
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
 @pytest.mark.parametrize(
     "charset", ["utf-8", "iso-8859-2", "cp1252", "utf-16", "koi8-r", "gb2312", "no-such", ""]

@@ -214,7 +214,7 @@ def _is_attached(part: Message[str, str]) -> bool:
 
 
 def _choose_alternative(children: list[Message[str, str]]) -> Message[str, str] | None:
-    """Return the part whose text is taken: plain text, or the last that is no calendar entry."""
+    """Return the part whose text is taken: plain text, else the last page or group of parts."""
     for child in children:
         if _kind(child) == "text/plain" and not _is_attached(child) and (_decode(child) or b"").strip():
             return child
