@@ -185,6 +185,7 @@ def test_what_cannot_be_masked_is_left_out_and_listed(command, given, out, n_wor
     found = unpack(out / "a.zip")
     assert set(found) == {"good.txt", "lines.jsonl", "inner.zip", "inner.zip/x.txt"}
     assert json.loads(found["lines.jsonl"])["text"] == MASKED
+    assert b".png" not in (out / ".inverse-deid.journal").read_bytes()
     failures = "\n".join(line for line in result.stderr.splitlines() if line.startswith("inverse-deid:"))
     for name in set(members) - {"good.txt", "inner.zip"}:
         assert name in failures, failures
