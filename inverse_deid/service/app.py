@@ -182,7 +182,13 @@ class _Service:
 
     async def _mask_one_file(self, given: FileRequest) -> MaskedFile:
         chosen = self._settings.operator.choose(given.settings, _today())
-        job = FileJob(given, chosen, self._batcher, self._settings.batching.batch_chars)
+        job = FileJob(
+            given,
+            chosen,
+            self._batcher,
+            batch_chars=self._settings.batching.batch_chars,
+            max_chars=self._settings.max_body_bytes,
+        )
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._file_threads, job.work)

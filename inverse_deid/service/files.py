@@ -211,15 +211,23 @@ class FileJob:
         chosen: How it is masked.
         batcher: Masks.
         batch_chars: How much text is masked at a time.
+        max_chars: How long one text may be: nothing else is masked at the same time.
     """
 
     def __init__(
-        self, request: FileRequest, chosen: Chosen, batcher: Batcher[Chosen], batch_chars: int
+        self,
+        request: FileRequest,
+        chosen: Chosen,
+        batcher: Batcher[Chosen],
+        *,
+        batch_chars: int,
+        max_chars: int,
     ) -> None:
         self._request = request
         self._chosen = chosen
         self._batcher = batcher
         self._batch_chars = batch_chars
+        self._max_chars = max_chars
         self._loop = asyncio.get_running_loop()
         self._waits: Future[list[MaskedCase]] | None = None
         self._is_stopped = False
@@ -236,6 +244,12 @@ class FileJob:
 
     def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
         """Mask cases, some at a time so that requests with little text do not wait long."""
+        longest = max((len(doc.text) for case in cases for doc in case.docs), default=0)
+        if longest > self._max_chars:
+            raise FormatError(
+                f"the file has a text of {longest:,} characters, and one may have {self._max_chars:,}. Use "
+                "inverse-deid mask"
+            )
         found: list[MaskedCase] = []
         for some in _split(cases, self._batch_chars):
             if self._is_stopped:
