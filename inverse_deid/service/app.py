@@ -291,7 +291,7 @@ class _Gate:
 
 
 def _describe_refusal(error: InverseDeidError) -> Response:
-    """Return the answer to a request that cannot be done; messages of our own errors hold no text."""
+    """Return the answer to a request that cannot be done; messages of our own errors have no text."""
     if isinstance(error, QueueFullError):
         return _busy(str(error))
     if isinstance(error, FileTooLargeError):

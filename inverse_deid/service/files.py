@@ -138,7 +138,7 @@ async def _limit(stream: AsyncGenerator[bytes, None], max_bytes: int) -> AsyncGe
 def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> FileRequest:
     """Return the request of a file and the other fields of its form."""
     if not fields.keys() <= _REPEATED | _SINGLE:
-        raise FormatError(f"unknown field; the fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
+        raise FormatError(f"unknown field. The fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
     twice = [one for one, values in fields.items() if one in _SINGLE and len(values) > 1]
     if twice:
         raise FormatError(f"{twice[0]} is given twice")
