@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
@@ -110,14 +111,25 @@ def describe_reason(
         >>> describe_reason(Reason.BELOW_THRESHOLD, None, HyperClass.NAME, follows_title=True)
         'Masked: may identify a person, follows a title. Seems to be a name.'
     """
+    sureness = "" if p_safe is None else describe_sureness(p_safe)
+    return _write_reason(reason, sureness, category, follows_title)
+
+
+@lru_cache(maxsize=4096)
+def _write_reason(
+    reason: Reason,
+    sureness: str,
+    category: HyperClass | None,
+    follows_title: bool,
+) -> str:
     parts = [_REASONS[reason]]
     if follows_title and reason is not Reason.NAME_WITH_TITLE:
         parts.append("follows a title")
     sentences = [f"{'Kept' if reason.keeps else 'Masked'}: {', '.join(parts)}."]
     if category is not None and reason is not Reason.FAILED_CLOSED:
         sentences.append(f"Seems to be {CATEGORY_NAMES[category]}.")
-    if p_safe is not None:
-        sentences.append(f"{describe_sureness(p_safe).capitalize()} sure that this is not an identifier.")
+    if sureness:
+        sentences.append(f"{sureness.capitalize()} sure that this is not an identifier.")
     return " ".join(sentences)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,6 @@ from inverse_deid.text.reading import read_text
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
-_MAX_ANALYSERS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,22 +111,11 @@ class LoadedParts:
 
     lexicon: Lexicon
     interned: InternedWords
+    analyser: RuleAnalyser
     scorer: TokenScorer | None  # None = no network
     points: OperatingPoints
     model_sha256: str  # `model_fingerprint`; "" = no network
     named: tuple[object, ...]  # the settings that name what was loaded
-    analysers: dict[tuple[object, ...], RuleAnalyser] = field(default_factory=dict)
-    """The last analysers; each remembers what it knows of words."""
-
-    def analyser_for(self, policy: Policy, kept: frozenset[HyperClass]) -> RuleAnalyser:
-        """Return the rules for some kept classes."""
-        analyser = self.analysers.pop((policy, kept), None)
-        if analyser is None:
-            analyser = RuleAnalyser(self.lexicon, self.interned, policy, kept)
-        while len(self.analysers) >= _MAX_ANALYSERS:
-            del self.analysers[next(iter(self.analysers))]
-        self.analysers[policy, kept] = analyser
-        return analyser
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,9 +159,10 @@ def load_parts(settings: MaskingSettings) -> LoadedParts:
     """Load lexicon and model for pipelines that share them; raise as `build_deidentifier` does."""
     lexicon = load_lexicon(settings.lexicon)
     interned = InternedWords()
+    analyser = RuleAnalyser(lexicon, interned)
     named = _name_parts(settings)
     if settings.rules_only:
-        return LoadedParts(lexicon, interned, None, {}, "", named)
+        return LoadedParts(lexicon, interned, analyser, None, {}, "", named)
     folder = settings.model or packaged_model()
     second = (settings.second_reader or packaged_second_reader()) if settings.careful else None
     scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device, second)
@@ -181,7 +170,7 @@ def load_parts(settings: MaskingSettings) -> LoadedParts:
     if second is not None:
         # A certificate or a resumed run for one reader is none for both.
         model_sha256 = f"{model_sha256}+{model_fingerprint(second)}"
-    return LoadedParts(lexicon, interned, scorer, points, model_sha256, named)
+    return LoadedParts(lexicon, interned, analyser, scorer, points, model_sha256, named)
 
 
 def _name_parts(settings: MaskingSettings) -> tuple[object, ...]:
@@ -215,7 +204,7 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
         if thresholds.are_low and not settings.allow_low_thresholds:
             raise ConfigurationError(_describe_low(thresholds, settings))
     stages = Stages(
-        analyser=parts.analyser_for(settings.policy, kept),
+        analyser=parts.analyser.judging(settings.policy, kept),
         scorer=parts.scorer,
         thresholds=thresholds,
         marker_for=markers_of(settings.replace, settings.marker),

@@ -144,7 +144,8 @@ def mask(
         choices: Single settings by name, see `MaskChoices`.
 
     Returns:
-        A `MaskedText`, a list of them that a notebook shows, or a Series of strings with the same index and name.
+        A `MaskedText`, a list of them (a notebook shows it), or a Series of strings with the same index
+        and name.
 
     Raises:
         ConfigurationError: A setting is unknown or cannot be used, or `case_ids` do not fit the texts.

@@ -14,6 +14,7 @@ that owns something as people do is never kept.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -194,6 +195,14 @@ class RuleAnalyser:
         self._policy = policy
         self._kept = kept
         self._repairs = repairs
+
+    def judging(self, policy: Policy, kept: frozenset[HyperClass]) -> RuleAnalyser:
+        """Return an analyser that judges otherwise, and shares what this one knows of words."""
+        if policy not in POLICIES:
+            raise ValueError(f"policy is one of {', '.join(POLICIES)}")
+        other = copy.copy(self)
+        other._policy, other._kept = policy, kept
+        return other
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
         """Analyse one document."""

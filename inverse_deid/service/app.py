@@ -182,7 +182,13 @@ class _Service:
 
     async def _mask_one_file(self, given: FileRequest) -> MaskedFile:
         chosen = self._settings.operator.choose(given.settings, _today())
-        job = FileJob(given, chosen, self._batcher, self._settings.batching.batch_chars)
+        job = FileJob(
+            given,
+            chosen,
+            self._batcher,
+            batch_chars=self._settings.batching.batch_chars,
+            max_chars=self._settings.max_body_bytes,
+        )
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._file_threads, job.work)
@@ -285,7 +291,7 @@ class _Gate:
 
 
 def _describe_refusal(error: InverseDeidError) -> Response:
-    """Return the answer to a request that cannot be done; messages of our own errors hold no text."""
+    """Return the answer to a request that cannot be done; messages of our own errors have no text."""
     if isinstance(error, QueueFullError):
         return _busy(str(error))
     if isinstance(error, FileTooLargeError):

@@ -29,7 +29,7 @@ MAX_LIST_CHARS = 20_000
 
 
 class Permit(StrEnum):
-    """What the operator can let requests choose although it may mask less."""
+    """A choice that may mask less, and that an operator can let requests make."""
 
     CATEGORIES = "categories"
     STRICTNESS = "strictness"
@@ -41,7 +41,7 @@ class Permit(StrEnum):
 
 
 def parse_permits(text: str) -> frozenset[Permit]:
-    """Return the permits of a list such as `categories,dates`; `all` is all of them, `none` is none.
+    """Return the permits of a list such as `categories,dates`; `all` and `none` are such lists.
 
     Raises:
         ConfigurationError: A name is unknown.

@@ -138,7 +138,7 @@ async def _limit(stream: AsyncGenerator[bytes, None], max_bytes: int) -> AsyncGe
 def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> FileRequest:
     """Return the request of a file and the other fields of its form."""
     if not fields.keys() <= _REPEATED | _SINGLE:
-        raise FormatError(f"unknown field; the fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
+        raise FormatError(f"unknown field. The fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
     twice = [one for one, values in fields.items() if one in _SINGLE and len(values) > 1]
     if twice:
         raise FormatError(f"{twice[0]} is given twice")
@@ -211,15 +211,23 @@ class FileJob:
         chosen: How it is masked.
         batcher: Masks.
         batch_chars: How much text is masked at a time.
+        max_chars: How long one text may be: nothing else is masked at the same time.
     """
 
     def __init__(
-        self, request: FileRequest, chosen: Chosen, batcher: Batcher[Chosen], batch_chars: int
+        self,
+        request: FileRequest,
+        chosen: Chosen,
+        batcher: Batcher[Chosen],
+        *,
+        batch_chars: int,
+        max_chars: int,
     ) -> None:
         self._request = request
         self._chosen = chosen
         self._batcher = batcher
         self._batch_chars = batch_chars
+        self._max_chars = max_chars
         self._loop = asyncio.get_running_loop()
         self._waits: Future[list[MaskedCase]] | None = None
         self._is_stopped = False
@@ -236,6 +244,12 @@ class FileJob:
 
     def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
         """Mask cases, some at a time so that requests with little text do not wait long."""
+        longest = max((len(doc.text) for case in cases for doc in case.docs), default=0)
+        if longest > self._max_chars:
+            raise FormatError(
+                f"the file has a text of {longest:,} characters, and one may have {self._max_chars:,}. Use "
+                "inverse-deid mask"
+            )
         found: list[MaskedCase] = []
         for some in _split(cases, self._batch_chars):
             if self._is_stopped:

@@ -74,7 +74,7 @@ def visit(chromium, address, **options):
     page.faults, page.asked = [], []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.on("console", lambda message: page.faults.append(message.text) if message.type == "error" else None)
-    page.on("request", page.asked.append)
+    page.on("request", lambda request: page.asked.append(request))  # noqa: PLW0108 - it needs a Python function
     page.goto(address + "/")
     return page
 

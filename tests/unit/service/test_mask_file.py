@@ -214,7 +214,12 @@ def test_a_file_stays_in_memory(size, monkeypatch):
     monkeypatch.setattr(tempfile.SpooledTemporaryFile, "rollover", refuse)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     with client_of() as client:
-        assert send(client, "x.txt", b"well " * (size // 5)).status_code == 200
+        assert (
+            send(
+                client, "x.csv", b"text,other\n" + (b"well," + b"x" * 994 + b"\n") * (size // 1000)
+            ).status_code
+            == 200
+        )
 
 
 @pytest.mark.parametrize("size", [1001, 6_000_000])
@@ -223,6 +228,15 @@ def test_a_file_that_is_too_large(size):
         answer = send(client, "x.txt", b"x" * size)
         assert (answer.status_code, answer.headers["connection"]) == (413, "close")
         assert send(client, "x.txt", b"well").status_code == 200
+
+
+def test_a_text_of_a_file_that_is_longer_than_a_request_is_refused():
+    with client_of(max_body_bytes=1000) as client:
+        answer = send(client, "x.jsonl", json.dumps({"id": 1, "text": "well " * 201}).encode())
+        assert (answer.status_code, "1,005 characters" in answer.json()["error"]) == (422, True)
+        assert (
+            send(client, "x.jsonl", json.dumps({"id": 1, "text": "well " * 200}).encode()).status_code == 200
+        )
 
 
 def test_too_many_fields():

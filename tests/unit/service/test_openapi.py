@@ -160,7 +160,7 @@ def test_the_fields_of_a_form_are_those_that_are_read():
         problem = client.post("/mask-file", files={"file": ("x.txt", b"x")}, data={"more": "1"}).json()[
             "error"
         ]
-    assert set(problem.partition("the fields are ")[2].split(", ")) == set(schema["properties"])
+    assert set(problem.partition("The fields are ")[2].split(", ")) == set(schema["properties"])
 
 
 def test_the_settings_and_their_values_are_those_that_are_read():

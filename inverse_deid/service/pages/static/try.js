@@ -3,8 +3,8 @@ const $ = (id) => document.getElementById(id);
 const main = $("main");
 const hasDetails = main.hasAttribute("data-has-details");
 const EXAMPLE =
-  "A 43-year-old male baker (initials T.O.) from Millbrook received his second dose of influenza vaccine, lot 4471B, in the left deltoid on 12-OCT-2019. " +
-  "Two hours later he had urticaria and a temp of 38.9 C, pulse 104, BP 128/84. Cetirizine 10 mg was given with relief; the rash resolved within 3 days. " +
+  "A 43-year-old male baker (initials T.O.) from Millbrook received a second dose of influenza vaccine, lot 4471B, in the left deltoid on 12-OCT-2019. " +
+  "Two hours later the patient had urticaria and a temp of 38.9 C, pulse 104, BP 128/84. Cetirizine 10 mg was given with relief. The rash resolved within 3 days. " +
   "Mr. Okonkwo was seen again by Dr. Amara Lindqvist on 15-OCT-2019 and has recovered. Rechallenge was not done.";
 const WARNINGS = {
   "not-english": "This text seems not to be English. Identifiers may be missed in it, and facts may be lost.",
