@@ -7,6 +7,7 @@ module              content
 `visits`            session, CSRF token, role, errors as responses, templates; log-in and log-out
 `list_pages`        the list of cases: search, filters, order, several cases at once; the next case
 `form_pages`        summary; agreed and released cases: release, withdraw, causality form, elusion check
+`release_pages`     released text for download: one file, all files or chosen cases as a zip
 `account_pages`     accounts and roles for admins; the own password of every user
 `trail_page`        the trail in plain words, its check and its export
 `case_page`         the reading page and its small requests; also for an adjudicator

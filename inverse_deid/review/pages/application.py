@@ -17,7 +17,15 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.review.pages import account_pages, case_page, form_pages, list_pages, trail_page, visits
+from inverse_deid.review.pages import (
+    account_pages,
+    case_page,
+    form_pages,
+    list_pages,
+    release_pages,
+    trail_page,
+    visits,
+)
 from inverse_deid.review.pages.visits import STATIC_FOLDER, Handler, report_problem, require, static_address
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
@@ -183,6 +191,10 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),
+        ("GET", "/released", adjudicator, release_pages.show_released),
+        ("POST", "/released/zip", adjudicator, release_pages.download_all),
+        ("POST", "/released/selected", adjudicator, release_pages.download_selected),
+        ("POST", "/released/{source_id:int}", adjudicator, release_pages.download_file),
         ("GET", "/sample", adjudicator, form_pages.show_sample),
         ("POST", "/sample", adjudicator, form_pages.draw),
         ("GET", "/sample/{case_id:int}", adjudicator, form_pages.read_case),

@@ -67,6 +67,7 @@ def show_finished(visit: Visit) -> Response:
         is_adjudicator=visit.user.role.includes(UserRole.ADJUDICATOR),
         state=line.state,
         can_release=line.state is CaseState.AGREED,
+        is_released=line.state is CaseState.RELEASED,
     )
 
 

@@ -25,9 +25,9 @@ from inverse_deid.review.work_list import (
 _FINISHED = (CaseState.AGREED, CaseState.RELEASED)
 _SHOWS = {
     "all": "all cases",
-    "free": "cases I can review now",
-    "mine": "my cases: assigned to me or begun",
-    "done": "cases I approved",
+    "free": "those I can review now",
+    "mine": "my cases",
+    "done": "those I approved",
 }
 _DOUBTS = ("0", "1", "5", "20")
 _ORDERS = {

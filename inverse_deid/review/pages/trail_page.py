@@ -33,7 +33,10 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "assign": ("assignments", ("assign",)),
     "notes": ("notes and forms", ("note", "causality form")),
     "sample": ("sample", ("sample ", "read for sample ")),
-    "files": ("files in and out", ("released text", "annotated documents", "trail exported")),
+    "files": (
+        "files in and out",
+        ("file ", "everything deleted", "released text", "annotated documents", "trail exported"),
+    ),
     "accounts": ("accounts and log-ins", ("log in", "account of ", "password of ", "role of ")),
 }
 """Groups of events by how the events begin."""
@@ -104,22 +107,21 @@ def describe_event(event: TrailEvent) -> str:
 
     Example:
         >>> describe_event(TrailEvent(user="ann", event="state", old="in review", new="agreed"))
-        'State: in review, now agreed'
+        'State changed from in review to agreed'
         >>> describe_event(TrailEvent(user="ann", event="change", start=9, end=12, old="keep", new="mask"))
-        'Masked, before kept (characters 10 to 12)'
+        'Masked, was kept (characters 10 to 12)'
     """
-    if event.event in _WHOLE:
-        return _WHOLE[event.event]
     if event.event in _ACTIONS:
         return _describe_words(event)
     if event.event == "state":
-        return f"State: {event.old}, now {event.new}"
+        return f"State changed from {event.old} to {event.new}"
     if event.event == "assign":
         return f"Assigned the case to {event.new or 'anybody'}"
-    said = event.event[:1].upper() + event.event[1:]
-    if event.old and event.new:
-        return f"{said}: {event.old}, now {event.new}"
-    return f"{said}: {event.new}" if event.new else said
+    said = _WHOLE.get(event.event, event.event[:1].upper() + event.event[1:])
+    if event.event.startswith("file "):
+        return said  # its `new` is a hash of the settings
+    change = " to ".join(one for one in (event.old, event.new) if one)
+    return f"{said}: {change}" if change else said
 
 
 def _describe_words(event: TrailEvent) -> str:
@@ -127,7 +129,7 @@ def _describe_words(event: TrailEvent) -> str:
         return f"{_ACTIONS[event.event]}no word changed" if event.event != "change" else "Changed no word"
     new, old = _describe_decision(event.new), _describe_decision(event.old)
     said = _ACTIONS[event.event] + (new if event.event != "change" else new.capitalize())
-    before = f", before {old}" if old != new else ""
+    before = f", was {old}" if old != new else ""
     place = f"characters {event.start + 1:,} to {event.end:,}"
     part = f" of {event.document}" if event.document not in (None, event.name) else ""
     return f"{said}{before} ({place}{part})"

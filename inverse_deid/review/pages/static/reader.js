@@ -148,12 +148,13 @@ export class Reader {
     const gap = this.rightGaps[i + 1];
     let text = state.words[i];
     let classes = "t";
+    let stop = i + 1;
     if (!state.keep[i]) {
-      const stop = isHead ? runAround(state, i)[1] : i + 1;
+      if (isHead) stop = runAround(state, i)[1];
       text = isHead ? markerOf(state, i, stop) : "";
       classes = isHead ? `${this.classes(i)} x` : "";
     } else if (isLeak(state, i)) classes = this.classes(i);
-    if (i === this.here) classes += " here";
+    if (text && this.here >= i && this.here < stop) classes += " here";
     if (right.className !== classes) right.className = classes;
     if (right.textContent !== text) right.textContent = text;
     let between = joined ? "" : gap.whole;
@@ -200,6 +201,8 @@ export class Reader {
     if (old[0] >= 0) this.refreshOne(old[0]);
     if (old[2] - old[1] > 1) for (let k = old[1]; k < old[2]; k += 1) this.refreshOne(k);
     for (let k = this.picked[0]; k < this.picked[1]; k += 1) this.refreshOne(k);
+    // A mask of several words is one marker, at its first word.
+    for (const k of [old[0], this.here]) if (k >= 0) this.refreshOne(runAround(state, k)[0]);
   }
 
   // In the next frame, which computes the layout anyway.

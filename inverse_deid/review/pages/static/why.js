@@ -58,10 +58,10 @@ function modelLines(state, i, line) {
 
 // As many digits as tell the two numbers apart; never 0 or 100 %, as the tool never knows.
 function percent(share, other) {
-  if (share >= 0.9995) return "more than 99.9 %";
-  if (share < 0.01) return "less than 1 %";
+  if (share >= 0.9995) return "more than 99.9\u00a0%";
+  if (share < 0.01) return "less than 1\u00a0%";
   const digits = [0, 1, 2].find((n) => other === null || share === other || (100 * share).toFixed(n) !== (100 * other).toFixed(n)) ?? 2;
-  return `${(100 * share).toFixed(share > 0.99 ? Math.max(1, digits) : digits)} %`;
+  return `${(100 * share).toFixed(share > 0.99 ? Math.max(1, digits) : digits)}\u00a0%`;
 }
 
 export function howSure(p, limit) {
