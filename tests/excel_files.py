@@ -17,7 +17,7 @@ NAMESPACES = (
 
 Canary = Callable[[], str]
 
-SAFE = "plain shared rich inline computed far hidden aside".split()
+SAFE = ["plain", "shared", "rich", "inline", "computed", "far", "hidden", "aside"]
 """Words of the text column of `hostile` that must stay."""
 
 
@@ -140,7 +140,7 @@ def hostile(c: Canary) -> dict[str, bytes]:
     """Return the parts of a workbook with a value of `c` wherever a name could be."""
     image, persons, cache, note = c(), c(), c(), c()
     second = sheet(inline("A1", "text") + inline("B1", c()), inline("A2", f"aside {c()}") + inline("B2", c()))
-    third = sheet(inline("A1", c()), inline("A2", c()) + f"<c><v>4711</v></c>")
+    third = sheet(inline("A1", c()), inline("A2", c()) + "<c><v>4711</v></c>")
     workbook = (
         f'<fileVersion appName="{c()}" codeName="{c()}"/><fileSharing userName="{c()}" reservationPassword="{c()}"/><workbookPr codeName="{c()}"/>'
         f'<workbookProtection workbookPassword="{c()}"/><bookViews><workbookView/></bookViews><sheets><sheet name="{c()}" sheetId="1" r:id="rId1"/>'

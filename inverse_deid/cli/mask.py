@@ -68,13 +68,11 @@ _TABLES_AND_JSON_LINES = (
     ),
     click.option(
         "--delimiter",
-        help="Character that separates the cells of a CSV file, or tab.  [default: ,]",
+        help="Character that separates the cells of a CSV file, or tab.  [default: found out]",
     ),
     click.option(
         "--encoding",
-        default="utf-8",
-        show_default=True,
-        help="Encoding of text, JSON Lines and CSV files.",
+        help="Encoding of text, JSON Lines and CSV files.  [default: utf-8, of CSV files found out]",
     ),
 )
 

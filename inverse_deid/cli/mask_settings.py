@@ -55,7 +55,7 @@ class MaskOptions:
     keep_all_columns: bool = False
     all_cells: bool = False
     delimiter: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
     categories: str | None = None
     operating_point: str | None = None
     low: float | None = None
@@ -134,7 +134,7 @@ class MaskOptions:
     def read_options(self) -> ReadOptions:
         """How files are read."""
         return ReadOptions(
-            encoding=normal_encoding(self.encoding),
+            encoding=None if self.encoding is None else normal_encoding(self.encoding),
             text_columns=self.text_column,
             id_column=self.id_column,
             keep_columns=self.keep_column,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--id-column", help="As for masking.")
 @click.option("--delimiter", help="As for masking: one character, or tab.")
-@click.option("--encoding", default="utf-8", show_default=True, help="As for masking.")
+@click.option("--encoding", help="As for masking.  [default: as the map says]")
 @click.option(
     "--force", is_flag=True, help="Overwrite an earlier file, but never the masked file or the map."
 )
@@ -56,7 +57,7 @@ def reveal(masked: Path, map_path: Path, **given: Any) -> None:  # noqa: ANN401 
     if secret is None:
         raise ConfigurationError(f"give the key of the map with --key, or in the variable {KEY_VARIABLE}")
     options = ReadOptions(
-        encoding=normal_encoding(given["encoding"]),
+        encoding=None if given["encoding"] is None else normal_encoding(given["encoding"]),
         text_columns=given["text_column"],
         id_column=given["id_column"],
         is_masked=True,
@@ -76,6 +77,10 @@ def reveal(masked: Path, map_path: Path, **given: Any) -> None:  # noqa: ANN401 
         with _name_in_errors(masked):
             stream = stack.enter_context(open_input(masked))
         try:
+            if options.encoding is None and not kind.holds_cases:
+                options = replace(
+                    options, encoding=normal_encoding(str(reader.about.get("encoding", "utf-8")))
+                )
             if kind.holds_cases:
                 write = partial(reveal_message, stream)
             else:

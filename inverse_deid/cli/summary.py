@@ -32,6 +32,7 @@ def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
     yield f"time       {seconds:>12,.1f} s{rate}"
     yield from column_lines(tally.columns)
     yield from removed_lines(tally.removed)
+    yield from read_as_lines(tally.read_as)
 
 
 def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
@@ -62,6 +63,18 @@ def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
     if removed:
         kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
         yield f"removed    parts of files: {kinds}"
+
+
+def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
+    """Return how CSV files were found out to be written, unless all are as usual.
+
+    Example:
+        >>> list(read_as_lines({"comma, utf-8": 2, "semicolon, windows-1252": 1}))
+        ['read as    comma, utf-8 (2 files); semicolon, windows-1252 (1 file)']
+    """
+    if read_as.keys() - {"comma, utf-8"}:
+        shown = (f"{how} ({n:,} file{'s' * (n != 1)})" for how, n in sorted(read_as.items()))
+        yield f"read as    {'; '.join(shown)}"
 
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:

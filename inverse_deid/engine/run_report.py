@@ -155,6 +155,7 @@ def _describe_counts(tally: Tally) -> dict[str, Any]:
             str(fate): sorted(name for name, one in tally.columns.items() if one == fate)
             for fate in ColumnFate
         },
+        "read_as": dict(sorted(tally.read_as.items())),
         "removed_parts": dict(sorted(tally.removed.items())),
         "n_failures": tally.n_failures,
         "failures": [{"where": failure.where, "reason": failure.reason} for failure in tally.failures],

@@ -10,7 +10,7 @@ from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import Masker, mask_with_fields
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
-from inverse_deid.formats.records import Record, ReportingSink, Sink, Source
+from inverse_deid.formats.records import FindsOut, Record, ReportingSink, Sink, Source
 from inverse_deid.formats.registry import input_errors
 
 FIRST_BATCH_CHARS = 8_000
@@ -118,6 +118,8 @@ def mask_source(
     """
     tally = progress.tally
     tally.note_columns(source.columns)
+    if not n_before and isinstance(source, FindsOut) and source.read_as:
+        tally.note_read_as({source.read_as: 1})
     n_done = n_before
     todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()))
 

@@ -40,6 +40,7 @@ class Tally:
     n_other_language: int = 0  # written, and seem not to be English
     other_language: list[str] = field(default_factory=list)  # the ids of the first of their texts
     removed: dict[str, int] = field(default_factory=dict)  # parts of office files that were left out, by kind
+    read_as: dict[str, int] = field(default_factory=dict)  # files by how they were found out to be written
     n_found_complete: int = 0  # files that an earlier run had completed
 
     def __post_init__(self) -> None:
@@ -78,6 +79,11 @@ class Tally:
         for kind, n in removed.items():
             self.removed[kind] = self.removed.get(kind, 0) + n
 
+    def note_read_as(self, read_as: Mapping[str, int]) -> None:
+        """Count files by how they were found out to be written."""
+        for how, n in read_as.items():
+            self.read_as[how] = self.read_as.get(how, 0) + n
+
     def fail(self, where: str, reason: str) -> None:
         """Note a failure."""
         self.n_failures += 1
@@ -93,6 +99,7 @@ class Tally:
         self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
         self.note_columns(other.columns)
         self.note_removed(other.removed)
+        self.note_read_as(other.read_as)
         self.n_other_language += other.n_other_language
         self._list_other_language(other.other_language)
         self.n_found_complete += other.n_found_complete

@@ -117,20 +117,25 @@ def no_column(option: str, column: str, names: Sequence[str]) -> str:
         "no column named 'text'. It has: id, narrative. Use --text-column."
         >>> no_column("--text-column", "text", ["7", "Seen by Ann."])
         "no column named 'text' among its 2, which do not look like names. Use --text-column."
+        >>> no_column("--text-column", "text", ["id", "Text"])
+        "no column named 'text'. It has: id, Text. Use --text-column 'Text'."
     """
     if not is_header(names):
         return (
             f"no column named {column!r} among its {len(names)}, which do not look like names. Use {option}."
         )
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return f"no column named {column!r}. It has: {', '.join(names[:MAX_NAMES])}{more}. Use {option}."
+    same = next((name for name in names if name.strip().casefold() == column.strip().casefold()), None)
+    remedy = f"Use {option}." if same is None else f"Use {option} {same!r}."
+    return f"no column named {column!r}. It has: {', '.join(names[:MAX_NAMES])}{more}. {remedy}"
 
 
 def is_header(names: Sequence[str]) -> bool:
-    """Return whether a first row is a header: at least half of its names consist of known words."""
+    """Return whether a first row is a header: half of its names consist of known words or have a `_`."""
     column_words = frozenset(_COLUMN_WORDS.split())
     known = [set(map(str.casefold, _WORD.findall(name))) for name in names]
-    n_known = sum(bool(words) and words <= column_words for words in known)
+    has_known = (bool(words) and words <= column_words for words in known)
+    n_known = sum(is_known or "_" in name for is_known, name in zip(has_known, names, strict=True))
     return all(map(looks_like_a_name, names)) and 2 * n_known >= len(names)
 
 

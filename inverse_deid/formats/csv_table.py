@@ -1,9 +1,9 @@
 """CSV tables: text columns are masked, the id and named columns are copied, all others are dropped.
 
-Tables are read and written row by row, in constant memory. The delimiter, the byte-order mark and the line
-end of the header are kept. Cells are quoted where necessary. A row with more or fewer cells than the header
-is reported and left out: an unquoted comma would have moved narrative into another column. Rows are counted
-as in a spreadsheet: the header is row 1.
+Tables are read and written row by row, in constant memory. The delimiter, the encoding with its byte-order
+mark, a first line `sep=;` and the line end of the header are kept. Cells are quoted where necessary. A row
+with more or fewer cells than the header is reported and left out: an unquoted comma would have moved text
+into another column. Rows are counted as in a spreadsheet: the header is row 1.
 
 A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a line end. Such a cell gets a single
 quote in front, also in the header. A plain number (`-5`, `+3.2`) is harmless and unchanged. A cell that
@@ -24,7 +24,8 @@ from typing import BinaryIO
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns
-from inverse_deid.formats.encodings import TextCodec, encode, split_mark, wrong_encoding
+from inverse_deid.formats.csv_dialect import CsvDialect, find_dialect
+from inverse_deid.formats.encodings import TextCodec, encode, wrong_encoding
 from inverse_deid.formats.records import (
     MAX_RECORD_BYTES,
     Format,
@@ -44,10 +45,19 @@ class CsvLayout:
     """How a table is written and what happens to its columns."""
 
     columns: Columns
-    codec: TextCodec  # encoding and byte-order mark
-    delimiter: str  # between the cells
+    dialect: CsvDialect
     line_end: str  # of the header
     is_masked: bool = False  # the table is the output of masking; cells are written unchanged
+
+    @property
+    def codec(self) -> TextCodec:
+        """Encoding and byte-order mark."""
+        return self.dialect.codec
+
+    @property
+    def delimiter(self) -> str:
+        """What is between the cells."""
+        return self.dialect.delimiter
 
     def encode_row(self, cells: Sequence[str]) -> bytes:
         """Return one row as bytes."""
@@ -75,6 +85,11 @@ class CsvTable:
         return self.layout.codec.name
 
     @property
+    def read_as(self) -> str:
+        """How it was found out to be written, "" = the user said it."""
+        return self.layout.dialect.found
+
+    @property
     def columns(self) -> Mapping[str, str]:
         """What happens to each column."""
         return self.layout.columns.by_name
@@ -94,7 +109,8 @@ class CsvTable:
         if not resumed:
             columns = self.layout.columns
             header = [columns.names[i] for i in columns.written]
-            target.write(self.layout.codec.mark + self.layout.encode_row(header))
+            first = encode(self.layout.dialect.first_line, self.layout.codec)
+            target.write(self.layout.codec.mark + first + self.layout.encode_row(header))
         return CsvSink(target, self.layout)
 
 
@@ -179,18 +195,20 @@ def look_at_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> Table
         while (row := _next_row(rows, number := number + 1, layout.codec)) is not None:
             yield dict(zip(header, row, strict=False))
 
-    return TableHead(tuple(header), cells())
+    return TableHead(tuple(header), cells(), layout.dialect.found)
 
 
 def _open(
     stream: BinaryIO, options: ReadOptions, name: str
 ) -> tuple[Iterator[list[str]], list[str], CsvLayout]:
     """Return the rows after the header, the header, and the layout without its columns."""
-    stream, codec = split_mark(stream, options.encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
+    stream, dialect = find_dialect(stream, options, name)
+    codec = dialect.codec
     lines = _Lines(io.TextIOWrapper(stream, codec.name, "strict", newline=""))
-    delimiter = options.delimiter or ("\t" if name.lower().endswith(".tsv") else ",")
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    if dialect.first_line:
+        next(lines)
+    rows = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
         raise FormatError("has no header. The first row must contain the names of the columns")
@@ -198,7 +216,7 @@ def _open(
         raise UnreadableInputError(wrong_encoding(codec.name))
     if options.is_masked:
         header = [restore(cell) for cell in header]
-    layout = CsvLayout(Columns((), (), (), None), codec, delimiter, lines.first_end, options.is_masked)
+    layout = CsvLayout(Columns((), (), (), None), dialect, lines.first_end, options.is_masked)
     return rows, header, layout
 
 

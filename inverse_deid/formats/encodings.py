@@ -13,13 +13,14 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 
-_MARKS: tuple[tuple[bytes, str, str], ...] = (
+MARKS: tuple[tuple[bytes, str, str], ...] = (
     (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32", "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8", "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
 )
+"""Byte-order marks, with the encoding as people name it and as Python does; none begins a later one."""
 
 
 _NOT_FOR_FILES = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
@@ -66,7 +67,7 @@ def detect_codec(head: bytes, encoding: str) -> TextCodec:
         UnreadableInputError: The byte-order mark belongs to another encoding.
     """
     name = normal_encoding(encoding)
-    for mark, family, exact in _MARKS:
+    for mark, family, exact in MARKS:
         if head.startswith(mark):
             if name not in (family, exact):
                 raise UnreadableInputError(f"begins with the mark of {family}. Give --encoding {family}")

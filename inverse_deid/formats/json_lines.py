@@ -105,7 +105,7 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
         >>> [record.doc.id for record in source.records()]
         ['7']
     """
-    stream, codec = split_mark(stream, options.encoding)
+    stream, codec = split_mark(stream, options.usual_encoding)
     if not codec.ascii_lines:
         raise FormatError(f"JSON Lines cannot be {codec.name}. Save the file as UTF-8")
     has_several = len(options.text_columns) > 1
@@ -123,7 +123,7 @@ def look_at_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -
     Raises:
         UnreadableInputError: The byte-order mark belongs to another encoding.
     """
-    stream, codec = split_mark(stream, options.encoding)
+    stream, codec = split_mark(stream, options.usual_encoding)
 
     def cells() -> Iterator[dict[str, str]]:
         for _, line in number_lines(stream):

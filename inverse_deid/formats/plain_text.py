@@ -84,7 +84,7 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainT
         ['note.txt']
     """
     data = read_whole(stream)
-    codec = detect_codec(data[:4], options.encoding)
+    codec = detect_codec(data[:4], options.usual_encoding)
     text = decode(data[len(codec.mark) :], codec)
     if not text:
         raise UnreadableInputError("contains only a byte-order mark. Give a file with text")

@@ -29,7 +29,8 @@ class ReadOptions:
     """How to read a file, and what is written of it.
 
     Args:
-        encoding: Of text-like files; a byte-order mark is found and kept.
+        encoding: Of text-like files; a byte-order mark is found and kept. None: found out of CSV files,
+            UTF-8 for others.
         text_columns: Columns (or JSON keys) with texts, all masked, at least one.
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file. Ids are written unmasked.
@@ -37,7 +38,7 @@ class ReadOptions:
         keep_all_columns: Copy all other columns unmasked.
         is_masked: The file is the output of masking: everything in it is read and written unchanged, and
             neutralised cells of CSV are restored.
-        delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
+        delimiter: Between the cells of a CSV table; None: found out.
         n_before: Records (in JSON Lines: lines) of the file before the part that is read; numbering
             continues from there.
         with_offsets: Masked JSON Lines also state which ranges of the original were masked.
@@ -49,11 +50,14 @@ class ReadOptions:
         all_cells: Of an Excel file, mask all cells as running text, apart from `keep_columns`. No other
             option of columns has a meaning then.
 
+        finds_out: Find out the encoding and the separator of CSV files that are not given; else they are
+            UTF-8 and a comma, in `.tsv` files a tab. Parts of one file must be read alike.
+
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
     """
 
-    encoding: str = "utf-8"
+    encoding: str | None = None
     text_columns: tuple[str, ...] = ("text",)
     id_column: str | None = None
     keep_columns: tuple[str, ...] = ()
@@ -68,6 +72,7 @@ class ReadOptions:
     new_name: str = field(default="", repr=False, compare=False)
     nesting: Nesting | None = field(default=None, repr=False, compare=False)
     all_cells: bool = False
+    finds_out: bool = True
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -86,6 +91,11 @@ class ReadOptions:
             raise ConfigurationError(
                 "--all-cells masks every column. Name only those to keep (--keep-column)"
             )
+
+    @property
+    def usual_encoding(self) -> str:
+        """The encoding of files other than CSV."""
+        return self.encoding or "utf-8"
 
     @property
     def id_name(self) -> str | None:
@@ -213,6 +223,16 @@ class ReportingSink(Protocol):
 
     def as_json(self) -> dict[str, Any]:
         """Return what was done to the file, without values."""
+        ...
+
+
+@runtime_checkable
+class FindsOut(Protocol):
+    """A source that finds out how its file is written."""
+
+    @property
+    def read_as(self) -> str:
+        """How, in words that never come from the file, "" = the user said it."""
         ...
 
 

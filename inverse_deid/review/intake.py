@@ -26,7 +26,7 @@ from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, OnProgres
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.formats.records import Format, ReadOptions, Record, RemovesParts
+from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import join_texts, pack_content, rank_case, seal_packed
@@ -318,6 +318,8 @@ class _Intake:
             elif record.docs:
                 yield self._item(file, record)
         file.tally.note_columns(source.columns)
+        if isinstance(source, FindsOut) and source.read_as:
+            file.tally.note_read_as({source.read_as: 1})
         if isinstance(source, RemovesParts):
             file.tally.note_removed(source.removed)
 

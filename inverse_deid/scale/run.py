@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inverse_deid import __version__
@@ -39,7 +39,7 @@ class RayRun:
         out: Address of the output folder.
         cluster: Where the work is done.
         format: Of all inputs; None: by suffix.
-        read_options: How files are read.
+        read_options: How files are read. Nothing is found out, because parts of a file must be read alike.
         partition_bytes: Size of a partition as it is in its file, at least 1.
         resume: Continue an interrupted run.
         force: Overwrite the outputs of an earlier run.
@@ -68,6 +68,7 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask
     Raises:
         InverseDeidError: Nothing can be done, or the run cannot continue; what is done stays for `resume`.
     """
+    run = replace(run, read_options=replace(run.read_options, finds_out=False))
     out = _open_out(run)
     files, tally = find_inputs(run.inputs, out, run.format)
     if not files:

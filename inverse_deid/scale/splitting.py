@@ -136,7 +136,7 @@ def _cuts(
         return 0, list(_row_group_cuts(stream, partition_bytes))
     if isinstance(source, CsvTable):
         return _row_cuts(stream, source, options, partition_bytes)
-    mark = len(split_mark(stream, options.encoding)[1].mark)
+    mark = len(split_mark(stream, options.usual_encoding)[1].mark)
     stream.seek(0)
     return mark, list(_line_cuts(stream, partition_bytes))
 
@@ -162,7 +162,7 @@ def _row_cuts(
     stream: BinaryIO, table: CsvTable, options: ReadOptions, partition_bytes: int
 ) -> tuple[int, list[_Cut]]:
     """Cut after the first row that ends after each `partition_bytes`; no cut if parsing fails."""
-    stream, codec = split_mark(stream, options.encoding)
+    stream, codec = split_mark(stream, options.usual_encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
     text = io.TextIOWrapper(stream, codec.name, "strict", newline="")
     lines = _CountedLines(text, len(codec.mark))

@@ -147,7 +147,7 @@ BROKEN = [
     (FORMATS["csv"], f"a,b\n{CANARY},x\n".encode()),
     (FORMATS["csv"], f'text\n"{CANARY}'.encode()),
     (FORMATS["csv"], f'text\n"{CANARY}"x,\n'.encode()),
-    (FORMATS["csv"], f"text\n{CANARY}\xe9\n".encode("latin-1")),
+    (FORMATS["csv"], f"text\n{CANARY} café naïve fièvre\n".encode() + b"\xe9\n"),
     (FORMATS["csv"], b""),
     (FORMATS["parquet"], CANARY.encode()),
     (FORMATS["parquet"], as_parquet(CANARY)[:-9]),

@@ -20,8 +20,9 @@ GENERAL = "General"
 _DATE = "yyyy-mm-dd"
 _DATE_AND_TIME = "yyyy-mm-dd hh:mm"
 _PLAIN_FORMAT = re.compile(
-    r"(?:General|AM/PM|(?<![A-Za-z])(?:y{2,4}|m{1,5}|d{1,4}|h{1,2}|s{1,2})+(?![A-Za-z])"
-    r"|\[(?:h|hh|m|mm|s|ss|Red)\]|E[+-](?=0)|[0#?.,%/:;() $€£_*\\@+-])+"
+    r"(?:General|AM/PM|\[(?:h|hh|m|mm|s|ss|Red)\]|E[+-](?=0)|[0#?.,%/:;() $€£_*\\@+-]"
+    r"|(?<![A-Za-z])(?:y{2,4}m{0,5}d{0,4}|d{1,4}m{0,5}y{0,4}|m{1,5}d{0,4}y{0,4}|h{1,2}m{0,2}s{0,2}|s{1,2})"
+    r"(?![A-Za-z]))+"
 )
 _MAX_FORMAT_CHARS = 60
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
@@ -68,7 +69,7 @@ def read_styles(root: etree._Element | None) -> tuple[CellStyle, ...]:
     """Return the looks of a workbook by number.
 
     Args:
-        root: Of the part with the styles, None = it has none.
+        root: Of the part with the styles, None = there is no such part.
     """
     from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
 
@@ -136,7 +137,7 @@ def _show_number(number: float) -> str:
 
 
 def _show_date(number: float, *, is_1904: bool, is_duration: bool) -> str:
-    """Return a date, a time or a duration, "" = it is none."""
+    """Return a date, a time or a duration, "" = it is not a date."""
     from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     shown: object = None
@@ -186,7 +187,7 @@ def escape(text: str) -> str:
 
 
 def column_index(reference: str) -> int | None:
-    """Return the column of a reference such as `AB12`, counted from 0, None = it is no reference.
+    """Return the column of a reference such as `AB12`, counted from 0, None = it is not a reference.
 
     Example:
         >>> column_index("A1"), column_index("AB12"), column_index("12")

@@ -31,7 +31,8 @@ MAX_ROWS = 1_048_576
 MAX_COLUMNS = 16_384
 MAX_CELL_CHARS = 1_000_000
 """Excel allows 32,767."""
-MAX_SHARED_CHARS = 256 * 1024 * 1024
+MAX_SHARED_CHARS = 128 * 1024 * 1024
+MAX_SHARED = 4_000_000
 
 _COUNTED = {
     "dataValidation": "list of allowed values",
@@ -188,8 +189,10 @@ class _StringsTarget(_Target):
         elif tag == f"{S}si":
             self.strings.append(unescape("".join(self._text)))
             self.n_chars += self._n_chars
-            if self.n_chars > MAX_SHARED_CHARS:
-                raise FormatError(f"has more than {MAX_SHARED_CHARS >> 20} MiB of text. Split it")
+            if self.n_chars > MAX_SHARED_CHARS or len(self.strings) > MAX_SHARED:
+                raise FormatError(
+                    f"has more than {MAX_SHARED_CHARS >> 20} MiB of text, or too many texts. Split it"
+                )
 
 
 def _read_strings(package: Package, name: str) -> list[str]:

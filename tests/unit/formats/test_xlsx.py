@@ -263,8 +263,9 @@ TEXTS = ["a\rb", "a\r\nb", "_x000D_", "_x005F_", "  x  ", "a\tb\nc", "<&>\"'", "
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_every_text_is_read_as_it_was_written(text):
-    from inverse_deid.formats.xlsx.cells import escape
     from xml.sax.saxutils import escape as for_xml
+
+    from inverse_deid.formats.xlsx.cells import escape
 
     raw = f'<c r="A2" t="inlineStr"><is><t xml:space="preserve">{for_xml(escape(text))}</t></is></c>'
     data = zipped(book(sheet(inline("A1", "text"), raw)))
@@ -415,7 +416,7 @@ HARMFUL = {
     "strict": with_part("xl/workbook.xml", STRICT),
     "no sheets": with_part("xl/workbook.xml", part("workbook", "<sheets/>")),
     "entities in a sheet": with_part(
-        "xl/worksheets/sheet1.xml", DOCTYPE.encode() + sheet(f"<c t='str'><v>&e;</v></c>").split(b"?>", 1)[1]
+        "xl/worksheets/sheet1.xml", DOCTYPE.encode() + sheet("<c t='str'><v>&e;</v></c>").split(b"?>", 1)[1]
     ),
     "entities in texts": with_part("xl/sharedStrings.xml", DOCTYPE.encode() + b"<sst/>"),
     "entities in styles": with_part("xl/styles.xml", DOCTYPE.encode() + b"<styleSheet/>"),
