@@ -293,6 +293,7 @@ def read_json_file(stream: BinaryIO, options: ReadOptions, name: str) -> JsonFil
         UnreadableInputError: Empty, too large, or in another encoding.
 
     Example:
+        >>> import io
         >>> data = io.BytesIO(b'{"id": 7, "report": {"narrative": "Pt well."}}')
         >>> source = read_json_file(data, ReadOptions(text_columns=("report.narrative",)), "a.json")
         >>> [(record.doc.id, record.doc.text) for record in source.records()]
