@@ -70,8 +70,8 @@ _EXAMPLES = {
     metavar="LIST",
     default="none",
     show_default=True,
-    help="Let requests choose although it can mask less: all, none, or some of categories, strictness, dates, "
-    "ages, replacement, allow, columns. Requests may always mask more.",
+    help="Let requests choose what can mask less: all, none, or some of categories, strictness, dates, ages, "
+    "replacement, allow, columns. Requests may always mask more.",
 )
 @click.option(
     "--no-details", is_flag=True, help="Never tell in an answer where and why something was masked."

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from typing import get_args
 
 from inverse_deid.core.categories import ALL_CATEGORIES, parse_categories
@@ -92,7 +93,7 @@ class Operator:
             <DateMode.YEAR: 'year'>
         """
         if given is None:
-            return choose_settings(self.masking, {}, today)
+            return _choose_nothing(self.masking, today)
         problem = next(_problems(given), "")
         if problem or not isinstance(given, Mapping):
             raise FormatError(f"settings: {problem}")
@@ -134,6 +135,11 @@ class Operator:
             if is_less and permit not in self.permits:
                 return f"{problem}. The operator does not permit it"
         return ""
+
+
+@lru_cache(maxsize=4)
+def _choose_nothing(masking: MaskingSettings, today: date) -> Chosen:
+    return choose_settings(masking, {}, today)
 
 
 def _problems(given: object) -> Iterator[str]:

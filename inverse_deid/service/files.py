@@ -66,8 +66,10 @@ class FileRequest:
 
     @property
     def keeps_columns(self) -> bool:
-        """Whether columns of a table would be copied unmasked, apart from the id."""
-        return bool(self.options.keep_columns) or self.options.keep_all_columns
+        """Whether columns of a table would be copied unmasked, apart from one that is called id."""
+        options = self.options
+        is_other_id = options.id_column not in (None, "id")
+        return bool(options.keep_columns) or options.keep_all_columns or is_other_id
 
 
 @dataclass(frozen=True, slots=True)

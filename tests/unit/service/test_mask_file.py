@@ -64,17 +64,18 @@ def test_the_name_is_a_suffix_and_nothing_else(name):
 
 
 def test_columns_are_chosen_and_copied_only_with_a_permit():
-    content = f"case;narrative;more;country\n7;{CANARY} fell;Bad luck;SE\n".encode()
-    fields = {"text_column": ["narrative", "more"], "id_column": "case", "delimiter": ";"}
+    content = f"case;id;narrative;more;country\nX;7;{CANARY} fell;Bad luck;SE\n".encode()
+    fields = {"text_column": ["narrative", "more"], "delimiter": ";"}
     with client_of() as client:
-        answer = send(client, "x.csv", content, **fields)
-        assert answer.content == b"case;narrative;more\n7;PHI fell;PHI luck\n"
-        for copied in ({"keep_column": "country"}, {"keep_all_columns": "true"}):
+        for own in ({}, {"id_column": "id"}):
+            answer = send(client, "x.csv", content, **fields, **own)
+            assert answer.content == b"id;narrative;more\n7;PHI fell;PHI luck\n"
+        for copied in ({"keep_column": "country"}, {"keep_all_columns": "true"}, {"id_column": "case"}):
             refused = send(client, "x.csv", content, **fields, **copied)
             assert (refused.status_code, "permit" in refused.json()["error"]) == (403, True)
     with client_of(operator=ALL) as client:
-        answer = send(client, "x.csv", content, **fields, keep_column="country")
-        assert answer.content == b"case;narrative;more;country\n7;PHI fell;PHI luck;SE\n"
+        answer = send(client, "x.csv", content, **fields, keep_column="country", id_column="case")
+        assert answer.content == b"case;narrative;more;country\nX;PHI fell;PHI luck;SE\n"
 
 
 def test_a_missing_column_lists_those_there_are():
