@@ -85,6 +85,34 @@ def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, 
     assert visible(out) == []
 
 
+@pytest.mark.parametrize("name", ["a.pdf", "b.rtf", "c.html"])
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--offsets",), "not JSON Lines"),
+        (("--annotations", "notes"), "not i2b2 XML"),
+        (("--map", "maps", "--key", "key"), "no --map"),
+        (("--engine", "ray", "--format"), "--engine ray"),
+    ],
+)
+def test_what_a_file_cannot_do_is_refused(command, given, out, tmp_path, name, options, complaint):
+    (given / name).write_bytes(FILES[name])
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    paths = {"notes", "maps", "key"}
+    options = [tmp_path / one if one in paths else one for one in options]
+    kind = [KINDS[name]] if options[-1] == "--format" else []
+    result = command("mask", given, "--out", out, *options, *kind)
+    assert result.status == 2
+    assert complaint in result.stderr
+    assert not (out / name).exists()
+
+
+@pytest.mark.parametrize("kind", ["pdf", "rtf", "html"])
+def test_standard_input_is_refused(command, kind):
+    result = command("mask", "-", "--format", kind)
+    assert (result.status, "cannot come from standard input" in result.stderr) == (2, True)
+
+
 def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
     given = tmp_path / "in"
     given.mkdir()
