@@ -106,7 +106,7 @@ def wrong_encoding(name: str) -> str:
     """Return the message for a file that is binary or of another encoding."""
     return (
         f"is not {name} text. If it is text, name its encoding with --encoding (for example cp1252 "
-        "or utf-16); Word and PDF files must be saved as plain text first"
+        "or utf-16); Word and PDF files need their suffix, .docx or .pdf"
     )
 
 

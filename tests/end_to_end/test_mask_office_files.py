@@ -1,11 +1,15 @@
 """`inverse-deid mask` and `review` with PDF, RTF, HTML and Markdown files."""
 
+import contextlib
 import io
 import json
 import re
 import sys
+import time
 from datetime import date
 
+import psutil
+import pypdfium2
 import pytest
 from fake_maskers import CANARY
 from masked_folders import visible
@@ -13,6 +17,8 @@ from pdf_files import SCANNED, below, of_pages, of_text, shown
 from review_stores import FACTS, KEY, review, store_of, user
 from rtf_files import of_text as rtf_of
 from test_mask_workers import contents, finish, start
+from test_real_pipeline import finish as finish_real
+from test_real_pipeline import start as start_real
 
 from inverse_deid.formats.pdf.writing import _load_font
 from inverse_deid.formats.records import ReadOptions
@@ -85,6 +91,34 @@ def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, 
     assert visible(out) == []
 
 
+@pytest.mark.parametrize("name", ["a.pdf", "b.rtf", "c.html"])
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--offsets",), "not JSON Lines"),
+        (("--annotations", "notes"), "not i2b2 XML"),
+        (("--map", "maps", "--key", "key"), "no --map"),
+        (("--engine", "ray", "--format"), "--engine ray"),
+    ],
+)
+def test_what_a_file_cannot_do_is_refused(command, given, out, tmp_path, name, options, complaint):
+    (given / name).write_bytes(FILES[name])
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    paths = {"notes", "maps", "key"}
+    options = [tmp_path / one if one in paths else one for one in options]
+    kind = [KINDS[name]] if options[-1] == "--format" else []
+    result = command("mask", given, "--out", out, *options, *kind)
+    assert result.status == 2
+    assert complaint in result.stderr
+    assert not (out / name).exists()
+
+
+@pytest.mark.parametrize("kind", ["pdf", "rtf", "html"])
+def test_standard_input_is_refused(command, kind):
+    result = command("mask", "-", "--format", kind)
+    assert (result.status, "cannot come from standard input" in result.stderr) == (2, True)
+
+
 def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
     given = tmp_path / "in"
     given.mkdir()
@@ -111,3 +145,27 @@ def test_files_are_reviewed_and_released(tmp_path, name):
         exported = export_released(store, tmp_path / "out")
         assert (exported.n_cases, exported.problems) == (1, ())
     assert text_of(tmp_path / "out" / name) == re.sub("seen|author", "PHI", MASKED[name], count=1)
+
+
+MAX_MIB = 500
+"""What masking a PDF of 300 full pages may take, with the network."""
+
+
+@pytest.mark.slow
+def test_a_file_of_300_pages_takes_little_memory(tmp_path):
+    line = "The patient had a rash after the second dose, was given cetirizine 10 mg and recovered well."
+    (tmp_path / "a.pdf").write_bytes(
+        of_text(*("\n".join(f"{line} {page} {n}" for n in range(35)) for page in range(300)))
+    )
+    process = start_real(tmp_path / "a.pdf", "--out", tmp_path / "out")
+    most_bytes = 0
+    watched = psutil.Process(process.pid)
+    while process.poll() is None:
+        with contextlib.suppress(psutil.Error):
+            most_bytes = max(most_bytes, watched.memory_info().rss)
+        time.sleep(0.05)
+    status, said = finish_real(process)
+    assert status == 0, said
+    assert 0 < most_bytes < MAX_MIB << 20
+    with pypdfium2.PdfDocument(tmp_path / "out" / "a.pdf") as written:
+        assert len(written) == 300
