@@ -25,11 +25,12 @@ def new(file: Path) -> None:
     the store). An existing file is never overwritten.
     """
     make_key_file(file)
-    click.echo(
-        f"The key is in: {printable(file.absolute())}\n"
-        "Use it with --key, for example to move dates:\n"
-        f"  inverse-deid mask CASES --out MASKED --dates shift --key {printable(file)}\n"
-        "Keep it apart from the files that it protects, and keep a copy in a safe place.\n"
+    lines = (
+        f"The key is in: {printable(file.absolute())}",
+        "Use it with --key, for example to move dates:",
+        f"  inverse-deid mask CASES --out MASKED --dates shift --key {printable(file)}",
+        "Keep it apart from the files that it protects, and keep a copy in a safe place.",
         "Anyone with the key can undo what it hides. Without the key, nobody can, and you cannot either.",
-        err=True,
     )
+    for line in lines:
+        click.echo(line, err=True)

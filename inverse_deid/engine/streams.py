@@ -23,7 +23,7 @@ PIPE_NAME = "standard input"
 def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMeter) -> Written:
     """Write all output files, complete and on the disk, but not yet under their names.
 
-    The meter is told how much of the file is done.
+    The meter measures how much of the file is done.
 
     Raises:
         InverseDeidError: The file cannot be read, or its output cannot be written.

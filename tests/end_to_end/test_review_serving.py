@@ -1,24 +1,16 @@
 """`inverse-deid review serve` as a separate process: TLS, a proxy, a kill under load."""
 
-import datetime
-import ipaddress
 import json
 import re
-import signal
-import socket
 import ssl
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
-from http.cookies import SimpleCookie
 from pathlib import Path
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from review_servers import certificate, cookies, log_in, serving
 from review_stores import KEY, PASSWORD, store_of
 from review_visitors import account
 
@@ -36,75 +28,6 @@ def store_file(tmp_path):
     key.write_bytes(KEY.secret)
     key.chmod(0o600)
     return tmp_path / "review.db"
-
-
-@contextmanager
-def serving(store_file, *options):
-    """Run a server until the block ends; yield its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "inverse_deid.cli.main", "review", "serve", "--store", str(store_file)]
-    command += ["--port", str(port), *map(str, options)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        try:
-            _wait_for(port, process)
-            yield port
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
-
-
-def _wait_for(port, process):
-    until = time.monotonic() + 60
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise AssertionError("the server does not answer")
-
-
-def certificate(folder):
-    """Make a self-signed certificate for 127.0.0.1 and its key, as PEM files."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "review")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    chain, private = folder / "chain.pem", folder / "key.pem"
-    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    form = serialization.PrivateFormat.PKCS8
-    private.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
-    return chain, private
-
-
-def log_in(client, password=PASSWORD):
-    page = client.get("/log-in")
-    token = re.search(r'name="csrf_token" value="([0-9a-f]+)"', page.text).group(1)
-    return client.post("/log-in", data={"name": "ann", "password": password, "csrf_token": token})
-
-
-def cookies(answer):
-    """Return the cookies of a response by name."""
-    found = SimpleCookie()
-    for line in answer.headers.get_list("set-cookie"):
-        found.load(line)
-    return found
 
 
 def test_over_tls_cookies_are_secure(store_file, tmp_path):

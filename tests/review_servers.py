@@ -1,0 +1,97 @@
+"""`inverse-deid review serve` and `serve` as processes of their own, certificates, and a visitor who logs in."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from http.cookies import SimpleCookie
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from review_stores import PASSWORD
+
+
+def free_port():
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def serving(store_file, *options):
+    """Run a server of the review until the block ends; yield its port."""
+    return running("review", "serve", "--store", store_file, *options)
+
+
+@contextmanager
+def running(*words):
+    """Run a command of `inverse-deid` that serves until the block ends; yield its port."""
+    port = free_port()
+    command = [sys.executable, "-m", "inverse_deid.cli.main", *map(str, words), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        try:
+            wait_for(port, process)
+            yield port
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+def wait_for(port, process):
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the server does not answer")
+
+
+def certificate(folder):
+    """Make a self-signed certificate for 127.0.0.1 and its key, as PEM files."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "review")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    chain, private = folder / "chain.pem", folder / "key.pem"
+    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    form = serialization.PrivateFormat.PKCS8
+    private.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    return chain, private
+
+
+def log_in(client, password=PASSWORD):
+    page = client.get("/log-in")
+    token = re.search(r'name="csrf_token" value="([0-9a-f]+)"', page.text).group(1)
+    return client.post("/log-in", data={"name": "ann", "password": password, "csrf_token": token})
+
+
+def cookies(answer):
+    """Return the cookies of a response by name."""
+    found = SimpleCookie()
+    for line in answer.headers.get_list("set-cookie"):
+        found.load(line)
+    return found
