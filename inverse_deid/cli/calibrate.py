@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from inverse_deid import __version__
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import printable
@@ -97,7 +98,18 @@ class Calibrated:
     evaluation: Evaluation  # of masking all documents with these thresholds
 
 
-@click.command()
+_HEADINGS = {
+    "The guarantee": ["target_leak_rate", "confidence", "unit", "method", "patients"],
+    "The certificate": ["out", "force"],
+    "The tool": ["model", "lexicon", "careful", "second_reader"],
+}
+_EXAMPLES = {
+    "At most 1 % of the documents may leak": "inverse-deid calibrate GOLD.jsonl --target-leak-rate 0.01 "
+    "--confidence 0.95 --out certificate.json",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_HEADINGS, examples=_EXAMPLES)
 @click.argument("gold", type=_ANY)
 @click.option(
     "--target-leak-rate",

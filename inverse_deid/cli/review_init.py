@@ -61,6 +61,11 @@ _EXAMPLES = {
 }
 
 
+_ADD_EXAMPLES = {
+    "More cases of a table": "inverse-deid review add more.csv --text-column narrative --store review.db",
+}
+
+
 def _masking_options(command: GroupedCommand) -> GroupedCommand:
     """Add the options of `mask` that say how files are read and masked."""
     command.borrow(mask, {one.name for one in fields(MaskOptions)} - _NOT_HERE)
@@ -134,13 +139,14 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     if made is not None:
         click.echo(f"The key is in: {printable(made)}", err=True)
         click.echo(
-            "Keep it apart from the store, and never lose it. Without it, nobody can read the store.", err=True
+            "Keep it apart from the store, and never lose it. Without it, nobody can read the store.",
+            err=True,
         )
     return exit_status(tally)
 
 
 @_masking_options
-@click.command(cls=GroupedCommand, heading="The review")
+@click.command(cls=GroupedCommand, heading="The review", examples=_ADD_EXAMPLES)
 @click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
 @store_options
 @_replace_option

@@ -33,7 +33,13 @@ from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
 from inverse_deid.formats.survey import TableSurvey, survey_columns
 from inverse_deid.review.intake import GivenFile, LoadSettings, add_cases, find_source, state_facts
-from inverse_deid.review.intake_choices import BuildMasker, Examples, Maskers, MaskingChoices, make_read_options
+from inverse_deid.review.intake_choices import (
+    BuildMasker,
+    Examples,
+    Maskers,
+    MaskingChoices,
+    make_read_options,
+)
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.waiting import (
     MAX_FILE_BYTES,
@@ -85,7 +91,9 @@ class IntakeService:
         today: The last day that a date of a case can be.
     """
 
-    def __init__(self, store: ReviewStore, build: BuildMasker, today: Callable[[], date] = date.today) -> None:
+    def __init__(
+        self, store: ReviewStore, build: BuildMasker, today: Callable[[], date] = date.today
+    ) -> None:
         self.store = store
         self._today = today
         self._maskers = Maskers(build)
@@ -193,9 +201,7 @@ class IntakeService:
 
     def resume(self, upload_id: int) -> None:
         """Queue a file again that was stopped."""
-        change_upload(
-            self.store, upload_id, UploadState.QUEUED, only_from=(UploadState.STOPPED,), problem=""
-        )
+        change_upload(self.store, upload_id, UploadState.QUEUED, only_from=(UploadState.STOPPED,), problem="")
         self.wake()
 
     def progress_of(self, upload: Upload) -> tuple[int, float | None]:
@@ -238,9 +244,7 @@ class IntakeService:
     def _mask(self, upload: Upload) -> None:
         """Mask one file; any error ends in a state that the page shows."""
         running = _Running(upload.id, time.monotonic())
-        claimed = change_upload(
-            self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,)
-        )
+        claimed = change_upload(self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,))
         if claimed is None:
             return
         self._running = running

@@ -119,7 +119,9 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
     """
     if not 0 < n_bytes <= MAX_FILE_BYTES:
         limit = f"{MAX_FILE_BYTES >> 20} MB"
-        raise ReviewError("is empty" if n_bytes == 0 else f"is larger than {limit}. Split it into smaller files")
+        raise ReviewError(
+            "is empty" if n_bytes == 0 else f"is larger than {limit}. Split it into smaller files"
+        )
     with store.writing() as connection:
         pieces = select(func.count(), func.coalesce(func.sum(WAITING.c.n_bytes), 0))
         n_files, n_waiting = connection.execute(pieces.where(WAITING.c.state != UploadState.DONE.value)).one()

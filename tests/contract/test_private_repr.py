@@ -15,6 +15,10 @@ NOT_NARRATIVE = {
     "inverse_deid.evaluation.counts.HarmlessTokens",  # a list that is shipped
     "inverse_deid.network.encoding.WordVectors",  # a vocabulary
     "inverse_deid.rules.origins._OriginsFile",  # a list that is shipped
+    "inverse_deid.review.intake_choices.ExamplePart",  # an example that is shipped
+    "inverse_deid.service.description.Answer",  # what openapi.json says
+    "inverse_deid.service.description.Operation",
+    "inverse_deid.service.description.Row",
     "inverse_deid.research.studies.report.Report",  # figures
 }
 

@@ -110,7 +110,9 @@ def test_masking_with_the_certificate_leaks_and_keeps_what_it_says(calibrated, g
     found = json.loads(path.read_text())
     masked = run("mask", gold, "--out", out, "--certificate", path, "--offsets")
     assert masked.exit_code == 0, masked.output
-    note, confidential = [line for line in masked.stderr.splitlines() if line.startswith(("Note", "CONFIDENTIAL"))]
+    note, confidential = [
+        line for line in masked.stderr.splitlines() if line.startswith(("Note", "CONFIDENTIAL"))
+    ]
     assert str(path) in note
     assert "CONFIDENTIAL" in confidential
     report = tmp_path / "report.json"

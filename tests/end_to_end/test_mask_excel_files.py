@@ -69,9 +69,7 @@ def test_excel_files_of_a_folder_are_masked_and_what_was_removed_is_said(command
         parts = unpacked((out / name).read_bytes())
         shown = "\n".join([*parts, *(one.decode() for one in parts.values())])
         assert CANARY not in shown + (out / f"{name}.explain.jsonl").read_text()
-    assert re.search(
-        r"Removed parts of files: .*macro \(\d\).*threaded comments \(1\)", result.stderr
-    )
+    assert re.search(r"Removed parts of files: .*macro \(\d\).*threaded comments \(1\)", result.stderr)
     assert re.search(r"dropped: .*age", result.stderr)
     noted = json.loads(report.read_text())
     assert noted["total"]["removed_parts"]["name of a range"] == 1

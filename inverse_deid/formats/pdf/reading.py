@@ -56,7 +56,7 @@ class PdfContent:
     removed: Mapping[str, int]  # the parts that are not read, by kind
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class _Word:
     text: str
     left: float

@@ -56,7 +56,11 @@ def shown(text, *, ages=(), dates=(), masked=()):
         ("aged 9O", ["9O"], ["aged"]),
         ("1O2 year old", ["1O2"], ["year", "old"]),
         ("aged l03", ["l03"], ["aged"]),
-        ("43yo, 61M, 8wks, in his 60s", ["43yo", "61M", "8wks", "60s"], ["43yo", "61M", "8wks", "in", "his", "60s"]),
+        (
+            "43yo, 61M, 8wks, in his 60s",
+            ["43yo", "61M", "8wks", "60s"],
+            ["43yo", "61M", "8wks", "in", "his", "60s"],
+        ),
     ],
 )
 def test_ages_over_89_stay_masked(text, ages, kept):

@@ -438,19 +438,19 @@ class TestCommand:
     def test_cases_are_added_with_options_of_their_own(self, command, tmp_path):
         db = tmp_path / "review.db"
         made = command("review", "init", "--store", db, "--approvals", "1")
-        assert made.status == 0 and "documents             0" in made.stderr, made.stderr
+        assert made.status == 0 and "Masked 0 documents" in made.stderr, made.stderr
         cases = json_lines(tmp_path / "cases.jsonl", [TEXT])
         (tmp_path / "t.csv").write_text("id,narrative,dob\n7,Seen by Li,1980\n")
         assert command("review", "add", cases, "--store", db).status == 0
         options = ("--text-column", "narrative", "--dates", "year", "--marker", "XXX", "--replace", "marker")
         made = command("review", "add", tmp_path / "t.csv", "--store", db, *options)
         assert made.status == 0, made.stderr
-        assert "columns    masked: narrative" in made.stderr and "documents             1" in made.stderr
+        assert "masked: narrative" in made.stderr and "Added 1 document for review" in made.stderr
         again = command("review", "add", cases, tmp_path / "t.csv", "--store", db)
         assert again.status == 2 and again.stderr.count("is already in the store") == 2, again.stderr
         other = json_lines(tmp_path / "other.jsonl", ["well"])
         partly = command("review", "add", cases, other, "--store", db)
-        assert partly.status == 1 and "documents             1" in partly.stderr
+        assert partly.status == 1 and "Added 1 document for review" in partly.stderr
         with open_store(db, ReviewKey((tmp_path / "review.db.key").read_bytes().strip())) as store:
             names = [one.name for one in list_sources(store)]
             assert names == ["cases.jsonl", "t.csv", "other.jsonl"]
