@@ -59,6 +59,7 @@ def test_an_older_store_opens_with_everything_in_it(older, tmp_path):
         view = view_case(store, find_user(store, "ann"), 2)
         assert [note.text for note in view.notes] == ["Lindqvist is a name"]
         assert view.facts.marker == "XXX" and view.revision == 1
+        assert not find_user(store, "ann").must_change_password
         assert verify_store(store).is_intact
         exported = export_released(store, tmp_path / "out")
         assert (exported.n_cases, exported.n_left_out, exported.problems) == (2, 3, ())
