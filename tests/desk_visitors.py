@@ -31,7 +31,9 @@ class DeskVisitor:
     def __init__(self, folder: Path, build: BuildMasker) -> None:
         self.store, self.user = open_desk_store(Place(folder, folder / "elsewhere.key"), KEY)
         self.intake = IntakeService(self.store, build, lambda: date(2024, 1, 1))
-        self.door = Door(self.store, self.user, KEY.derive("desk"), Place(folder, folder / "elsewhere.key"), PORT)
+        self.door = Door(
+            self.store, self.user, KEY.derive("desk"), Place(folder, folder / "elsewhere.key"), PORT
+        )
         hosts = frozenset({"127.0.0.1"})
         application = make_application(self.store, hosts=hosts, intake=self.intake, door=self.door)
         self.client = TestClient(application, base_url=f"http://127.0.0.1:{PORT}", follow_redirects=False)
@@ -46,7 +48,11 @@ class DeskVisitor:
 
     def add(self, name: str, data: bytes, **headers: str) -> Any:
         """Send a file as the page does."""
-        given = {"X-CSRF-Token": self.token, "X-File-Name": quote(name), "Content-Type": "application/octet-stream"}
+        given = {
+            "X-CSRF-Token": self.token,
+            "X-File-Name": quote(name),
+            "Content-Type": "application/octet-stream",
+        }
         return self.client.post("/add/file", content=data, headers={**given, **headers})
 
     def ask(self, address: str, **payload: object) -> Any:

@@ -25,7 +25,9 @@ _NEEDED = ("sqlalchemy", "cryptography", "argon2", "starlette", "uvicorn")
     type=click.Path(file_okay=False, path_type=Path),
     help="Where everything is kept, encrypted.  [default: a folder of your user account]",
 )
-@click.option("--port", type=click.IntRange(1, 65535), help="Port of the pages.  [default: 8018, or a free one]")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port of the pages.  [default: 8018, or a free one]"
+)
 @click.option("--no-browser", is_flag=True, help="Print the address and do not open it.")
 def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
     """Mask, read and release files in the browser, on this computer alone.
@@ -45,7 +47,9 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
         if not is_mine:
             address = ask_running_desk(place, key)
             if address is None:
-                raise ConfigurationError(f"another program uses {place.folder}. Stop it, or use another --folder.")
+                raise ConfigurationError(
+                    f"another program uses {place.folder}. Stop it, or use another --folder."
+                )
             click.echo("The desk is already running. Here is a new address for it.")
             _show_address(address, opens=not no_browser)
             return

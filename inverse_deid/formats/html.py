@@ -176,7 +176,7 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         ['Seen by Dr. Amara']
     """
     data = read_whole(stream)
-    codec = _find_codec(data, options.encoding)
+    codec = _find_codec(data, options.usual_encoding)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
     root = None
     with suppress(etree.XMLSyntaxError, ValueError):

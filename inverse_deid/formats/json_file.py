@@ -299,7 +299,7 @@ def read_json_file(stream: BinaryIO, options: ReadOptions, name: str) -> JsonFil
         [('7', 'Pt well.')]
     """
     data = read_whole(stream)
-    codec = detect_codec(data[:4].ljust(4, b" "), options.encoding)
+    codec = detect_codec(data[:4].ljust(4, b" "), options.usual_encoding)
     text, problem, found = decode(data[len(codec.mark) :], codec), "", None
     try:
         found = parse_json(text)

@@ -12,7 +12,16 @@ from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.formats import csv_table, html, i2b2_xml, json_file, json_lines, parquet_table, plain_text, rtf
+from inverse_deid.formats import (
+    csv_table,
+    html,
+    i2b2_xml,
+    json_file,
+    json_lines,
+    parquet_table,
+    plain_text,
+    rtf,
+)
 from inverse_deid.formats.containers import archive, eml, outlook
 from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr

@@ -53,7 +53,9 @@ _RUNNING = "desk.running"
 _TIMEOUT_SECONDS = 5
 
 
-def find_place(folder: Path | None, system: str = sys.platform, environment: Mapping[str, str] = os.environ) -> Place:
+def find_place(
+    folder: Path | None, system: str = sys.platform, environment: Mapping[str, str] = os.environ
+) -> Place:
     """Return where a desk keeps its store and its key.
 
     Without a folder it is the one that the system has for data of its user. The key is never in the folder.
@@ -93,7 +95,7 @@ def open_key(place: Place) -> ReviewKey:
     if (place.folder / _STORE).exists():
         raise ConfigurationError(
             f"{printable(place.key_file)} is missing, and without this key nothing in "
-            f"{printable(place.folder)} can be read. Put the key back, or choose another folder with --folder."
+            f"{printable(place.folder)} can be read. Put the key back, or choose another --folder."
         )
     return make_key_file(place.key_file)
 
@@ -114,7 +116,12 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
         found = select(USERS.c.id).where(USERS.c.name == USER_NAME)
         user_id = connection.execute(found).scalar_one_or_none()
         if user_id is None:
-            row = {"name": USER_NAME, "password": "none", "role": UserRole.ADJUDICATOR.value, "is_active": True}
+            row = {
+                "name": USER_NAME,
+                "password": "none",
+                "role": UserRole.ADJUDICATOR.value,
+                "is_active": True,
+            }
             made = connection.execute(insert(USERS), row).inserted_primary_key
             user_id = made[0] if made else 0
     return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)
@@ -179,7 +186,9 @@ def bind(port: int | None) -> socket.socket:
             listening.close()
         else:
             return listening
-    raise ConfigurationError(f"port {port} is taken by another program. Leave out --port, or give another one.")
+    raise ConfigurationError(
+        f"port {port} is taken by another program. Leave out --port, or give another one."
+    )
 
 
 def serve_desk(

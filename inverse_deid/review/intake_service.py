@@ -21,7 +21,6 @@ from inverse_deid.core.errors import (
     FormatError,
     InputError,
     InverseDeidError,
-    OutputError,
     ReviewError,
     UnreadableInputError,
     describe_error,
@@ -33,7 +32,13 @@ from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
 from inverse_deid.formats.survey import TableSurvey, survey_columns
 from inverse_deid.review.intake import GivenFile, LoadSettings, add_cases, find_source, state_facts
-from inverse_deid.review.intake_choices import BuildMasker, Examples, Maskers, MaskingChoices, make_read_options
+from inverse_deid.review.intake_choices import (
+    BuildMasker,
+    Examples,
+    Maskers,
+    MaskingChoices,
+    make_read_options,
+)
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.waiting import (
     MAX_FILE_BYTES,
@@ -85,7 +90,9 @@ class IntakeService:
         today: The last day that a date of a case can be.
     """
 
-    def __init__(self, store: ReviewStore, build: BuildMasker, today: Callable[[], date] = date.today) -> None:
+    def __init__(
+        self, store: ReviewStore, build: BuildMasker, today: Callable[[], date] = date.today
+    ) -> None:
         self.store = store
         self._today = today
         self._maskers = Maskers(build)
@@ -115,8 +122,8 @@ class IntakeService:
             self._changed.notify_all()
 
     def mask_example(self, choices: MaskingChoices) -> list[tuple[str, bool]]:
-        """Return the example as these choices would release it, in pieces: text, and whether it was replaced."""
-        return [tuple(part) for part in self._examples.mask(choices, self._today())]
+        """Return the masked example in pieces: the text of each, and whether it was replaced."""
+        return [(part.text, part.is_replaced) for part in self._examples.mask(choices, self._today())]
 
     def inspect(self, upload_id: int) -> Upload | None:
         """Look into a file that was received: its format and documents, or why it cannot be masked."""
@@ -126,15 +133,17 @@ class IntakeService:
         try:
             data = unpack(upload.facts.name, read_bytes(self.store, upload_id))
             kind = choose_format(PurePath(upload.facts.name), data[:MAX_HEAD_BYTES])
-            if find_source(self.store, _give(upload.facts.name, kind, data)) is not None:
-                raise ReviewError("was added before, with the same contents. Nothing is left to do")
             n_documents = count_documents(kind, data, upload.facts.name)
+            known = find_source(self.store, _give(upload.facts.name, kind, data))
         except InverseDeidError as error:
             problem = explain_problem(str(error))
             return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             problem = "cannot be read. Open it in its own program, save it again, and add the new file"
+            return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
+        if known is not None:
+            problem = "was added before, with the same contents. Nothing is left to do"
             return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
         return change_upload(
             self.store, upload_id, UploadState.READY, format=kind.name, n_expected=n_documents
@@ -193,13 +202,11 @@ class IntakeService:
 
     def resume(self, upload_id: int) -> None:
         """Queue a file again that was stopped."""
-        change_upload(
-            self.store, upload_id, UploadState.QUEUED, only_from=(UploadState.STOPPED,), problem=""
-        )
+        change_upload(self.store, upload_id, UploadState.QUEUED, only_from=(UploadState.STOPPED,), problem="")
         self.wake()
 
     def progress_of(self, upload: Upload) -> tuple[int, float | None]:
-        """Return the documents of a file that are masked, and about how many seconds are left (None = unknown)."""
+        """Return how many documents of a file are masked, and the seconds left (None = unknown)."""
         running = self._running
         if running is None or running.upload_id != upload.id:
             return 0, None
@@ -238,9 +245,7 @@ class IntakeService:
     def _mask(self, upload: Upload) -> None:
         """Mask one file; any error ends in a state that the page shows."""
         running = _Running(upload.id, time.monotonic())
-        claimed = change_upload(
-            self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,)
-        )
+        claimed = change_upload(self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,))
         if claimed is None:
             return
         self._running = running

@@ -79,7 +79,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def clean_name(given: str) -> str:
-    r"""Return a path that leads nowhere else and can be shown; the client's name is never used as a path here.
+    r"""Return a path that leads nowhere else and can be shown; nothing is ever opened by it.
 
     Example:
         >>> clean_name("../../etc/passwd"), clean_name("C:\\case\\a\n.txt"), clean_name("..")
@@ -119,7 +119,9 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
     """
     if not 0 < n_bytes <= MAX_FILE_BYTES:
         limit = f"{MAX_FILE_BYTES >> 20} MB"
-        raise ReviewError("is empty" if n_bytes == 0 else f"is larger than {limit}. Split it into smaller files")
+        raise ReviewError(
+            "is empty" if n_bytes == 0 else f"is larger than {limit}. Split it into smaller files"
+        )
     with store.writing() as connection:
         pieces = select(func.count(), func.coalesce(func.sum(WAITING.c.n_bytes), 0))
         n_files, n_waiting = connection.execute(pieces.where(WAITING.c.state != UploadState.DONE.value)).one()

@@ -77,9 +77,11 @@ def as_email():
 
 
 FILES = {
-    "narrative.txt": lambda: f"{TEXT}\n{OTHER}\n".encode(),
+    "narrative.txt": f"{TEXT}\n{OTHER}\n".encode,
     "letter.docx": as_word,
-    "lines.jsonl": lambda: "".join(json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(3)).encode(),
+    "lines.jsonl": lambda: "".join(
+        json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(3)
+    ).encode(),
     "cases.csv": as_csv,
     "message.xml": lambda: invent("r3", 1, share=0.2, given={"H.1": TEXT}).data,
     "sheet.xlsx": as_excel,
@@ -103,10 +105,20 @@ def chromium():
 @contextmanager
 def running(folder):
     """Start the real command on a folder; yield the process and its one-time address."""
-    environment = {**os.environ, "HOME": str(folder.parent / "home"), "XDG_CONFIG_HOME": "", "PYTHONUNBUFFERED": "1"}
+    environment = {
+        **os.environ,
+        "HOME": str(folder.parent / "home"),
+        "XDG_CONFIG_HOME": "",
+        "PYTHONUNBUFFERED": "1",
+    }
     command = [sys.executable, "-m", "inverse_deid.cli.main", "desk", "--folder", str(folder), "--no-browser"]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
     try:
         yield process, read_address(process)
@@ -236,7 +248,9 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
             page.get_by_role("button", name="Download all as a zip").click()
         packed = zipfile.ZipFile(started.value.path())
         assert set(FILES) < set(packed.namelist())
-        found = [name for name, data in unpack(Path(started.value.path()).read_bytes()) if CANARY.encode() in data]
+        found = [
+            name for name, data in unpack(Path(started.value.path()).read_bytes()) if CANARY.encode() in data
+        ]
         assert found == []
         for name in FILES:
             assert packed.read(name)

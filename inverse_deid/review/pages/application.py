@@ -130,9 +130,7 @@ def _parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 def serve(store: ReviewStore, settings: ServeSettings) -> None:
     """Serve the pages until the program is stopped; running requests are finished first."""
     intake = IntakeService(store, build_deidentifier)
-    application = make_application(
-        store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake
-    )
+    application = make_application(store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake)
     intake.start()
     try:
         uvicorn.run(

@@ -188,7 +188,9 @@ def show_example(visit: Visit) -> Response:
 def submit_choices(visit: Visit) -> Response:
     """Queue the files of the form, or return it with what is wrong."""
     service = _service(visit)
-    choices = MaskingChoices.from_fields({name: visit.text(name) for name in MaskingChoices.__struct_fields__})
+    choices = MaskingChoices.from_fields(
+        {name: visit.text(name) for name in MaskingChoices.__struct_fields__}
+    )
     ids = [int(one) for one in visit.fields.get("file", []) if one.isascii() and one.isdecimal()]
     columns: dict[int, dict[str, ColumnFate]] = {}
     message = ""
@@ -237,7 +239,11 @@ QUESTIONS = (
         (
             ("all", "All personal details", "Names, places, dates, ages, jobs, contacts and numbers."),
             ("everything", "These, and origin", "Also nationality, ethnic group, religion and language."),
-            ("hipaa", "Only what US law (HIPAA) lists", "Jobs and ages up to 89 stay. Ages from 90 are hidden."),
+            (
+                "hipaa",
+                "Only what US law (HIPAA) lists",
+                "Jobs and ages up to 89 stay. Ages from 90 are hidden.",
+            ),
         ),
     ),
     (

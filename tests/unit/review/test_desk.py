@@ -16,10 +16,30 @@ from inverse_deid.review.pages.door import MAX_TOKENS, TOKEN_MINUTES, Place, ope
 @pytest.mark.parametrize(
     ("system", "environment", "folder", "key_folder"),
     [
-        ("linux", {"HOME": "/home/ann"}, "/home/ann/.local/share/inverse-deid/desk", "/home/ann/.config/inverse-deid"),
-        ("linux", {"HOME": "/h", "XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c"}, "/d/inverse-deid/desk", "/c/inverse-deid"),
-        ("darwin", {"HOME": "/Users/ann"}, "/Users/ann/Library/Application Support/inverse-deid/desk", "/Users/ann/Library/Preferences/inverse-deid"),
-        ("win32", {"HOME": "/u", "LOCALAPPDATA": "/u/local", "APPDATA": "/u/roaming"}, "/u/local/inverse-deid/desk", "/u/roaming/inverse-deid"),
+        (
+            "linux",
+            {"HOME": "/home/ann"},
+            "/home/ann/.local/share/inverse-deid/desk",
+            "/home/ann/.config/inverse-deid",
+        ),
+        (
+            "linux",
+            {"HOME": "/h", "XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c"},
+            "/d/inverse-deid/desk",
+            "/c/inverse-deid",
+        ),
+        (
+            "darwin",
+            {"HOME": "/Users/ann"},
+            "/Users/ann/Library/Application Support/inverse-deid/desk",
+            "/Users/ann/Library/Preferences/inverse-deid",
+        ),
+        (
+            "win32",
+            {"HOME": "/u", "LOCALAPPDATA": "/u/local", "APPDATA": "/u/roaming"},
+            "/u/local/inverse-deid/desk",
+            "/u/roaming/inverse-deid",
+        ),
     ],
 )
 def test_data_and_key_are_in_two_folders_of_the_user(system, environment, folder, key_folder):

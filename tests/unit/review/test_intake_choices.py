@@ -12,7 +12,14 @@ from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.survey import SurveyedColumn
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.replacement.settings import AgeMode, DateMode
-from inverse_deid.review.intake_choices import EXAMPLE, Examples, Maskers, MaskingChoices, find_danger, make_read_options
+from inverse_deid.review.intake_choices import (
+    EXAMPLE,
+    Examples,
+    Maskers,
+    MaskingChoices,
+    find_danger,
+    make_read_options,
+)
 from inverse_deid.review.pages.intake_pages import QUESTIONS
 
 TODAY = date(2024, 1, 1)
@@ -20,18 +27,35 @@ TODAY = date(2024, 1, 1)
 
 def test_answers_become_the_settings_of_masking_and_release():
     chosen = MaskingChoices.from_fields(
-        {"hidden": "everything", "strictness": "strict", "reading": "twice", "dates": "shift", "ages": "band", "replacement": "category", "other": "x"}
+        {
+            "hidden": "everything",
+            "strictness": "strict",
+            "reading": "twice",
+            "dates": "shift",
+            "ages": "band",
+            "replacement": "category",
+            "other": "x",
+        }
     )
     masking, cases = chosen.masking, chosen.make_case_settings(KEY.secret, TODAY)
     assert (masking.categories, masking.operating_point) == (PRESETS["everything"], "strict")
     assert (masking.careful, masking.replace) == (True, "category")
-    assert (cases.dates, cases.ages, cases.age_bands, cases.key) == (DateMode.SHIFT, AgeMode.BAND, "10-years", KEY.secret)
+    assert (cases.dates, cases.ages, cases.age_bands, cases.key) == (
+        DateMode.SHIFT,
+        AgeMode.BAND,
+        "10-years",
+        KEY.secret,
+    )
 
 
 def test_without_answers_everything_is_hidden():
     chosen = MaskingChoices.from_fields({})
     cases = chosen.make_case_settings(KEY.secret, TODAY)
-    assert (chosen.masking.categories, cases.dates, cases.ages) == (PRESETS["all"], DateMode.MASK, AgeMode.MASK)
+    assert (chosen.masking.categories, cases.dates, cases.ages) == (
+        PRESETS["all"],
+        DateMode.MASK,
+        AgeMode.MASK,
+    )
 
 
 def test_where_ages_are_not_hidden_nothing_replaces_them():
@@ -65,13 +89,16 @@ def test_answers_change_the_example_of_the_real_pipeline():
         shown = {"".join(part.text for part in mask(**{name: value})) for value, _, _ in answers}
         assert len(shown) == len(answers), name
     n_hidden = [
-        sum(part.text.count("PHI") for part in mask(strictness=one)) for one in ("strict", "balanced", "lenient")
+        sum(part.text.count("PHI") for part in mask(strictness=one))
+        for one in ("strict", "balanced", "lenient")
     ]
     assert n_hidden == sorted(n_hidden, reverse=True)
     assert n_hidden[0] > n_hidden[2]
     for answers in ({}, {"strictness": "lenient"}, {"reading": "twice"}):
         text = "".join(part.text for part in mask(**answers))
-        assert not {"Holloway", "Lindenau", "Quill", "Rosewood", "48213"} & set(text.replace("-", " ").split())
+        assert not {"Holloway", "Lindenau", "Quill", "Rosewood", "48213"} & set(
+            text.replace("-", " ").split()
+        )
     assert "Holloway" in EXAMPLE
 
 

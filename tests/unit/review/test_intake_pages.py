@@ -140,7 +140,10 @@ def test_uploads_need_session_token_size_and_a_whole_body(desk):
     assert desk.add("a.txt", b"").status_code == 400
     length = {"Content-Length": str(MAX_FILE_BYTES + 1)}
     large = desk.add("a.txt", b"well", **length)
-    assert (large.status_code, large.json()["error"]) == (400, "Is larger than 256 MB. Split it into smaller files.")
+    assert (large.status_code, large.json()["error"]) == (
+        400,
+        "Is larger than 256 MB. Split it into smaller files.",
+    )
     short = desk.add("a.txt", b"well", **{"Content-Length": "9"})
     assert short.json()["error"] == "The file was not sent to its end. Add it again."
     desk.client.cookies.clear()
@@ -213,9 +216,7 @@ def test_after_a_crash_the_work_is_resumed_and_never_done_twice(tmp_path):
             from inverse_deid.review.tables import WAITING_PIECES
 
             sealed = desk.store.sealer.seal(b"seen by Okonkwo", f"waiting {upload_id} piece 0")
-            connection.execute(
-                WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed)
-            )
+            connection.execute(WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed))
         change_upload(desk.store, upload_id, UploadState.MASKING)
     with desk_of(tmp_path) as desk:
         assert [one["state"] for one in desk.client.get("/add/list").json()["files"]] == ["stopped"]
@@ -261,7 +262,7 @@ def test_a_model_that_cannot_be_loaded_is_named(tmp_path):
 def test_the_example_follows_the_answers(desk):
     parts = desk.ask("/choices/example", dates="year").json()["parts"]
     assert "".join(text for text, _ in parts).startswith("PHI-year-old PHI woman")
-    assert [text for text, is_replaced in parts if is_replaced][0] == "PHI"
+    assert next(text for text, is_replaced in parts if is_replaced) == "PHI"
     assert desk.ask("/choices/example", dates=CANARY).status_code == 400
     assert CANARY not in desk.ask("/choices/example", dates=CANARY).text
 
@@ -301,14 +302,17 @@ def test_nothing_is_deleted_while_a_file_is_masked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("role", "adds", "deletes"), [("reviewer", False, False), ("adjudicator", True, False), ("admin", True, True)]
+    ("role", "adds", "deletes"),
+    [("reviewer", False, False), ("adjudicator", True, False), ("admin", True, True)],
 )
 def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, deletes):
     with store_of(tmp_path) as store:
         account(store, "ann", UserRole(role))
         intake = IntakeService(store, lambda _settings: mask_capitals())
         intake.start()
-        client = TestClient(make_application(store, intake=intake), base_url="http://localhost", follow_redirects=False)
+        client = TestClient(
+            make_application(store, intake=intake), base_url="http://localhost", follow_redirects=False
+        )
         session = begin_session(store, find_user(store, "ann"))
         client.cookies.set("session", session.id)
         headers = {"X-CSRF-Token": session.csrf_token, "X-File-Name": "a.txt"}
@@ -321,7 +325,9 @@ def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, dele
             else:
                 status = client.get(path).status_code
             assert (status == 403) is not adds, path
-        assert client.post("/add/file", headers=headers, content=b"well").status_code == (200 if adds else 403)
+        assert client.post("/add/file", headers=headers, content=b"well").status_code == (
+            200 if adds else 403
+        )
         asked = client.get("/files/delete").status_code
         sent = client.post("/files/delete", headers=headers, data={"sure": "yes"}).status_code
         assert (asked, sent) == ((200, 200) if deletes else (403, 403))
@@ -332,4 +338,7 @@ def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, dele
 def test_options_of_the_command_line_are_not_named_on_pages():
     assert explain_problem("cannot be read. Give --encoding cp1252.") == "cannot be read."
     assert explain_problem("Give --key") == "cannot be used. Save it in another format and add it again"
-    assert explain_problem("is broken at row 3: a quote is not closed") == "is broken at row 3: a quote is not closed"
+    assert (
+        explain_problem("is broken at row 3: a quote is not closed")
+        == "is broken at row 3: a quote is not closed"
+    )
