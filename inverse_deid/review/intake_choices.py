@@ -29,8 +29,8 @@ from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 EXAMPLE = (
     "This 67-year-old African American woman, a retired baker from Lindenau, took Zelvoran 20 mg from "
-    "3 March 2021. On 12 March 2021 Mrs Holloway had purpura and livedo. Dr Quill (ward Rosewood, ref. KX-48213) "
-    "stopped it."
+    "3 March 2021. On 12 March 2021 Mrs Holloway had purpura and livedo. Dr Quill (ward Rosewood, ref. "
+    "KX-48213) stopped it."
 )
 """Invented. It has something for each question."""
 
