@@ -77,7 +77,7 @@ _replace_option = click.option(
     help="Minutes that a case stays locked.",
 )
 def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
-    """Mask CASES (files or folders) into a new store for review; without CASES it is empty.
+    """Mask CASES (files or folders) into a new store for review. Without CASES it is empty.
 
     The store contains the originals, encrypted. Without --key, a key file is made
     next to the store: move it away from the store and its backups. Without the key

@@ -5,7 +5,9 @@ module                content
 ====================  ==========================================================================
 `values`, `tables`    the values that go in and out, the tables; `core.errors` has the errors
 `store`               the database, its key and encryption; every function takes a `ReviewStore`
-`loading`             masks cases into a store (`review init`)
+`schema`              the version of the tables, migration of older stores
+`sources`             the files of a store: how each is masked and written, their names, the list
+`intake`, `loading`   masks files into a store in use (`review add`); makes a store (`review init`)
 `accounts`            users, passwords, log-in, sessions, CSRF tokens
 `work_list`           pages of cases, progress, assignment
 `contents`, `layers`  a case in the store, its doubt; decisions of users on it; the masked text
@@ -16,7 +18,9 @@ module                content
 `trail`               the append-only log and its verification
 `quality`             agreement and time of reviewers; elusion check
 `causality`           the causality form and its summary
-`exporting`           released text and annotated documents out, corrections in
+`releases`            the masked text of the released cases of one file
+`exporting`           released text as files or a zip, annotated documents out, corrections in
+`deletion`            deletes files with all work on them
 ====================  ==========================================================================
 
 No error, log line or `repr` shows narrative text, passwords, session ids or keys.

@@ -220,7 +220,11 @@ class _Releases:
         """Write one file; return how many cases are in it, 0 = none can be written: discard the file."""
         rows = self._connection.execute(select(CASES).where(CASES.c.source_id == source.id)).all()
         cases = {row.number: row for row in rows if self._is_wanted(row)}
-        masking = read_masking(self._connection, self._store, source.id)
+        try:
+            masking = read_masking(self._connection, self._store, source.id)
+        except ReviewError as error:
+            self.problems.append(f"{source.export_name}: {error}")
+            return 0
         n_left_out = len(rows) - len(cases)
         release = SourceRelease(self._connection, self._store, source, masking, cases, n_left_out)
         release.write(file)

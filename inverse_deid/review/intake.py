@@ -18,7 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from inverse_deid.core.errors import InputError, StageError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, InputError, StageError, UnreadableInputError
 from inverse_deid.core.files import output_errors
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
@@ -78,7 +78,7 @@ class LoadSettings:
 
     `cases` replace dates, ages and ids when cases are released, and `profile` treats the structured fields of
     case reports. `known` are identifiers that documents must not show, by the id of the document. After every
-    batch, `on_progress` is told of its documents and tokens, and `on_file` of each of its files. The `policy`
+    batch, `on_progress` gets its documents and tokens, and `on_file` gets each of its files. The `policy`
     is that of a new store; a store in use has one.
     """
 
@@ -307,7 +307,7 @@ class _Intake:
             for item in self._cases(file):
                 n_cases += 1
                 yield item
-        except InputError as error:
+        except (InputError, ConfigurationError) as error:  # the latter: a package for this format is missing
             problem = str(error)
         if n_cases and not problem and file is not None:
             self._complete.append(file)

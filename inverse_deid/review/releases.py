@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from inverse_deid.core.errors import InverseDeidError, RefusedRecordError, ReviewError
+from inverse_deid.core.errors import InverseDeidError, OutputError, RefusedRecordError, ReviewError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record, Sink, Writable
 from inverse_deid.formats.registry import FORMATS
@@ -71,7 +71,9 @@ class SourceRelease:
             stored = self._connection.execute(sealed).scalar_one()
             self.data = self._store.sealer.open(stored, f"file {self._source.id}")
             self._write_records(file)
-        except ReviewError as error:
+        except OutputError:
+            raise
+        except InverseDeidError as error:
             self.n_cases = 0
             self.problems.append(f"{name}: {error}")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -12,13 +13,15 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, func, select
 
-from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.store import MaskingFacts, ReviewStore
 from inverse_deid.review.tables import CASES, INTAKES, MASKINGS, SOURCES
 from inverse_deid.review.values import CaseState
+
+_IDS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +86,41 @@ def read_facts(connection: Connection, case_id: int) -> MaskingFacts:
     Raises:
         ReviewError: The case does not exist.
     """
-    found = select(MASKINGS.c.facts).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
-    found = found.join(CASES, CASES.c.source_id == INTAKES.c.source_id).where(CASES.c.id == case_id)
-    stored = connection.execute(found).scalar_one_or_none()
-    if stored is None:
+    facts = read_facts_of(connection, [case_id]).get(case_id)
+    if facts is None:
         raise ReviewError(f"the store has no case {case_id}")
-    return MaskingFacts.from_json(json.loads(stored))
+    return facts
+
+
+def read_facts_of(connection: Connection, case_ids: Sequence[int]) -> dict[int, MaskingFacts]:
+    """Return how cases were masked, by their numbers."""
+    parsed: dict[str, MaskingFacts] = {}
+    facts: dict[int, MaskingFacts] = {}
+    for begin in range(0, len(case_ids), _IDS_AT_ONCE):
+        found = select(CASES.c.id, MASKINGS.c.facts).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
+        found = found.join(CASES, CASES.c.source_id == INTAKES.c.source_id)
+        found = found.where(CASES.c.id.in_(case_ids[begin : begin + _IDS_AT_ONCE]))
+        for case_id, stored in connection.execute(found):
+            if stored not in parsed:
+                parsed[stored] = MaskingFacts.from_json(json.loads(stored))
+            facts[case_id] = parsed[stored]
+    return facts
 
 
 def read_masking(connection: Connection, store: ReviewStore, source_id: int) -> SourceMasking:
     """Return how a file is masked and written.
 
     Raises:
-        ReviewError: The file does not exist.
+        ReviewError: The file does not exist, or a newer program added it: its settings could hide something.
     """
     found = select(MASKINGS).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
     row = connection.execute(found.where(INTAKES.c.source_id == source_id)).one_or_none()
     if row is None:
         raise ReviewError(f"the store has no file {source_id}")
-    output = OutputSettings.load(json.loads(row.output), store.case_key)
-    return SourceMasking(MaskingFacts.from_json(json.loads(row.facts)), output, row.fingerprint)
+    with suppress(TypeError, KeyError, msgspec.ValidationError, ConfigurationError):
+        output = OutputSettings.load(json.loads(row.output), store.case_key)
+        return SourceMasking(MaskingFacts.from_json(json.loads(row.facts)), output, row.fingerprint)
+    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one.")
 
 
 def list_sources(store: ReviewStore) -> tuple[SourceRow, ...]:

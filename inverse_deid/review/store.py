@@ -217,7 +217,7 @@ class ReviewStore:
             yield connection
 
     def rewrite(self, tables: Sequence[str]) -> bool:
-        """Write the database anew without what was deleted; return whether old pages are gone.
+        """Rewrite the database without what was deleted; return whether old pages are gone.
 
         PostgreSQL rewrites the given tables only. Others wait meanwhile. Old pages stay if somebody is
         reading them, or if there is no room for a second copy.

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, insert, or_, select, update
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
-from inverse_deid.review.sources import read_facts
+from inverse_deid.review.sources import read_facts_of
 from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
 from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
 
@@ -116,8 +116,8 @@ def append(
     """
     if not events:
         return
-    case_ids = {one.case for one in events if one.case is not None}
-    made_by = {case_id: _name_model(read_facts(connection, case_id)) for case_id in sorted(case_ids)}
+    case_ids = sorted({one.case for one in events if one.case is not None})
+    made_by = {case_id: _name_model(one) for case_id, one in read_facts_of(connection, case_ids).items()}
     made_by_default = _name_model(facts or store.facts)
     head = connection.execute(select(TRAIL_HEAD).with_for_update()).one()
     number, previous, rows = head.n_entries, head.hash, []

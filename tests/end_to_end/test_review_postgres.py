@@ -2,18 +2,27 @@
 
 import json
 import threading
+from datetime import date
 
 import pytest
+from fake_maskers import mask_capitals
 from postgres_cluster import postgres_address
-from review_stores import KEY, TEXT, change, place, review, store_of, user
+from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
+from sqlalchemy import delete, select, update
 
-from inverse_deid.core.errors import OutputExistsError, StaleRevisionError
+from inverse_deid.core.errors import OutputExistsError, StaleRevisionError, UnreadableInputError
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.approval import approve
+from inverse_deid.review.deletion import delete_everything, delete_source
 from inverse_deid.review.exporting import export_released
+from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.reading import open_dispute, view_case
+from inverse_deid.review.sources import list_sources
 from inverse_deid.review.store import open_store
+from inverse_deid.review.tables import MASKINGS, META
 from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, UserRole
+from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, UserRole, WorkFilter
+from inverse_deid.review.work_list import list_cases
 
 pytestmark = pytest.mark.slow
 
@@ -71,3 +80,55 @@ def test_concurrent_users_lose_no_decision(address, tmp_path):
             assert view.revision == N_DECISIONS
             assert view.layer.keep.tolist() == [True, False, True, True, False, True, False]
         assert verify_store(store).is_intact
+
+
+def test_files_are_deleted_and_the_tables_are_rewritten(address, tmp_path):
+    paths = [json_lines(tmp_path / name, [TEXT, "by Bo"]) for name in ("a.jsonl", "b.jsonl")]
+    with store_of(tmp_path, inputs=paths, address=address, approvals=1) as store:
+        ann = user(store, "ann")
+        for case_id in (1, 3):
+            review(store, ann, case_id, mask=[0])
+        deleted = delete_source(store, 1, by="dora")
+        assert (deleted.n_files, deleted.n_cases, deleted.n_decisions, deleted.is_erased) == (1, 2, 1, True)
+        assert [one.name for one in list_sources(store)] == ["b.jsonl"]
+        assert export_released(store, tmp_path / "released").n_cases == 1
+        assert delete_everything(store, "dora").n_cases == 2
+        settings = LoadSettings(facts=FACTS, cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret))
+        added = add_cases(store, plan_cases(paths[:1])[0], mask_capitals(), settings, by="eve")
+        assert added.n_documents == 2
+        assert [row.case_id for row in list_cases(store, WorkFilter()).rows] == [5, 6]
+        assert verify_store(store).is_intact
+
+
+def test_a_store_without_readable_cases_leaves_nothing(address, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("{}\n")
+    with pytest.raises(UnreadableInputError, match="no case could be read"):
+        store_of(tmp_path, inputs=[bad], address=address)
+    with store_of(tmp_path, address=address) as store:
+        assert len(list_sources(store)) == 1
+
+
+def test_an_older_store_is_migrated(address, tmp_path):
+    with store_of(tmp_path, address=address, approvals=1) as store, store.writing() as connection:
+        masking = connection.execute(select(MASKINGS)).one()
+        settings = json.loads(
+            connection.execute(select(META.c.value).where(META.c.name == "settings")).scalar_one()
+        )
+        settings["extra"] = json.loads(masking.output)
+        for name, value in (("settings", json.dumps(settings)), ("schema version", "1")):
+            connection.execute(update(META).where(META.c.name == name).values(value=value))
+        connection.execute(delete(META).where(META.c.name.in_(["last case", "last file"])))
+        for change_back in (
+            "DROP TABLE intakes",
+            "DROP TABLE maskings",
+            "DROP INDEX cases_by_name",
+            "ALTER TABLE users DROP COLUMN must_change_password",
+        ):
+            connection.exec_driver_sql(change_back)
+    with open_store(address, KEY) as store:
+        assert [(one.name, one.added_by) for one in list_sources(store)] == [("cases.jsonl", "migration")]
+        assert review(store, user(store, "ann"), mask=[5]) is CaseState.RELEASED
+        assert export_released(store, tmp_path / "released").problems == ()
+        assert verify_store(store).is_intact
+    assert "then PHI left" in (tmp_path / "released" / "cases.jsonl").read_text()

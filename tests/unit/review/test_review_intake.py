@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from fake_maskers import BROKEN_STAGE, FakeMasker, mask_capitals
 from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
+from sqlalchemy import select, update
 
-from inverse_deid.core.errors import OutputExistsError, StageError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError, StageError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.formats.known_values import KnownIdentifier
 from inverse_deid.formats.records import ReadOptions
@@ -417,5 +418,41 @@ def test_a_file_that_cannot_be_decrypted_is_told_by_its_number(store, tmp_path):
     raw.execute("update cases set state = 'released'")
     raw.commit()
     raw.close()
-    with pytest.raises(UnreadableInputError, match="file 1 of the store cannot be decrypted"):
-        export_released(store, tmp_path / "out")
+    exported = export_released(store, tmp_path / "out")
+    assert (exported.n_cases, exported.files) == (0, ())
+    assert exported.problems[0].startswith("cases.jsonl: file 1 of the store cannot be decrypted")
+
+
+@pytest.mark.parametrize("column", ["facts", "output"])
+def test_settings_of_a_newer_program_hold_a_file_back_alone(store, more, tmp_path, column):
+    add(
+        store,
+        json_lines(more / "new.jsonl", ["by Cy"]),
+        settings=settings_of(read_options=ReadOptions("utf-8-sig")),
+    )
+    ann = user(store, "ann")
+    for case_id in (1, 2, 3):
+        review(store, ann, case_id)
+    with store.writing() as connection:
+        stored = json.loads(
+            connection.execute(select(MASKINGS.c[column]).where(MASKINGS.c.id == 2)).scalar_one()
+        )
+        (stored["read_options"] if column == "output" else stored)["hides_more"] = True
+        mine = update(MASKINGS).where(MASKINGS.c.id == 2)
+        connection.execute(mine.values(**{column: json.dumps(stored)}))
+    exported = export_released(store, tmp_path / "out")
+    assert exported.n_cases == 2 and [path.name for path in exported.files] == ["cases.jsonl"]
+    assert exported.problems == (
+        "new.jsonl: the settings of file 2 are of a newer program. Install a newer one.",
+    )
+
+
+def test_a_format_whose_package_is_missing_holds_its_file_back_alone(store, more, monkeypatch):
+    def fail(*_):
+        raise ConfigurationError("this format needs the extra office")
+
+    jobs, _ = plan_cases([json_lines(more / "a.jsonl", ["by Cy"]), json_lines(more / "b.jsonl", ["by Di"])])
+    lacking = dataclasses.replace(jobs[0], format=dataclasses.replace(jobs[0].format, open=fail))
+    tally = add_cases(store, [lacking, jobs[1]], mask_capitals(), settings_of(), by="eve")
+    assert (tally.n_documents, tally.failures[0].reason) == (1, "this format needs the extra office")
+    assert [one.name for one in list_sources(store)] == ["cases.jsonl", "b.jsonl"]
