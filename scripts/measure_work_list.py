@@ -20,6 +20,7 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
+from inverse_deid.review.schema import store_masking
 from inverse_deid.review.store import (
     MaskingFacts,
     ReviewKey,
@@ -28,7 +29,7 @@ from inverse_deid.review.store import (
     open_store,
     write_settings,
 )
-from inverse_deid.review.tables import CASES, LAYERS, SOURCES, USERS
+from inverse_deid.review.tables import CASES, INTAKES, LAYERS, SOURCES, USERS
 from inverse_deid.review.trail import TrailEvent, TrailFilter, append, begin_trail, list_entries, verify_store
 from inverse_deid.review.values import CaseState, ReviewPolicy, WorkFilter, WorkOrder
 from inverse_deid.review.work_list import MAX_PAGE_ROWS, count_matches, list_cases
@@ -43,7 +44,8 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
     rng = random.Random(1)
     engine = make_engine(path)
     with engine.connect() as connection, connection.begin():
-        write_settings(connection, KEY, ReviewPolicy(), MaskingFacts(fingerprint="invented"), {})
+        facts = MaskingFacts(fingerprint="invented")
+        write_settings(connection, KEY, ReviewPolicy(), facts)
         begin_trail(connection, KEY.derive("trail"))
         user = {"id": 1, "name": "ann", "password": "none", "role": "admin", "is_active": True}
         connection.execute(insert(USERS), user)
@@ -52,6 +54,14 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
             for i in range(1, given.files + 1)
         ]
         connection.execute(insert(SOURCES), sources)
+        intake = {
+            "masking_id": store_masking(connection, facts.as_json(), {}),
+            "content_hash": "",
+            "added_at": 0.0,
+            "added_by": "ann",
+        }
+        intakes = [{**intake, "source_id": one["id"], "export_name": one["name"]} for one in sources]
+        connection.execute(insert(INTAKES), intakes)
         states = [state.value for state in CaseState]
         cases = [
             {

@@ -149,9 +149,11 @@ def _parse_key(connection: Connection, key: str, order: WorkOrder) -> tuple[Any,
         case_id = int(number)
         if order in (WorkOrder.DOUBT, WorkOrder.STATE) and place and abs(case_id) < _MAX_ID:
             doubt = float.fromhex(place.pop())
-            state = CaseState["_".join(place).upper()] if order is WorkOrder.STATE else None
-            return (doubt, case_id) if state is None else (state, doubt, case_id)
-        if not place and abs(case_id) < _MAX_ID:
+            if order is WorkOrder.STATE:
+                return CaseState["_".join(place).upper()], doubt, case_id
+            if not place:
+                return doubt, case_id
+        elif not place and abs(case_id) < _MAX_ID:
             found = select(CASES.c.name, CASES.c.number, INTAKES.c.export_name)
             found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id == case_id)
             row = connection.execute(found).one_or_none()
@@ -202,8 +204,12 @@ def _has_layer(user_id: int, condition: ColumnElement[bool]) -> ColumnElement[bo
 
 
 def _contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    """Compare small letters; signs that LIKE treats as placeholders stand for themselves."""
-    return func.lower(column).contains(text.lower(), autoescape=True)
+    """Compare small letters; signs that LIKE treats as placeholders stand for themselves.
+
+    SQLite makes only A to Z small, so that other letters are found as they are written.
+    """
+    as_small = func.lower(column).contains(text.lower(), autoescape=True)
+    return as_small if text.isascii() else or_(as_small, column.contains(text, autoescape=True))
 
 
 def _select_lines() -> Select[Any]:

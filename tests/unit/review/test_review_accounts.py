@@ -1,0 +1,127 @@
+"""Roles, first passwords, and the own password of a user."""
+
+import pytest
+from review_stores import PASSWORD, Clock, store_of, user
+
+from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
+from inverse_deid.review.accounts import (
+    add_user,
+    change_own_password,
+    find_session,
+    find_user,
+    log_in,
+    set_active,
+    set_password,
+    set_role,
+)
+from inverse_deid.review.trail import TrailFilter, list_entries
+from inverse_deid.review.values import UserRole
+
+NEW = "quite another sentence"
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    with store_of(tmp_path, clock=clock) as store:
+        add_user(store, "ann", PASSWORD, UserRole.REVIEWER, by="dora", must_change=True)
+        yield store
+
+
+def events(store):
+    entries, _ = list_entries(store, TrailFilter())
+    return [(one.event.user, one.event.event, one.event.old, one.event.new) for one in entries]
+
+
+class TestOwnPassword:
+    def test_other_sessions_end_and_this_one_goes_on(self, store):
+        here, elsewhere = log_in(store, "ann", PASSWORD), log_in(store, "ann", PASSWORD)
+        assert here.user.must_change_password
+        change_own_password(store, here, PASSWORD, NEW)
+        assert not find_session(store, here.id).user.must_change_password
+        with pytest.raises(LogInError):
+            find_session(store, elsewhere.id)
+        with pytest.raises(LogInError):
+            log_in(store, "ann", PASSWORD)
+        assert log_in(store, "ann", NEW).user.name == "ann"
+        assert ("ann", "password of ann changed", None, None) in events(store)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "error", "said"),
+        [
+            ("wrong", NEW, NotAllowedError, "wrong"),
+            (PASSWORD, "short", ReviewError, "12 to"),
+            (PASSWORD, PASSWORD, ReviewError, "differ"),
+            (PASSWORD, "x" * 1001, ReviewError, "12 to"),
+        ],
+    )
+    def test_refused(self, store, old, new, error, said):
+        here = log_in(store, "ann", PASSWORD)
+        with pytest.raises(error, match=said):
+            change_own_password(store, here, old, new)
+        assert find_session(store, here.id).user.must_change_password
+        assert log_in(store, "ann", PASSWORD)
+
+    def test_guesses_run_out_and_do_not_lock_the_log_in(self, store, clock):
+        here = log_in(store, "ann", PASSWORD)
+        for _ in range(5):
+            with pytest.raises(NotAllowedError, match="old password is wrong"):
+                change_own_password(store, here, "a guess of many words", NEW)
+        with pytest.raises(NotAllowedError, match="too often"):
+            change_own_password(store, here, PASSWORD, NEW)
+        assert log_in(store, "ann", PASSWORD)
+        clock.seconds += 16 * 60
+        change_own_password(store, here, PASSWORD, NEW)
+
+    def test_a_password_set_meanwhile_by_an_admin_stays(self, store, monkeypatch):
+        here = log_in(store, "ann", PASSWORD)
+
+        from inverse_deid.review import accounts
+
+        real = accounts.hash_password
+
+        def hash_late(password):
+            monkeypatch.setattr(accounts, "hash_password", real)
+            set_password(store, "ann", "set by an admin meanwhile", by="dora", must_change=True)
+            return real(password)
+
+        monkeypatch.setattr(accounts, "hash_password", hash_late)
+        with pytest.raises(NotAllowedError, match="meanwhile"):
+            change_own_password(store, here, PASSWORD, NEW)
+        assert log_in(store, "ann", "set by an admin meanwhile").user.must_change_password
+
+
+class TestRoles:
+    def test_a_new_role_holds_at_once_and_is_in_the_trail(self, store):
+        here = log_in(store, "ann", PASSWORD)
+        set_role(store, "ANN", UserRole.ADJUDICATOR, by="dora")
+        assert find_session(store, here.id).user.role is UserRole.ADJUDICATOR
+        assert events(store)[0] == ("dora", "role of ann changed", "reviewer", "adjudicator")
+        n_before = len(events(store))
+        set_role(store, "ann", UserRole.ADJUDICATOR, by="dora")
+        assert len(events(store)) == n_before
+
+    @pytest.mark.parametrize("other", [None, "closed"])
+    def test_one_open_admin_account_stays(self, store, other):
+        user(store, "dora", UserRole.ADMIN)
+        if other:
+            user(store, "eva", UserRole.ADMIN)
+            set_active(store, "eva", is_active=False)
+        with pytest.raises(ReviewError, match="only open admin"):
+            set_role(store, "dora", UserRole.REVIEWER, by="dora")
+        with pytest.raises(ReviewError, match="only open admin"):
+            set_active(store, "dora", is_active=False, by="dora")
+        assert find_user(store, "dora").role is UserRole.ADMIN
+        assert find_user(store, "dora").is_active
+        if other:
+            set_active(store, "eva", is_active=True)
+            set_role(store, "dora", UserRole.REVIEWER, by="dora")
+            assert find_user(store, "dora").role is UserRole.REVIEWER
+
+    def test_an_unknown_account(self, store):
+        with pytest.raises(ReviewError, match="no account"):
+            set_role(store, "nobody", UserRole.ADMIN)
