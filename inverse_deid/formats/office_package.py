@@ -119,8 +119,8 @@ class Package:
     def feed(self, name: str, target: object) -> Iterator[None]:
         """Feed an XML part of any size to the target of a parser, and pause after every block.
 
-        No tree is built, so memory does not grow. The target is told of a document type declaration
-        (`doctype`), and has to refuse it.
+        No tree is built, so memory does not grow. The method `doctype` of the target has to
+        refuse a document type declaration.
 
         Raises:
             FormatError: It is missing or damaged.

@@ -1,1 +1,1 @@
-"""Excel files (.xlsx): read row by row, and written anew with masked texts and kept values."""
+"""Excel files (.xlsx): read row by row. The masked file is a new one."""

@@ -69,7 +69,7 @@ def read_styles(root: etree._Element | None) -> tuple[CellStyle, ...]:
     """Return the looks of a workbook by number.
 
     Args:
-        root: Of the part with the styles, None = it has none.
+        root: Of the part with the styles, None = there is no such part.
     """
     from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
 
@@ -137,7 +137,7 @@ def _show_number(number: float) -> str:
 
 
 def _show_date(number: float, *, is_1904: bool, is_duration: bool) -> str:
-    """Return a date, a time or a duration, "" = it is none."""
+    """Return a date, a time or a duration, "" = it is not a date."""
     from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     shown: object = None
@@ -187,7 +187,7 @@ def escape(text: str) -> str:
 
 
 def column_index(reference: str) -> int | None:
-    """Return the column of a reference such as `AB12`, counted from 0, None = it is no reference.
+    """Return the column of a reference such as `AB12`, counted from 0, None = it is not a reference.
 
     Example:
         >>> column_index("A1"), column_index("AB12"), column_index("12")

@@ -36,7 +36,7 @@ _NO_VALUES = "has no values in any sheet. Give a workbook with text"
 
 
 class CarriedRows(Protocol):
-    """What a record carries: where its texts go, and what is written beside them."""
+    """What a record carries: where its texts go, and what else is written."""
 
     @property
     def sheet(self) -> int:
