@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from math import degrees
 from threading import Lock
@@ -85,8 +85,8 @@ def read_pdf_text(data: bytes) -> PdfContent:
     content, problem = None, _DAMAGED
     with _LOCK:
         try:
-            with closing(pypdfium2.PdfDocument(data)) as pdf:
-                content = _Reader(pypdfium2, pdf).read()
+            with closing(pypdfium2.PdfDocument(data)) as pdf, closing(_Reader(pypdfium2, pdf)) as reader:
+                content = reader.read()
         except pypdfium2.PdfiumError as error:
             if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
                 problem = _ENCRYPTED
@@ -100,8 +100,16 @@ class _Reader:
 
     def __init__(self, pdfium: Any, pdf: Any) -> None:  # noqa: ANN401 - the package has no types
         self._pdfium, self._raw, self._pdf = pdfium, pdfium.raw, pdf
+        self._form: Any = None
+        self._form_info = self._raw.FPDF_FORMFILLINFO(version=2)  # is used as long as the form is open
         self._removed: dict[str, int] = {}
         self._n_chars = 0
+
+    def close(self) -> None:
+        """Let go of the form fields."""
+        if self._form:
+            self._raw.FPDFDOC_ExitFormFillEnvironment(self._form)
+            self._form = None
 
     def read(self) -> PdfContent:
         """Read all pages, and count what is left behind."""
@@ -110,11 +118,9 @@ class _Reader:
         if form_type == raw.FORMTYPE_XFA_FULL:
             raise FormatError(_XFA)
         if form_type != raw.FORMTYPE_NONE:  # not by `init_forms`, which logs a hint about XFA
-            config = raw.FPDF_FORMFILLINFO(version=2)
-            environment = raw.FPDFDOC_InitFormFillEnvironment(pdf, config)
-            if not environment:
+            self._form = raw.FPDFDOC_InitFormFillEnvironment(pdf, self._form_info)
+            if not self._form:
                 raise FormatError(_DAMAGED)
-            pdf.formenv = self._pdfium.PdfFormEnv(environment, config)
         n_pages = len(pdf)
         if not 0 < n_pages <= MAX_PAGES:
             raise FormatError(f"has {n_pages:,} pages. Split it into files of 1 to {MAX_PAGES:,} pages")
@@ -139,8 +145,8 @@ class _Reader:
             page = self._pdf[number - 1]
         if page is None:
             raise FormatError(f"is damaged: page {number} cannot be read. Print it to a new PDF")
-        with closing(page), closing(page.get_textpage()) as text_page:
-            words, n_unmapped = self._read_words(text_page, page.get_rotation())
+        with closing(page), self._opened_form(page), closing(page.get_textpage()) as text_page:
+            words, n_unmapped = self._read_words(text_page, self._rotation_of(page))
             n_chars = sum(len(word.text) for word in words)
             self._n_chars += n_chars
             if self._n_chars > MAX_CHARS:
@@ -149,6 +155,21 @@ class _Reader:
             blocks = [_show_words(words), "\n".join(self._read_annotations(page))]
         text = "\n\n".join(filter(None, blocks)).translate(_LIGATURES)
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), problem
+
+    @contextmanager
+    def _opened_form(self, page: Any) -> Iterator[None]:  # noqa: ANN401
+        """Let the form know of a page, without which boxes are not checked."""
+        if self._form:
+            self._raw.FORM_OnAfterLoadPage(page, self._form)
+        try:
+            yield
+        finally:
+            if self._form:
+                self._raw.FORM_OnBeforeClosePage(page, self._form)
+
+    def _rotation_of(self, page: Any) -> int:  # noqa: ANN401
+        """Return by how many degrees a page is turned clockwise."""
+        return 90 * (int(self._raw.FPDFPage_GetRotation(page)) % 4)
 
     def _read_words(self, text_page: Any, rotation: int) -> tuple[list[_Word], int]:  # noqa: ANN401
         """Return the words of a page in the order of the file, and how many characters mean nothing.
@@ -205,7 +226,7 @@ class _Reader:
         """Return the share of a page that pictures cover, their number, and whether text is invisible."""
         raw = self._raw
         width, height = page.get_size()
-        if page.get_rotation() in (90, 270):
+        if self._rotation_of(page) in (90, 270):
             width, height = height, width
         covered = 0.0
         n_pictures = 0
@@ -250,10 +271,10 @@ class _Reader:
                 continue
             try:
                 kind = raw.FPDFAnnot_GetSubtype(annotation)
-                if kind == raw.FPDF_ANNOT_WIDGET and self._pdf.formenv:
+                if kind == raw.FPDF_ANNOT_WIDGET and self._form:
                     box = raw.FS_RECTF()
                     raw.FPDFAnnot_GetRect(annotation, box)
-                    left, _, _, top = _turn(box.left, box.right, box.bottom, box.top, page.get_rotation())
+                    left, _, _, top = _turn(box.left, box.right, box.bottom, box.top, self._rotation_of(page))
                     fields.append((-round(top), left, self._show_field(annotation)))
                 elif kind == raw.FPDF_ANNOT_LINK:
                     self._note("link")
@@ -273,7 +294,7 @@ class _Reader:
 
     def _show_field(self, widget: Any) -> str:  # noqa: ANN401
         """Return label and value of a form field, "" = it has no value."""
-        raw, form = self._raw, self._pdf.formenv
+        raw, form = self._raw, self._form
         kind = raw.FPDFAnnot_GetFormFieldType(form, widget)
         if kind in (raw.FPDF_FORMFIELD_PUSHBUTTON, raw.FPDF_FORMFIELD_SIGNATURE, raw.FPDF_FORMFIELD_UNKNOWN):
             self._note("signature" if kind == raw.FPDF_FORMFIELD_SIGNATURE else "button")
@@ -297,7 +318,7 @@ class _Reader:
 
     def _chosen(self, widget: Any) -> Iterator[str]:  # noqa: ANN401
         """Yield the options of a list that were chosen, as they are shown."""
-        raw, form = self._raw, self._pdf.formenv
+        raw, form = self._raw, self._form
         for i in range(min(raw.FPDFAnnot_GetOptionCount(form, widget), _MAX_LISTED)):
             if raw.FPDFAnnot_IsOptionSelected(form, widget, i):
                 yield _read_string(lambda *to, i=i: raw.FPDFAnnot_GetOptionLabel(form, widget, i, *to))

@@ -30,7 +30,7 @@ _SIZES = (10.0, 9.0, 8.0)
 _LINE, _PARAGRAPH = 1.25, 0.35
 """The distance of lines, and what is added between two lines of the text; unit: size of the font."""
 _TAB = 36.0
-_LEAST_TAB = 2.0
+_LEAST_TAB = 3.0
 """The least width of a tab; unit: size of the font."""
 _LOCK = Lock()
 

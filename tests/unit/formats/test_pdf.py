@@ -375,7 +375,7 @@ BAD = {
     "text": (CANARY.encode(), "damaged"),
     "no pages": (
         of_text(CANARY).replace(b"/Kids", b"/Kid_").replace(b"/Count 1", b"/Count 0"),
-        "damaged|0 pages",
+        "damaged|0 pages|no text",
     ),
 }
 
