@@ -198,7 +198,7 @@ def serve_desk(
     on_open: Callable[[Door], None],
     build: BuildMasker = build_deidentifier,
 ) -> None:
-    """Serve a desk until the program is stopped; `on_open` is told when browsers can come."""
+    """Serve a desk until the program is stopped; `on_open` is called when browsers can come."""
     port = int(listening.getsockname()[1])
     store, user = open_desk_store(place, key)
     door = Door(store, user, key.derive("desk"), place, port)

@@ -1,7 +1,7 @@
 """Takes files, looks into them, and masks them in the background into a store that is in use.
 
-One thread masks, one file after the other, so that the pages stay responsive. What it does is in the store:
-after a crash the files that were not finished wait to be resumed.
+One thread masks, one file after the other, so that the pages stay responsive. The store knows how far each
+file is. After a crash, the files that were not finished wait to be resumed.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def clean_name(given: str) -> str:
 
 
 def open_waiting_area(store: ReviewStore) -> None:
-    """Make the tables if a store has none, and tidy up after a program that was stopped.
+    """Make the tables in a store without them, and tidy up after a program that was stopped.
 
     A file that was not received to its end is deleted. One that was being masked waits to be resumed.
     """
