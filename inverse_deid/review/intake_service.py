@@ -127,7 +127,8 @@ class IntakeService:
 
     def inspect(self, upload_id: int) -> Upload | None:
         """Look into a file that was received: its format and documents, or why it cannot be masked."""
-        upload = change_upload(self.store, upload_id, UploadState.READY)
+        # Nobody sees it before it is known what it is.
+        upload = change_upload(self.store, upload_id, UploadState.RECEIVING)
         if upload is None:
             return None
         try:
@@ -198,7 +199,10 @@ class IntakeService:
         running = self._running
         if running is not None and running.upload_id == upload_id:
             running.is_cancelled = True
-        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=(UploadState.QUEUED,))
+            return
+        # Nothing masks it if the end of its masking could not be stored.
+        states = (UploadState.QUEUED, UploadState.MASKING)
+        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=states)
 
     def resume(self, upload_id: int) -> None:
         """Queue a file again that was stopped."""
@@ -223,8 +227,9 @@ class IntakeService:
                 upload = next(queued, None)
                 if upload is not None:
                     self._mask(upload)
-            except InverseDeidError as error:
-                LOG.error("%s", error)  # noqa: TRY400 - no traceback
+            except Exception as error:  # noqa: BLE001 - the thread goes on, and only kind and place are logged
+                LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+                upload = None
             if upload is None:
                 with self._changed:
                     if not self._is_closing:
@@ -244,14 +249,20 @@ class IntakeService:
 
     def _mask(self, upload: Upload) -> None:
         """Mask one file; any error ends in a state that the page shows."""
-        running = _Running(upload.id, time.monotonic())
-        claimed = change_upload(self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,))
-        if claimed is None:
-            return
-        self._running = running
+        self._running = running = _Running(upload.id, time.monotonic())
+        try:
+            claimed = change_upload(
+                self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,)
+            )
+            if claimed is not None:
+                self._mask_claimed(claimed, running)
+        finally:
+            self._running = None
+
+    def _mask_claimed(self, upload: Upload, running: _Running) -> None:
         state, problem, tally = UploadState.STOPPED, "", Tally()
         try:
-            tally = self._add(claimed, running)
+            tally = self._add(upload, running)
             if tally.n_documents:
                 state = UploadState.DONE
             elif not (running.is_cancelled or self._is_closing):
@@ -273,7 +284,6 @@ class IntakeService:
             n_documents=tally.n_documents,
             problems=problems,
         )
-        self._running = None
 
     def _add(self, upload: Upload, running: _Running) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""
