@@ -173,10 +173,11 @@ class StyleSheet:
 
 @dataclass(frozen=True, slots=True)
 class NewWorkbook:
-    """The sheets that were written, and their looks."""
+    """The sheets that were written, their looks, and whether dates count from 1904 as the Mac once did."""
 
     styles: StyleSheet
     sheets: Sequence[NewSheet]
+    is_1904: bool = False
 
     def pack(self) -> bytes:
         """Return the file; its sheets are named Sheet1, Sheet2 and so on."""
@@ -192,9 +193,9 @@ class NewWorkbook:
             f'<Override PartName="/xl/styles.xml" ContentType="{_TYPE}.styles+xml"/>{sheet_types}</Types>'
         )
         listed = "".join(f'<sheet name="Sheet{n}" sheetId="{n}" r:id="rId{n}"/>' for n in numbers)
-        workbook = (
-            f'<workbook xmlns="{_MAIN}" xmlns:r="{KINDS.rstrip("/")}"><sheets>{listed}</sheets></workbook>'
-        )
+        dates = '<workbookPr date1904="1"/>' if self.is_1904 else ""
+        names = f'xmlns="{_MAIN}" xmlns:r="{KINDS.rstrip("/")}"'
+        workbook = f"<workbook {names}>{dates}<sheets>{listed}</sheets></workbook>"
         related = "".join(_relationship(n, "worksheet", f"worksheets/sheet{n}.xml") for n in numbers)
         related += _relationship(len(self.sheets) + 1, "styles", "styles.xml")
         relations = f'{_HEAD}<Relationships xmlns="{PACKAGE}/relationships">'

@@ -51,6 +51,8 @@ _COUNTED = {
     "fileSharing": "author",
     "workbookProtection": "protection",
 }
+_MAX_SIZE = 255
+"""The widest column, in characters; a row may be a little higher, in points."""
 _SIZE = re.compile(r"\d{1,4}(?:\.\d{1,20})?", re.ASCII)
 _STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
 _DISORDER = "has rows or cells out of order, which Excel never writes. Save it again in Excel"
@@ -260,7 +262,8 @@ class _SheetTarget(_Target):
             raise FormatError(_DISORDER)
         self._number, self._cells = number, []
         height = attrib.get("ht", "")
-        self._height = float(height) if _SIZE.fullmatch(height) and attrib.get("customHeight") else None
+        is_size = _SIZE.fullmatch(height) and float(height) <= _MAX_SIZE and attrib.get("customHeight")
+        self._height = float(height) if is_size else None
         self.counted["hidden row, shown now"] += attrib.get("hidden") in ("1", "true")
 
     def _note_width(self, attrib: Mapping[str, str]) -> None:
@@ -268,7 +271,7 @@ class _SheetTarget(_Target):
         if not (first.isdecimal() and last.isdecimal() and len(first) <= 5 and len(last) <= 5):
             return
         self.counted["hidden columns, shown now"] += attrib.get("hidden") in ("1", "true")
-        if _SIZE.fullmatch(width) and float(width) > 0:
+        if _SIZE.fullmatch(width) and 0 < float(width) <= _MAX_SIZE:
             for column in range(int(first) - 1, min(int(last), MAX_COLUMNS)):
                 self.widths[column] = float(width)
 

@@ -219,13 +219,11 @@ class ExcelFile:
         words: list[str] = []
         places: dict[tuple[int, int], tuple[int, int]] = {}
         position = 0
-        named = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
-        top = plan.header.number if plan.header else 0
+        kept = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
         for row in self.workbook.rows(plan.index, counts=True):
             if rows and position >= BLOCK_CHARS:
                 yield self._make_block(sheet, plan, n_before, CellBlock(sheet, tuple(rows), places), words)
                 rows, words, places, position = [], [], {}, 0
-            kept = named if row.number >= top else set()  # what is above a header is no part of the column
             is_first = True
             for cell in row.cells:
                 if cell.kind == "number" or cell.column in kept:
@@ -273,6 +271,7 @@ class ExcelSink:
 
     def __init__(self, target: Writable, source: ExcelFile) -> None:
         self._target = target
+        self._is_1904 = source.workbook.is_1904
         self._styles = StyleSheet()
         self._sheets: list[NewSheet] = []
         for plan in source.plans:
@@ -305,7 +304,7 @@ class ExcelSink:
 
     def finish(self) -> None:
         """Write the file."""
-        self._target.write(NewWorkbook(self._styles, self._sheets).pack())
+        self._target.write(NewWorkbook(self._styles, self._sheets, self._is_1904).pack())
 
 
 def read_xlsx(stream: BinaryIO, options: ReadOptions, name: str) -> ExcelFile:
@@ -373,7 +372,7 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
         rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
         if not rows:
             continue
-        header = max(rows, key=lambda row: len(kept & set(_names(row)))) if kept else None
+        header = rows[0] if kept else None  # a cell further down may have the name by chance
         names = [] if header is None else _names(header)
         found |= dict.fromkeys(names)
         if len(set(names) & kept) < sum(name in kept for name in names):

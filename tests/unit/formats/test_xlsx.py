@@ -334,12 +334,25 @@ def test_all_cells_mask_every_text_and_date_and_hide_numbers():
     assert cells_of(masked(data, ALL, mask_all()))[0][1] == ["PHI", "□", "PHI", "PHI"]
 
 
-def test_a_column_can_be_kept_of_all_cells_below_its_name():
-    data = made([7, CANARY], ["age", "who"], [43, "Ann"])
-    shown = cells_of(masked(data, ReadOptions(all_cells=True, keep_columns=("age",))))[0]
-    assert shown == [["□", "PHI"], ["age", "who"], [43, "PHI"]]
+def test_a_column_can_be_kept_of_all_cells_if_the_first_row_names_it():
+    data = made([], ["age", "who"], [43, "Ann"], other=[["Ann", 7], ["age", 8], ["Bob", 9]])
+    shown = cells_of(masked(data, ReadOptions(all_cells=True, keep_columns=("age",))))
+    assert shown[0][1:] == [["age", "who"], [43, "PHI"]]
+    assert shown[1] == [["PHI", "□"], ["age", "□"], ["PHI", "□"]]
     with pytest.raises(FormatError, match="no column named 'weight'"):
         opened(data, ReadOptions(all_cells=True, keep_columns=("weight",)))
+
+
+def test_dates_that_count_from_1904_stay_the_same_days():
+    workbook = openpyxl.Workbook()
+    workbook.epoch = openpyxl.utils.datetime.MAC_EPOCH
+    for row in (["text", "when"], [date(2019, 10, 12), datetime(2020, 1, 2)]):
+        workbook.active.append(row)
+    source = opened(saved(workbook), ReadOptions(keep_columns=("when",)))
+    assert [record.doc.text for record in source.records()] == ["2019-10-12"]
+    assert cells_of(masked(saved(workbook), ReadOptions(keep_columns=("when",))))[0][1][1] == datetime(
+        2020, 1, 2
+    )
 
 
 @pytest.mark.parametrize("more", [{"text_columns": ("a",)}, {"id_column": "a"}, {"keep_all_columns": True}])
