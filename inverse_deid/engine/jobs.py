@@ -44,7 +44,7 @@ class Job:
 
     @property
     def doc_id(self) -> str:
-        """The id of the document in it, if that has none."""
+        """The id of a document that does not have its own."""
         return self.old_name or self.name
 
     @property

@@ -79,7 +79,8 @@ class Entry:
 
     def as_json(self, shown: str) -> dict[str, Any]:
         """Return a dictionary that `from_json` reads; `shown`, the name of the input, is left out."""
-        stored: dict[str, Any] = msgspec.to_builtins(replace(self, tally=self.tally.rename(shown, "")))
+        tally = self.tally.rename(shown, "").hide_parts()
+        stored: dict[str, Any] = msgspec.to_builtins(replace(self, tally=tally))
         return stored
 
     @classmethod

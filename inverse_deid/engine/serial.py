@@ -86,7 +86,7 @@ def write_batch(
             for sink in sinks if record.problem else ():
                 if isinstance(sink, ReportingSink):
                     sink.leave_out(record)
-            tally.fail(where, f"{problem}. It was left out")
+            tally.fail(where, f"{problem.removesuffix('.')}. It was left out")
             continue
         if masked or record.report is not None:
             tally.add_case(masked, is_case=not record.is_frame)

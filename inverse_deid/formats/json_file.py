@@ -110,7 +110,7 @@ class JsonFile:
 
 @dataclass(slots=True)
 class _Case:
-    """What is found in one object, and what is written of it."""
+    """Reads the fields of one object, and builds what is written of it."""
 
     options: ReadOptions
     texts: dict[str, str] = field(default_factory=dict, repr=False)  # by path; lists are numbered in it

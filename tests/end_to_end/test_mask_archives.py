@@ -10,8 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from excel_files import book, inline, sheet
+from excel_files import zipped as excel
 from fake_maskers import CANARY
 from icsr_messages import Invention, r3_batch, r3_case
+from pdf_files import of_text
 from word_files import paragraph, simple, zipped
 
 NOTE = f"{CANARY} had urticaria on 12 May."
@@ -61,6 +64,11 @@ def test_every_file_is_masked_by_its_format(command, given, out, tmp_path):
         "f.xml": r3_batch([r3_case(Invention(random.Random(1)))], Invention(random.Random(2))),
         "deep.zip": pack({"g.txt": NOTE, "deeper.zip": pack({"h.txt": NOTE})}),
         "empty.csv": "id,text\n",
+        "i.json": json.dumps([{"id": 9, "text": NOTE, CANARY: CANARY}]),
+        "j.html": f"<p title='{CANARY}'>{NOTE}</p>",
+        "k.rtf": "{\\rtf1 " + NOTE + "}",
+        "l.pdf": of_text(NOTE),
+        "m.xlsx": excel(book(sheet(inline("A1", "text"), inline("A2", NOTE)))),
     }
     (given / "all.zip").write_bytes(pack(members))
     report = tmp_path / "report.json"
@@ -68,13 +76,16 @@ def test_every_file_is_masked_by_its_format(command, given, out, tmp_path):
     assert result.status == 0, result.stderr
     found = unpack(out / "all.zip")
     inner = {"deep.zip/g.txt", "deep.zip/deeper.zip", "deep.zip/deeper.zip/h.txt"}
-    assert {name for name in found if "docx/" not in name} == set(members) | inner
+    assert {name for name in found if "docx/" not in name and "xlsx/" not in name} == set(members) | inner
     assert found["notes/a.txt"].decode() == MASKED
     assert found["deep.zip/deeper.zip/h.txt"].decode() == MASKED
     assert found["b.csv"].decode().splitlines() == ["id,text", *(f"{n},{MASKED}" for n in range(700))]
     assert pq.read_table(io.BytesIO(found["e.parquet"]))["text"].to_pylist() == [MASKED] * 3
     assert found["empty.csv"].decode() == "id,text\n"
     assert b"PHI" in found["letters/d.docx/word/document.xml"]
+    assert b"PHI" in found["m.xlsx/xl/worksheets/sheet1.xml"]
+    assert json.loads(found["i.json"]) == [{"id": 9, "text": MASKED}]
+    assert found["l.pdf"].startswith(b"%PDF")
     for name, data in found.items():
         assert CANARY.encode() not in data, name
     assert "all.zip/letters/d.docx" in (out / "all.zip.explain.jsonl").read_text()
@@ -174,6 +185,7 @@ def test_what_cannot_be_masked_is_left_out_and_listed(command, given, out, n_wor
     found = unpack(out / "a.zip")
     assert set(found) == {"good.txt", "lines.jsonl", "inner.zip", "inner.zip/x.txt"}
     assert json.loads(found["lines.jsonl"])["text"] == MASKED
+    assert b".png" not in (out / ".inverse-deid.journal").read_bytes()
     failures = "\n".join(line for line in result.stderr.splitlines() if line.startswith("inverse-deid:"))
     for name in set(members) - {"good.txt", "inner.zip"}:
         assert name in failures, failures

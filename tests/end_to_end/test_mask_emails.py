@@ -1,6 +1,7 @@
 """`inverse-deid mask` on e-mails: subject, text and attachments masked, and nothing else of them."""
 
 import base64
+import binascii
 import io
 import json
 import quopri
@@ -155,9 +156,27 @@ def test_a_name_in_the_text_is_a_name_in_the_subject(command, given, out, fake_a
     assert [doc.text.strip() for doc in seen] == [f"Rash\n\n{NOTE}"]
 
 
+def test_an_email_with_its_attachments_is_one_case(command, given, out):
+    """Dates of all its parts move by the same number of days."""
+    from inverse_deid.formats.records import ReadOptions
+    from inverse_deid.formats.registry import FORMATS
+    from inverse_deid.masking.case_reports import texts_of
+
+    inner = EmailMessage()
+    inner["Subject"] = "inner"
+    mail = EmailMessage()
+    mail["Subject"] = "x"
+    mail.set_content(NOTE)
+    mail.add_attachment(NOTE, filename="a.txt")
+    mail.add_attachment(inner)
+    mail.add_attachment("id,text\n7,well\n8,well\n", subtype="csv", filename="b.csv")
+    source = FORMATS["eml"].open(io.BytesIO(mail.as_bytes()), ReadOptions(), "m.eml")
+    assert [texts_of(record).id for record in source.records()] == ["m.eml", "m.eml", "m.eml", "7", "8"]
+
+
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64", "8bit"])
 @pytest.mark.parametrize(
-    "charset", ["utf-8", "iso-8859-2", "cp1252", "utf-16", "koi8-r", "gb2312", "no-such", ""]
+    "charset", ["utf-8", "utf-7", "iso-8859-2", "cp1252", "utf-16", "koi8-r", "gb2312", "no-such", ""]
 )
 def test_encodings_are_undone_before_masking(command, given, out, encoding, charset):
 
@@ -219,6 +238,10 @@ def hostile_mail(canary: Canaries) -> bytes:
     return build(headers, packed, c)
 
 
+def uuencoded(word: str) -> str:
+    return "\n".join(binascii.b2a_uu(f"{word} and {word}".encode()).decode().split("\n")[:1])
+
+
 def build(headers: str, packed: str, c: Canaries) -> bytes:
     outer, inner, deep = f"b{c()}", f"i{c()}", f"d{c()}"
 
@@ -247,8 +270,10 @@ Comment: {c()}
 {c()}
 -----END PGP SIGNATURE-----
 begin 644 {c()}.txt
-{c()}
+{uuencoded(c())}
+`
 end
+begin 500 mg twice a day, said {c()}
 bye
 
 --{inner}
@@ -337,7 +362,7 @@ def test_no_canary_of_a_hostile_email_stays(command, given, out, tmp_path):
     for number in range(canaries.n):
         assert base64.b64encode(f"Qx{number:03d}".encode())[:6] not in data
     assert "PHI had a rash. PHI" in body_of(message)
-    assert body_of(message).rstrip().endswith("bye")
+    assert body_of(message).splitlines()[-2:] == ["begin PHI mg twice a day, said PHI", "bye"]
     assert list(attachments_of(message)) == ["attachment-02.docx", "attachment-03.txt", "attachment-07.eml"]
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from email.errors import InvalidBase64LengthDefect, MessageError
@@ -66,7 +65,10 @@ _PGP_ENCRYPTED = "-----BEGIN PGP MESSAGE-----"
 _PGP_SIGNATURE = re.compile(
     r"-----BEGIN PGP (SIGNATURE|PUBLIC KEY BLOCK)-----.*?(?:-----END PGP \1-----|\Z)", re.DOTALL
 )
-_UUENCODED = re.compile(r"^begin [0-7]{3,4} [^\n]*\n.*?(?:^end\s*$|\Z)", re.DOTALL | re.MULTILINE)
+_UUENCODED = re.compile(
+    r"^begin [0-7]{3,4} [^\n]+\n(?:[!-M][ -`]{1,90}\n)+(?:`?\n)?(?:end[ \t]*(?:\n|\Z))?", re.MULTILINE
+)
+"""Lines of a file in the text: the name of the file, then lines without small letters."""
 
 
 def read_eml(stream: BinaryIO, options: ReadOptions, name: str) -> Container:
@@ -214,7 +216,7 @@ def _is_attached(part: Message[str, str]) -> bool:
 
 
 def _choose_alternative(children: list[Message[str, str]]) -> Message[str, str] | None:
-    """Return the part whose text is taken: plain text, or the last that is no calendar entry."""
+    """Return the part whose text is taken: plain text, else the last page or group of parts."""
     for child in children:
         if _kind(child) == "text/plain" and not _is_attached(child) and (_decode(child) or b"").strip():
             return child
@@ -240,16 +242,10 @@ def _charset(part: Message[str, str]) -> str:
 
 def _decode_text(data: bytes, part: Message[str, str]) -> str:
     """Return the text of bytes; what no encoding explains becomes a sign that is masked."""
-    for name in _list_encodings(_charset(part)):
+    for name in (_charset(part) or "utf-8", "utf-8"):
         with suppress(LookupError, ValueError):
             return data.decode(name)
     return data.decode("cp1252", "replace")
-
-
-def _list_encodings(declared: str) -> Iterator[str]:
-    with suppress(ConfigurationError):
-        yield normal_encoding(declared)
-    yield "utf-8"
 
 
 def read_page(page: str) -> str:

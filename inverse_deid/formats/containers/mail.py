@@ -115,8 +115,8 @@ def find_removed_kind(mime_type: str, suffix: str) -> str:
     return by_type or _REMOVED_SUFFIXES.get(suffix, "")
 
 
-def open_mail(mail: Mail, options: ReadOptions, name: str) -> Container:
-    """Return an e-mail as a container.
+def open_mail(mail: Mail, options: ReadOptions, name: str, case_id: str = "") -> Container:
+    """Return an e-mail as a container. Its text and its attachments are one case: `case_id`, "" = its name.
 
     Raises:
         FormatError: It has neither text nor attachments, or is too deep in other files.
@@ -128,11 +128,8 @@ def open_mail(mail: Mail, options: ReadOptions, name: str) -> Container:
     nesting.take(len(mail.attachments), sum(len(one.data) for one in mail.attachments))
     if not subject and not body and not mail.attachments:
         raise FormatError("has no text and no attachment. Give an e-mail with text")
-    return Container(
-        _list_parts(mail, subject, body, options, name),
-        partial(MailWriter, depth=nesting.depth),
-        mail.removed,
-    )
+    parts = _list_parts(mail, subject, body, options, name, case_id or name)
+    return Container(parts, partial(MailWriter, depth=nesting.depth), mail.removed)
 
 
 def clean_text(text: str) -> str:
@@ -145,9 +142,12 @@ def clean_text(text: str) -> str:
     return _NO_TEXT.sub("\ufffd", _LINE_END.sub("\n", text))
 
 
-def _list_parts(mail: Mail, subject: str, body: str, options: ReadOptions, name: str) -> Iterator[Part]:
+def _list_parts(
+    mail: Mail, subject: str, body: str, options: ReadOptions, name: str, case_id: str
+) -> Iterator[Part]:
     if subject or body:
-        yield Part(0, "", "the message", partial(_open_message, subject, body, name, options.new_name))
+        opener = partial(_open_message, subject, body, name, options.new_name)
+        yield Part(0, "", "the message", opener, case_id)
     for number, attachment in enumerate(mail.attachments, start=1):
         label, new_name, kind = f"attachment {number}", "", None
         problem = attachment.problem
@@ -161,8 +161,9 @@ def _list_parts(mail: Mail, subject: str, body: str, options: ReadOptions, name:
         suffix = kind.suffix_of(PurePosixPath(f"a{attachment.suffix}"))
         old = f"attachment-{number:02d}{suffix}"
         new_name = str(kind.written_name(PurePosixPath(old)))
-        opener = partial(_open_attachment, kind, attachment, inside(options, new_name), f"{name}/{old}")
-        yield Part(number, new_name, f"{label} ({suffix})", opener)
+        inner = inside(options, new_name)
+        opener = partial(_open_attachment, kind, attachment, inner, f"{name}/{old}", case_id)
+        yield Part(number, new_name, f"{label} ({suffix})", opener, case_id)
 
 
 def _choose_format(attachment: Attachment) -> Format:
@@ -175,9 +176,11 @@ def _choose_format(attachment: Attachment) -> Format:
     return choose_format(PurePosixPath(f"a{attachment.suffix}"), attachment.data[:MAX_HEAD_BYTES])
 
 
-def _open_attachment(kind: Format, attachment: Attachment, options: ReadOptions, name: str) -> Source:
+def _open_attachment(
+    kind: Format, attachment: Attachment, options: ReadOptions, name: str, case_id: str
+) -> Source:
     if attachment.mail is not None:
-        return open_mail(attachment.mail, options, name)
+        return open_mail(attachment.mail, options, name, case_id)
     if attachment.charset:
         options = replace(options, encoding=attachment.charset)
     return open_part(kind, io.BytesIO(attachment.data), options, name)

@@ -41,12 +41,14 @@ class Part:
         name: In the new container.
         label: Names it in messages.
         open: Opens it, or raises an `InverseDeidError` that says why it is left out.
+        case_id: The case that it belongs to if it is one document, "" = it is a case of its own.
     """
 
     number: int
     name: str = field(repr=False)
     label: str = field(repr=False)
     open: Callable[[], Source] = field(repr=False)
+    case_id: str = field(default="", repr=False)
 
 
 class PartWriter(Protocol):
@@ -119,11 +121,13 @@ class Container:
             if record.number == 0 and record.problem:
                 self.failed.add(part.number)
             place = record.place or f"{source.unit} {record.number}"
-            is_whole = not record.number or source.unit == "document"
+            is_document = source.unit == "document"
+            is_whole = not record.number or is_document
             yield replace(
                 record,
                 part=PartPlace(part.number, record.number, record.part),
                 place=part.label if is_whole else f"{part.label} {place}",
+                case_id=record.case_id or (part.case_id if is_document else ""),
             )
         self._columns |= source.columns
         if isinstance(source, RemovesParts):
