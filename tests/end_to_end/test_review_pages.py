@@ -65,7 +65,7 @@ def every_address():
     for route in _list_routes():
         if getattr(route, "methods", None) and route.path != "/log-in":
             method = "POST" if "POST" in route.methods else "GET"
-            yield method, route.path.replace("{case_id:int}", "1")
+            yield method, route.path.replace("{case_id:int}", "1").replace("{source_id:int}", "1")
 
 
 class TestWhoGetsIn:
