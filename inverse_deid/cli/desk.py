@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -67,9 +69,10 @@ def _welcome(door: Door, place: Place, *, opens: bool) -> None:
 
 
 def _answer_enter(door: Door, opens: bool) -> None:
-    """Show a new address for each line of standard input."""
-    while sys.stdin is not None and sys.stdin.readline():
-        _show_address(door.make_address(), opens=opens)
+    """Show a new address whenever something is typed; read without a lock that would be held at the end."""
+    with suppress(OSError, ValueError, AttributeError):  # no standard input
+        while os.read(sys.stdin.fileno(), 1024):
+            _show_address(door.make_address(), opens=opens)
 
 
 def _show_address(address: str, *, opens: bool) -> None:

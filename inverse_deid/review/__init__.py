@@ -8,6 +8,10 @@ module                content
 `schema`              the version of the tables, migration of older stores
 `sources`             the files of a store: how each is masked and written, their names, the list
 `intake`, `loading`   masks files into a store in use (`review add`); makes a store (`review init`)
+`waiting`             files that were added and wait, sealed, to be masked
+`intake_choices`      what a person chooses for them, and the example that shows it
+`intake_service`      looks into them and masks them in the background
+`desk`                the review of one person on their own computer (`inverse-deid desk`)
 `accounts`            users, passwords, log-in, sessions, CSRF tokens
 `work_list`           pages of cases, progress, assignment
 `contents`, `layers`  a case in the store, its doubt; decisions of users on it; the masked text

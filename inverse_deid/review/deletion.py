@@ -27,10 +27,11 @@ from inverse_deid.review.tables import (
     SAMPLE_CASES,
     SAMPLES,
     SOURCES,
+    WAITING_PIECES,
 )
 from inverse_deid.review.trail import TrailEvent, append
 
-_HOLD_TEXT = (CONTENTS, SOURCES, NOTES, FORMS)
+_HOLD_TEXT = (CONTENTS, SOURCES, NOTES, FORMS, WAITING_PIECES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

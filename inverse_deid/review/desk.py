@@ -95,7 +95,7 @@ def open_key(place: Place) -> ReviewKey:
     if (place.folder / _STORE).exists():
         raise ConfigurationError(
             f"{printable(place.key_file)} is missing, and without this key nothing in "
-            f"{printable(place.folder)} can be read. Put the key back, or choose another folder with --folder."
+            f"{printable(place.folder)} can be read. Put the key back, or choose another --folder."
         )
     return make_key_file(place.key_file)
 
@@ -198,7 +198,7 @@ def serve_desk(
     on_open: Callable[[Door], None],
     build: BuildMasker = build_deidentifier,
 ) -> None:
-    """Serve a desk until the program is stopped; `on_open` is told when browsers can come."""
+    """Serve a desk until the program is stopped; `on_open` is called when browsers can come."""
     port = int(listening.getsockname()[1])
     store, user = open_desk_store(place, key)
     door = Door(store, user, key.derive("desk"), place, port)

@@ -99,7 +99,7 @@ class LoadSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenFile:
-    """A file in memory; it is added as one on the disk is. `name` is its place in exports, `data` not packed."""
+    """A file in memory; it is added as one on the disk is. `name` is its place in exports."""
 
     name: str
     format: Format
@@ -477,7 +477,7 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
 
 
 def find_source(store: ReviewStore, file: GivenFile) -> tuple[int, int] | None:
-    """Return the id and the number of cases of a file with this name and contents, None = it was not added."""
+    """Return the id and number of cases of a file of this name and contents, None = it was not added."""
     with store.reading() as connection:
         source_id = _find_id(connection, file.name, hash_file(store.file_key, file.data))
         if source_id is None:

@@ -28,9 +28,9 @@ from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 EXAMPLE = (
-    "This 67-year-old African American woman, a retired baker from Lindenau, took Zelvoran 20 mg from 3 March "
-    "2021. On 12 March 2021 Mrs Holloway had purpura and livedo. Dr Quill (ward Rosewood, ref. KX-48213) "
-    "stopped it."
+    "This 67-year-old African American woman, a retired baker from Lindenau, took Zelvoran 20 mg from "
+    "3 March 2021. On 12 March 2021 Mrs Holloway had purpura and livedo. Dr Quill (ward Rosewood, ref. "
+    "KX-48213) stopped it."
 )
 """Invented. It has something for each question."""
 
@@ -148,14 +148,13 @@ class Examples:
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_IDENTIFYING_WORDS = frozenset(
-    """
+_IDENTIFYING_WORDS = """
     address birth birthday born centre center city clinic contact dob doctor email fax hospital id ident
     identifier initial initials insurance investigator mail mobile mrn name names nhs number passport patient
     person phone physician postcode practice record reporter sender signature ssn street subject surname
     telephone town url user zip
-    """.split()
-)
+"""
+"""In names of columns."""
 _IDENTIFYING_VALUE = re.compile(
     r"@|https?:|\d{6}|\d[\d ()/-]{6,}\d|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|^\s*[A-Z][a-z]+[ ,]+[A-Z][a-z]+\s*$"
 )
@@ -174,7 +173,7 @@ def find_danger(column: SurveyedColumn) -> str:
     values = column.values
     if column.is_narrative or any(len(value.split()) > _FREE_TEXT_WORDS for value in values):
         return "It contains free text, which can name people."
-    if {word.casefold() for word in _WORD.findall(column.name)} & _IDENTIFYING_WORDS:
+    if {word.casefold() for word in _WORD.findall(column.name)} & set(_IDENTIFYING_WORDS.split()):
         return "Its name says that it may identify a person."
     if any(_IDENTIFYING_VALUE.search(value) for value in values):
         return "Its values look like dates, numbers, names or addresses of people."

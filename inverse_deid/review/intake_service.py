@@ -1,7 +1,7 @@
 """Takes files, looks into them, and masks them in the background into a store that is in use.
 
-One thread masks, one file after the other, so that the pages stay responsive. What it does is in the store:
-after a crash the files that were not finished wait to be resumed.
+One thread masks, one file after the other, so that the pages stay responsive. The store knows how far each
+file is. After a crash, the files that were not finished wait to be resumed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from inverse_deid.core.errors import (
     FormatError,
     InputError,
     InverseDeidError,
-    OutputError,
     ReviewError,
     UnreadableInputError,
     describe_error,
@@ -123,26 +122,29 @@ class IntakeService:
             self._changed.notify_all()
 
     def mask_example(self, choices: MaskingChoices) -> list[tuple[str, bool]]:
-        """Return the example as these choices would release it, in pieces: text, and whether it was replaced."""
-        return [tuple(part) for part in self._examples.mask(choices, self._today())]
+        """Return the masked example in pieces: the text of each, and whether it was replaced."""
+        return [(part.text, part.is_replaced) for part in self._examples.mask(choices, self._today())]
 
     def inspect(self, upload_id: int) -> Upload | None:
         """Look into a file that was received: its format and documents, or why it cannot be masked."""
-        upload = change_upload(self.store, upload_id, UploadState.READY)
+        # Nobody sees it before it is known what it is.
+        upload = change_upload(self.store, upload_id, UploadState.RECEIVING)
         if upload is None:
             return None
         try:
             data = unpack(upload.facts.name, read_bytes(self.store, upload_id))
             kind = choose_format(PurePath(upload.facts.name), data[:MAX_HEAD_BYTES])
-            if find_source(self.store, _give(upload.facts.name, kind, data)) is not None:
-                raise ReviewError("was added before, with the same contents. Nothing is left to do")
             n_documents = count_documents(kind, data, upload.facts.name)
+            known = find_source(self.store, _give(upload.facts.name, kind, data))
         except InverseDeidError as error:
             problem = explain_problem(str(error))
             return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             problem = "cannot be read. Open it in its own program, save it again, and add the new file"
+            return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
+        if known is not None:
+            problem = "was added before, with the same contents. Nothing is left to do"
             return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
         return change_upload(
             self.store, upload_id, UploadState.READY, format=kind.name, n_expected=n_documents
@@ -197,7 +199,10 @@ class IntakeService:
         running = self._running
         if running is not None and running.upload_id == upload_id:
             running.is_cancelled = True
-        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=(UploadState.QUEUED,))
+            return
+        # Nothing masks it if the end of its masking could not be stored.
+        states = (UploadState.QUEUED, UploadState.MASKING)
+        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=states)
 
     def resume(self, upload_id: int) -> None:
         """Queue a file again that was stopped."""
@@ -205,7 +210,7 @@ class IntakeService:
         self.wake()
 
     def progress_of(self, upload: Upload) -> tuple[int, float | None]:
-        """Return the documents of a file that are masked, and about how many seconds are left (None = unknown)."""
+        """Return how many documents of a file are masked, and the seconds left (None = unknown)."""
         running = self._running
         if running is None or running.upload_id != upload.id:
             return 0, None
@@ -222,8 +227,9 @@ class IntakeService:
                 upload = next(queued, None)
                 if upload is not None:
                     self._mask(upload)
-            except InverseDeidError as error:
-                LOG.error("%s", error)  # noqa: TRY400 - no traceback
+            except Exception as error:  # noqa: BLE001 - the thread goes on, and only kind and place are logged
+                LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+                upload = None
             if upload is None:
                 with self._changed:
                     if not self._is_closing:
@@ -243,14 +249,20 @@ class IntakeService:
 
     def _mask(self, upload: Upload) -> None:
         """Mask one file; any error ends in a state that the page shows."""
-        running = _Running(upload.id, time.monotonic())
-        claimed = change_upload(self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,))
-        if claimed is None:
-            return
-        self._running = running
+        self._running = running = _Running(upload.id, time.monotonic())
+        try:
+            claimed = change_upload(
+                self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,)
+            )
+            if claimed is not None:
+                self._mask_claimed(claimed, running)
+        finally:
+            self._running = None
+
+    def _mask_claimed(self, upload: Upload, running: _Running) -> None:
         state, problem, tally = UploadState.STOPPED, "", Tally()
         try:
-            tally = self._add(claimed, running)
+            tally = self._add(upload, running)
             if tally.n_documents:
                 state = UploadState.DONE
             elif not (running.is_cancelled or self._is_closing):
@@ -272,7 +284,6 @@ class IntakeService:
             n_documents=tally.n_documents,
             problems=problems,
         )
-        self._running = None
 
     def _add(self, upload: Upload, running: _Running) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""

@@ -204,7 +204,7 @@ WAITING = _define(
     Column("n_bytes", BigInteger, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
 )
-"""Files that somebody added and that are not masked yet, and what came of them; `sealed` has all other facts."""
+"""Files that somebody added and what came of them; `sealed` has all other facts."""
 
 WAITING_PIECES = _define(
     "waiting_pieces",

@@ -79,7 +79,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def clean_name(given: str) -> str:
-    r"""Return a path that leads nowhere else and can be shown; the client's name is never used as a path here.
+    r"""Return a path that leads nowhere else and can be shown; nothing is ever opened by it.
 
     Example:
         >>> clean_name("../../etc/passwd"), clean_name("C:\\case\\a\n.txt"), clean_name("..")
@@ -98,7 +98,7 @@ def clean_name(given: str) -> str:
 
 
 def open_waiting_area(store: ReviewStore) -> None:
-    """Make the tables if a store has none, and tidy up after a program that was stopped.
+    """Make the tables in a store without them, and tidy up after a program that was stopped.
 
     A file that was not received to its end is deleted. One that was being masked waits to be resumed.
     """

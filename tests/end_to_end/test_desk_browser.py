@@ -77,7 +77,7 @@ def as_email():
 
 
 FILES = {
-    "narrative.txt": lambda: f"{TEXT}\n{OTHER}\n".encode(),
+    "narrative.txt": f"{TEXT}\n{OTHER}\n".encode,
     "letter.docx": as_word,
     "lines.jsonl": lambda: "".join(
         json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(3)
@@ -310,6 +310,27 @@ def test_a_second_start_opens_the_running_desk_and_enter_gives_a_new_address(chr
             assert other.wait(30) == 0
             assert third.partition("open/")[0] == address.partition("open/")[0]
             assert page.goto(third).status == 200
+
+
+def test_dropped_files_are_added_and_hidden_ones_are_not(chromium, tmp_path):
+    with running(tmp_path / "desk") as (_, address):
+        page = open_page(chromium, address)
+        page.wait_for_selector("#drop[data-ready]")
+        dropped = page.evaluate_handle(
+            "() => { const given = new DataTransfer();"
+            "for (const name of ['a.txt', '.DS_Store', '~$a.docx', 'b.xyz'])"
+            "  given.items.add(new File(['seen by Ann'], name)); return given; }"
+        )
+        page.dispatch_event("#drop", "drop", {"dataTransfer": dropped})
+        page.wait_for_selector("#next:not([hidden])")
+        page.get_by_text("Has an unknown suffix").wait_for()
+        assert page.locator("#files .name").all_inner_texts() == ["a.txt", "b.xyz"]
+        page.locator("li", has_text="b.xyz").get_by_role("button", name="Remove").click()
+        page.locator("li", has_text="b.xyz").wait_for(state="detached")
+        page.reload()
+        page.wait_for_selector("#next:not([hidden])")
+        assert page.locator("#files .name").all_inner_texts() == ["a.txt"]
+        assert page.faults == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,6 +10,9 @@ module              content
 `release_pages`     released text for download: one file, all files or chosen cases as a zip
 `account_pages`     accounts and roles for admins; the own password of every user
 `trail_page`        the trail in plain words, its check and its export
+`intake_pages`      adds files: upload, choices with an example, progress of the masking
+`file_pages`        the files with their downloads; deletion
+`door`              the one-time address of a desk, in place of the log-in
 `case_page`         the reading page and its small requests; also for an adjudicator
 ==================  ========================================================================
 

@@ -1,6 +1,6 @@
 """The files of a store: download what is released, delete what is no longer needed.
 
-A download is a post, as it is noted in the trail. Only the one person of a desk, and admins of a team, delete.
+A download is a post, as it is noted in the trail. The one person of a desk and the admins of a team delete.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import PurePosixPath
-from typing import IO
+from typing import BinaryIO, cast
 from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
@@ -68,7 +68,7 @@ def download(visit: Visit) -> Response:
     """Send the released text of one file, or of all as a zip with a report."""
     source = _find_source(visit, visit.text("source"))
     with ExitStack() as stack:
-        file = stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES))
+        file = cast(BinaryIO, stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
         if source is None:
             released_zip(visit.store, file, by=visit.user.name)
             name, kind = ZIP_NAME, "application/zip"
@@ -84,7 +84,7 @@ def download(visit: Visit) -> Response:
     return StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
 
 
-def _read_blocks(file: IO[bytes]) -> Iterator[bytes]:
+def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
     with file:
         file.seek(0)
         while block := file.read(_BLOCK_BYTES):

@@ -63,7 +63,7 @@ HASHING_AT_ONCE = BoundedSemaphore(2)
 _WITH_A_FIRST_PASSWORD = frozenset({"/password", "/log-out", "/theme"})
 """All that is open to a user who must change their password."""
 
-_FIRST_PASSWORD = "choose your own password first"
+_CHANGE_FIRST = "choose your own password first"
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (LogInError, 401),
@@ -187,7 +187,7 @@ def require(role: UserRole, handler: Handler) -> Endpoint:
         _check_token(request, session, visit.text("csrf_token"))
         if session.user.must_change_password and request.url.path not in _WITH_A_FIRST_PASSWORD:
             if is_json:
-                raise NotAllowedError(_FIRST_PASSWORD)
+                raise NotAllowedError(_CHANGE_FIRST)
             return RedirectResponse("/password", status_code=303)
         _check_role(session, role)
         return handler(visit)
@@ -207,7 +207,7 @@ def require_stream(
         session = _find_session(request)
         _check_token(request, session, "")
         if session.user.must_change_password:
-            raise NotAllowedError(_FIRST_PASSWORD)
+            raise NotAllowedError(_CHANGE_FIRST)
         _check_role(session, role)
         return session
 

@@ -13,14 +13,23 @@ from review_visitors import account
 from starlette.testclient import TestClient
 
 from inverse_deid.core.errors import ModelError
+from inverse_deid.review import intake_service
 from inverse_deid.review.accounts import begin_session, find_user
 from inverse_deid.review.approval import approve
+from inverse_deid.review.intake_choices import MaskingChoices
 from inverse_deid.review.intake_service import IntakeService, explain_problem
 from inverse_deid.review.pages.application import _list_intake_routes, make_application
 from inverse_deid.review.reading import open_case
+from inverse_deid.review.tables import WAITING_PIECES
 from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import LayerRevision, UserRole, WorkFilter
-from inverse_deid.review.waiting import MAX_FILE_BYTES, UploadState, list_uploads
+from inverse_deid.review.waiting import (
+    MAX_FILE_BYTES,
+    UploadState,
+    change_upload,
+    list_uploads,
+    open_waiting_area,
+)
 from inverse_deid.review.work_list import list_cases
 
 TABLE = b"id,text,country,reporter_name\n7,seen by Okonkwo,norway,Ann Li\n8,well,spain,Bob\n"
@@ -204,8 +213,6 @@ def test_a_file_is_stopped_and_goes_on_and_nothing_of_it_is_left_meanwhile(tmp_p
 def test_after_a_crash_the_work_is_resumed_and_never_done_twice(tmp_path):
     with desk_of(tmp_path, starts=False) as desk:
         desk.intake._load()
-        from inverse_deid.review.waiting import change_upload, open_waiting_area
-
         open_waiting_area(desk.store)
         upload_id = desk.add("case.txt", b"seen by Okonkwo").json()["id"]
         desk.choose()
@@ -213,8 +220,6 @@ def test_after_a_crash_the_work_is_resumed_and_never_done_twice(tmp_path):
         (upload,) = list_uploads(desk.store)
         desk.intake._mask(upload)
         with desk.store.writing() as connection:
-            from inverse_deid.review.tables import WAITING_PIECES
-
             sealed = desk.store.sealer.seal(b"seen by Okonkwo", f"waiting {upload_id} piece 0")
             connection.execute(WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed))
         change_upload(desk.store, upload_id, UploadState.MASKING)
@@ -259,10 +264,31 @@ def test_a_model_that_cannot_be_loaded_is_named(tmp_path):
         assert (told["is_ready"], told["fault"]) == (False, "The model folder is damaged.")
 
 
+def test_a_file_that_nothing_masks_any_more_can_be_stopped_and_resumed(desk):
+    upload_id = desk.add("case.txt", b"seen by Okonkwo").json()["id"]
+    change_upload(desk.store, upload_id, UploadState.MASKING, choices=MaskingChoices())
+    desk.ask(f"/add/{upload_id}", what="stop")
+    assert list_uploads(desk.store)[0].state is UploadState.STOPPED
+    desk.ask(f"/add/{upload_id}", what="resume")
+    assert desk.wait(*ENDED)[0]["state"] == "done"
+
+
+def test_a_file_is_seen_only_when_it_was_looked_into(desk, monkeypatch):
+    seen = []
+
+    def look(*_):
+        seen.extend(list_uploads(desk.store))
+        return 1
+
+    monkeypatch.setattr(intake_service, "count_documents", look)
+    assert desk.add("case.txt", b"seen by Okonkwo").json()["state"] == "ready"
+    assert seen == []
+
+
 def test_the_example_follows_the_answers(desk):
     parts = desk.ask("/choices/example", dates="year").json()["parts"]
     assert "".join(text for text, _ in parts).startswith("PHI-year-old PHI woman")
-    assert [text for text, is_replaced in parts if is_replaced][0] == "PHI"
+    assert next(text for text, is_replaced in parts if is_replaced) == "PHI"
     assert desk.ask("/choices/example", dates=CANARY).status_code == 400
     assert CANARY not in desk.ask("/choices/example", dates=CANARY).text
 

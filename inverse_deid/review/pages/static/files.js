@@ -3,7 +3,14 @@ import { answered, post } from "./requests.js";
 
 export const MOVING = ["queued", "masking"];
 
-export const list = () => answered(fetch("/add/list", { headers: { Accept: "application/json" } }));
+// Without a session the answer is the page that says how to come in again.
+export const list = () =>
+  answered(
+    fetch("/add/list").then((answer) => {
+      if (answer.redirected) location.assign("/log-in");
+      return answer;
+    }),
+  );
 
 export const change = (id, token, what) => post(`/add/${id}`, token, { what });
 
