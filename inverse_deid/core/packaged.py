@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib.resources
 from pathlib import Path
 
-MODEL_SHA256 = "3ccd17673210781443d854237d0b2b1893ba3660c20db899e9c72a3e21fcec11"
+MODEL_SHA256 = "0b5083b049b6d7693b8ee756d0f52e4e4c42accb075986063777575f0621871e"
 """Of the model's `manifest.json`, which contains the hash of every other file of the model."""
 
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "b970558b5ec844ee4d5b7d21445472b8b57f0967b2cfe138df8911f85a20f03b"
+SECOND_READER_SHA256 = "f9e055915e94557b860087c9c7e2b770971e463e25fdae9dcd883a729875fcbf"
 """Of the second reader's `manifest.json`."""
 
 
