@@ -63,7 +63,7 @@ def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
 
     Numbers are joined by `/`, `.` or `-`, words by `-` if the masked one is not an age or a date:
     `forty-three-year-old` keeps its last words. Only an age over 89, which HIPAA names as an
-    identifier, masks the words joined to it as well.
+    identifier, masks the words joined to it as well. `!`, `@` and `$` join all: in `V!ll@neuva` they are letters.
     """
     joined = _find_joints(tokens)
     if not joined.any():
@@ -83,14 +83,15 @@ def _find_joints(tokens: JoinedTokens) -> BoolArray:
     """Return bool (n_tokens,): whether one sign and nothing else joins a token to a similar next one."""
     joined = np.zeros(len(tokens), np.bool_)
     signs = tokens.codes[tokens.ends[:-1]]
-    is_joining = np.logical_or.reduce([signs == ord(sign) for sign in "/.-"])
+    is_joining = np.logical_or.reduce([signs == ord(sign) for sign in "/.-!@$"])
     for i in np.flatnonzero(is_joining & (tokens.starts[1:] - tokens.ends[:-1] == 1)).tolist():
         left, right = tokens.words[i], tokens.words[i + 1]
         words = left.isalpha() and right.isalpha()
         numbers = left.isdecimal() and right.isdecimal()
         # HIPAA names ages over 89 as identifiers: `94-year-old` is masked as a whole.
         is_over_89 = left.isdecimal() and 90 <= int(left[:4]) <= _OLDEST
-        joined[i] = numbers or (signs[i] == ord("-") and (words or is_over_89))
+        is_letter = chr(signs[i]) in "!@$"
+        joined[i] = numbers or is_letter or (signs[i] == ord("-") and (words or is_over_89))
     return joined
 
 

@@ -97,7 +97,7 @@ _DID = (
     r"had|has|reported|reports|felt|was|is|developed|experienced|complained|took|received|fainted|recovered|"
     r"presented|stated|states|denied|denies|vomited|died|started|noticed|called|said|says|stopped|got"
 )
-_EMPHASISED = rf"(?:NO|IS|DO)(?=\s(?:{_DID})\b)|(?:{_PREPOSITIONS.replace(' ', '|')})(?=\s(?:{_DID})\b|[,)]|[.;!?]?\s*\Z|[.;!?]\s)"
+_EMPHASISED = rf"(?:NO|IS|DO)(?=\s(?:{_DID})\b|\))|(?:{_PREPOSITIONS.replace(' ', '|')})(?=\s(?:{_DID})\b|[,)]|[.;!?]?\s*\Z|[.;!?]\s)"
 _ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
 _OVER_89 = rf"(?:nin(?:e)?ty(?:[\s-]{{1,3}}{_ONES})?|(?:(?:one|a)[\s-]{{1,3}})?hundred(?:(?:\sand)?[\s-]{{1,3}}(?:{_ONES}|ten|eleven|twelve))?)"
 TOP_LEVEL_DOMAIN = r"(?:com|org|net|gov|edu|example|info|io|uk|de|fr|it|es|in|eu|us|ca|au|ch|nl|biz|me|co)"
