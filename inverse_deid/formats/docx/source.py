@@ -25,7 +25,7 @@ from inverse_deid.formats.docx.stories import (
 from inverse_deid.formats.masked_slots import list_pieces
 from inverse_deid.formats.office_package import Package, open_package
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
+from inverse_deid.formats.records import ReadOptions, Record, Writable
 
 _NO_DOCUMENT = "has no Word document in it. Save it as a Word document (.docx), not in the strict format"
 _TOO_DEEP = "has elements that are nested too deeply. Save it again in Word"
@@ -136,13 +136,3 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
     for number, other in enumerate(others, start=len(stories) + 1):
         parts[f"rId{number}"] = other
     return parts, frozenset({main, *first.values(), *(target for _, target in stories)})
-
-
-FORMAT = Format(
-    name="docx",
-    open=read_docx,
-    suffixes=(".docx",),
-    is_single_document=True,
-    can_be_piped=False,
-    can_be_revealed=False,
-)

@@ -21,7 +21,7 @@ from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns, is
 from inverse_deid.formats.masked_slots import list_pieces
 from inverse_deid.formats.office_package import open_package
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
 from inverse_deid.formats.xlsx.cells import SheetCell
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
 from inverse_deid.formats.xlsx.sheets import SheetRow, Workbook, open_workbook
@@ -421,13 +421,3 @@ def look_at_xlsx(stream: BinaryIO, options: ReadOptions, name: str = "") -> Tabl
                 ]
                 found.append({column: text for column, text in cells if column})
     return TableHead(tuple(names), iter(found))
-
-
-FORMAT = Format(
-    name="xlsx",
-    open=read_xlsx,
-    suffixes=(".xlsx",),
-    can_be_piped=False,
-    can_be_revealed=False,
-    look=look_at_xlsx,
-)

@@ -15,7 +15,7 @@ from word_files import SAFE, hostile, paragraph, part, relations, run, simple, t
 
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.values import MaskedDocument
-from inverse_deid.formats.docx.source import FORMAT
+from inverse_deid.formats.docx import FORMAT
 from inverse_deid.formats.office_package import MAX_PARTS
 from inverse_deid.formats.records import ReadOptions
 

@@ -27,8 +27,8 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
 from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.formats.pdf import FORMAT
 from inverse_deid.formats.pdf.layout import Segment, order_lines
-from inverse_deid.formats.pdf.source import FORMAT
 from inverse_deid.formats.pdf.writing import write_pdf
 from inverse_deid.formats.records import ReadOptions
 
