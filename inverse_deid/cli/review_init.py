@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -36,17 +36,13 @@ from inverse_deid.cli.summary import (
 )
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import printable
-from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.review.intake import FileProgress, LoadSettings, add_cases, plan_cases
+from inverse_deid.review.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
 from inverse_deid.review.loading import create_store
 from inverse_deid.review.store import MaskingFacts, ReviewKey, open_store, store_path
 from inverse_deid.review.values import ReviewPolicy
-
-if TYPE_CHECKING:
-    from inverse_deid.masking.pipeline import Deidentifier
 
 _NOT_HERE = {
     *("out", "force", "resume", "quiet", "explain", "with_text", "annotations", "maps", "run_report"),
@@ -121,12 +117,14 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     started = time.monotonic()
     jobs, tally = _plan(inputs, options) if inputs else ([], Tally())
     known = read_known(options, jobs)
-    masker = load_masker(make_masking_settings(options))
+    masking = make_masking_settings(options)
+    masker = load_masker(masking)
     secret, made = make_key(address, key)
     is_complete = False
     try:
         with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
-            settings = replace(_make_settings(options, masker, secret, known, display, jobs), policy=policy)
+            facts = state_facts(masker, masking)
+            settings = replace(_make_settings(options, facts, secret, known, display, jobs), policy=policy)
             store, loaded = create_store(address, secret, jobs, masker, settings)
         store.close()
         is_complete = True
@@ -166,9 +164,11 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
     known = read_known(options, jobs)
     secret = read_key(address, key)
     with open_store(address, secret) as store:
-        masker = load_masker(make_masking_settings(options))
+        masking = make_masking_settings(options)
+        masker = load_masker(masking)
         with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
-            settings = _make_settings(options, masker, secret, known, display, jobs)
+            facts = state_facts(masker, masking)
+            settings = _make_settings(options, facts, secret, known, display, jobs)
             tally.merge(add_cases(store, jobs, masker, settings, by="command"))
     _report(tally, options, _result_lines("Added", tally, store_path(address)), time.monotonic() - started)
     return exit_status(tally)
@@ -212,24 +212,13 @@ def _result_lines(done: str, tally: Tally, path: Path | None) -> Iterator[str]:
 
 def _make_settings(
     options: MaskOptions,
-    masker: Deidentifier,
+    facts: MaskingFacts,
     secret: ReviewKey,
     known: KnownOfDocuments,
     display: ProgressDisplay,
     jobs: Sequence[Job],
 ) -> LoadSettings:
     """Return how the files are read, masked and written."""
-    made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
-    thresholds = made_of.get("thresholds")
-    facts = MaskingFacts(
-        fingerprint=masker.fingerprint,
-        model_sha256=made_of.get("model_sha256"),
-        lexicon_sha256=made_of.get("lexicon_sha256") or "",
-        thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
-        marker=options.marker,
-        category_markers=options.marker_kind == "category",
-        categories=tuple(made_of.get("categories") or ()),
-    )
     return LoadSettings(
         facts=facts,
         cases=make_case_settings(options, secret.secret),

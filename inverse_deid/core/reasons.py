@@ -34,7 +34,7 @@ CATEGORY_NAMES: Mapping[HyperClass, str] = MappingProxyType(
 HIDDEN_GAP = "Masked: a sign between words that could hide something."
 """Why a place without a word is masked."""
 
-_REASONS: Mapping[Reason, str] = MappingProxyType(
+REASONS: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.KEPT_SAFE_WORD: "is in the lists of ordinary and medical words",
         Reason.KEPT_BY_NETWORK: "is used like a word that identifies nobody",
@@ -54,6 +54,7 @@ _REASONS: Mapping[Reason, str] = MappingProxyType(
         Reason.CHOSEN_CATEGORY: "tells an origin: a nationality, a religion or a language",
     }
 )
+"""Why a word is kept or masked, to be read after the word."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -122,7 +123,7 @@ def _write_reason(
     category: HyperClass | None,
     follows_title: bool,
 ) -> str:
-    parts = [_REASONS[reason]]
+    parts = [REASONS[reason]]
     if follows_title and reason is not Reason.NAME_WITH_TITLE:
         parts.append("follows a title")
     sentences = [f"{'Kept' if reason.keeps else 'Masked'}: {', '.join(parts)}."]

@@ -42,7 +42,7 @@ _SEP_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\r?\n?', re.IGNORECASE)
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _AROUND = 80  # bytes
 _UTF8_SIGN = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_DOUBTFUL = re.compile(
+_DOUBTFUL = (
     r"[^\x00-\x7f\w‘’“”–—…°µ±·•€£§©®™½¼¾²³×«»\xa0]"  # noqa: RUF001
     r"|[^\x00-\x7f]{4,}|(?<=[a-z])[À-ÞŠŒŽŸ]|(?<=[A-Za-z])[À-ÞŠŒŽŸ](?=[a-z])|[à-ÿšœž](?=[A-Z])"
     r"|(?<=[a-z])[•…°±€£§²³½¼¾“„‚†‡¸¹](?=[a-z])|(?<=[\d ])[À-ÿŠŒŽŸšœž](?=\d)|(?<=\d)[À-ÿŠŒŽŸšœž]"  # noqa: RUF001
@@ -187,18 +187,19 @@ def _judge_sample(sample: bytes) -> str:
     from charset_normalizer import from_bytes
 
     n_high = len(_HIGH_BYTE.findall(sample))
+    doubtful = re.compile(_DOUBTFUL)  # it takes long, and few files need it
     if b"\0" in sample or 2 * sum(map(len, _UTF8_SIGN.findall(sample))) > n_high:
         raise UnreadableInputError(wrong_encoding("utf-8"))  # binary, or UTF-8 with damaged places
     usual = next(iter(_SINGLE_BYTE))
     with suppress(UnicodeError):
-        if not _DOUBTFUL.search(sample.decode(usual)):
+        if not doubtful.search(sample.decode(usual)):
             return usual
     matches = {}
     for one in from_bytes(sample, cp_isolation=[name.replace("-", "_") for name in _SINGLE_BYTE]):
         same = {name.replace("_", "-") for name in one.could_be_from_charset}  # those that read the same text
         matches[next(name for name in _SINGLE_BYTE if name in same)] = one
     names = [name for name in _SINGLE_BYTE if name in matches]
-    doubts = {name: len(_DOUBTFUL.findall(str(matches[name]))) for name in names}
+    doubts = {name: len(doubtful.findall(str(matches[name]))) for name in names}
     if not names:
         raise UnreadableInputError(wrong_encoding("utf-8"))
     best = min(names, key=lambda name: (doubts[name], round(matches[name].chaos, 1), names.index(name)))

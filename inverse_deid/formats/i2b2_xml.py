@@ -32,6 +32,7 @@ from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import HYPER_CLASS_OF, OUR_TYPES, HyperClass, PhiType, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.plain_text import read_whole
+from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
 from inverse_deid.formats.safe_xml import safe_parser
 
@@ -67,40 +68,6 @@ I2B2_ELEMENT_OF: Mapping[PhiType, str] = MappingProxyType(
     }
 )
 """The element of every fine type; the type itself is the attribute `TYPE`."""
-
-
-@dataclass(frozen=True, slots=True)
-class I2b2Xml:
-    """A parsed file (a `Source`), without its gold tags."""
-
-    doc: Document
-    unit: str = "document"
-    resumable: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
-    text_encoding: str = "utf-8"
-
-    def records(self) -> Iterator[Record]:
-        """Yield the one document."""
-        yield Record(1, (self.doc,))
-
-    def sink(self, target: Writable, *, resumed: bool = False) -> MaskedXmlSink:
-        """Return what writes the masked text as XML."""
-        return MaskedXmlSink(target)
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedXmlSink:
-    """Writes the masked text and no tags (a `Sink`)."""
-
-    target: Writable = field(repr=False)
-
-    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the whole file."""
-        for one in masked:
-            self.target.write(_file(one.text, []))
-
-    def finish(self) -> None:
-        """Nothing follows the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +118,7 @@ def _file(text: str, tags: list[str]) -> bytes:
     ).encode("utf-8", "replace")
 
 
-def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> I2b2Xml:
+def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     """Read the text of a file for masking, in the encoding that the XML declares.
 
     Raises:
@@ -164,7 +131,8 @@ def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> I2b2Xml:
         >>> read_i2b2_xml(io.BytesIO(xml), ReadOptions(), "a.xml").doc.id
         'a.xml'
     """
-    return I2b2Xml(Document(name, _text_of(_parse(read_whole(stream)))))
+    doc = Document(name, _text_of(_parse(read_whole(stream))))
+    return RebuiltFile(doc, lambda masked: _file(masked.text, []), {})
 
 
 def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYPES) -> Document:

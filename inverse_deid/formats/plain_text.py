@@ -6,54 +6,13 @@ mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, encode
-from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, Writable
-
-
-@dataclass(frozen=True, slots=True)
-class PlainText:
-    """An open text file (a `Source`)."""
-
-    doc: Document
-    codec: TextCodec
-    unit: str = "document"
-    resumable: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def text_encoding(self) -> str:
-        """That of the file."""
-        return self.codec.name
-
-    def records(self) -> Iterator[Record]:
-        """Yield the one document."""
-        yield Record(1, (self.doc,))
-
-    def sink(self, target: Writable, *, resumed: bool = False) -> PlainTextSink:
-        """Return what writes the masked text in the same encoding."""
-        return PlainTextSink(target, self.codec)
-
-
-@dataclass(frozen=True, slots=True)
-class PlainTextSink:
-    """Writes one masked text (a `Sink`)."""
-
-    target: Writable = field(repr=False)
-    codec: TextCodec
-
-    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the byte-order mark, if there was one, and the masked text."""
-        for one in masked:
-            self.target.write(self.codec.mark + encode(one.text, self.codec))
-
-    def finish(self) -> None:
-        """Nothing follows the text."""
+from inverse_deid.formats.encodings import decode, detect_codec, encode
+from inverse_deid.formats.rebuilt_file import RebuiltFile
+from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions
 
 
 def read_whole(stream: BinaryIO) -> bytes:
@@ -71,7 +30,7 @@ def read_whole(stream: BinaryIO) -> bytes:
     return data
 
 
-def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainText:
+def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     """Read a text file.
 
     Raises:
@@ -88,7 +47,11 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainT
     text = decode(data[len(codec.mark) :], codec)
     if not text:
         raise UnreadableInputError("contains only a byte-order mark. Give a file with text")
-    return PlainText(Document(name, text), codec)
+
+    def build(masked: MaskedDocument) -> bytes:
+        return codec.mark + encode(masked.text, codec)
+
+    return RebuiltFile(Document(name, text), build, {}, text_encoding=codec.name)
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""Files of one text that are built again: nothing of the old file is copied but masked text."""
+"""Files of one text: the whole file is written again from its masked text."""
 
 from __future__ import annotations
 

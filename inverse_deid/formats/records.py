@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
@@ -297,6 +299,15 @@ class TableHead:
     names: tuple[str, ...]
     rows: Iterator[Mapping[str, str]] = field(repr=False)
     read_as: str = ""
+
+
+def import_when_used(module: str, function: str) -> Callable[..., Any]:
+    """Return a function that imports one of a module when it is called: most runs need few formats."""
+    return partial(_import_and_call, module, function)
+
+
+def _import_and_call(module: str, function: str, *given: object) -> Any:  # noqa: ANN401 - what it returns
+    return getattr(import_module(module), function)(*given)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)

@@ -13,21 +13,21 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats import (
+    containers,
     csv_table,
+    docx,
     html,
     i2b2_xml,
     json_file,
     json_lines,
     parquet_table,
+    pdf,
     plain_text,
     rtf,
+    xlsx,
 )
-from inverse_deid.formats.containers import archive, eml, outlook
-from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
-from inverse_deid.formats.pdf import source as pdf
 from inverse_deid.formats.records import Format
-from inverse_deid.formats.xlsx import source as xlsx
 
 _ALL = (
     plain_text.FORMAT,
@@ -41,9 +41,9 @@ _ALL = (
     pdf.FORMAT,
     rtf.FORMAT,
     html.FORMAT,
-    archive.FORMAT,
-    eml.FORMAT,
-    outlook.FORMAT,
+    containers.ZIP,
+    containers.EML,
+    containers.MSG,
     xlsx.FORMAT,
 )
 

@@ -31,6 +31,7 @@ from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.masking.assemble import MaskingSettings
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import join_texts, pack_content, rank_case, seal_packed
 from inverse_deid.review.schema import (
@@ -111,12 +112,12 @@ class GivenFile:
         return self.name
 
 
-def state_facts(masker: Masker, masking: MaskingSettings, fingerprint: str) -> MaskingFacts:
-    """Return how a masker with these settings masks; the fingerprint and what it is made of are its own."""
+def state_facts(masker: DocumentMasker, masking: MaskingSettings) -> MaskingFacts:
+    """Return how a masker with these settings masks."""
     made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
     thresholds = made_of.get("thresholds")
     return MaskingFacts(
-        fingerprint=fingerprint,
+        fingerprint=masker.fingerprint,
         model_sha256=made_of.get("model_sha256"),
         lexicon_sha256=made_of.get("lexicon_sha256") or "",
         thresholds=None if thresholds is None else Thresholds.from_json(thresholds),

@@ -302,7 +302,7 @@ class IntakeService:
                 # The program was stopped after the file was in the store, and before that was noted.
                 return Tally(n_documents=known[1])
             settings = LoadSettings(
-                facts=state_facts(masker, choices.masking, masker.fingerprint),
+                facts=state_facts(masker, choices.masking),
                 cases=choices.make_case_settings(self.store.case_key, self._today()),
                 profile=choices.make_profile(),
                 read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),

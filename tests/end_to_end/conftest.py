@@ -1,5 +1,7 @@
-"""Folders that the tests of the command share."""
+"""Folders that the tests of the command share, and the browser of the tests of pages."""
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,3 +17,15 @@ def given(tmp_path: Path) -> Path:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    found = shutil.which("chromium")
+    if found is None and not os.environ.get("CI"):
+        pytest.skip("no chromium; apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api", reason="no Playwright; pip install playwright")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()

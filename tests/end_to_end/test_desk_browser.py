@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from pathlib import Path
 import pytest
 from icsr_messages import invent
 
-CHROMIUM = shutil.which("chromium")
 AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 READY = "#reader:not([aria-busy])"
 CANARY = "Zebulonova"
@@ -89,17 +87,6 @@ FILES = {
     "mail.eml": as_email,
 }
 """Eight files of eight kinds, each with the canary."""
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None and not os.environ.get("CI"):
-        pytest.skip("no chromium; apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api", reason="no Playwright; pip install playwright")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from test_real_pipeline import finish as finish_real
 from test_real_pipeline import start as start_real
 from word_files import hostile, paragraph, simple, unpacked, zipped
 
-from inverse_deid.formats.docx.source import FORMAT
+from inverse_deid.formats.docx import FORMAT
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.exporting import export_released

@@ -5,7 +5,6 @@ Without them the tests are skipped, unless `CI` is set. axe-core is looked for a
 """
 
 import os
-import shutil
 import sys
 import threading
 import time
@@ -30,22 +29,10 @@ from inverse_deid.review.work_list import count_cases
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-CHROMIUM = shutil.which("chromium")
 TEXTS = [
     f"seen by Okonkwo today, number {i}, then okonkwo left\nwith a rash in Lindenau-West" for i in range(10)
 ]
 READY = "#reader:not([aria-busy])"
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None and not os.environ.get("CI"):
-        pytest.skip("no chromium; apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api", reason="no Playwright; pip install playwright")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from review_visitors import Visitor, account, visitor
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason
 from inverse_deid.review.pages.application import ServeSettings, _list_routes
 from inverse_deid.review.pages.case_page import (
     CATEGORY_CODES,
     CATEGORY_NAMES,
     CATEGORY_TAGS,
-    REASONS,
     encode_case,
 )
 from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address

@@ -14,7 +14,6 @@ from test_review_browser import (
     READY,
     TEXTS,
     approve,
-    chromium,  # noqa: F401 - a fixture
     person,
     press,
     serious_faults,
@@ -55,7 +54,7 @@ def approve_as(store, name, *case_ids):
         approve_case(store, LayerRevision(user.id, case_id, open_case(store, user, case_id).revision))
 
 
-def test_the_page_after_an_approval_announces_it(chromium, address):  # noqa: F811
+def test_the_page_after_an_approval_announces_it(chromium, address):
     ann = person(chromium, address, "ann")
     ann.goto(address + "/cases/1")
     ann.wait_for_selector(READY)
@@ -78,7 +77,7 @@ def test_the_page_after_an_approval_announces_it(chromium, address):  # noqa: F8
     assert ann.faults == []
 
 
-def test_the_legend_is_open_until_it_is_closed(chromium, address):  # noqa: F811
+def test_the_legend_is_open_until_it_is_closed(chromium, address):
     ann = person(chromium, address, "ann")
     ann.goto(address + "/cases/1")
     ann.wait_for_selector(READY)
@@ -95,7 +94,7 @@ def test_the_legend_is_open_until_it_is_closed(chromium, address):  # noqa: F811
     assert ann.faults == []
 
 
-def test_how_sure_the_tool_is_and_why_in_words(chromium, tmp_path):  # noqa: F811
+def test_how_sure_the_tool_is_and_why_in_words(chromium, tmp_path):
     with store_of(tmp_path, TEXTS[:1], clock=time.time, masker=near_the_threshold(), approvals=1) as store:
         account(store, "ann")
         with served(store) as address:
@@ -127,7 +126,7 @@ def test_how_sure_the_tool_is_and_why_in_words(chromium, tmp_path):  # noqa: F81
             assert ann.faults == []
 
 
-def test_a_first_password_must_be_changed(chromium, address, store):  # noqa: F811
+def test_a_first_password_must_be_changed(chromium, address, store):
     add_user(store, "eva", FIRST, UserRole.REVIEWER, by="dora", must_change=True)
     page = chromium.new_context().new_page()
     page.goto(address + "/log-in")
@@ -147,7 +146,7 @@ def test_a_first_password_must_be_changed(chromium, address, store):  # noqa: F8
     page.get_by_text("Password changed. You are logged out everywhere else.").wait_for()
 
 
-def test_accounts_by_keyboard(chromium, address, store):  # noqa: F811
+def test_accounts_by_keyboard(chromium, address, store):
     dora = person(chromium, address, "dora")
     dora.get_by_role("link", name="Accounts").press("Enter")
     dora.get_by_label("Name", exact=True).fill("eva")
@@ -169,7 +168,7 @@ def test_accounts_by_keyboard(chromium, address, store):  # noqa: F811
     assert dora.faults == []
 
 
-def test_times_are_those_of_the_browser(chromium, address):  # noqa: F811
+def test_times_are_those_of_the_browser(chromium, address):
     dora = person(chromium, address, "dora", timezone_id="Asia/Tokyo", locale="de-DE")
     dora.goto(address + "/trail")
     shown, utc = dora.evaluate(
@@ -180,7 +179,7 @@ def test_times_are_those_of_the_browser(chromium, address):  # noqa: F811
     assert dora.faults == []
 
 
-def test_one_box_selects_the_whole_page(chromium, address, store):  # noqa: F811
+def test_one_box_selects_the_whole_page(chromium, address, store):
     dora = person(chromium, address, "dora")
     dora.get_by_label("Select all cases on this page").check()
     dora.get_by_label("Select case c3").uncheck()
@@ -192,7 +191,7 @@ def test_one_box_selects_the_whole_page(chromium, address, store):  # noqa: F811
     assert dora.faults == []
 
 
-def test_without_scripts_a_team_works_as_well(chromium, address, store):  # noqa: F811
+def test_without_scripts_a_team_works_as_well(chromium, address, store):
     approve_as(store, "ann", 1, 2)
     dora = person(chromium, address, "dora", java_script_enabled=False, accept_downloads=True)
     assert not dora.get_by_label("Select all cases on this page").is_visible()
@@ -221,7 +220,7 @@ def test_without_scripts_a_team_works_as_well(chromium, address, store):  # noqa
     assert verify_store(store).is_intact
 
 
-def test_the_next_button_leads_an_adjudicator_through_her_disputes(chromium, tmp_path):  # noqa: F811
+def test_the_next_button_leads_an_adjudicator_through_her_disputes(chromium, tmp_path):
     with store_of(tmp_path, TEXTS[:3], clock=time.time, masker=mask_capitals()) as store:
         for name, role in PEOPLE.items():
             account(store, name, UserRole(role))
@@ -252,7 +251,7 @@ def test_the_next_button_leads_an_adjudicator_through_her_disputes(chromium, tmp
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, scheme, width):  # noqa: F811
+def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, scheme, width):
     if not os.environ.get("AXE_CORE"):
         pytest.skip("no axe-core; npm install --no-save axe-core, and set AXE_CORE")
     approve_as(store, "ann", 1)

@@ -13,9 +13,9 @@ from review_stores import PASSWORD, Clock, json_lines, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 from sqlalchemy import update
 
+from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason
 from inverse_deid.review.accounts import find_session, find_user
-from inverse_deid.review.pages.case_page import REASONS
 from inverse_deid.review.pages.trail_page import GROUPS, describe_event
 from inverse_deid.review.pages.visits import STATIC_FOLDER
 from inverse_deid.review.tables import CASES, TRAIL

@@ -7,7 +7,6 @@ Without them the tests are skipped, unless `CI` is set. axe-core is looked for a
 import asyncio
 import json
 import os
-import shutil
 import threading
 import time
 from contextlib import contextmanager
@@ -24,7 +23,6 @@ from inverse_deid.service.settings import ServiceSettings, Token
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-CHROMIUM = shutil.which("chromium")
 AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 SECRET = "not-a-secret-0123456789"
 TEXT = f"seen by Dr. {CANARY}, 𝔘 today, then {CANARY} left\nwith a rash"
@@ -37,17 +35,6 @@ class Denying(FakeMasker):
 
     def __init__(self, chosen):
         super().__init__(lambda word: word.islower() and word not in chosen.masking.deny)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None and not os.environ.get("CI"):
-        pytest.skip("no chromium; apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api", reason="no Playwright; pip install playwright")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @contextmanager

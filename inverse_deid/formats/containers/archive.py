@@ -192,14 +192,3 @@ class _Target:
 
     def flush(self) -> None:
         """Whoever opened the target does it."""
-
-
-FORMAT = Format(
-    name="zip",
-    open=read_zip,
-    suffixes=(".zip",),
-    can_be_revealed=False,
-    can_be_piped=False,
-    needs_all_records=True,
-    is_container=True,
-)

@@ -17,9 +17,9 @@ from email.policy import compat32
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import ConfigurationError, FormatError
+from inverse_deid.formats.containers import MESSAGE_SUFFIX
 from inverse_deid.formats.containers.mail import (
     ENCRYPTED,
-    MESSAGE_SUFFIX,
     Attachment,
     Mail,
     find_removed_kind,
@@ -29,7 +29,7 @@ from inverse_deid.formats.containers.parts import Container
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.html import read_html
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.records import ReadOptions
 
 MAX_LEVELS = 30
 """So many parts may be in each other."""
@@ -277,14 +277,3 @@ def decode_words(value: object) -> str:
         text = str(make_header(decode_header(value)))  # type: ignore[arg-type]
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return re.sub(r"=\?\S*", "", text)
-
-
-FORMAT = Format(
-    name="eml",
-    open=read_eml,
-    suffixes=(MESSAGE_SUFFIX,),
-    can_be_revealed=False,
-    can_be_piped=False,
-    needs_all_records=True,
-    is_container=True,
-)

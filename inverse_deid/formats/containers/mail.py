@@ -29,13 +29,13 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.containers import MESSAGE_SUFFIX
 from inverse_deid.formats.containers.parts import Container, Part, inside, open_part, rename_document
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
-MESSAGE_SUFFIX = ".eml"
 ENCRYPTED = "is encrypted, or signed as a whole (S/MIME or PGP). Save it without in the e-mail program"
 
 _REMOVED_SORTS = {"image": "image", "audio": "sound", "video": "video", "font": "font"}

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.extras import need_modules
+from inverse_deid.formats.containers import MESSAGE_SUFFIX
 from inverse_deid.formats.containers.eml import read_page
 from inverse_deid.formats.containers.mail import (
     ENCRYPTED,
-    MESSAGE_SUFFIX,
     Attachment,
     Mail,
     find_removed_kind,
@@ -28,7 +28,7 @@ from inverse_deid.formats.containers.mail import (
 from inverse_deid.formats.containers.parts import Container
 from inverse_deid.formats.nesting import MAX_DEPTH
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.records import ReadOptions
 
 if TYPE_CHECKING:
     from oxmsg.storage import Storage
@@ -147,15 +147,3 @@ def _find_encoding(storage: Storage, n_header_bytes: int) -> str:
         "a".encode(encoding)
         return encoding
     return "cp1252"
-
-
-FORMAT = Format(
-    name="msg",
-    open=read_msg,
-    suffixes=(".msg",),
-    added_suffix=MESSAGE_SUFFIX,
-    can_be_revealed=False,
-    can_be_piped=False,
-    needs_all_records=True,
-    is_container=True,
-)

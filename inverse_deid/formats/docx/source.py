@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from lxml import etree
 
-from inverse_deid.core.errors import FormatError, StageError
+from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.docx.masked_text import Slot, put_masks, read_text
+from inverse_deid.formats.docx.masked_text import put_masks, read_text
 from inverse_deid.formats.docx.package import WORD, PartKind, StoryKind, pack_document
 from inverse_deid.formats.docx.properties import NewNames
 from inverse_deid.formats.docx.stories import (
@@ -25,7 +23,8 @@ from inverse_deid.formats.docx.stories import (
 from inverse_deid.formats.masked_slots import list_pieces
 from inverse_deid.formats.office_package import Package, open_package
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
+from inverse_deid.formats.rebuilt_file import RebuiltFile
+from inverse_deid.formats.records import ReadOptions
 
 _NO_DOCUMENT = "has no Word document in it. Save it as a Word document (.docx), not in the strict format"
 _TOO_DEEP = "has elements that are nested too deeply. Save it again in Word"
@@ -35,53 +34,7 @@ NewParts = dict[str, tuple[PartKind, etree._Element]]
 """Kind and content of each part that is written, by the id of the relation to it."""
 
 
-@dataclass(slots=True)
-class WordFile:
-    """An open Word file (a `Source`)."""
-
-    doc: Document
-    parts: NewParts = field(repr=False)
-    slots: list[Slot] = field(repr=False)  # where the text of the document is
-    removed: Mapping[str, int]  # the parts of the file that are not written, by kind
-    unit: str = "document"
-    resumable: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
-    text_encoding: str = "utf-8"
-    is_written: bool = False
-
-    def records(self) -> Iterator[Record]:
-        """Yield the one document."""
-        yield Record(1, (self.doc,))
-
-    def sink(self, target: Writable, *, resumed: bool = False) -> WordFileSink:
-        """Return what writes the masked file."""
-        return WordFileSink(target, self)
-
-
-@dataclass(frozen=True, slots=True)
-class WordFileSink:
-    """Writes one masked file (a `Sink`)."""
-
-    target: Writable = field(repr=False)
-    source: WordFile
-
-    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the file with the masked text.
-
-        Raises:
-            StageError: The text does not fit the file, or the file was written before.
-        """
-        if self.source.is_written or len(masked) != 1:
-            raise StageError("a Word file is written once, with one text")
-        self.source.is_written = True
-        put_masks(self.source.slots, list_pieces(self.source.doc.text, masked[0]))
-        self.target.write(pack_document(self.source.parts))
-
-    def finish(self) -> None:
-        """Nothing follows the document."""
-
-
-def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> WordFile:
+def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     """Open a Word file.
 
     Raises:
@@ -96,7 +49,12 @@ def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> WordFile:
         raise FormatError(_TOO_DEEP)
     parts, kept = made
     text, slots = read_text([root for kind, root in parts.values() if kind in ROOTS])
-    return WordFile(Document(name, text), parts, slots, package.count_removed(kept))
+
+    def build(masked: MaskedDocument) -> bytes:
+        put_masks(slots, list_pieces(text, masked))
+        return pack_document(parts)
+
+    return RebuiltFile(Document(name, text), build, package.count_removed(kept))
 
 
 def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
@@ -136,13 +94,3 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
     for number, other in enumerate(others, start=len(stories) + 1):
         parts[f"rId{number}"] = other
     return parts, frozenset({main, *first.values(), *(target for _, target in stories)})
-
-
-FORMAT = Format(
-    name="docx",
-    open=read_docx,
-    suffixes=(".docx",),
-    is_single_document=True,
-    can_be_piped=False,
-    can_be_revealed=False,
-)

@@ -9,7 +9,7 @@ from inverse_deid.formats.pdf.reading import read_pdf_text
 from inverse_deid.formats.pdf.writing import PAGE_BREAK, write_pdf
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
-from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.records import ReadOptions
 
 
 def read_pdf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
@@ -27,13 +27,3 @@ def read_pdf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
 
 def _build(masked: MaskedDocument) -> bytes:
     return write_pdf(masked.text)
-
-
-FORMAT = Format(
-    name="pdf",
-    open=read_pdf,
-    suffixes=(".pdf",),
-    is_single_document=True,
-    can_be_piped=False,
-    can_be_revealed=False,
-)

@@ -18,14 +18,14 @@ from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns, is_header, no_column
-from inverse_deid.formats.masked_slots import list_pieces
+from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.office_package import open_package
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
 from inverse_deid.formats.xlsx.cells import SheetCell
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
 from inverse_deid.formats.xlsx.sheets import SheetRow, Workbook, open_workbook
-from inverse_deid.text.rendering import GAP_MARK, Piece
+from inverse_deid.text.rendering import GAP_MARK
 
 MAX_ROWS_ABOVE = 50
 """The header is looked for in so many rows with values."""
@@ -87,7 +87,8 @@ class CellBlock:
         if not masked:
             return self.rows
         text = record.docs[0].text
-        texts = put_pieces(list(self.places.values()), text, list_pieces(text, masked[0]))
+        slots = [(start, text[start:end]) for start, end in self.places.values()]
+        texts = fill_slots(slots, list_pieces(text, masked[0]))
         shown = dict(zip(self.places, texts, strict=True))
         return [
             replace(
@@ -101,46 +102,6 @@ class CellBlock:
             )
             for n, row in enumerate(self.rows)
         ]
-
-
-def put_pieces(slots: Sequence[tuple[int, int]], text: str, pieces: Sequence[Piece]) -> list[str]:
-    r"""Return the new text of each slot of a text; a piece goes into the first slot that it touches.
-
-    Args:
-        slots: Ranges of the text, in order; what is between them is layout.
-        text: The whole.
-        pieces: What replaces which range, in order.
-
-    Raises:
-        StageError: A piece touches no slot.
-
-    Example:
-        >>> put_pieces([(0, 3), (4, 8)], "Ann\tfell", [(0, 3, "PHI")])
-        ['PHI', 'fell']
-    """
-    texts = []
-    left = iter(pieces)
-    piece = next(left, None)
-    is_put = False
-    for start, end in slots:
-        shown, position = [], start
-        while piece is not None and piece[0] < end:
-            first, stop, words = piece
-            if stop > start:
-                shown.append(text[position : max(first, position)])
-                shown.append("" if is_put else words)
-                is_put = True
-                position = max(position, min(stop, end))
-                if stop > end:
-                    break
-            elif not is_put:
-                raise StageError("a mask has no place in the file")
-            piece, is_put = next(left, None), False
-        shown.append(text[position:end])
-        texts.append("".join(shown))
-    if piece is not None and (not is_put or next(left, None) is not None):
-        raise StageError("a mask has no place in the file")
-    return texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,13 +382,3 @@ def look_at_xlsx(stream: BinaryIO, options: ReadOptions, name: str = "") -> Tabl
                 ]
                 found.append({column: text for column, text in cells if column})
     return TableHead(tuple(names), iter(found))
-
-
-FORMAT = Format(
-    name="xlsx",
-    open=read_xlsx,
-    suffixes=(".xlsx",),
-    can_be_piped=False,
-    can_be_revealed=False,
-    look=look_at_xlsx,
-)

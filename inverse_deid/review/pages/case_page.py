@@ -15,6 +15,7 @@ import numpy.typing as npt
 from starlette.responses import JSONResponse, Response
 
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
+from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason, Tokens, show_name
 from inverse_deid.review.approval import approve, count_unseen
 from inverse_deid.review.editing import act, add_note, redo, undo
@@ -111,26 +112,6 @@ CATEGORY_TAGS: Mapping[PhiType, str] = {**CATEGORY_NAMES} | {
     PhiType.IDNUM: "number",
 }
 """Short names, shown at the end of a mask."""
-
-REASONS: Mapping[Reason, str] = {
-    Reason.KEPT_SAFE_WORD: "an ordinary or medical word of the word lists, and the sentence fits",
-    Reason.KEPT_BY_NETWORK: "not in the word lists, but the sentence shows that it identifies nobody",
-    Reason.BELOW_THRESHOLD: "the tool is not sure enough that it identifies nobody",
-    Reason.NEVER_SAFE_WORD: "words of this kind are always masked",
-    Reason.VETO_PATTERN: "has the form of an identifier, such as a date, a phone number or a code",
-    Reason.NAME_WITH_TITLE: "follows a title such as Dr",
-    Reason.OTHER_MENTION: "the same word is masked elsewhere in the case",
-    Reason.KNOWN_IDENTIFIER: "a known identifier of this case",
-    Reason.DENY_LIST: "on your list of words to mask",
-    Reason.FAILED_CLOSED: "this text could not be analysed, so everything is masked",
-    Reason.KEPT_ALLOW_LIST: "on your list of words to keep",
-    Reason.RULES_ONLY_UNSAFE: "not among the safe words of the word lists",
-    Reason.JOINED_TO_MASKED: "joined to a masked word, for example by a hyphen",
-    Reason.NAME_ONLY_WORD: "the word lists know it only as a name",
-    Reason.KEPT_CATEGORY: "identifies nobody, or is of a category that you keep",
-    Reason.CHOSEN_CATEGORY: "tells an origin, and this review masks origins",
-}
-"""Why a word is kept or masked, to be read after the word."""
 
 N_LEVELS = 5
 """Strengths of colour that show doubt."""

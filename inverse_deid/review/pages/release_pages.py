@@ -1,4 +1,7 @@
-"""Released text for those who may have it: one file, all files or chosen cases as a zip."""
+"""Released text for those who may have it: one file, all files or chosen cases as a zip.
+
+A download is a post, as it is noted in the trail.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Web pages: text keeps its structure, and nothing else of the page leaves."""
 
 import io
-import itertools
 import random
 import re
 import shutil
@@ -9,6 +8,7 @@ import subprocess
 
 import pytest
 from fake_maskers import CANARY, keep_all, mask_all, mask_capitals
+from hostile_files import count_places, numbered, only, write_masked
 
 from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
 from inverse_deid.formats.html import FORMAT
@@ -25,13 +25,7 @@ def text_of(data, **options):
 
 
 def through(data, masker):
-    source = opened(data)
-    (record,) = source.records()
-    target = io.BytesIO()
-    sink = source.sink(target)
-    sink.write(record, masker.mask_many(record.docs))
-    sink.finish()
-    return target.getvalue().decode()
+    return write_masked(opened(data), masker).decode()
 
 
 def body_of(page):
@@ -61,29 +55,7 @@ def hostile(t, h):
     )
 
 
-def numbered(word=CANARY):
-    given = []
-    letters = "abcdefghijklmnopqrstuvwxyz"
-
-    def give():
-        given.append(word + "".join(letters[int(digit)] for digit in f"{len(given):03}"))
-        return given[-1]
-
-    return give, given
-
-
-def only(chosen, otherwise):
-    numbers = itertools.count()
-    return lambda: CANARY if next(numbers) == chosen else otherwise
-
-
-def count_places():
-    (t, texts), (h, hidden) = numbered(), numbered()
-    hostile(t, h)
-    return len(texts), len(hidden)
-
-
-N_TEXTS, N_HIDDEN = count_places()
+N_TEXTS, N_HIDDEN = count_places(hostile)
 
 
 def test_all_text_of_a_hostile_page_is_read_and_nothing_else():

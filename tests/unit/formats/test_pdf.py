@@ -1,7 +1,6 @@
 """PDF files: all text is read in order, pages without text are refused, and nothing else leaves."""
 
 import io
-import itertools
 import random
 import re
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 import pypdfium2
 import pytest
 from fake_maskers import CANARY, FakeMasker, keep_all, mask_capitals
+from hostile_files import count_places, numbered, only, write_masked
 from pdf_files import (
     SCANNED,
     below,
@@ -27,8 +27,8 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
 from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.formats.pdf import FORMAT
 from inverse_deid.formats.pdf.layout import Segment, order_lines
-from inverse_deid.formats.pdf.source import FORMAT
 from inverse_deid.formats.pdf.writing import write_pdf
 from inverse_deid.formats.records import ReadOptions
 
@@ -42,13 +42,7 @@ def text_of(data):
 
 
 def through(data, masker):
-    source = opened(data)
-    (record,) = source.records()
-    target = io.BytesIO()
-    sink = source.sink(target)
-    sink.write(record, masker.mask_many(record.docs))
-    sink.finish()
-    return target.getvalue()
+    return write_masked(opened(data), masker)
 
 
 def unpacked(data):
@@ -63,37 +57,13 @@ def unpacked(data):
     return b"\n".join(found).decode("latin-1") + text
 
 
-def numbered():
-    """Return a function that gives another canary at every call, and those that it gave."""
-    given = []
-    letters = "abcdefghijklmnopqrstuvwxyz"
-
-    def give():
-        given.append(CANARY + "".join(letters[int(digit)] for digit in str(len(given))) + "q")
-        return given[-1]
-
-    return give, given
-
-
-def only(chosen):
-    """Return a function that gives the canary at its n-th call only."""
-    numbers = itertools.count()
-    return lambda: CANARY if next(numbers) == chosen else "word"
-
-
 def others():
     """Return a function that gives another harmless word at every call."""
     give, _ = numbered()
     return lambda: give().replace(CANARY, "other")
 
 
-def count_places():
-    (t, texts), (h, hidden) = numbered(), numbered()
-    hostile(t, h)
-    return len(texts), len(hidden)
-
-
-N_TEXTS, N_HIDDEN = count_places()
+N_TEXTS, N_HIDDEN = count_places(hostile)
 
 
 def test_all_text_of_a_hostile_file_is_read_and_nothing_else():

@@ -1,13 +1,13 @@
 """RTF files: the text of all groups is read, and nothing else leaves."""
 
 import io
-import itertools
 import random
 import shutil
 import subprocess
 
 import pytest
 from fake_maskers import CANARY, keep_all, mask_capitals
+from hostile_files import count_places, numbered, only, write_masked
 from rtf_files import HEAD, hostile, of_text
 
 from inverse_deid.core.errors import FormatError, InputError
@@ -24,38 +24,10 @@ def text_of(data):
 
 
 def through(data, masker):
-    source = opened(data)
-    (record,) = source.records()
-    target = io.BytesIO()
-    sink = source.sink(target)
-    sink.write(record, masker.mask_many(record.docs))
-    sink.finish()
-    return target.getvalue()
+    return write_masked(opened(data), masker)
 
 
-def numbered(word=CANARY):
-    given = []
-    letters = "abcdefghijklmnopqrstuvwxyz"
-
-    def give():
-        given.append(word + "".join(letters[int(digit)] for digit in f"{len(given):03}"))
-        return given[-1]
-
-    return give, given
-
-
-def only(chosen):
-    numbers = itertools.count()
-    return lambda: CANARY if next(numbers) == chosen else "other word"
-
-
-def count_places():
-    (t, texts), (h, hidden) = numbered(), numbered()
-    hostile(t, h)
-    return len(texts), len(hidden)
-
-
-N_TEXTS, N_HIDDEN = count_places()
+N_TEXTS, N_HIDDEN = count_places(hostile)
 
 
 def test_all_text_of_a_hostile_file_is_read_and_nothing_else():

@@ -28,8 +28,8 @@ from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.office_package import MAX_PARTS
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.survey import survey_columns
-from inverse_deid.formats.xlsx import sheets
-from inverse_deid.formats.xlsx.source import BLOCK_CHARS, FORMAT
+from inverse_deid.formats.xlsx import FORMAT, sheets
+from inverse_deid.formats.xlsx.source import BLOCK_CHARS
 
 CANARY = "Zebulonova"
 ALL = ReadOptions(all_cells=True)
