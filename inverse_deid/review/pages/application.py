@@ -185,6 +185,7 @@ def _list_intake_routes() -> list[Route]:
         ("POST", "/choices/example", intake_pages.show_example),
         ("GET", "/masking", intake_pages.show_masking),
         ("GET", "/files", file_pages.show_files),
+        ("POST", "/files/download", file_pages.download),
         ("GET", "/files/delete", file_pages.ask_delete),
         ("POST", "/files/delete", file_pages.delete),
     ]

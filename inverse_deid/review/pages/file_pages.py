@@ -1,18 +1,32 @@
-"""The files of a store: how far they are, and deleting what is no longer needed.
+"""The files of a store: download what is released, delete what is no longer needed.
 
-The one person of a desk and the admins of a team delete. `release_pages` sends what is downloaded.
+A download is a post, as it is noted in the trail. The one person of a desk and the admins of a team delete.
 """
 
 from __future__ import annotations
 
-from starlette.responses import Response
+import io
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import PurePosixPath
+from typing import BinaryIO, cast
+from urllib.parse import quote
+
+from starlette.responses import Response, StreamingResponse
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.deletion import delete_everything, delete_source
+from inverse_deid.review.exporting import released_file, released_zip
 from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.sources import SourceRow, list_sources
 from inverse_deid.review.values import UserRole
 from inverse_deid.review.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
+
+ZIP_NAME = "released.zip"
+
+_IN_MEMORY_BYTES = 32 * 1024 * 1024
+_BLOCK_BYTES = 256 * 1024
 
 
 def _can_delete(visit: Visit) -> bool:
@@ -48,6 +62,33 @@ def _find_source(visit: Visit, given: str) -> SourceRow | None:
     if found is None:
         raise ReviewError("this file does not exist")
     return found
+
+
+def download(visit: Visit) -> Response:
+    """Send the released text of one file, or of all as a zip with a report."""
+    source = _find_source(visit, visit.text("source"))
+    with ExitStack() as stack:
+        file = cast(BinaryIO, stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
+        if source is None:
+            released_zip(visit.store, file, by=visit.user.name)
+            name, kind = ZIP_NAME, "application/zip"
+        else:
+            released_file(visit.store, source.id, file, by=visit.user.name)
+            name, kind = PurePosixPath(source.name).name, "application/octet-stream"
+        n_bytes = file.seek(0, io.SEEK_END)
+        stack.pop_all()  # it is closed when it is sent
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+        "Content-Length": str(n_bytes),
+    }
+    return StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
+
+
+def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        file.seek(0)
+        while block := file.read(_BLOCK_BYTES):
+            yield block
 
 
 def ask_delete(visit: Visit) -> Response:

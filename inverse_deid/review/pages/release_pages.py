@@ -1,7 +1,4 @@
-"""Released text for those who may have it: one file, all files or chosen cases as a zip.
-
-A download is a post, as it is noted in the trail.
-"""
+"""Released text for those who may have it: one file, all files or chosen cases as a zip."""
 
 from __future__ import annotations
 

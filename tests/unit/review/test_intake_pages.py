@@ -61,13 +61,13 @@ def test_a_text_is_added_masked_read_and_downloaded(desk):
     assert (done["state"], done["n_done"], done["problem"]) == ("done", 1, "")
     assert "folder/case.txt" in desk.client.get("/").text
     approve_all(desk)
-    packed = zipfile.ZipFile(io.BytesIO(desk.send("/released/zip").content))
+    packed = zipfile.ZipFile(io.BytesIO(desk.send("/files/download").content))
     names = packed.namelist()
     assert "folder/case.txt" in names
     assert len(names) == 2
     assert packed.read("folder/case.txt") == b"seen by [NAME] today"
     assert b"Okonkwo" not in b"".join(packed.read(name) for name in names)
-    single = desk.send("/released/1")
+    single = desk.send("/files/download", source="1")
     assert single.content == b"seen by [NAME] today"
     assert single.headers["content-disposition"] == "attachment; filename*=UTF-8''case.txt"
     assert verify_store(desk.store).is_intact
@@ -86,7 +86,7 @@ def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
     (done,) = desk.wait(*ENDED)
     assert (done["state"], done["n_done"]) == ("done", 2)
     approve_all(desk)
-    written = desk.send("/released/1").text
+    written = desk.send("/files/download", source="1").text
     assert written == f"text,country\n{LONG.replace('Okonkwo', 'PHI')},norway\nwell,spain\n"
 
 
@@ -132,7 +132,7 @@ def test_a_packed_table_is_unpacked(desk):
     (done,) = desk.wait(*ENDED)
     assert (done["state"], done["n_done"]) == ("done", 2)
     approve_all(desk)
-    assert desk.send("/released/1").text.startswith("text\nseen by PHI\n")
+    assert desk.send("/files/download", source="1").text.startswith("text\nseen by PHI\n")
 
 
 def test_the_same_file_is_not_added_twice(desk):
@@ -165,7 +165,7 @@ def test_names_of_files_lead_nowhere(desk):
     desk.choose()
     desk.wait(*ENDED)
     approve_all(desk)
-    packed = zipfile.ZipFile(io.BytesIO(desk.send("/released/zip").content))
+    packed = zipfile.ZipFile(io.BytesIO(desk.send("/files/download").content))
     assert "etc/cron.d/x.txt" in packed.namelist()
 
 
