@@ -199,10 +199,10 @@ class ExcelFile:
             number = n_before + row.number
             place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
             doc_id = str(row.number) if plan.index == 0 else f"{plan.index + 1}:{row.number}"
-            new_id = ""
+            new_id, is_numbered = "", True
             if columns.id_index in cells and cells[columns.id_index].text:
                 id_cell = cells[columns.id_index]
-                doc_id = id_cell.text
+                doc_id, is_numbered = id_cell.text, False
                 if self.options.renames is not None:
                     new_id = self.options.new_id(doc_id)
                     cells[columns.id_index] = SheetCell(id_cell.column, new_id, style=id_cell.style)
@@ -212,7 +212,15 @@ class ExcelFile:
             absent = frozenset(plan.moved[i] for i in text_at if i not in cells)
             carried = TableRow(sheet, replace(row, cells=kept), places, absent)
             several = columns.text_columns if len(docs) > 1 else ()
-            yield Record(number, docs, carried=(carried,), columns=several, new_id=new_id, place=place)
+            yield Record(
+                number,
+                docs,
+                carried=(carried,),
+                columns=several,
+                new_id=new_id,
+                place=place,
+                is_numbered=is_numbered,
+            )
 
     def _read_cells(self, sheet: int, plan: SheetPlan, n_before: int) -> Iterator[Record]:
         rows: list[SheetRow] = []
