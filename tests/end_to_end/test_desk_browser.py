@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -278,7 +279,8 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
     shown = "\n".join(texts.values())
     assert CANARY not in shown
     # One word was masked by keyboard, another one by mouse, each in one case.
-    assert (shown.count("drug"), shown.count("rash")) == (N_CASES - 1, N_CASES - 1)
+    found = shown.count("drug"), len(re.findall(r"had\s+a\s+rash", shown))
+    assert found == (N_CASES - 1, N_CASES - 1)
 
 
 def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_path):
