@@ -272,7 +272,8 @@ def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[st
     fates = columns.fates
     carried = tuple("" if fates[i] is ColumnFate.MASKED else row[i] for i in columns.written)
     names = columns.text_columns if len(docs) > 1 else ()
-    return Record(number, docs, carried=carried, columns=names, new_id=shown_id)
+    is_numbered = columns.id_index is None
+    return Record(number, docs, carried=carried, columns=names, new_id=shown_id, is_numbered=is_numbered)
 
 
 FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True, look=look_at_csv)

@@ -86,7 +86,8 @@ class JsonFile:
         doc_id, new_id = self._choose_ids(number, case)
         docs = tuple(Document(doc_id, text) for text in case.texts.values())
         columns = tuple(case.texts) if len(docs) > 1 else ()
-        return Record(number, docs, carried=(tree,), columns=columns, new_id=new_id)
+        is_numbered = self.is_list and not case.doc_id
+        return Record(number, docs, carried=(tree,), columns=columns, new_id=new_id, is_numbered=is_numbered)
 
     def _choose_ids(self, number: int, case: _Case) -> tuple[str, str]:
         if case.doc_id:

@@ -169,7 +169,10 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
     if doc_id is not None and source.options.renames is not None:
         shown_id = source.options.new_id(str(doc_id))
     columns = tuple(texts) if len(source.options.text_columns) > 1 else ()
-    return Record(number, docs, carried=(shown_id, kept), columns=columns, new_id=str(shown_id))
+    carried, is_numbered = (shown_id, kept), doc_id is None
+    return Record(
+        number, docs, carried=carried, columns=columns, new_id=str(shown_id), is_numbered=is_numbered
+    )
 
 
 def _parse(

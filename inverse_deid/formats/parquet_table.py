@@ -75,7 +75,8 @@ class ParquetTable:
                 there = {name: text for name, text in zip(names, row, strict=True) if text is not None}
                 docs = tuple(Document(doc_id or str(number), text) for text in there.values())
                 new_id = self._options.new_id(doc_id or "")
-                yield Record(number, docs, columns=tuple(there) if has_several else (), new_id=new_id)
+                columns = tuple(there) if has_several else ()
+                yield Record(number, docs, columns=columns, new_id=new_id, is_numbered=not doc_id)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ParquetSink:
         """Return what writes the table with the masked columns."""

@@ -152,6 +152,7 @@ class Record:
         fields: Once it is masked: the ids, dates and ages of the report.
         part: In an e-mail or archive, the part that it is of.
         place: Where people find it, "" = its number says it. It never contains text of the file.
+        is_numbered: The file gives it no id, so that its number is the id of its texts.
     """
 
     number: int
@@ -165,6 +166,7 @@ class Record:
     fields: Replacements | None = field(default=None, repr=False)
     part: PartPlace | None = None
     place: str = ""
+    is_numbered: bool = False
 
     @property
     def is_frame(self) -> bool:

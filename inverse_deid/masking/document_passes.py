@@ -63,7 +63,8 @@ def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
 
     Numbers are joined by `/`, `.` or `-`, words by `-` if the masked one is not an age or a date:
     `forty-three-year-old` keeps its last words. Only an age over 89, which HIPAA names as an
-    identifier, masks the words joined to it as well. `!`, `@` and `$` join all: in `V!ll@neuva` they are letters.
+    identifier, masks the words joined to it as well. `!`, `@` and `$` join all: in `V!ll@neuva` they are
+    letters.
     """
     joined = _find_joints(tokens)
     if not joined.any():

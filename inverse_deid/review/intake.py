@@ -225,11 +225,12 @@ class _IncomingFile:
         self.tally = Tally()
         self.waiting = _Waiting()
         self.is_refused = False
+        self.numbered: set[int] = set()  # records without an id
 
-    @property
-    def names_cases(self) -> bool:
-        """Whether its cases have no ids of their own, but are named after the file."""
-        return self.job.format.is_single_document or self.job.format.holds_cases
+    def names_case(self, number: int) -> bool:
+        """Whether a case has no id of its own, but is named after the file."""
+        kind = self.job.format
+        return kind.is_single_document or kind.holds_cases or number in self.numbered
 
     def describe(self, *, is_stored: bool = False) -> FileProgress:
         """Return how far it is; formats may read some of their bytes twice."""
@@ -352,21 +353,24 @@ class _Intake:
             elif record.report is not None:
                 yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs)
             elif record.docs:
-                yield self._item(file, record)
+                yield self._item(file, record, f"{source.unit} {record.number}")
         file.tally.note_columns(source.columns)
         if isinstance(source, FindsOut) and source.read_as:
             file.tally.note_read_as({source.read_as: 1})
         if isinstance(source, RemovesParts):
             file.tally.note_removed(source.removed)
 
-    def _item(self, file: _IncomingFile, record: Record) -> _Item:
-        """Return a document or row with the identifiers that are known of it."""
+    def _item(self, file: _IncomingFile, record: Record, place: str) -> _Item:
+        """Return a document or row with the identifiers that are known of it; one without id has a place."""
         name = record.docs[0].id
         known = self._settings.known.get(name, ())
         docs = tuple(
             dataclasses.replace(doc, id=column, known=(*doc.known, *known))
             for doc, column in zip(record.docs, record.columns or (name,), strict=True)
         )
+        if record.is_numbered:
+            file.numbered.add(record.number)
+            name = f"{file.job.name} {record.place or place}"
         return _Item(file, record.number, name, docs)
 
     def _mask(self, items: Sequence[_Item]) -> None:
@@ -447,7 +451,7 @@ class _Intake:
             for case in file.waiting.cases[begin : begin + _ROWS_AT_ONCE]:
                 numbers.case += 1
                 case_name = str(case["name"])
-                if file.names_cases:
+                if file.names_case(int(str(case["number"]))):
                     case_name = name + case_name.removeprefix(job.name)
                 cases.append({**case, "id": numbers.case, "source_id": source_id, "name": case_name})
                 sealed_rows.append(seal_packed(next(contents), next(contents), numbers.case, store.sealer))

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pytest
 from icsr_messages import invent
+from opened_files import read_texts
+from rtf_files import of_text
 
 AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 READY = "#reader:not([aria-busy])"
@@ -74,19 +77,32 @@ def as_email():
     return made.as_bytes(policy=policy.SMTP)
 
 
+def as_zip():
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as packed:
+        packed.comment = CANARY.encode()
+        packed.writestr("folder/narrative.txt", f"{TEXT}\n{OTHER}\n")
+        packed.writestr("message.xml", invent("r3", 1, share=0.2, given={"H.1": TEXT}).data)
+        packed.writestr("page.html", f"<title>{CANARY}</title><p class={CANARY}>{TEXT}</p><!-- {CANARY} -->")
+    return target.getvalue()
+
+
 FILES = {
-    "narrative.txt": f"{TEXT}\n{OTHER}\n".encode,
     "letter.docx": as_word,
-    "lines.jsonl": lambda: "".join(
-        json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(3)
-    ).encode(),
-    "cases.csv": as_csv,
-    "message.xml": lambda: invent("r3", 1, share=0.2, given={"H.1": TEXT}).data,
     "sheet.xlsx": as_excel,
     "form.pdf": as_pdf,
     "mail.eml": as_email,
+    "cases.csv": as_csv,
+    "lines.jsonl": lambda: "".join(
+        json.dumps({"id": str(n), "text": TEXT}) + "\n" for n in range(3)
+    ).encode(),
+    "note.rtf": lambda: of_text(TEXT),
+    "bundle.zip": as_zip,
 }
 """Eight files of eight kinds, each with the canary."""
+N_CASES = 1 + 3 + 1 + 1 + 3 + 3 + 1 + 3
+
+NARRATIVE = "narrative.txt"
 
 
 @contextmanager
@@ -138,7 +154,8 @@ def open_page(chromium, address, **options):
 def write_files(folder, names=tuple(FILES)):
     folder.mkdir(exist_ok=True)
     for name in names:
-        (folder / name).write_bytes(FILES[name]())
+        data = f"{TEXT}\n{OTHER}\n".encode() if name == NARRATIVE else FILES[name]()
+        (folder / name).write_bytes(data)
     return [folder / name for name in names]
 
 
@@ -171,13 +188,15 @@ def approve_case(page):
 
 
 def correct_by_keyboard(page):
-    page.keyboard.press("Home")
+    """Mask the last word of the case, which is not masked."""
+    page.keyboard.press("End")
     page.keyboard.press("m")
     page.locator("#saved").get_by_text("stored").wait_for()
 
 
 def correct_by_mouse(page):
-    page.locator(".original .t").last.dblclick()
+    """Mask another word, which is not masked."""
+    page.locator(".original .t").get_by_text("rash", exact=True).first.dblclick()
     page.wait_for_function("() => /stored · 1/.test(document.querySelector('#saved').textContent)")
 
 
@@ -211,7 +230,7 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
         choose_files(page, paths)
         assert page.inner_text("#summary") == "8 files are ready"
         page.click("#next")
-        assert page.locator("fieldset.column").count() == 4 + 2 + 2
+        assert page.locator("fieldset.column").count() == 2 + 4 + 2
         page.get_by_label("Leave the year").check()
         page.locator("#example:not([aria-busy])", has_text="2021").wait_for()
         page.get_by_role("button", name="Mask 8 files").click()
@@ -229,7 +248,7 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
                 correct_by_mouse(page)
             approve_case(page)
             n_cases += 1
-        assert n_cases == 1 + 1 + 3 + 3 + 1 + 3 + 1 + 1
+        assert n_cases == N_CASES
         page.goto(address.partition("open/")[0] + "files")
         with page.expect_download() as started:
             page.get_by_role("button", name="Download all as a zip").click()
@@ -239,18 +258,23 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
             name for name, data in unpack(Path(started.value.path()).read_bytes()) if CANARY.encode() in data
         ]
         assert found == []
-        for name in FILES:
-            assert packed.read(name)
-        assert b"ibuprofen" in packed.read("narrative.txt")
         assert page.faults == []
     assert time.monotonic() - began < 180
+    texts = read_texts({name: packed.read(name) for name in packed.namelist()}, tmp_path / "opened")
+    assert len(texts) == len(FILES) + 2 + 1  # three files in the zip, and the report
+    assert {name for name, text in texts.items() if "ibuprofen" not in text} == {"run-report.json"}
+    shown = "\n".join(texts.values())
+    assert CANARY not in shown
+    # One word was masked by keyboard, another one by mouse, each in one case.
+    found = shown.count("drug"), len(re.findall(r"had\s+a\s+rash", shown))
+    assert found == (N_CASES - 1, N_CASES - 1)
 
 
 def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_path):
     folder = tmp_path / "desk"
     lines = [json.dumps({"id": str(n), "text": f"{TEXT} {OTHER} {n}"}) for n in range(6_000)]
     (tmp_path / "big.jsonl").write_text("\n".join(lines))
-    (path,) = write_files(tmp_path / "in", ("narrative.txt",))
+    (path,) = write_files(tmp_path / "in", (NARRATIVE,))
     with running(folder) as (process, address):
         page = open_page(chromium, address)
         choose_files(page, [path, tmp_path / "big.jsonl"])
@@ -331,7 +355,7 @@ def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
         page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
         assert [one["id"] for one in page.evaluate("axe.run(document)")["violations"]] == []
 
-    paths = write_files(tmp_path / "in", ("narrative.txt", "cases.csv"))
+    paths = write_files(tmp_path / "in", (NARRATIVE, "cases.csv"))
     (tmp_path / "in" / "picture.png").write_bytes(b"\x89PNG")
     with running(tmp_path / "desk") as (_, address):
         page = open_page(chromium, address, color_scheme=scheme, viewport={"width": width, "height": 800})

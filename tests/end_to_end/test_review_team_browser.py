@@ -207,9 +207,9 @@ def test_without_scripts_a_team_works_as_well(chromium, address, store):
     dora.get_by_role("button", name="Assign", exact=True).click()
     assert dora.inner_text("#notice") == "1 case assigned to bea."
     assert re.findall(r">(c\d+)</a>", dora.content()) == ["c1", "c10"]
-    dora.get_by_role("link", name="Released").click()
+    dora.get_by_role("link", name="Files").click()
     with dora.expect_download() as download:
-        dora.get_by_role("button", name="Download all as zip").click()
+        dora.get_by_role("button", name="Download all as a zip").click()
     with zipfile.ZipFile(io.BytesIO(download.value.path().read_bytes())) as packed:
         assert packed.read("cases.jsonl").count(b"\n") == 2
     dora.get_by_role("link", name="Trail").click()
@@ -260,7 +260,7 @@ def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, schem
     for path in (
         "/?show=mine&sort=name",
         "/trail",
-        "/released",
+        "/files",
         "/accounts",
         "/password",
         "/cases/1/finished",

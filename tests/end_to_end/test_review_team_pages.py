@@ -143,13 +143,13 @@ class TestList:
     def test_reviewers_select_nothing(self, store):
         ann = visitor(store, "ann")
         assert 'name="case"' not in ann.get("/").text
-        for address in ("/assign", "/release", "/released/selected"):
-            assert ann.send(address, case=["1"]).status_code == 403
+        for address in ("/assign", "/release", "/files/selected"):
+            assert ann.send(address, case=["1"], source="1").status_code == 403
 
     @pytest.mark.parametrize("case", ["x", "-1", "1" * 40, "\u00b2", ""])
     def test_a_malformed_selection_is_refused(self, store, case):
         dora = visitor(store, "dora", UserRole.ADMIN)
-        for address in ("/assign", "/release", "/released/selected"):
+        for address in ("/assign", "/release", "/files/selected"):
             assert dora.send(address, case=[case]).status_code == 400
 
 
@@ -389,17 +389,18 @@ class TestTrailPage:
 class TestReleased:
     def test_one_file_in_its_format(self, alone):
         carl = visitor(alone, "carl", UserRole.ADJUDICATOR)
-        assert "No case is released yet" in carl.get("/released").text
-        assert carl.send("/released/1").status_code == 400
+        page = carl.get("/files").text
+        assert "3 of 3 documents are not released yet" in page and "Download" not in page
+        assert carl.send("/files/download", source="1").status_code == 400
         approve(carl, 2)
-        page = carl.get("/released").text
-        assert "1 of 3" in page and "cases.jsonl" in page
-        answer = carl.send("/released/1")
+        page = carl.get("/files").text
+        assert "1 of 3 released" in page and "cases.jsonl" in page and "/files/delete" not in page
+        answer = carl.send("/files/download", source="1")
         assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''cases.jsonl"
         assert [json.loads(line)["id"] for line in answer.text.splitlines()] == ["c2"]
         assert "konkwo" not in answer.text.replace("then okonkwo", "")
-        assert carl.send("/released/99").status_code == 400
-        assert carl.get("/released/1").status_code == 405
+        assert carl.send("/files/download", source="99").status_code == 400
+        assert carl.get("/files/download").status_code == 405
 
     def test_all_or_chosen_cases_as_a_zip(self, alone):
         carl = visitor(alone, "carl", UserRole.ADJUDICATOR)
@@ -411,31 +412,31 @@ class TestReleased:
                 assert set(packed.namelist()) == {"cases.jsonl", "run-report.json"}
                 return [json.loads(line)["id"] for line in packed.read("cases.jsonl").splitlines()]
 
-        assert ids(carl.send("/released/zip")) == ["c1", "c2"]
-        assert ids(carl.send("/released/selected", case=["2", "3"])) == ["c2"]
-        assert carl.send("/released/selected", case=["3"]).status_code == 400
-        nothing = carl.send("/released/selected")
+        assert ids(carl.send("/files/download")) == ["c1", "c2"]
+        assert ids(carl.send("/files/selected", case=["2", "3"])) == ["c2"]
+        assert carl.send("/files/selected", case=["3"]).status_code == 400
+        nothing = carl.send("/files/selected")
         assert nothing.status_code == 303 and "Select cases first" in notice(carl.get("/"))
         entries, _ = list_entries(alone, TrailFilter(user="carl", events=("released text",)))
         assert len(entries) == 2
-        assert "/released/selected" in carl.get("/cases/1/finished").text
+        assert "/files/selected" in carl.get("/cases/1/finished").text
 
-    @pytest.mark.parametrize("address", ["/released/zip", "/released/1", "/released/selected"])
+    @pytest.mark.parametrize("address", ["/files/download", "/files/selected"])
     def test_reviewers_get_nothing(self, alone, address):
         ann = visitor(alone, "ann")
         approve(ann, 1)
-        assert ann.get("/released").status_code == 403
-        assert ann.send(address, case=["1"]).status_code == 403
-        assert "/released" not in ann.get("/cases/1/finished").text
+        assert ann.get("/files").status_code == 403
+        assert ann.send(address, case=["1"], source="1").status_code == 403
+        assert "/files" not in ann.get("/cases/1/finished").text
 
     def test_a_case_that_cannot_be_written_is_named_on_the_next_page(self, alone):
         carl = visitor(alone, "carl", UserRole.ADJUDICATOR)
         approve(carl, 1)
         with alone.writing() as connection:
             connection.execute(update(CASES).where(CASES.c.id == 2).values(state="released", n_approvals=1))
-        answer = carl.send("/released/zip")
+        answer = carl.send("/files/download")
         assert answer.status_code == 200
-        said = notice(carl.get("/released"))
+        said = notice(carl.get("/files"))
         assert said.startswith("1 case downloaded, but 1 could not be written. c2")
 
     def test_a_file_with_a_strange_name_is_only_a_name(self, tmp_path, clock):
@@ -447,7 +448,7 @@ class TestReleased:
         ) as store:
             carl = visitor(store, "carl", UserRole.ADJUDICATOR)
             approve(carl, 1)
-            header = carl.send("/released/1").headers["content-disposition"]
+            header = carl.send("/files/download", source="1").headers["content-disposition"]
             assert header == "attachment; filename*=UTF-8''a%22%3B%20filename%3Dx%C3%A4.jsonl"
 
 
@@ -479,7 +480,7 @@ class TestPlainWords:
                 "/trail",
                 "/password",
             ]
-            pages += ["/released", "/sample"]
+            pages += ["/files", "/sample"]
             for address in pages:
                 shown = re.sub(r"<[^>]*>", " ", dora.get(address).text)
                 labels = " ".join(

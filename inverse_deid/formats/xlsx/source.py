@@ -160,10 +160,10 @@ class ExcelFile:
             number = n_before + row.number
             place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
             doc_id = str(row.number) if plan.index == 0 else f"{plan.index + 1}:{row.number}"
-            new_id = ""
+            new_id, is_numbered = "", True
             if columns.id_index in cells and cells[columns.id_index].text:
                 id_cell = cells[columns.id_index]
-                doc_id = id_cell.text
+                doc_id, is_numbered = id_cell.text, False
                 if self.options.renames is not None:
                     new_id = self.options.new_id(doc_id)
                     cells[columns.id_index] = SheetCell(id_cell.column, new_id, style=id_cell.style)
@@ -173,7 +173,15 @@ class ExcelFile:
             absent = frozenset(plan.moved[i] for i in text_at if i not in cells)
             carried = TableRow(sheet, replace(row, cells=kept), places, absent)
             several = columns.text_columns if len(docs) > 1 else ()
-            yield Record(number, docs, carried=(carried,), columns=several, new_id=new_id, place=place)
+            yield Record(
+                number,
+                docs,
+                carried=(carried,),
+                columns=several,
+                new_id=new_id,
+                place=place,
+                is_numbered=is_numbered,
+            )
 
     def _read_cells(self, sheet: int, plan: SheetPlan, n_before: int) -> Iterator[Record]:
         rows: list[SheetRow] = []
@@ -364,21 +372,28 @@ def choose_header(rows: Sequence[SheetRow]) -> SheetRow:
 
 
 def look_at_xlsx(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
-    """Open an Excel file to show the first rows of its sheets. Raises as `read_xlsx` does."""
+    """Open an Excel file to show its rows, the first ones of each sheet before all others.
+
+    Raises as `read_xlsx` does.
+    """
     workbook = _open(stream)
-    names: dict[str, None] = {}
-    found: list[dict[str, str]] = []
+    tables: list[tuple[int, list[SheetRow], list[str]]] = []
     for index in range(len(workbook.sheets)):
-        rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
-        if not rows:
-            continue
-        header = choose_header(rows)
-        columns = _names(header)
-        names |= dict.fromkeys(one for one in columns if one)
-        for row in rows:
-            if row.number > header.number:
-                cells = [
-                    (columns[cell.column], cell.text) for cell in row.cells if cell.column < len(columns)
-                ]
-                found.append({column: text for column, text in cells if column})
-    return TableHead(tuple(names), iter(found))
+        if rows := list(islice(workbook.rows(index), MAX_ROWS_ABOVE)):
+            header = choose_header(rows)
+            below = [row for row in rows if row.number >= header.number]
+            tables.append((index, below, list(_names(header))))
+
+    def read(row: SheetRow, columns: Sequence[str]) -> dict[str, str]:
+        cells = [(columns[cell.column], cell.text) for cell in row.cells if cell.column < len(columns)]
+        return {column: text for column, text in cells if column}
+
+    def rows_of_all() -> Iterator[Mapping[str, str]]:
+        for _, below, columns in tables:
+            yield from (read(row, columns) for row in below[1:])
+        for index, below, columns in tables:
+            rest = (row for row in workbook.rows(index) if row.number > below[-1].number)
+            yield from (read(row, columns) for row in rest)
+
+    names = dict.fromkeys(one for _, _, columns in tables for one in columns if one)
+    return TableHead(tuple(names), rows_of_all())

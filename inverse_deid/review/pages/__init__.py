@@ -7,11 +7,10 @@ module              content
 `visits`            session, CSRF token, role, errors as responses, templates; log-in and log-out
 `list_pages`        the list of cases: search, filters, order, several cases at once; the next case
 `form_pages`        summary; agreed and released cases: release, withdraw, causality form, elusion check
-`release_pages`     released text for download: one file, all files or chosen cases as a zip
 `account_pages`     accounts and roles for admins; the own password of every user
 `trail_page`        the trail in plain words, its check and its export
 `intake_pages`      adds files: upload, choices with an example, progress of the masking
-`file_pages`        the files with their downloads; deletion
+`file_pages`        the files; released text for download: one file, all or chosen cases as a zip; deletion
 `door`              the one-time address of a desk, in place of the log-in
 `case_page`         the reading page and its small requests; also for an adjudicator
 ==================  ========================================================================

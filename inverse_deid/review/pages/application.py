@@ -27,7 +27,6 @@ from inverse_deid.review.pages import (
     form_pages,
     intake_pages,
     list_pages,
-    release_pages,
     trail_page,
     visits,
 )
@@ -184,10 +183,6 @@ def _list_intake_routes() -> list[Route]:
         ("POST", "/choices", intake_pages.submit_choices),
         ("POST", "/choices/example", intake_pages.show_example),
         ("GET", "/masking", intake_pages.show_masking),
-        ("GET", "/files", file_pages.show_files),
-        ("POST", "/files/download", file_pages.download),
-        ("GET", "/files/delete", file_pages.ask_delete),
-        ("POST", "/files/delete", file_pages.delete),
     ]
     role = UserRole.ADJUDICATOR
     receive = require_stream(role, intake_pages.receive_file)
@@ -235,10 +230,11 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),
-        ("GET", "/released", adjudicator, release_pages.show_released),
-        ("POST", "/released/zip", adjudicator, release_pages.download_all),
-        ("POST", "/released/selected", adjudicator, release_pages.download_selected),
-        ("POST", "/released/{source_id:int}", adjudicator, release_pages.download_file),
+        ("GET", "/files", adjudicator, file_pages.show_files),
+        ("POST", "/files/download", adjudicator, file_pages.download),
+        ("POST", "/files/selected", adjudicator, file_pages.download_selected),
+        ("GET", "/files/delete", adjudicator, file_pages.ask_delete),
+        ("POST", "/files/delete", adjudicator, file_pages.delete),
         ("GET", "/sample", adjudicator, form_pages.show_sample),
         ("POST", "/sample", adjudicator, form_pages.draw),
         ("GET", "/sample/{case_id:int}", adjudicator, form_pages.read_case),

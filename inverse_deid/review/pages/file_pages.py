@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import BinaryIO, cast
 from urllib.parse import quote
@@ -17,13 +18,15 @@ from starlette.responses import Response, StreamingResponse
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.deletion import delete_everything, delete_source
-from inverse_deid.review.exporting import released_file, released_zip
+from inverse_deid.review.exporting import Exported, released_file, released_zip
+from inverse_deid.review.pages.list_pages import SELECT_FIRST, count_words, go_back, read_selected
 from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.sources import SourceRow, list_sources
 from inverse_deid.review.values import UserRole
 from inverse_deid.review.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
 
 ZIP_NAME = "released.zip"
+PAGE_FILES = 100
 
 _IN_MEMORY_BYTES = 32 * 1024 * 1024
 _BLOCK_BYTES = 256 * 1024
@@ -35,17 +38,23 @@ def _can_delete(visit: Visit) -> bool:
 
 
 def show_files(visit: Visit) -> Response:
-    """Return all files with what can be done with them."""
-    rows = list_sources(visit.store)
+    """Return all files with what can be done with them, the newest first, page by page."""
+    rows = list_sources(visit.store)[::-1]
     n_cases, n_released = sum(row.n_cases for row in rows), sum(row.n_released for row in rows)
+    given = visit.request.query_params.get("page", "1")
+    page = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else 1
+    shown = rows[max(0, page - 1) * PAGE_FILES : page * PAGE_FILES]
     return visit.render(
         "files.html",
-        rows=rows,
+        rows=[(row, datetime.fromtimestamp(row.added_at, UTC)) for row in shown],
+        n_files=len(rows),
         n_cases=n_cases,
         n_released=n_released,
         n_open=n_cases - n_released,
         n_waiting=count_waiting(visit.store),
         can_delete=_can_delete(visit),
+        previous=page - 1 if page > 1 else None,
+        following=page + 1 if page * PAGE_FILES < len(rows) else None,
         step=5,
     )
 
@@ -65,23 +74,45 @@ def _find_source(visit: Visit, given: str) -> SourceRow | None:
 
 
 def download(visit: Visit) -> Response:
-    """Send the released text of one file, or of all as a zip with a report."""
+    """Send the released text of one file in its format, or of all as a zip with a report."""
     source = _find_source(visit, visit.text("source"))
-    with ExitStack() as stack:
-        file = cast(BinaryIO, stack.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
-        if source is None:
-            released_zip(visit.store, file, by=visit.user.name)
-            name, kind = ZIP_NAME, "application/zip"
-        else:
-            released_file(visit.store, source.id, file, by=visit.user.name)
-            name, kind = PurePosixPath(source.name).name, "application/octet-stream"
+    if source is None:
+        return _send(visit, lambda target: released_zip(visit.store, target, by=visit.user.name), ZIP_NAME)
+    source_id, name = source.id, PurePosixPath(source.name).name
+    return _send(
+        visit, lambda target: released_file(visit.store, source_id, target, by=visit.user.name), name
+    )
+
+
+def download_selected(visit: Visit) -> Response:
+    """Send a zip of the selected cases that are released."""
+    cases = read_selected(visit)
+    if not cases:
+        return go_back(visit, SELECT_FIRST)
+    return _send(
+        visit,
+        lambda target: released_zip(visit.store, target, case_ids=cases, by=visit.user.name),
+        ZIP_NAME,
+    )
+
+
+def _send(visit: Visit, write: Callable[[BinaryIO], Exported], name: str) -> Response:
+    """Send what is written, whole; the next page tells what could not be written."""
+    with ExitStack() as unsent:
+        file = cast(BinaryIO, unsent.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
+        done = write(file)
         n_bytes = file.seek(0, io.SEEK_END)
-        stack.pop_all()  # it is closed when it is sent
+        unsent.pop_all()  # it is closed when it is sent
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "Content-Length": str(n_bytes),
     }
-    return StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
+    kind = "application/zip" if name == ZIP_NAME else "application/octet-stream"
+    response = StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
+    if done.problems:
+        left = f"{len(done.problems)} could not be written. {done.problems[0]}"
+        visit.notify(response, f"{count_words(done.n_cases)} downloaded, but {left}")
+    return response
 
 
 def _read_blocks(file: BinaryIO) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from inverse_deid.review.causality import (
     save_form,
     summarise_forms,
 )
+from inverse_deid.review.pages.list_pages import count_shown, name_states
 from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.quality import (
     CONFIDENCE,
@@ -41,7 +42,8 @@ def show_summary(visit: Visit) -> Response:
     is_asked = visit.request.query_params.get("agreement") == "1"
     return visit.render(
         "summary.html",
-        progress=count_cases(visit.store),
+        progress=count_shown(visit),
+        state_names=name_states(visit),
         reviewers=summarise_reviewers(visit.store) if is_asked else None,
         forms=summarise_forms(visit.store),
         shows_names=visit.user.role.includes(UserRole.ADJUDICATOR),
@@ -66,6 +68,7 @@ def show_finished(visit: Visit) -> Response:
         form=read_form(visit.store, visit.user, visit.case_id),
         is_adjudicator=visit.user.role.includes(UserRole.ADJUDICATOR),
         state=line.state,
+        state_name=name_states(visit)[line.state],
         can_release=line.state is CaseState.AGREED,
         is_released=line.state is CaseState.RELEASED,
     )

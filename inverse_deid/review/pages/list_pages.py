@@ -67,7 +67,7 @@ def show_work_list(visit: Visit) -> Response:
         is_first=not query.get("after"),
         begin="/?" + urlencode(fields),
         here=urlencode(query.multi_items()),
-        states=list(CaseState),
+        state_names=name_states(visit),
         chosen_states=states,
         given=given,
         search=chosen.search,
@@ -78,12 +78,26 @@ def show_work_list(visit: Visit) -> Response:
         doubts=_DOUBTS,
         orders=_ORDERS,
         order_links={order.value: "/?" + urlencode([*without_order, ("sort", order)]) for order in _ORDERS},
-        progress=count_cases(visit.store),
+        progress=count_shown(visit),
         approvals=visit.store.policy.approvals,
         users=[one for one in list_users(visit.store) if one.is_active] if is_admin else [],
         is_admin=is_admin,
         can_release=user.role.includes(UserRole.ADJUDICATOR),
     )
+
+
+def name_states(visit: Visit) -> dict[CaseState, str]:
+    """Return the names of the states that a case can have; on a desk, one approval releases it."""
+    if visit.request.app.state.door is None:
+        return {state: state.value for state in CaseState}
+    states = (CaseState.NEW, CaseState.IN_REVIEW, CaseState.RELEASED)
+    return {state: "approved" if state is CaseState.RELEASED else state.value for state in states}
+
+
+def count_shown(visit: Visit) -> dict[CaseState, int]:
+    """Count the cases in each state that a case can have."""
+    names = name_states(visit)
+    return {state: n for state, n in count_cases(visit.store).items() if state in names}
 
 
 def _read_fields(given: Sequence[tuple[str, str]]) -> Fields:

@@ -31,6 +31,22 @@ def as_parquet(rows):
     return target.getvalue()
 
 
+def as_json(rows):
+    return json.dumps(rows).encode()
+
+
+def as_xlsx(rows):
+    openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl; pip install 'inverse-deid[office]'")
+    workbook = openpyxl.Workbook()
+    for n, part in enumerate((rows[: len(rows) // 2], rows[len(rows) // 2 :])):
+        sheet = workbook.create_sheet(f"s{n}")
+        for line in (list(rows[0]), *(list(row.values()) for row in part)):
+            sheet.append(line)
+    target = io.BytesIO()
+    workbook.save(target)
+    return target.getvalue()
+
+
 TABLES = [("csv", as_csv), ("jsonl", as_jsonl), ("parquet", as_parquet)]
 
 
@@ -55,6 +71,13 @@ def test_long_values_are_cut_and_few_rows_are_read(kind, write):
     assert "\n" not in "".join(text.values)
     stream = io.BytesIO(b"id,text\n" + b"7,x\n" * MAX_ROWS + b'"broken')
     assert len(survey_columns(FORMATS["csv"], stream, ReadOptions()).columns) == 2
+
+
+@pytest.mark.parametrize(("kind", "write"), [*TABLES, ("json", as_json), ("xlsx", as_xlsx)])
+def test_all_rows_are_there_for_who_counts_them(kind, write):
+    rows = [{"id": str(n), "text": f"word {n}"} for n in range(333)]
+    head = FORMATS[kind].look(io.BytesIO(write(rows)), ReadOptions(), f"a.{kind}")
+    assert sorted(row["text"] for row in head.rows) == sorted(row["text"] for row in rows)
 
 
 def test_json_lines_have_the_fields_of_all_their_first_lines():

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import threading
 import zipfile
 
@@ -88,6 +89,32 @@ def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
     approve_all(desk)
     written = desk.send("/files/download", source="1").text
     assert written == f"text,country\n{LONG.replace('Okonkwo', 'PHI')},norway\nwell,spain\n"
+
+
+def names_in_list(desk):
+    return re.findall(r'class="name"><a [^>]*>([^<]+)', desk.client.get("/").text)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "shown"),
+    [
+        ("cases.csv", b"text,id\nseen by Okonkwo,\nwell,\n", ["cases.csv row 2", "cases.csv row 3"]),
+        ("a/cases.jsonl", b'{"text": "by Li"}\n', ["a/cases.jsonl line 1"]),
+        (
+            "cases.json",
+            b'[{"text": "by Li"}, {"text": "well"}]',
+            ["cases.json object 1", "cases.json object 2"],
+        ),
+    ],
+)
+def test_cases_without_an_id_are_named_after_their_place(desk, name, data, shown):
+    for given, n_cases in ((data, len(shown)), (data.replace(b"well", b"better") + b"\n", 2 * len(shown))):
+        added = desk.add(name, given).json()["id"]
+        desk.choose({f"column {added} 0": "masked", f"column {added} 1": "dropped"})
+        assert {one["state"] for one in desk.wait(*ENDED)} == {"done"}
+        assert len(names_in_list(desk)) == n_cases
+    second = [one.replace("cases.", "cases (2).") for one in shown]
+    assert sorted(names_in_list(desk)) == sorted(shown + second)
 
 
 def test_a_table_without_a_column_to_mask_comes_back_with_its_choices(desk):
@@ -343,8 +370,6 @@ def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, dele
         client.cookies.set("session", session.id)
         headers = {"X-CSRF-Token": session.csrf_token, "X-File-Name": "a.txt"}
         for route in _list_intake_routes():
-            if route.path == "/files/delete":
-                continue
             path = route.path.replace("{upload_id:int}", "1")
             if "POST" in route.methods:
                 status = client.post(path, headers=headers, content=b"").status_code

@@ -307,7 +307,8 @@ function showSeen() {
     seen += state.seen[i];
   }
   const name = state.disputed ? "in dispute" : state.model ? "doubtful" : "masks";
-  element("seen").textContent = `${seen} of ${all} ${name} seen`;
+  const none = state.disputed ? "no word in dispute" : state.model ? "no doubtful word" : "no mask";
+  element("seen").textContent = all ? `${seen} of ${all} ${name} seen` : none;
 }
 
 function showSaved() {
