@@ -173,7 +173,8 @@ def change_upload(
 ) -> Upload | None:
     """Set the state and facts of a file; return it, None = it is gone or in another state than `only_from`.
 
-    The bytes of a file that is done or failed are deleted. `event` enters the trail, with the name of the file.
+    The bytes of a file that is done or failed are deleted. `event` enters the trail with the name of the
+    file.
     """
     with store.writing() as connection:
         upload = next(_read(connection, store, upload_id), None)

@@ -238,8 +238,8 @@ def _find_problem(survey: TableSurvey, fates: Mapping[str, ColumnFate], *, is_he
             return f"column {number} {refusal}"
     if not (is_header or _has_header(survey)):
         return (
-            "the first row does not look like names of columns. It would be written as it is. Say that it names "
-            "nobody, or add a row with names to the file"
+            "the first row does not look like names of columns. It would be written as it is. Say that it "
+            "names nobody, or add a row with names to the file"
         )
     return ""
 
