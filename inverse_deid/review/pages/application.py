@@ -295,22 +295,22 @@ class _Shield:
                     headers["Cache-Control"] = KEEP
             await send(message)
 
-        request = Request(scope)
-        if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
-            await Response("wrong host name", status_code=421)(scope, receive, send_with_headers)
-            return
-        if self._door is not None and not is_static and self._door.refuses(scope):
-            refused = Response("another user of this computer has this desk", status_code=403)
-            await refused(scope, receive, send_with_headers)
-            return
-        if _TOO_LONG.search(scope["path"]):
-            await _report_missing(request, HTTPException(404))(scope, receive, send_with_headers)
-            return
+        refused = self._refuse(Request(scope), is_static=is_static)
         try:
-            await self._app(scope, receive, send_with_headers)
+            await (refused or self._app)(scope, receive, send_with_headers)
         except ClientDisconnect:
             pass
         except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
             LOG.error("%s", describe_error(error))
             if not has_begun:
                 await Response("an unforeseen error", status_code=500)(scope, receive, send_with_headers)
+
+    def _refuse(self, request: Request, *, is_static: bool) -> Response | None:
+        """Return the answer to a request that no handler may see, None = one may."""
+        if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
+            return Response("wrong host name", status_code=421)
+        if self._door is not None and not is_static and self._door.refuses(request.scope):
+            return Response("another user of this computer has this desk", status_code=403)
+        if _TOO_LONG.search(request.scope["path"]):
+            return _report_missing(request, HTTPException(404))
+        return None
