@@ -32,6 +32,8 @@ MAX_FAILURES_ADDRESS = 30
 FAILURE_WINDOW_MINUTES = 15
 
 _NAME = re.compile(r"[a-z0-9._@-]{1,64}")
+_NOT_PEOPLE = frozenset({"command", "migration"})
+"""What the trail calls programs: no person may have their entries."""
 _SEEN_EVERY_SECONDS = 60.0
 
 
@@ -50,9 +52,12 @@ def add_user(
     1,000 characters.
 
     Raises:
-        ReviewError: The name is taken or malformed, or the password is too short or too long.
+        ReviewError: The name is taken, malformed or that of a program, or the password is too short or
+            too long.
     """
     name = name.lower()
+    if name in _NOT_PEOPLE:
+        raise ReviewError(f"the trail calls a program {name}. Choose another name.")
     if not _NAME.fullmatch(name):
         raise ReviewError("the name must have 1 to 64 characters, only a-z, 0-9 and . _ - @")
     password_hash = hash_password(password)

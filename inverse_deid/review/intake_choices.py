@@ -7,7 +7,7 @@ the release. An invented example shows what a choice does, masked by the real pi
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from threading import Lock
@@ -61,6 +61,15 @@ class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         except msgspec.ValidationError:
             pass
         raise ReviewError("an answer is not known. Load the page again.")
+
+    def describe(self) -> str:
+        """Return all answers as one line for the trail.
+
+        Example:
+            >>> MaskingChoices(dates="year").describe().split(", ")[3]
+            'dates=year'
+        """
+        return ", ".join(f"{name}={value}" for name, value in msgspec.structs.asdict(self).items())
 
     @property
     def masking(self) -> MaskingSettings:
@@ -178,6 +187,36 @@ def find_danger(column: SurveyedColumn) -> str:
     if any(_IDENTIFYING_VALUE.search(value) for value in values):
         return "Its values look like dates, numbers, names or addresses of people."
     return ""
+
+
+def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:
+    """Say why a column cannot be treated like this, "" = it can.
+
+    Nobody reviews what is copied, and the name of a case is not encrypted, so neither can be a narrative.
+
+    Example:
+        >>> notes = SurveyedColumn("notes", ("Seen by A. Li at home.",), is_narrative=True, is_unique=True)
+        >>> find_refusal(notes, ColumnFate.KEPT)
+        'contains narratives, so it can only be masked or dropped'
+        >>> find_refusal(notes, ColumnFate.MASKED)
+        ''
+    """
+    if column.is_narrative and fate in (ColumnFate.KEPT, ColumnFate.ID):
+        return "contains narratives, so it can only be masked or dropped"
+    if fate is ColumnFate.ID and any(len(value.split()) > _FREE_TEXT_WORDS for value in column.values):
+        return "contains free text, so it cannot be the number of the case"
+    return ""
+
+
+def describe_fates(fates: Mapping[str, ColumnFate]) -> str:
+    """Return how many columns are masked, kept and dropped, "" = none; a name could be a cell.
+
+    Example:
+        >>> describe_fates({"text": ColumnFate.MASKED, "country": ColumnFate.KEPT})
+        '1 masked, 1 kept'
+    """
+    counts = Counter(fates.values())
+    return ", ".join(f"{counts[fate]} {fate}" for fate in ColumnFate if counts[fate])
 
 
 def make_read_options(fates: Mapping[str, ColumnFate]) -> ReadOptions:

@@ -37,9 +37,11 @@ from inverse_deid.review.intake_choices import (
     Examples,
     Maskers,
     MaskingChoices,
+    describe_fates,
     make_read_options,
 )
 from inverse_deid.review.store import ReviewStore
+from inverse_deid.review.trail import TrailEvent
 from inverse_deid.review.waiting import (
     MAX_FILE_BYTES,
     Upload,
@@ -131,24 +133,25 @@ class IntakeService:
         upload = change_upload(self.store, upload_id, UploadState.RECEIVING)
         if upload is None:
             return None
+        received = TrailEvent(user=upload.facts.by, event=f"file received: {upload.n_bytes} bytes")
+
+        def refuse(problem: str) -> Upload | None:
+            return change_upload(self.store, upload_id, UploadState.FAILED, event=received, problem=problem)
+
         try:
             data = unpack(upload.facts.name, read_bytes(self.store, upload_id))
             kind = choose_format(PurePath(upload.facts.name), data[:MAX_HEAD_BYTES])
             n_documents = count_documents(kind, data, upload.facts.name)
             known = find_source(self.store, _give(upload.facts.name, kind, data))
         except InverseDeidError as error:
-            problem = explain_problem(str(error))
-            return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
+            return refuse(explain_problem(str(error)))
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-            problem = "cannot be read. Open it in its own program, save it again, and add the new file"
-            return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
+            return refuse("cannot be read. Open it in its own program, save it again, and add the new file")
         if known is not None:
-            problem = "was added before, with the same contents. Nothing is left to do"
-            return change_upload(self.store, upload_id, UploadState.FAILED, problem=problem)
-        return change_upload(
-            self.store, upload_id, UploadState.READY, format=kind.name, n_expected=n_documents
-        )
+            return refuse("was added before, with the same contents. Nothing is left to do")
+        ready = {"format": kind.name, "n_expected": n_documents}
+        return change_upload(self.store, upload_id, UploadState.READY, event=received, **ready)
 
     def survey(self, upload: Upload) -> TableSurvey | None:
         """Return the columns of a table with their first values, None = it is not a table."""
@@ -169,9 +172,16 @@ class IntakeService:
         FORMATS[upload.facts.format].open(io.BytesIO(data), options, upload.facts.name)
 
     def submit(
-        self, choices: MaskingChoices, columns: Mapping[int, Mapping[str, ColumnFate]], ids: Iterable[int]
+        self,
+        choices: MaskingChoices,
+        columns: Mapping[int, Mapping[str, ColumnFate]],
+        ids: Iterable[int],
+        *,
+        by: str,
     ) -> int:
         """Queue files that are ready, with the choices and what happens to the columns of tables.
+
+        The trail says what `by` chose, without the names of columns.
 
         Returns:
             How many files were queued.
@@ -185,8 +195,14 @@ class IntakeService:
         for upload_id in ids:
             given = columns.get(upload_id, {})
             changes = {"choices": choices, "columns": given, "problem": ""}
+            said = "; ".join(one for one in (choices.describe(), describe_fates(given)) if one)
             queued = change_upload(
-                self.store, upload_id, UploadState.QUEUED, only_from=(UploadState.READY,), **changes
+                self.store,
+                upload_id,
+                UploadState.QUEUED,
+                only_from=(UploadState.READY,),
+                event=TrailEvent(user=by, event=f"file queued for masking: {said}"),
+                **changes,
             )
             n_queued += queued is not None
         if not n_queued:
@@ -194,19 +210,23 @@ class IntakeService:
         self.wake()
         return n_queued
 
-    def cancel(self, upload_id: int) -> None:
+    def cancel(self, upload_id: int, *, by: str) -> None:
         """Stop masking a file; nothing of it enters the store, and it can be resumed."""
         running = self._running
+        event = TrailEvent(user=by, event="file stopped")
         if running is not None and running.upload_id == upload_id:
             running.is_cancelled = True
+            here = (UploadState.MASKING,)
+            change_upload(self.store, upload_id, UploadState.MASKING, only_from=here, event=event)
             return
         # Nothing masks it if the end of its masking could not be stored.
         states = (UploadState.QUEUED, UploadState.MASKING)
-        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=states)
+        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=states, event=event)
 
-    def resume(self, upload_id: int) -> None:
+    def resume(self, upload_id: int, *, by: str) -> None:
         """Queue a file again that was stopped."""
-        change_upload(self.store, upload_id, UploadState.QUEUED, only_from=(UploadState.STOPPED,), problem="")
+        event, states = TrailEvent(user=by, event="file resumed"), (UploadState.STOPPED,)
+        change_upload(self.store, upload_id, UploadState.QUEUED, only_from=states, event=event, problem="")
         self.wake()
 
     def progress_of(self, upload: Upload) -> tuple[int, float | None]:

@@ -7,6 +7,7 @@ away, its pieces are deleted. After a crash everything that was complete is stil
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 import msgspec
@@ -17,6 +18,7 @@ from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.review.intake_choices import MaskingChoices
 from inverse_deid.review.store import ReviewStore, insert_row
 from inverse_deid.review.tables import METADATA, WAITING, WAITING_PIECES
+from inverse_deid.review.trail import TrailEvent, append
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_FILES = 2_000
@@ -88,7 +90,7 @@ def clean_name(given: str) -> str:
     parts = []
     for part in given.replace("\\", "/").split("/"):
         plain = "".join(sign for sign in part if sign.isprintable() and sign not in '<>:"|?*')
-        plain = plain.encode("utf-8", "replace").decode().strip().rstrip(".")
+        plain = plain.encode("utf-8", "replace").decode().strip().rstrip(". ")
         stem, dot, suffix = plain.rpartition(".")
         if len(plain) > _MAX_PART_CHARS:
             plain = stem[: _MAX_PART_CHARS - len(dot + suffix[:20])] + dot + suffix[:20]
@@ -166,11 +168,13 @@ def change_upload(
     state: UploadState,
     *,
     only_from: tuple[UploadState, ...] = tuple(UploadState),
+    event: TrailEvent | None = None,
     **changes: object,
 ) -> Upload | None:
     """Set the state and facts of a file; return it, None = it is gone or in another state than `only_from`.
 
-    The bytes of a file that is done or failed are deleted.
+    The bytes of a file that is done or failed are deleted. `event` enters the trail with the name of the
+    file.
     """
     with store.writing() as connection:
         upload = next(_read(connection, store, upload_id), None)
@@ -178,16 +182,24 @@ def change_upload(
             return None
         facts = msgspec.structs.replace(upload.facts, **changes)
         _set(connection, store, upload, state, facts)
+        if event is not None:
+            append(connection, store, [replace(event, name=facts.name)])
         return msgspec.structs.replace(upload, state=state, facts=facts)
 
 
-def remove_upload(store: ReviewStore, upload_id: int) -> bool:
-    """Take a file away; return whether it was there. One that is being masked stays."""
+def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) -> bool:
+    """Take a file away; return whether it was there. One that is being masked stays.
+
+    `by` is for the trail; None = nobody had seen the file, so its removal is not noted.
+    """
     with store.writing() as connection:
         upload = next(_read(connection, store, upload_id), None)
         if upload is None or upload.state is UploadState.MASKING:
             return False
         _delete(connection, upload_id)
+        if by is not None and upload.state is not UploadState.DONE:
+            event = TrailEvent(user=by, event="file removed before it was masked", name=upload.facts.name)
+            append(connection, store, [event])
     return True
 
 
@@ -203,12 +215,15 @@ def _count_waiting(connection: Connection) -> int:
     return int(connection.execute(found).scalar_one())
 
 
-def remove_all_uploads(store: ReviewStore) -> int:
-    """Take all files away; return how many still had their bytes."""
+def remove_all_uploads(store: ReviewStore, *, by: str) -> int:
+    """Take all files away; return how many still had their bytes. `by` is for the trail."""
     with store.writing() as connection:
         n_files = _count_waiting(connection)
         connection.execute(delete(WAITING_PIECES))
         connection.execute(delete(WAITING))
+        if n_files:
+            event = TrailEvent(user=by, event=f"files removed before they were masked: {n_files}")
+            append(connection, store, [event])
     return n_files
 
 

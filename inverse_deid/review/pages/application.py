@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError, describe_error
 from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.intake_service import IntakeService
@@ -32,6 +34,7 @@ from inverse_deid.review.pages import (
 )
 from inverse_deid.review.pages.door import Door, open_door, show_closed_door
 from inverse_deid.review.pages.visits import (
+    LOG,
     STATIC_FOLDER,
     Handler,
     report_problem,
@@ -43,6 +46,9 @@ from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
 
 MAX_CONNECTIONS = 500
+
+_TOO_LONG = re.compile(r"/\d{19}")
+"""No number of the store is this long, and databases cannot compare longer ones."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -149,7 +155,7 @@ def make_application(
     """
     application = Starlette(
         routes=[*_list_doors(door), *(_list_intake_routes() if intake else ()), *_list_routes()],
-        middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts)],
+        middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts, door=door)],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
     application.state.store = store
@@ -253,11 +259,17 @@ def _report_missing(request: Request, error: Exception) -> Response:
 
 
 class _Shield:
-    """Sets the headers, and responds only to known host names (against DNS rebinding)."""
+    """Sets the headers, responds only to known host names (against DNS rebinding), and logs no text.
 
-    def __init__(self, app: ASGIApp, *, is_secure: bool, hosts: frozenset[str] | None) -> None:
+    At a desk it responds only to the user of this computer whose desk it is.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, is_secure: bool, hosts: frozenset[str] | None, door: Door | None
+    ) -> None:
         self._app = app
         self._hosts = hosts
+        self._door = door
         self._headers = (
             (*HEADERS, ("Strict-Transport-Security", "max-age=31536000")) if is_secure else HEADERS
         )
@@ -267,17 +279,34 @@ class _Shield:
             await self._app(scope, receive, send)
             return
         is_static = scope["path"].startswith(static_address() + "/")
+        has_begun = False
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 headers = MutableHeaders(scope=message)
                 headers.update(dict(self._headers))
                 if is_static and message["status"] in (200, 304):
                     headers["Cache-Control"] = KEEP
             await send(message)
 
-        request = Request(scope)
+        refused = self._refuse(Request(scope), is_static=is_static)
+        try:
+            await (refused or self._app)(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            pass
+        except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
+            LOG.error("%s", describe_error(error))
+            if not has_begun:
+                await Response("an unforeseen error", status_code=500)(scope, receive, send_with_headers)
+
+    def _refuse(self, request: Request, *, is_static: bool) -> Response | None:
+        """Return the answer to a request that no handler may see, None = one may."""
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
-            await Response("wrong host name", status_code=421)(scope, receive, send_with_headers)
-            return
-        await self._app(scope, receive, send_with_headers)
+            return Response("wrong host name", status_code=421)
+        if self._door is not None and not is_static and self._door.refuses(request.scope):
+            return Response("another user of this computer has this desk", status_code=403)
+        if _TOO_LONG.search(request.scope["path"]):
+            return _report_missing(request, HTTPException(404))
+        return None

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -19,6 +21,7 @@ from threading import Lock
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.types import Scope
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.review.accounts import begin_session
@@ -31,6 +34,8 @@ MAX_TOKENS = 8
 """Addresses that are open at a time; the oldest is closed when one more is made."""
 TOKEN_MINUTES = 30
 
+CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_ESTABLISHED = "01"
 _NONCE = re.compile(r"[0-9a-f]{32}")
 
 
@@ -60,6 +65,7 @@ class Door:
         self.cookie = f"desk-{port}"
         self.on_new_address: Callable[[], None] = lambda: None
         self._store = store
+        self._port = port
         self._secret = secret
         self._tokens: dict[str, float] = {}
         self._lock = Lock()
@@ -79,6 +85,10 @@ class Door:
             until = self._tokens.pop(hash_token(token), 0.0)
         return until > self._store.now()
 
+    def refuses(self, scope: Scope) -> bool:
+        """Whether a request comes from another user of this computer."""
+        return is_neighbour(scope.get("client"), self._port)
+
     async def send_address(self, request: Request) -> Response:
         """Send a new address, sealed, to a program that has the key: `NONCE PROOF` in, hexadecimal out."""
         body = b""
@@ -87,10 +97,38 @@ class Door:
             if len(body) > 200:
                 break
         nonce, _, proof = body.decode("ascii", "replace").partition(" ")
-        if not (_NONCE.fullmatch(nonce) and hmac.compare_digest(prove(self._secret, nonce), proof)):
+        right = prove(self._secret, nonce).encode()
+        if not (_NONCE.fullmatch(nonce) and hmac.compare_digest(right, proof.encode())):
             return Response(status_code=403)
         sealed = Sealer(self._secret).seal(self.make_address().encode(), f"address {nonce}")
         return Response(sealed.hex(), media_type="text/plain")
+
+
+def is_neighbour(client: tuple[str, int] | None, port: int, tables: Sequence[Path] = CONNECTIONS) -> bool:
+    """Whether a connection belongs to another user of this computer (Linux; False elsewhere).
+
+    The list of processes shows everybody the address that a browser is started with, and a browser sends
+    cookies to every port of a computer. So an address or a cookie alone is not enough. The administrator
+    may connect, as programs of theirs pass on connections.
+
+    Args:
+        client: Address and port from which it comes, None = unknown.
+        port: Of the desk.
+        tables: Lists of all connections, as Linux writes them.
+    """
+    if client is None or not hasattr(os, "geteuid"):
+        return False
+    ends = (f":{client[1]:04X}", f":{port:04X}")
+    for table in tables:
+        with suppress(OSError):
+            for line in table.read_text("ascii").splitlines()[1:]:
+                _, here, there, state, _, _, _, owner, *_ = line.split()
+                if here.endswith(ends[0]) and there.endswith(ends[1]):
+                    # A connection that its program closed seems to be the administrator's.
+                    is_own = state == _ESTABLISHED and int(owner) in (0, os.geteuid())
+                    if not is_own:
+                        return True
+    return False
 
 
 def hash_token(token: str) -> str:

@@ -149,7 +149,7 @@ def delete(visit: Visit) -> Response:
     if source is None:
         if any(one.state is UploadState.MASKING for one in list_uploads(visit.store)):
             raise ReviewError("a file is being masked. Stop it first, or wait until it is done")
-        n_waiting = remove_all_uploads(visit.store)
+        n_waiting = remove_all_uploads(visit.store, by=visit.user.name)
         done = delete_everything(visit.store, visit.user.name)
     else:
         done = delete_source(visit.store, source.id, by=visit.user.name)

@@ -14,10 +14,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from inverse_deid.core.errors import InverseDeidError, ReviewError
-from inverse_deid.formats.columns import ColumnFate
+from inverse_deid.formats.columns import ColumnFate, is_header
 from inverse_deid.formats.registry import FORMATS
+from inverse_deid.formats.survey import TableSurvey
 from inverse_deid.review.accounts import Session
-from inverse_deid.review.intake_choices import EXAMPLE, MaskingChoices, find_danger
+from inverse_deid.review.intake_choices import EXAMPLE, MaskingChoices, find_danger, find_refusal
 from inverse_deid.review.intake_service import IntakeService, explain_problem
 from inverse_deid.review.pages.door import Door
 from inverse_deid.review.pages.visits import Visit, make_sentence
@@ -70,6 +71,8 @@ async def receive_file(request: Request, session: Session) -> dict[str, object]:
     try:
         async for data in request.stream():
             n_received += len(data)
+            if n_received > n_bytes:
+                break
             piece += data
             while len(piece) >= PIECE_BYTES:
                 await run_in_threadpool(
@@ -127,14 +130,14 @@ def list_files(visit: Visit) -> Response:
 def change_file(visit: Visit) -> Response:
     """Remove a file, or stop or resume its masking."""
     service, upload_id = _service(visit), int(visit.request.path_params["upload_id"])
-    what = str(visit.payload.get("what", ""))
+    what, by = str(visit.payload.get("what", "")), visit.user.name
     if what == "remove":
-        if not remove_upload(service.store, upload_id):
+        if not remove_upload(service.store, upload_id, by=by):
             raise ReviewError("this file cannot be removed now. Stop it first")
     elif what == "stop":
-        service.cancel(upload_id)
+        service.cancel(upload_id, by=by)
     elif what == "resume":
-        service.resume(upload_id)
+        service.resume(upload_id, by=by)
     else:
         raise ReviewError("this change is not known. Load the page again.")
     return list_files(visit)
@@ -160,15 +163,20 @@ def _render_choices(
         fates = chosen.get(upload.id, {})
         suggested = [ColumnFate.MASKED if one.is_narrative else ColumnFate.DROPPED for one in survey.columns]
         columns = [
-            (number, column, fates.get(column.name, fate), find_danger(column))
+            (
+                number,
+                column,
+                fates.get(column.name, fate),
+                find_danger(column),
+                [one for one in _FATES if not find_refusal(column, one[0])],
+            )
             for number, (column, fate) in enumerate(zip(survey.columns, suggested, strict=True))
         ]
-        tables.append((upload, columns, survey.read_as))
+        tables.append((upload, columns, survey.read_as, _has_header(survey)))
     return visit.render(
         "choices.html",
         files=ready,
         tables=tables,
-        fates=_FATES,
         questions=QUESTIONS,
         chosen=choices,
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
@@ -193,10 +201,12 @@ def submit_choices(visit: Visit) -> Response:
     )
     ids = [int(one) for one in visit.fields.get("file", []) if one.isascii() and one.isdecimal()]
     columns: dict[int, dict[str, ColumnFate]] = {}
+    checked: list[int] = []
     message = ""
     for upload in list_uploads(service.store):
         if upload.id not in ids or upload.state is not UploadState.READY:
             continue
+        checked.append(upload.id)
         survey = service.survey(upload)
         if survey is None:
             continue
@@ -205,14 +215,37 @@ def submit_choices(visit: Visit) -> Response:
             for number, column in enumerate(survey.columns)
         }
         columns[upload.id] = fates
+        problem = _find_problem(survey, fates, is_header=visit.text(f"header {upload.id}") == "yes")
         try:
             service.check_columns(upload, fates)
         except InverseDeidError as error:
-            message = message or f"{upload.facts.name}: {explain_problem(str(error))}"
+            problem = problem or explain_problem(str(error))
+        if problem:
+            message = message or f"{upload.facts.name}: {problem}"
     if message:
         return _render_choices(visit, choices, columns, make_sentence(message))
-    service.submit(choices, columns, ids)
+    service.submit(choices, columns, checked, by=visit.user.name)
     return RedirectResponse("/masking", status_code=303)
+
+
+def _find_problem(survey: TableSurvey, fates: Mapping[str, ColumnFate], *, is_header: bool) -> str:
+    """Say why the columns of a table cannot be treated like this, "" = they can.
+
+    `is_header`: the user says that the first row names the columns; it is written as it is.
+    """
+    for number, column in enumerate(survey.columns, start=1):
+        if refusal := find_refusal(column, fates[column.name]):
+            return f"column {number} {refusal}"
+    if not (is_header or _has_header(survey)):
+        return (
+            "the first row does not look like names of columns. It would be written as it is. Say that it "
+            "names nobody, or add a row with names to the file"
+        )
+    return ""
+
+
+def _has_header(survey: TableSurvey) -> bool:
+    return is_header([column.name for column in survey.columns])
 
 
 def _read_fate(given: str) -> ColumnFate:

@@ -35,7 +35,14 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "sample": ("sample", ("sample ", "read for sample ")),
     "files": (
         "files in and out",
-        ("file ", "everything deleted", "released text", "annotated documents", "trail exported"),
+        (
+            "file ",
+            "files removed",
+            "everything deleted",
+            "released text",
+            "annotated documents",
+            "trail exported",
+        ),
     ),
     "accounts": ("accounts and log-ins", ("log in", "account of ", "password of ", "role of ")),
 }

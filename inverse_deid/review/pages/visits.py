@@ -75,8 +75,6 @@ _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (InverseDeidError, 500),
 )
 
-_SEARCH = "a search"
-
 Payload = TypeVar("Payload", bound=msgspec.Struct)
 
 
@@ -155,18 +153,23 @@ class Visit:
         except (ValueError, UnreadableInputError):
             return ""
 
+    @property
+    def _search_place(self) -> str:
+        return f"a search of user {self.user.id}"
+
     def seal_search(self, text: str) -> str:
         """Return what was searched for, for an address: addresses end up in logs, and names may be in it."""
         text = text.strip()[:MAX_SEARCH_CHARS]
         if not text:
             return ""
-        return base64.urlsafe_b64encode(self.store.sealer.seal(text.encode(), _SEARCH)).decode().rstrip("=")
+        sealed = self.store.sealer.seal(text.encode(), self._search_place)
+        return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
     def open_search(self, sealed: str) -> str:
-        """Return what was searched for, "" = nothing, or not sealed here."""
+        """Return what was searched for, "" = nothing, or not sealed here for this user."""
         try:
             data = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
-            return self.store.sealer.open(data, _SEARCH).decode()
+            return self.store.sealer.open(data, self._search_place).decode()
         except (ValueError, UnreadableInputError):
             return ""
 

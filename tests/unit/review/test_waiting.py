@@ -120,7 +120,7 @@ def test_what_is_done_or_failed_or_removed_has_no_bytes(store):
     with store.reading() as connection:
         left = set(connection.execute(WAITING_PIECES.select()).scalars())
     assert left == {masking}
-    assert remove_all_uploads(store) == 1
+    assert remove_all_uploads(store, by="ann") == 1
     with store.reading() as connection:
         assert not connection.execute(WAITING.select()).all()
 
