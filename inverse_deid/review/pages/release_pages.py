@@ -17,8 +17,8 @@ from urllib.parse import quote
 from starlette.responses import Response, StreamingResponse
 
 from inverse_deid.review.exporting import Exported, released_file, released_zip
-from inverse_deid.review.pages.list_pages import SELECT_FIRST, count_words, go_back, read_selected
-from inverse_deid.review.pages.visits import Visit
+from inverse_deid.review.pages.list_pages import SELECT_FIRST, go_back, read_selected
+from inverse_deid.review.pages.visits import Visit, count_words, read_number
 from inverse_deid.review.sources import list_sources
 
 PAGE_FILES = 100
@@ -29,8 +29,7 @@ _BLOCK_BYTES = 256 * 1024
 
 def show_released(visit: Visit) -> Response:
     """Return the files with released cases, the newest first."""
-    given = visit.request.query_params.get("page", "1")
-    page = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else 1
+    page = read_number(visit.request.query_params.get("page", "1")) or 1
     files = [one for one in reversed(list_sources(visit.store)) if one.n_released]
     shown = files[(page - 1) * PAGE_FILES : page * PAGE_FILES]
     return visit.render(
@@ -83,7 +82,7 @@ def _send(visit: Visit, write: Callable[[BinaryIO], Exported], name: str = "") -
     response = StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
     if done.problems:
         left = f"{len(done.problems)} could not be written. {done.problems[0]}"
-        visit.notify(response, f"{count_words(done.n_cases)} downloaded, but {left}")
+        visit.notify(response, f"{count_words(done.n_cases, 'case')} downloaded, but {left}")
     return response
 
 
