@@ -11,6 +11,7 @@ from typing import TextIO
 import click
 from tqdm import tqdm
 
+from inverse_deid.cli.summary import count_documents
 from inverse_deid.engine.progress import RunProgress, format_seconds
 
 SECONDS_A_LINE = 30.0
@@ -91,9 +92,8 @@ class ProgressDisplay:
 
     def _describe(self) -> str:
         """Return how many documents are done, and the time that is left or, if unknown, spent."""
-        n = self._progress.n_documents
         left = self._progress.estimate_seconds_left()
         seconds = self._progress.seconds_spent
         spent = f"after {format_seconds(seconds)}"
         when = spent if left is None else f"about {format_seconds(left)} left"
-        return f"{n:,} {'document' if n == 1 else 'documents'}, {when}"
+        return f"{count_documents(self._progress.n_documents)}, {when}"

@@ -159,7 +159,7 @@ def language_lines(tally: Tally) -> Iterator[str]:
 def _list_names(columns: Mapping[str, str], fate: ColumnFate) -> list[str]:
     """Return the printable names of the columns with this fate, in alphabetical order."""
     names = sorted(name for name, one in columns.items() if one == fate)
-    return ["".join(sign if sign.isprintable() else "?" for sign in name) or "(no name)" for name in names]
+    return [printable(name) or "(no name)" for name in names]
 
 
 def _format_share(n: int, total: int) -> str:

@@ -28,14 +28,14 @@ class WrittenState(NamedTuple):
     sha256: str
 
 
-def printable(path: Path) -> str:
-    r"""Return a path for a message: one line, without control characters.
+def printable(name: Path | str) -> str:
+    r"""Return a path or another name for a message: one line, without control characters.
 
     Example:
         >>> printable(Path("odd\nname.txt"))
         'odd?name.txt'
     """
-    return "".join(sign if sign.isprintable() else "?" for sign in str(path))
+    return "".join(sign if sign.isprintable() else "?" for sign in str(name))
 
 
 def partial_path(target: Path) -> Path:

@@ -20,7 +20,7 @@ from datetime import date
 from pathlib import Path
 
 import uvicorn
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import output_errors, printable, replace_own
@@ -36,6 +36,7 @@ from inverse_deid.review.store import (
     ReviewKey,
     ReviewStore,
     check_private,
+    insert_row,
     make_key_file,
     open_store,
 )
@@ -122,8 +123,7 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
                 "role": UserRole.ADJUDICATOR.value,
                 "is_active": True,
             }
-            made = connection.execute(insert(USERS), row).inserted_primary_key
-            user_id = made[0] if made else 0
+            user_id = insert_row(connection, USERS, row)
     return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)
 
 

@@ -15,7 +15,7 @@ from threading import Lock
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from inverse_deid import __version__
-from inverse_deid.core.files import write_whole
+from inverse_deid.core.files import printable, write_whole
 from inverse_deid.core.page_files import COMMON_FOLDER
 from inverse_deid.core.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.values import MaskedDocument
@@ -178,7 +178,7 @@ def explain_both(place: str, doc: MaskedDocument) -> ExplainedDocument:
         masked.append(Piece(visible, why, kind, number, hidden))
         at, shown_at = end, stop
     return ExplainedDocument(
-        "".join(sign if sign.isprintable() else "?" for sign in place),
+        printable(place),
         tuple(original),
         tuple(masked),
         len(doc.tokens),

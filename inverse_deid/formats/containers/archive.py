@@ -20,6 +20,7 @@ from pathlib import PurePosixPath
 from typing import IO, BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.core.files import printable
 from inverse_deid.formats.containers.parts import Container, Part, inside, open_part
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.office_package import EPOCH, UNREADABLE, is_bomb, leaves_folder
@@ -71,7 +72,8 @@ class _Archive:
         """Yield its files in order; one that cannot be masked has an `open` that says why."""
         names = _Names(self.options)
         for number, info in enumerate(self.infos, start=1):
-            label = f"file {number}" if self.options.renames is not None else f"file {number} ({_show(info)})"
+            shown = f" ({printable(info.filename)})" if self.options.renames is None else ""
+            label = f"file {number}{shown}"
             try:
                 kind = self._choose_format(info)
                 new_name = names.choose(kind, info.filename)
@@ -117,10 +119,6 @@ class _Archive:
 
 def _refuse(problem: str) -> Source:
     raise FormatError(problem)
-
-
-def _show(info: zipfile.ZipInfo) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in info.filename)
 
 
 def read_zip(stream: BinaryIO, options: ReadOptions, name: str) -> Container:

@@ -19,8 +19,8 @@ from starlette.responses import Response, StreamingResponse
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.deletion import delete_everything, delete_source
 from inverse_deid.review.exporting import Exported, released_file, released_zip
-from inverse_deid.review.pages.list_pages import SELECT_FIRST, count_words, go_back, read_selected
-from inverse_deid.review.pages.visits import Visit
+from inverse_deid.review.pages.list_pages import SELECT_FIRST, go_back, read_selected
+from inverse_deid.review.pages.visits import Visit, count_words
 from inverse_deid.review.sources import SourceRow, list_sources
 from inverse_deid.review.values import UserRole
 from inverse_deid.review.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
@@ -111,7 +111,7 @@ def _send(visit: Visit, write: Callable[[BinaryIO], Exported], name: str) -> Res
     response = StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
     if done.problems:
         left = f"{len(done.problems)} could not be written. {done.problems[0]}"
-        visit.notify(response, f"{count_words(done.n_cases)} downloaded, but {left}")
+        visit.notify(response, f"{count_words(done.n_cases, 'case')} downloaded, but {left}")
     return response
 
 
@@ -131,10 +131,10 @@ def ask_delete(visit: Visit) -> Response:
     n_released = sum(row.n_released for row in rows)
     n_waiting = 0 if source else count_waiting(visit.store)
     going = [
-        f"{_count(len(rows), 'file', 'files')} with {_count(n_cases, 'document', 'documents')}, "
+        f"{count_words(len(rows), 'file')} with {count_words(n_cases, 'document')}, "
         f"of which {n_released:,} are approved",
         "all decisions and notes on them",
-        *([f"{_count(n_waiting, 'file', 'files')} not masked yet"] if n_waiting else []),
+        *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
     ]
     return visit.render("delete.html", source=source, going=going)
 
@@ -154,11 +154,11 @@ def delete(visit: Visit) -> Response:
     else:
         done = delete_source(visit.store, source.id, by=visit.user.name)
     gone = [
-        _count(done.n_files, "file", "files") if source is None else source.name,
-        _count(done.n_cases, "document", "documents"),
-        _count(done.n_decisions, "decision", "decisions") + " of readers",
-        _count(done.n_notes, "note", "notes"),
-        *([f"{_count(n_waiting, 'file', 'files')} not masked yet"] if n_waiting else []),
+        count_words(done.n_files, "file") if source is None else source.name,
+        count_words(done.n_cases, "document"),
+        count_words(done.n_decisions, "decision") + " of readers",
+        count_words(done.n_notes, "note"),
+        *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
     ]
     return visit.render("deleted.html", gone=gone, is_erased=done.is_erased)
 
@@ -166,7 +166,3 @@ def delete(visit: Visit) -> Response:
 def _check(visit: Visit) -> None:
     if not _can_delete(visit):
         raise NotAllowedError("only an admin can delete files")
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

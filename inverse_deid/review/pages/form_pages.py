@@ -19,7 +19,7 @@ from inverse_deid.review.causality import (
     summarise_forms,
 )
 from inverse_deid.review.pages.list_pages import count_shown, name_states
-from inverse_deid.review.pages.visits import Visit
+from inverse_deid.review.pages.visits import Visit, read_number
 from inverse_deid.review.quality import (
     CONFIDENCE,
     bound_leaks,
@@ -177,10 +177,10 @@ def show_sample(visit: Visit) -> Response:
 
 def draw(visit: Visit) -> Response:
     """Draw a sample; readings of the previous one no longer count."""
-    given = visit.text("n_cases")
-    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+    n_cases = read_number(visit.text("n_cases"))
+    if n_cases is None:
         raise ReviewError("give the number of cases to draw")
-    drawn = draw_sample(visit.store, int(given), by=visit.user.name)
+    drawn = draw_sample(visit.store, n_cases, by=visit.user.name)
     return visit.redirect("/sample", f"Sample {drawn.id} drawn.")
 
 

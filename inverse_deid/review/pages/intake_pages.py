@@ -21,7 +21,7 @@ from inverse_deid.review.accounts import Session
 from inverse_deid.review.intake_choices import EXAMPLE, MaskingChoices, find_danger, find_refusal
 from inverse_deid.review.intake_service import IntakeService, explain_problem
 from inverse_deid.review.pages.door import Door
-from inverse_deid.review.pages.visits import Visit, make_sentence
+from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.waiting import (
     MAX_FILE_BYTES,
     PIECE_BYTES,
@@ -199,7 +199,8 @@ def submit_choices(visit: Visit) -> Response:
     choices = MaskingChoices.from_fields(
         {name: visit.text(name) for name in MaskingChoices.__struct_fields__}
     )
-    ids = [int(one) for one in visit.fields.get("file", []) if one.isascii() and one.isdecimal()]
+    numbers = map(read_number, visit.fields.get("file", []))
+    ids = [number for number in numbers if number is not None]
     columns: dict[int, dict[str, ColumnFate]] = {}
     checked: list[int] = []
     message = ""

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.accounts import list_users
 from inverse_deid.review.approval import release
-from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit
+from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, count_words, read_number
 from inverse_deid.review.values import CaseRow, CaseState, User, UserRole, WorkFilter, WorkOrder
 from inverse_deid.review.work_list import (
     assign,
@@ -150,7 +150,9 @@ def assign_cases(visit: Visit) -> Response:
         assignee = int(visit.text("assignee")) if visit.text("assignee") else None
         assign(visit.store, visit.user, cases, assignee)
         name = next((one.name for one in list_users(visit.store) if one.id == assignee), "anybody")
-        return go_back(visit, f"{count_words(len(cases))} assigned to {name}." if cases else SELECT_FIRST)
+        return go_back(
+            visit, f"{count_words(len(cases), 'case')} assigned to {name}." if cases else SELECT_FIRST
+        )
     raise ReviewError("select cases and an account")
 
 
@@ -165,9 +167,9 @@ def release_cases(visit: Visit) -> Response:
             raise
         except ReviewError:
             n_left += 1
-    notice = f"{count_words(n_released)} released."
+    notice = f"{count_words(n_released, 'case')} released."
     if n_left:
-        notice += f" {count_words(n_left)} not agreed, so left as before."
+        notice += f" {count_words(n_left, 'case')} not agreed, so left as before."
     return go_back(visit, notice if cases else SELECT_FIRST)
 
 
@@ -180,20 +182,11 @@ def read_selected(visit: Visit) -> tuple[int, ...]:
     Raises:
         ReviewError: One is not a number.
     """
-    given = visit.fields.get("case", [])
-    if not all(one.isascii() and one.isdecimal() and len(one) < 10 for one in given):
+    numbers = {read_number(one) for one in visit.fields.get("case", [])}
+    cases = {number for number in numbers if number is not None}
+    if cases != numbers:
         raise ReviewError("the selection cannot be read. Load the page again.")
-    return tuple(sorted({int(one) for one in given}))
-
-
-def count_words(n_cases: int) -> str:
-    """Return a number of cases in words.
-
-    Example:
-        >>> count_words(1), count_words(2_000)
-        ('1 case', '2,000 cases')
-    """
-    return f"{n_cases:,} {'case' if n_cases == 1 else 'cases'}"
+    return tuple(sorted(cases))
 
 
 def go_back(visit: Visit, notice: str) -> Response:

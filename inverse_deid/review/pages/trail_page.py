@@ -12,7 +12,7 @@ from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.review.accounts import list_users
 from inverse_deid.review.pages.case_page import CATEGORY_NAMES
-from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit
+from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, read_number
 from inverse_deid.review.trail import (
     TrailEntry,
     TrailEvent,
@@ -66,9 +66,10 @@ def show_trail(visit: Visit) -> Response:
     search = visit.open_search(query.get("q", ""))
     chosen = TrailFilter(case=search, user=user, events=GROUPS[group][1] if group in GROUPS else ())
     given = query.get("before", "")
-    if given and not (given.isascii() and given.isdecimal() and len(given) < 10):
+    before = read_number(given)
+    if given and before is None:
         raise ReviewError("the page cannot be found. Begin at the first page.")
-    entries, has_more = list_entries(visit.store, chosen, before=int(given) if given else None)
+    entries, has_more = list_entries(visit.store, chosen, before=before)
     n_entries = count_entries(visit.store)
     is_checked = n_entries <= MAX_CHECKED_AT_ONCE or query.get("check") == "1"
     fields = {"user": user, "group": group if group in GROUPS else "", "q": query.get("q", "")}

@@ -314,6 +314,26 @@ def make_sentence(message: str) -> str:
     return message[:1].upper() + message[1:] + ("" if message.endswith((".", "?")) else ".")
 
 
+def read_number(given: str) -> int | None:
+    """Return a whole number of at most nine digits, None = it is not one.
+
+    Example:
+        >>> read_number("12"), read_number("-1"), read_number("")
+        (12, None, None)
+    """
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else None
+
+
+def count_words(n: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    Example:
+        >>> count_words(1, "case"), count_words(2_000, "case")
+        ('1 case', '2,000 cases')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def _parse_form(body: bytes) -> dict[str, list[str]]:
     try:
         return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
