@@ -36,7 +36,7 @@ def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]
     """The command gets the masker in this list instead of the real one."""
     maskers = [mask_capitals()]
     module = types.ModuleType("inverse_deid.masking.assemble")
-    module.MaskingSettings = dict  # type: ignore[attr-defined]
+    module.MaskingSettings = types.SimpleNamespace  # type: ignore[attr-defined]
     module.build_deidentifier = lambda settings: maskers[0]  # type: ignore[attr-defined]
     model = Path(inverse_deid.__file__).parent / "data" / "model"
     module.packaged_model = lambda: model  # type: ignore[attr-defined]
