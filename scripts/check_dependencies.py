@@ -82,7 +82,7 @@ def list_flaws(pins: Pins, flaws: Iterable[Mapping[str, str]]) -> Iterator[str]:
 
 
 def list_yanked(pins: Pins, pages: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one line for each locked version that has no files, or whose files the index has all withdrawn."""
+    """Yield one line for each locked version that has no files, or whose files the index has withdrawn."""
     for name, versions in pins.items():
         for version in sorted(versions):
             own = [one for one in pages[name]["files"] if _version_of(one["filename"]) == Version(version)]
