@@ -70,7 +70,8 @@ _TABLES_AND_JSON_LINES = (
     click.option(
         "--all-cells",
         is_flag=True,
-        help="In Excel files: mask every cell of every sheet, not chosen columns (docs/tables.md).",
+        help="In Excel and JSON files: mask every cell and every string, not chosen columns (docs/tables.md, "
+        "docs/office-files.md).",
     ),
     click.option(
         "--delimiter",

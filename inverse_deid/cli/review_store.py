@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
 from inverse_deid.review.store import (
     ReviewKey,
@@ -46,13 +46,18 @@ def read_key(address: str, key: Path | None) -> ReviewKey:
 
     Raises:
         ConfigurationError: It is missing, others can read it, or it is given twice.
-        UnreadableInputError: The file cannot be read.
+        UnreadableInputError: The file cannot be read, or neither it nor the store exists.
     """
     given = _read_given_key(key)
     if given is not None:
         return given
-    path = _key_path(address)
+    store, path = store_path(address), _key_path(address)
     if path is None or not path.is_file():
+        if store is not None and not store.exists():
+            raise UnreadableInputError(
+                f"{store} does not exist, nor does its key. Check --store, or make a store with "
+                "inverse-deid review init."
+            )
         raise ConfigurationError(f"the key of the store is missing. Use --key FILE, or set {KEY_VARIABLE}.")
     check_private(path)
     return ReviewKey(read_secret(path) or b"")

@@ -27,7 +27,8 @@ _HEADINGS = {
     "Address and access": ("host", "port", "token_file"),
     "What is masked": ("categories", "operating_point", "careful"),
     "What replaces it": ("replace",),
-    "Limits of requests": ("max_bytes", "max_documents", "seconds", "log_requests"),
+    "What requests may choose": ("permit", "no_details"),
+    "Limits and log of requests": ("max_bytes", "max_documents", "max_file_bytes", "seconds", "log_requests"),
     "Speed": ("threads", "device"),
     "Thresholds and models": ("allow_low_thresholds", "model", "lexicon"),
 }
@@ -94,7 +95,7 @@ _EXAMPLES = {
     help="Let a second, larger network read again what the first one is unsure of. Slower.",
 )
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
-@click.option("--lexicon", type=_FILE, help="Another lexicon.")
+@click.option("--lexicon", type=_FILE, help="File of another lexicon.")
 @click.option(
     "--threads",
     type=click.IntRange(0),

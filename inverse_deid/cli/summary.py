@@ -191,7 +191,7 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
             options.explain and not options.with_text and options.makes_surrogates
         ),
         "CONFIDENTIAL: the masked files tell the length of every masked word. Pass on a masking without "
-        "--offsets": options.offsets,
+        "--offsets": options.offsets and tally.n_documents,
         "CONFIDENTIAL: the annotation files contain the original texts. Keep them as safe as the originals": (
             options.annotations
         ),

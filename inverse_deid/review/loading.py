@@ -62,7 +62,7 @@ def create_store(
             if masker is not None and jobs:
                 tally = add_cases(store, jobs, masker, settings, by="command")
         if jobs and not tally.n_documents:
-            first = f": {tally.failures[0].where} {tally.failures[0].reason}" if tally.failures else ""
+            first = f": {tally.failures[0].where}: {tally.failures[0].reason}" if tally.failures else ""
             raise UnreadableInputError(f"no case could be read{first}")
     return open_store(address, key, clock=clock), tally
 

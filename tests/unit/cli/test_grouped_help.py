@@ -52,6 +52,11 @@ def test_every_option_is_under_exactly_one_heading(path):
     assert set(command.headings) == {one.name for one in options}
 
 
+@pytest.mark.parametrize("path", [("mask",), ("serve",), ("review", "init"), ("review", "add")], ids=" ".join)
+def test_no_option_is_left_over(path):
+    assert "Further options" not in sections(GROUPED[path])
+
+
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_a_command_with_many_options_has_headings_and_examples(path):
     command = ALL[path]
