@@ -14,7 +14,7 @@ import pytest
 from pdf_files import of_text
 from test_desk_browser import running
 
-openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl; pip install 'inverse-deid[office]'")
+openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl; pip install '.[office]'")
 pytestmark = pytest.mark.slow
 
 MAX_MB = 500

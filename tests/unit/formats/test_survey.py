@@ -36,7 +36,7 @@ def as_json(rows):
 
 
 def as_xlsx(rows):
-    openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl; pip install 'inverse-deid[office]'")
+    openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl; pip install '.[office]'")
     workbook = openpyxl.Workbook()
     for n, part in enumerate((rows[: len(rows) // 2], rows[len(rows) // 2 :])):
         sheet = workbook.create_sheet(f"s{n}")
