@@ -26,7 +26,7 @@ from inverse_deid.formats import (
     rtf,
     xlsx,
 )
-from inverse_deid.formats.icsr import source as icsr
+from inverse_deid.formats.icsr import format as icsr
 from inverse_deid.formats.records import Format
 
 _ALL = (

@@ -28,6 +28,7 @@ HEAVY = (
     "charset_normalizer",
 )
 RARE = (
+    "inverse_deid.formats.icsr.source",
     "inverse_deid.formats.docx.source",
     "inverse_deid.formats.xlsx.source",
     "inverse_deid.formats.pdf.source",

@@ -26,11 +26,10 @@ from inverse_deid.formats.icsr.elements import elements
 from inverse_deid.formats.icsr.known import list_known_identifiers
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
-from inverse_deid.formats.icsr.prolog import is_icsr
 from inverse_deid.formats.icsr.rewriting import Change, Done, Replacements
 from inverse_deid.formats.icsr.survey import bare_path
 from inverse_deid.formats.icsr.writing import MessageWriter
-from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
+from inverse_deid.formats.records import ReadOptions, Record, Writable
 
 _BATCH_NUMBER = "N.1.2"
 MAX_CASES_LISTED = 1000
@@ -224,8 +223,3 @@ def read_reports(stream: BinaryIO, options: ReadOptions, name: str) -> ReportSou
         UnreadableInputError: Empty, or of an encoding that is not read or not the declared one.
     """
     return ReportSource(Message(stream), name, options.profile or builtin_profile(DEFAULT_PROFILE))
-
-
-FORMAT = Format(
-    name="icsr", open=read_reports, suffixes=(".xml",), is_head=is_icsr, holds_cases=True, can_be_piped=False
-)
