@@ -6,6 +6,7 @@ the release. An invented example shows what a choice does, masked by the real pi
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,7 @@ EXAMPLE = (
 """Invented. It has something for each question."""
 
 _AGE_BANDS = "10-years"
-_N_KEPT_MASKERS = 2
+_N_KEPT_EXAMPLES = 2
 
 
 class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,21 +107,34 @@ BuildMasker = Callable[[MaskingSettings], DocumentMasker]
 class Maskers:
     """Gives maskers by their settings, and keeps the last ones that were asked for.
 
-    One masker must not be used by two threads at once: hold `lock` while it works.
+    One masker must not be used by two threads at once: hold `lock` while it works. Each takes about 100 MB,
+    so that old ones go before a new one comes.
     """
 
-    def __init__(self, build: BuildMasker) -> None:
+    def __init__(self, build: BuildMasker, n_kept: int = 1) -> None:
         self._build = build
+        self._n_kept = n_kept
         self._kept: OrderedDict[MaskingSettings, DocumentMasker] = OrderedDict()
         self.lock = Lock()
 
     def get(self, settings: MaskingSettings) -> DocumentMasker:
         """Return a masker; the caller holds the lock."""
-        masker = self._kept.pop(settings, None) or self._build(settings)
+        masker = self._kept.pop(settings, None)
+        if masker is None:
+            while len(self._kept) >= self._n_kept:
+                self._kept.popitem(last=False)
+            masker = self._build(settings)
         self._kept[settings] = masker
-        while len(self._kept) > _N_KEPT_MASKERS:
-            self._kept.popitem(last=False)
         return masker
+
+    def drop_idle(self) -> None:
+        """Forget all maskers, unless one works now."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self._kept.clear()
+            finally:
+                self.lock.release()
+            gc.collect()
 
 
 class ExamplePart(NamedTuple):
@@ -134,7 +148,7 @@ class Examples:
     """Masks the example; each answer is worked out once."""
 
     def __init__(self, build: BuildMasker, key: bytes) -> None:
-        self._maskers = Maskers(build)
+        self._maskers = Maskers(build, _N_KEPT_EXAMPLES)
         self._key = key
         self._known: dict[MaskingChoices, tuple[ExamplePart, ...]] = {}
 
@@ -154,6 +168,10 @@ class Examples:
             found += (ExamplePart(doc.text[done:], False),)
             self._known[choices] = found
         return found
+
+    def drop_idle(self) -> None:
+        """Free the memory of the maskers; what was worked out stays known."""
+        self._maskers.drop_idle()
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -319,6 +319,7 @@ class IntakeService:
         def count(n_documents: int, _n_tokens: int) -> None:
             running.n_done += n_documents
 
+        self._examples.drop_idle()
         with self._maskers.lock:
             masker = self._maskers.get(choices.masking)
             data = unpack(facts.name, read_bytes(self.store, upload.id))

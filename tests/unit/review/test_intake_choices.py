@@ -1,5 +1,7 @@
 """What a person chooses for their files, and what it becomes."""
 
+import gc
+import weakref
 from datetime import date
 
 import pytest
@@ -10,7 +12,7 @@ from inverse_deid.core.categories import PRESETS
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.survey import SurveyedColumn
-from inverse_deid.masking.assemble import build_deidentifier
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.replacement.settings import AgeMode, DateMode
 from inverse_deid.review.intake_choices import (
     EXAMPLE,
@@ -145,3 +147,29 @@ def test_fates_become_options_and_an_id_is_kept_only_if_it_was_chosen():
         make_read_options({"id": ColumnFate.ID})
     with pytest.raises(ReviewError, match="only one column"):
         make_read_options({"a": ColumnFate.ID, "b": ColumnFate.ID, "text": ColumnFate.MASKED})
+
+
+def test_a_file_is_masked_without_the_maskers_of_examples_in_memory(tmp_path):
+    alive = weakref.WeakSet()
+
+    def build(_settings):
+        alive.add(masker := mask_capitals())
+        return masker
+
+    maskers = Maskers(build)
+    examples = Examples(build, KEY.secret)
+    with maskers.lock:
+        maskers.get(MaskingSettings())
+    shown = examples.mask(MaskingChoices(), TODAY)
+    gc.collect()
+    assert len(alive) == 2
+    examples.drop_idle()
+    assert len(alive) == 1
+    assert examples.mask(MaskingChoices(), TODAY) == shown
+    assert len(alive) == 1
+    with maskers.lock:
+        maskers.get(MaskingSettings(operating_point="strict"))
+        gc.collect()
+        assert len(alive) == 1
+        maskers.drop_idle()  # one is at work
+        assert len(alive) == 1
