@@ -150,8 +150,14 @@ class IntakeService:
             return refuse("cannot be read. Open it in its own program, save it again, and add the new file")
         if known is not None:
             return refuse("was added before, with the same contents. Nothing is left to do")
-        ready = {"format": kind.name, "n_expected": n_documents}
-        return change_upload(self.store, upload_id, UploadState.READY, event=received, **ready)
+        return change_upload(
+            self.store,
+            upload_id,
+            UploadState.READY,
+            event=received,
+            format=kind.name,
+            n_expected=n_documents,
+        )
 
     def survey(self, upload: Upload) -> TableSurvey | None:
         """Return the columns of a table with their first values, None = it is not a table."""
