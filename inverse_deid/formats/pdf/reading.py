@@ -23,6 +23,9 @@ from inverse_deid.formats.pdf.layout import Segment, order_lines
 
 MAX_PAGES = 5_000
 MAX_CHARS = 20_000_000
+MAX_PAGE_OBJECTS = 100_000
+MAX_PAGE_CHARS = 500_000
+"""A small file can unpack to a page with millions, which would take gigabytes and minutes."""
 """The most characters of a file that are read."""
 
 _MIN_CHARS_OVER_PICTURE = 200
@@ -65,6 +68,10 @@ class _Word:
     top: float
     is_upright: bool
     ends_line: bool = False
+
+
+def _too_much(number: int) -> str:
+    return f"has more on page {number} than a page can show. Print it to a new PDF"
 
 
 def read_pdf_text(data: bytes) -> PdfContent:
@@ -145,7 +152,12 @@ class _Reader:
             page = self._pdf[number - 1]
         if page is None:
             raise FormatError(f"is damaged: page {number} cannot be read. Print it to a new PDF")
+        if self._raw.FPDFPage_CountObjects(page) > MAX_PAGE_OBJECTS:
+            page.close()
+            raise FormatError(_too_much(number))
         with closing(page), self._opened_form(page), closing(page.get_textpage()) as text_page:
+            if text_page.count_chars() > MAX_PAGE_CHARS:
+                raise FormatError(_too_much(number))
             words, n_unmapped = self._read_words(text_page, self._rotation_of(page))
             n_chars = sum(len(word.text) for word in words)
             self._n_chars += n_chars
