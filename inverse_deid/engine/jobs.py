@@ -132,6 +132,9 @@ class _Planner:
 
         for root, folders, names in os.walk(folder, onerror=note_unreadable):
             here = Path(root)
+            hidden = [name for name in (*folders, *names) if name.startswith(".")]
+            if n_hidden := sum(not name.startswith(".inverse-deid") for name in hidden):
+                self.tally.note_removed({"hidden file or folder": n_hidden})
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in folders:
                 if (here / name).is_symlink():

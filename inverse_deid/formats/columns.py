@@ -62,6 +62,23 @@ class Columns:
         """The positions of the columns that are written."""
         return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
 
+    def check_order(self, cells: Sequence[str]) -> None:
+        """Refuse a row that is a header with another order: below it, texts are in columns that are kept.
+
+        Raises:
+            FormatError: The row has the names of all columns that are written, in other places.
+
+        Example:
+            >>> choose_columns(["text", "sex"], ReadOptions(keep_columns=("sex",))).check_order(["a", "m"])
+        """
+        names = [self.names[i] for i in self.written]
+        if (
+            len(names) > 1
+            and all(name in cells for name in names)
+            and any(cells[i] != self.names[i] for i in self.written)
+        ):
+            raise FormatError("has a second header with another order of columns. Split the table there")
+
 
 def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -> Columns:
     """Decide what happens to the columns of a table.

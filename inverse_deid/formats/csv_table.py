@@ -264,6 +264,7 @@ def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[st
         return Record(number, problem=f"has {n_cells} cells, not {n_columns}. {remedy}")
     if layout.is_masked:
         row = [restore(cell) for cell in row]
+    columns.check_order(row)
     doc_id = str(number) if columns.id_index is None else row[columns.id_index]
     docs = tuple(Document(doc_id, row[columns.names.index(name)]) for name in columns.text_columns)
     shown_id = ""

@@ -187,8 +187,14 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         # The parser drops what is nested more deeply than 256 elements.
         raise FormatError("has elements that are nested too deeply. Save its text in a browser")
     page = _Page()
-    page.add_element(root)
-    _count_attributes(root, page)
+    for node in (*root.itersiblings(preceding=True), root):
+        page.add_element(node)
+        _count_attributes(node, page)
+    for node in root.itersiblings():  # what follows the end of the page, as in a forwarded e-mail
+        page.pieces.append("<div>")
+        page.add_element(node)
+        page.pieces.append("</div>")
+        _count_attributes(node, page)
     text = "".join(page.text)
     if not text.strip():
         raise FormatError("has no text. Save the page in a browser when it is shown completely")

@@ -159,10 +159,14 @@ class _Case:
             return None
         if isinstance(value, dict):
             return self.copy(value, f"{path}.", f"{place}.", is_kept=is_kept)
-        if not isinstance(value, list) or not any(isinstance(one, dict) for one in value):
+        if not _has_object(value):
             return None
-        objects = ((n, one) for n, one in enumerate(value, start=1) if isinstance(one, dict))
-        copies = [self.copy(one, f"{path}.", f"{place}.{n}.", is_kept=is_kept) for n, one in objects]
+        copies = []
+        for n, one in enumerate(value, start=1):
+            if _has_object(one):
+                copies.append(self._copy_branch(one, path, f"{place}.{n}", fate))
+            elif is_kept:
+                copies.append(one)
         return copies if any(copies) else []
 
     def _list_named(self) -> Iterator[str]:
@@ -179,6 +183,8 @@ class _Case:
         if not isinstance(value, str):
             self.problem = f"has no text under the key {path!r}. Name the key with --text-column"
             return None
+        if place in self.texts:
+            self.problem = f"has several fields with the path {path!r}. Rename one"
         self.texts[place] = value
         return _Slot(len(self.texts) - 1)
 
@@ -190,6 +196,11 @@ class _Case:
             return None
         self.doc_id = str(value)
         return value if self.options.renames is None else self.options.new_id(self.doc_id)
+
+
+def _has_object(value: Any) -> bool:  # noqa: ANN401 - JSON
+    """Tell whether a value is an object or a list with one, however deep."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_has_object, value)))
 
 
 @dataclass(slots=True)

@@ -38,6 +38,7 @@ def test_all_formats_of_a_folder_are_masked_and_mirrored(command, given, out):
             assert MASKED in (out / name).read_text()
     assert pq.read_table(out / "h.parquet")["text"].to_pylist() == [MASKED]
     assert result.stdout == ""
+    assert "hidden file or folder (1)" in result.stderr
     assert f"Masked 8 documents. The masked files are in: {out}" in result.stderr
     assert "tokens" not in result.stderr
 

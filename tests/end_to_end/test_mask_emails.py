@@ -498,3 +498,38 @@ def test_damaged_emails_give_a_clear_error_or_masked_text(command, given, out, s
         written = (out / "a.eml").read_bytes()
         read_back(written)
         assert re.findall(rb"Qx[0-9]{3}", shown(written)) == []
+
+
+LOSSES = {
+    "text after base64": (
+        "text/plain\nContent-Transfer-Encoding: base64",
+        base64.b64encode(NOTE.encode()) + f"\n_____\n{NOTE}".encode(),
+    ),
+    "no base64": ("text/plain\nContent-Transfer-Encoding: base64", NOTE.encode()),
+    "UTF-16 that says it is UTF-8": ("text/plain; charset=utf-8", NOTE.encode("utf-16-le")),
+    "a part of an e-mail": ("message/partial; number=1", f"Subject: x\n\n{NOTE}".encode()),
+    "an e-mail of another kind": ("message/global", f"Subject: x\n\n{NOTE}".encode()),
+}
+
+
+@pytest.mark.parametrize(("kind", "body"), LOSSES.values(), ids=LOSSES)
+def test_text_that_cannot_be_read_whole_is_left_out_and_listed(command, given, out, kind, body):
+    write_mail(given, f"Subject: rash\nContent-Type: {kind}\n\n".encode() + body)
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert "a.eml attachment 1: " in result.stderr
+    assert CANARY not in result.stderr
+    assert CANARY.encode() not in shown((out / "a.eml").read_bytes())
+
+
+@pytest.mark.parametrize("charset", ["punycode", "unicode_escape", "utf-7", "us-ascii"])
+def test_text_in_an_unusual_encoding_is_read(command, given, out, charset):
+    write_mail(given, f"Subject: rash\nContent-Type: text/plain; charset={charset}\n\n{NOTE}".encode())
+    assert command("mask", given, "--out", out).status == 0
+    assert body_of(read_back((out / "a.eml").read_bytes())) == MASKED
+
+
+def test_text_after_a_signature_without_end_stays(command, given, out):
+    write_mail(given, f"Subject: rash\n\n-----BEGIN PGP SIGNATURE-----\n\n{NOTE}".encode())
+    assert command("mask", given, "--out", out).status == 0
+    assert MASKED in body_of(read_back((out / "a.eml").read_bytes()))

@@ -9,7 +9,7 @@ import io
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from email.errors import InvalidBase64LengthDefect, MessageError
+from email.errors import InvalidBase64CharactersDefect, InvalidBase64LengthDefect, MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
@@ -37,8 +37,14 @@ MAX_LEVELS = 30
 _BROKEN = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, MessageError)
 """What the library raises for malformed headers and parts."""
 
+_LOSSES = (InvalidBase64LengthDefect, InvalidBase64CharactersDefect)
+"""Defects of an encoding with which the library drops what it does not understand."""
+
 _HEADERS = ("from", "to", "subject", "date", "received", "message-id", "mime-version", "return-path")
 _SIMPLE_ENCODINGS = ("", "7bit", "8bit", "binary")
+_REPORTS = frozenset(
+    {"message/delivery-status", "message/disposition-notification", "message/feedback-report"}
+)
 _PACKED = "is encoded in a way that is not read. Save it from the e-mail program"
 _ENCRYPTED_TYPES = frozenset(
     {
@@ -63,7 +69,7 @@ _SUFFIX_OF_TYPE = {
 }
 _PGP_ENCRYPTED = "-----BEGIN PGP MESSAGE-----"
 _PGP_SIGNATURE = re.compile(
-    r"-----BEGIN PGP (SIGNATURE|PUBLIC KEY BLOCK)-----.*?(?:-----END PGP \1-----|\Z)", re.DOTALL
+    r"-----BEGIN PGP (SIGNATURE|PUBLIC KEY BLOCK)-----.*?-----END PGP \1-----", re.DOTALL
 )
 _UUENCODED = re.compile(
     r"^begin [0-7]{3,4} [^\n]+\n(?:[!-M][ -`]{1,90}\n)+(?:`?\n)?(?:end[ \t]*(?:\n|\Z))?", re.MULTILINE
@@ -133,8 +139,10 @@ class _Reader:
             self._take_parts(part, kind, level, is_text=is_text)
         elif kind == "message/rfc822":
             self._take_message(part, level)
-        elif sort == "message":
+        elif kind in _REPORTS:
             self._remove("delivery report")
+        elif sort == "message":
+            self._leave_out("is a part of an e-mail or an e-mail of another kind. Save it as .eml")
         elif kind in ("text/plain", "text/html") and not _is_attached(part):
             self._take_text(part, kind, is_text=is_text)
         else:
@@ -172,6 +180,8 @@ class _Reader:
             return
         text = _decode_text(data, part)
         problem = ENCRYPTED if _PGP_ENCRYPTED in text else ""
+        if 4 * text.count("\0") > len(text):  # UTF-16: letters by themselves would look safe
+            problem = "is not text in the encoding that the e-mail names. Save it as .txt"
         try:
             text = read_page(text) if kind == "text/html" else text.replace("\r\n", "\n")
         except FormatError as error:
@@ -232,7 +242,7 @@ def _decode(part: Message[str, str]) -> bytes | None:
     if "content-transfer-encoding" in part:
         part.replace_header("content-transfer-encoding", encoding)
     data = part.get_payload(decode=True)
-    is_undone = not any(isinstance(defect, InvalidBase64LengthDefect) for defect in part.defects)
+    is_undone = not any(isinstance(defect, _LOSSES) for defect in part.defects)
     return data if isinstance(data, bytes) and is_undone else None
 
 
@@ -243,8 +253,8 @@ def _charset(part: Message[str, str]) -> str:
 def _decode_text(data: bytes, part: Message[str, str]) -> str:
     """Return the text of bytes; what no encoding explains becomes a sign that is masked."""
     for name in (_charset(part) or "utf-8", "utf-8"):
-        with suppress(LookupError, ValueError):
-            return data.decode(name)
+        with suppress(LookupError, ValueError, ConfigurationError):
+            return data.decode(name if name == "utf-7" else normal_encoding(name))
     return data.decode("cp1252", "replace")
 
 

@@ -166,6 +166,7 @@ class NewNames:
     stories: dict[str, str] = field(default_factory=dict, repr=False)  # of relations to headers and footers
     notes: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)  # by kind of part and old id
     n_boxes: int = 0  # text boxes so far
+    n_unknown: int = 0  # elements with text that are not understood, and left out
 
     @classmethod
     def of_styles(cls, root: etree._Element | None) -> NewNames:

@@ -47,18 +47,19 @@ def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         made = _build_parts(package)
     if made is None:
         raise FormatError(_TOO_DEEP)
-    parts, kept = made
+    parts, kept, n_unknown = made
+    removed = package.count_removed(kept) | ({"text in an unknown place": n_unknown} if n_unknown else {})
     text, slots = read_text([root for kind, root in parts.values() if kind in ROOTS])
 
     def build(masked: MaskedDocument) -> bytes:
         put_masks(slots, list_pieces(text, masked))
         return pack_document(parts)
 
-    return RebuiltFile(Document(name, text), build, package.count_removed(kept))
+    return RebuiltFile(Document(name, text), build, removed)
 
 
-def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
-    """Return what is written, and the names of the parts of the file that it is made of."""
+def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], int]:
+    """Return what is written, the names of the parts that it is made of, and how many texts are left out."""
     found = {one.target for one in package.related("") if one.kind == "officeDocument"}
     main = next((target for target in sorted(found) if target), "")
     document = package.parse(main) if main else None
@@ -93,4 +94,5 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
     others.append(("settings", build_settings(roots.get("settings"))))
     for number, other in enumerate(others, start=len(stories) + 1):
         parts[f"rId{number}"] = other
-    return parts, frozenset({main, *first.values(), *(target for _, target in stories)})
+    kept = frozenset({main, *first.values(), *(target for _, target in stories)})
+    return parts, kept, names.n_unknown

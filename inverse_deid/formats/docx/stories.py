@@ -165,6 +165,8 @@ class _Builder:
                 self._paragraph(parent, node)
             elif node.tag == f"{W}tbl":
                 self._table(parent, node)
+            else:
+                self._reference(parent, node)
         self._joined = None
         if not len(parent) or parent[-1].tag != f"{W}p":
             etree.SubElement(parent, f"{W}p")
@@ -240,6 +242,9 @@ class _Builder:
                 self._reference(new, child)
 
     def _reference(self, parent: etree._Element, node: etree._Element) -> None:
+        """Add a reference to a note. Anything else is left out, and counted if it has text."""
+        has_text = next(node.iter(f"{W}t"), None) is not None
+        self._names.n_unknown += has_text and node.tag not in (f"{W}del", f"{W}moveFrom")
         kind = _KIND_OF_REFERENCE.get(str(node.tag))
         number = self._names.notes.get((kind or "", node.get(f"{W}id", "")))
         if number is not None:
@@ -248,6 +253,7 @@ class _Builder:
     def _shape(self, run: etree._Element, node: etree._Element) -> None:
         """Add the text boxes of a drawing; of alternatives, the first that has any."""
         if self._is_in_box:
+            self._names.n_unknown += next(node.iter(f"{W}t"), None) is not None
             return
         branches = list(node) if node.tag == f"{_MC}AlternateContent" else [node]
         texts = (list(branch.iter(f"{W}txbxContent")) for branch in branches)

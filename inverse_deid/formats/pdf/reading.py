@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,10 +24,15 @@ from inverse_deid.formats.pdf.layout import Segment, order_lines
 
 MAX_PAGES = 5_000
 MAX_CHARS = 20_000_000
+"""The most characters of a file that are read."""
 MAX_PAGE_OBJECTS = 100_000
 MAX_PAGE_CHARS = 500_000
 """A small file can unpack to a page with millions, which would take gigabytes and minutes."""
-"""The most characters of a file that are read."""
+MAX_STREAM_BYTES = 4 * 1024 * 1024
+"""The most that a stream may unpack to. PDFium needs up to 180 times as much for what a page draws."""
+MAX_STREAMS_BYTES = 512 * 1024 * 1024
+MAX_PICTURE_BYTES = 256 * 1024 * 1024
+"""The same for pictures, fonts and attached files, which are not unpacked to find text."""
 
 _MIN_CHARS_OVER_PICTURE = 200
 _MIN_PICTURE_SHARE = 0.5
@@ -40,6 +46,10 @@ _XFA = (
     "is an XFA form, whose text is not in its pages. Open it in Adobe Reader, and print it to a new PDF "
     "or export its data"
 )
+_STREAM = re.compile(rb"(?<!end)stream\r?\n")
+_NOT_DRAWN = re.compile(rb"/Subtype\s*/(?:Image|Type1C|CIDFontType0C|OpenType)|/Length1\b|/EmbeddedFile\b")
+_MAX_ENTRIES_BYTES = 400
+_BLOCK_BYTES = 64 * 1024
 _LOCK = Lock()
 """PDFium must not be used by two threads at once."""
 _LIGATURES = str.maketrans(
@@ -89,6 +99,7 @@ def read_pdf_text(data: bytes) -> PdfContent:
     # PDFium mends a file that was cut, and what is missing would be missing without notice.
     if b"%PDF-" not in data[:1024] or b"%%EOF" not in data.rstrip(b"\0\r\n\t ")[-_TAIL_BYTES:]:
         raise FormatError(_DAMAGED)
+    _check_streams(data)
     content, problem = None, _DAMAGED
     with _LOCK:
         try:
@@ -100,6 +111,39 @@ def read_pdf_text(data: bytes) -> PdfContent:
     if content is None:
         raise FormatError(problem)
     return content
+
+
+def _check_streams(data: bytes) -> None:
+    """Refuse a file with a stream that is too large, before PDFium unpacks it in memory.
+
+    Only Flate is unpacked here. Streams that are packed in another way count as they are.
+
+    Raises:
+        FormatError: A stream is too large.
+    """
+    view = memoryview(data)
+    end_of_last = n_in_all = 0
+    for found in _STREAM.finditer(data):
+        start = end = found.end()
+        entries = data[max(start - _MAX_ENTRIES_BYTES, 0) : start].rpartition(b"obj")[2]
+        is_drawn = _NOT_DRAWN.search(entries) is None
+        limit = MAX_STREAM_BYTES if is_drawn else MAX_PICTURE_BYTES
+        n_packed = n_unpacked = 0
+        if start >= end_of_last:
+            end_of_last = data.find(b"endstream", start)
+            end_of_last = len(data) if end_of_last < 0 else end_of_last
+            n_packed = end_of_last - start
+        unpacker = zlib.decompressobj()
+        with suppress(zlib.error):
+            while end < len(data) and not unpacker.eof and n_unpacked <= limit:
+                block: bytes | memoryview = view[end : end + _BLOCK_BYTES]
+                end += len(block)
+                while block and n_unpacked <= limit:
+                    n_unpacked += len(unpacker.decompress(block, limit))
+                    block = unpacker.unconsumed_tail
+        n_in_all += n_unpacked if is_drawn else 0
+        if max(n_packed, n_unpacked) > limit or n_in_all > MAX_STREAMS_BYTES:
+            raise FormatError("unpacks to more than a PDF reader can take. Split it or print it to a new PDF")
 
 
 class _Reader:
@@ -156,13 +200,14 @@ class _Reader:
             page.close()
             raise FormatError(_too_much(number))
         with closing(page), self._opened_form(page), closing(page.get_textpage()) as text_page:
-            if text_page.count_chars() > MAX_PAGE_CHARS:
+            n_found = text_page.count_chars()
+            if n_found > MAX_PAGE_CHARS:
                 raise FormatError(_too_much(number))
+            if self._n_chars + n_found > MAX_CHARS:
+                raise FormatError("has more text than one document may have. Split it")
             words, n_unmapped = self._read_words(text_page, self._rotation_of(page))
             n_chars = sum(len(word.text) for word in words)
             self._n_chars += n_chars
-            if self._n_chars > MAX_CHARS:
-                raise FormatError("has more text than one document may have. Split it")
             problem = self._find_problem(page, n_chars, n_unmapped)
             blocks = [_show_words(words), "\n".join(self._read_annotations(page))]
         text = "\n\n".join(filter(None, blocks)).translate(_LIGATURES)

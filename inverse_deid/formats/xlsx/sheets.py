@@ -33,6 +33,8 @@ MAX_CELL_CHARS = 1_000_000
 """Excel allows 32,767."""
 MAX_SHARED_CHARS = 128 * 1024 * 1024
 MAX_SHARED = 4_000_000
+MAX_CHARS = 128 * 1024 * 1024
+"""The most that all cells may show together: many of them may show one shared text."""
 
 _COUNTED = {
     "dataValidation": "list of allowed values",
@@ -78,6 +80,7 @@ class Workbook:
     is_1904: bool
     counted: Counter[str]  # what is not written, by kind
     widths: list[dict[int, float]]  # by sheet and column, in characters; known after the first row
+    n_chars: int = 0  # of the cells that were read
 
     def rows(self, sheet: int, *, counts: bool = False) -> Iterator[SheetRow]:
         """Yield the rows with values of a sheet.
@@ -315,5 +318,8 @@ class _SheetTarget(_Target):
             self._add(number or SheetCell(column, unescape(value), style=style))
 
     def _add(self, cell: SheetCell) -> None:
+        self._workbook.n_chars += len(cell.text)
+        if self._workbook.n_chars > MAX_CHARS:
+            raise FormatError(f"has more than {MAX_CHARS >> 20} MiB of text. Split it")
         if self._cells is not None:
             self._cells.append(cell)

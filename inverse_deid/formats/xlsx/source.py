@@ -156,7 +156,10 @@ class ExcelFile:
             if row.number <= top:
                 self.workbook.counted["row above the header"] += row.number < top
                 continue
+            columns.check_order(_names(row, len(names)))
             cells = {cell.column: cell for cell in row.cells}
+            unnamed = (column >= len(names) or not names[column] for column in cells)
+            self.workbook.counted["cell in a column without a name"] += sum(unnamed)
             number = n_before + row.number
             place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
             doc_id = str(row.number) if plan.index == 0 else f"{plan.index + 1}:{row.number}"
@@ -358,9 +361,9 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
     return tuple(plans)
 
 
-def _names(row: SheetRow) -> list[str]:
-    """Return the names of the columns that a header row has, "" = none."""
-    names = [""] * (row.cells[-1].column + 1)
+def _names(row: SheetRow, n_columns: int = 0) -> list[str]:
+    """Return the names of the columns, `n_columns` or more, that a header row has, "" = none."""
+    names = [""] * max(row.cells[-1].column + 1, n_columns)
     for cell in row.cells:
         names[cell.column] = cell.text.strip()
     return names

@@ -362,3 +362,13 @@ def test_libreoffice_opens_the_output(tmp_path):
 def test_a_failed_document_is_masked_from_end_to_end():
     data = zipped(simple(paragraph("BROKENSTAGE seen today")))
     assert text_of(through(data, FakeMasker(lambda word: True))[0]) == "PHI"
+
+
+def test_text_that_is_not_understood_is_left_out_and_counted():
+    unknown = (
+        f"<w:p><w:strange>{run(CANARY)}</w:strange>{run('seen')}</w:p><w:odd>{paragraph(CANARY)}</w:odd>"
+    )
+    moved = f"<w:p><w:moveFrom>{run('gone')}</w:moveFrom>{run('here')}</w:p>"
+    source = opened(zipped(simple(unknown + moved)))
+    assert source.doc.text == "seen\nhere"
+    assert source.removed["text in an unknown place"] == 2

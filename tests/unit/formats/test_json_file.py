@@ -169,3 +169,17 @@ def test_the_fields_of_a_file_can_be_looked_at():
         ("id", False),
         ("report.narrative", True),
     ]
+
+
+def test_a_text_in_lists_of_lists_is_not_kept_with_what_is_around_it():
+    given = {"report": [{"a": [[{"text": NOTE}], "seen"]}, {"a": [{"text": NOTE}]}]}
+    written, _, problems = masked(given, text_columns=("report.a.text",), keep_columns=("report",))
+    assert problems == []
+    assert written == {"report": [{"a": [[{"text": MASKED}], "seen"]}, {"a": [{"text": MASKED}]}]}
+
+
+def test_two_texts_of_one_path_are_refused_and_not_taken_for_each_other():
+    given = {"report.text": NOTE, "report": {"text": "Well."}}
+    written, _, problems = masked(given, text_columns=("report.text",))
+    assert written is None
+    assert problems == ["has several fields with the path 'report.text'. Rename one"]

@@ -22,13 +22,15 @@ from pdf_files import (
     of_pages,
     of_text,
     shown,
+    stream,
 )
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
 from inverse_deid.core.errors import FormatError, InputError
-from inverse_deid.formats.pdf import FORMAT
+from inverse_deid.formats.pdf import FORMAT, reading
 from inverse_deid.formats.pdf.layout import Segment, order_lines
+from inverse_deid.formats.pdf.reading import MAX_STREAM_BYTES
 from inverse_deid.formats.pdf.writing import write_pdf
 from inverse_deid.formats.records import ReadOptions
 
@@ -409,3 +411,24 @@ def test_a_page_of_very_many_rows_is_read_in_time():
         for i in range(20_000)
     ]
     assert len([line for line in order_lines(rows) if line]) == 20_000
+
+
+@pytest.mark.parametrize("entries", ["", "/Filter/FlateDecode"])
+def test_a_stream_that_unpacks_to_very_much_is_refused_before_it_is_unpacked(entries, monkeypatch):
+    content = shown(below("seen")).encode() + b" " * MAX_STREAM_BYTES
+    large = stream(zlib.compress(content) if entries else content, entries)
+    data = of_pages("", others={11: large})
+    monkeypatch.setattr(pypdfium2, "PdfDocument", None)  # is not reached
+    with pytest.raises(FormatError, match="unpacks to more"):
+        opened(data)
+
+
+def test_a_large_picture_is_no_reason_to_refuse_a_file():
+    picture = stream(zlib.compress(bytes(MAX_STREAM_BYTES + 1)), "/Subtype/Image/Filter/FlateDecode")
+    assert text_of(of_pages(shown(below("seen")), others={50: picture})) == "seen"
+
+
+def test_a_page_of_too_many_letters_is_refused(monkeypatch):
+    monkeypatch.setattr(reading, "MAX_PAGE_CHARS", 10)
+    with pytest.raises(FormatError, match="more text than one document"):
+        opened(of_text("was seen by nobody"))

@@ -203,3 +203,12 @@ def test_a_first_row_that_may_be_data_is_not_shown(first_row):
     with pytest.raises(FormatError) as caught:
         read_csv(io.BytesIO(f"{first_row}\n1,2\n".encode()), ReadOptions())
     assert "Okonkwo" not in str(caught.value)
+
+
+def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
+    data = f"text,sex\nwell,f\nsex,text\nm,{CANARY} fell\n".encode()
+    with pytest.raises(FormatError, match="second header") as error:
+        masked_csv(data, keep_columns=("sex",))
+    assert CANARY not in str(error.value)
+    assert masked_csv(b"text,sex\nwell,f\ntext,sex\nill,m\n", keep_columns=("sex",)).endswith(b"ill,m\n")
+    assert masked_csv(b"kind,text\ntext,well\n") == b"text\nwell\n"

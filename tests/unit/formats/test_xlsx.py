@@ -543,3 +543,23 @@ def test_libreoffice_opens_the_new_file(tmp_path, options):
     shown = (tmp_path / "new.csv").read_text()
     assert all(word in shown for word in ("plain", "shared", "rich", "inline", "computed"))
     assert CANARY not in shown
+
+
+def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
+    data = made(["text", "sex"], ["well", "f"], ["sex", "text"], ["m", f"{CANARY} fell"])
+    with pytest.raises(FormatError, match="second header"):
+        masked(data, ReadOptions(keep_columns=("sex",)))
+
+
+def test_cells_in_columns_without_a_name_are_counted():
+    source = opened(made(["id", "text"], [1, "well", "lost"]))
+    assert [record.doc.text for record in source.records()] == ["well"]
+    assert source.removed["cell in a column without a name"] == 1
+
+
+def test_a_shared_text_in_very_many_cells_is_refused(monkeypatch):
+    monkeypatch.setattr(sheets, "MAX_CHARS", 50_000)
+    cells = ['<c r="A1" t="s"><v>0</v></c>'.replace("A1", f"A{n}") for n in range(1, 9)]
+    data = zipped(book(sheet(*cells), sharedStrings=part("sst", f"<si><t>{'x' * 10_000}</t></si>")))
+    with pytest.raises(FormatError, match="MiB of text"):
+        masked(data, ALL)
