@@ -430,5 +430,5 @@ def test_a_large_picture_is_no_reason_to_refuse_a_file():
 
 def test_a_page_of_too_many_letters_is_refused(monkeypatch):
     monkeypatch.setattr(reading, "MAX_PAGE_CHARS", 10)
-    with pytest.raises(FormatError, match="more text than one document"):
+    with pytest.raises(FormatError, match="more on page 1 than a page can show"):
         opened(of_text("was seen by nobody"))
