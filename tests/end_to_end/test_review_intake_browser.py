@@ -14,7 +14,6 @@ from test_desk_browser import (
     TEXT,
     approve_case,
     choose_files,
-    chromium,  # noqa: F401 - a fixture
     mask_all,
     open_page,
     unpack,
