@@ -33,7 +33,7 @@ def run_command(*words, given=""):
     subprocess.run(command, input=given, text=True, check=True, capture_output=True)
 
 
-def enter(chromium, address, name):  # noqa: F811
+def enter(chromium, address, name):
     page = open_page(chromium, f"{address}/log-in", accept_downloads=True)
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
@@ -86,7 +86,7 @@ def settle_all(page, address):
     return settled
 
 
-def test_two_reviewers_and_an_adjudicator_while_cases_are_added(chromium, tmp_path):  # noqa: F811
+def test_two_reviewers_and_an_adjudicator_while_cases_are_added(chromium, tmp_path):
     store = tmp_path / "review.db"
     (tmp_path / "first").mkdir()
     for name, text in FIRST.items():
