@@ -154,20 +154,22 @@ class Examples:
 
     def mask(self, choices: MaskingChoices, today: date) -> tuple[ExamplePart, ...]:
         """Return the example as it would be released, in pieces."""
-        found = self._known.get(choices)
-        if found is None:
+        if choices not in self._known:
             with self._maskers.lock:
-                masker = self._maskers.get(choices.masking)
-                cases = CaseMasker(masker, choices.make_case_settings(self._key, today))
-                texts = CaseTexts(id="example", docs=(Document("example", EXAMPLE),))
-                doc = cases.mask_cases([texts])[0].docs[0]
-            found, done = (), 0
-            for start, end in doc.replaced:
-                found += (ExamplePart(doc.text[done:start], False), ExamplePart(doc.text[start:end], True))
-                done = end
-            found += (ExamplePart(doc.text[done:], False),)
-            self._known[choices] = found
-        return found
+                self.mask_with(self._maskers.get(choices.masking), choices, today)
+        return self._known[choices]
+
+    def mask_with(self, masker: DocumentMasker, choices: MaskingChoices, today: date) -> None:
+        """Work the example out with a masker of these choices that nobody else uses now."""
+        cases = CaseMasker(masker, choices.make_case_settings(self._key, today))
+        texts = CaseTexts(id="example", docs=(Document("example", EXAMPLE),))
+        doc = cases.mask_cases([texts])[0].docs[0]
+        found: tuple[ExamplePart, ...] = ()
+        done = 0
+        for start, end in doc.replaced:
+            found += (ExamplePart(doc.text[done:start], False), ExamplePart(doc.text[start:end], True))
+            done = end
+        self._known[choices] = (*found, ExamplePart(doc.text[done:], False))
 
     def drop_idle(self) -> None:
         """Free the memory of the maskers; what was worked out stays known."""

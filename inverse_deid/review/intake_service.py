@@ -264,9 +264,9 @@ class IntakeService:
     def _load(self) -> None:
         """Load what the first file and the first example need."""
         try:
+            usual = MaskingChoices()
             with self._maskers.lock:
-                self._maskers.get(MaskingChoices().masking)
-            self.mask_example(MaskingChoices())
+                self._examples.mask_with(self._maskers.get(usual.masking), usual, self._today())
         except InverseDeidError as error:
             self.fault = str(error)
         except Exception as error:  # noqa: BLE001 - shown on the page

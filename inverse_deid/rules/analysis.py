@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.values import BoolArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
+from inverse_deid.core.values import BoolArray, FloatArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
 from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context, find_misread
 from inverse_deid.rules.language import find_other_languages
@@ -31,6 +31,7 @@ from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
 
 Policy = Literal["literal", "case-aware"]
+_ROWS_AT_ONCE = 65_536
 POLICIES: tuple[Policy, ...] = ("literal", "case-aware")
 
 MIN_LOWER_RATIO = 0.7
@@ -222,7 +223,7 @@ class RuleAnalyser:
             ids[misread] = self._interned.ids([words[i] for i in np.flatnonzero(misread).tolist()])
             rows = self._knowledge.rows()
         context = describe_context(joined, ids, rows, self._lexicon, self._kept)
-        features = np.concatenate([rows.features[ids], context.features], axis=1)
+        features = _put_side_by_side(rows.features, ids, context.features)
         verdicts = judge(ids, rows, context, self._policy, self._kept)
         n_chars = rows.n_chars[ids]
         starts_low = rows.has("all-lower-case", ids) | rows.has("all-upper-case", ids)
@@ -237,3 +238,13 @@ class RuleAnalyser:
             RuleAnalysis(ids[of], features[of], verdicts.of(of), other_language=is_other)
             for of, is_other in zip(joined.slices(), other_language.tolist(), strict=True)
         ]
+
+
+def _put_side_by_side(of_words: FloatArray, ids: IntArray, of_context: FloatArray) -> FloatArray:
+    """Return `[of_words[ids], of_context]`, float32 (n_tokens, n_features), without a copy of the first."""
+    n_words = of_words.shape[1]
+    features = np.empty((len(ids), n_words + of_context.shape[1]), np.float32)
+    features[:, n_words:] = of_context
+    for begin in range(0, len(ids), _ROWS_AT_ONCE):
+        features[begin : begin + _ROWS_AT_ONCE, :n_words] = of_words[ids[begin : begin + _ROWS_AT_ONCE]]
+    return features

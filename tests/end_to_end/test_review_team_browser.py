@@ -158,7 +158,7 @@ def test_accounts_by_keyboard(chromium, address, store):
     dora.get_by_text("eva is now an admin.").wait_for()
     dora.get_by_role("button", name="Close the account of eva").press("Enter")
     dora.get_by_text("Account of eva closed.").wait_for()
-    dora.get_by_text("Set a new one for ann").press("Enter")
+    dora.get_by_text("Set a new password for ann").press("Enter")
     dora.get_by_label("First password for ann").fill(FIRST)
     dora.keyboard.press("Enter")
     dora.get_by_text("Password of ann set.").wait_for()
@@ -268,7 +268,7 @@ def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, schem
         page.goto(address + path)
         assert serious_faults(page) == [], path
     page.goto(address + "/accounts")
-    page.get_by_text("Set a new one for ann").click()
+    page.get_by_text("Set a new password for ann").click()
     assert serious_faults(page) == []
     page.goto(address + "/cases/2")
     page.wait_for_selector(READY)

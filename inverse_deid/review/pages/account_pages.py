@@ -19,8 +19,8 @@ from inverse_deid.review.values import UserRole
 
 ROLES = {
     UserRole.REVIEWER: "reads, corrects and approves cases",
-    UserRole.ADJUDICATOR: "also settles disagreements, releases cases and takes them back",
-    UserRole.ADMIN: "also assigns cases, keeps accounts and reads the trail",
+    UserRole.ADJUDICATOR: "also adds files, settles disagreements, releases and downloads cases",
+    UserRole.ADMIN: "also assigns cases, deletes files, keeps accounts and reads the trail",
 }
 
 
