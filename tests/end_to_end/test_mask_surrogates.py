@@ -358,7 +358,7 @@ def test_replace_category_asks_for_category_markers(command, fake_assemble, give
     monkeypatch.setattr(
         sys.modules["inverse_deid.masking.assemble"],
         "build_deidentifier",
-        lambda settings: asked.append(settings["replace"]) or build(settings),
+        lambda settings: asked.append(settings.replace) or build(settings),
     )
     (given / "a.txt").write_text(TEXT)
     assert command("mask", given, "--out", out, "--replace", "category").status == 0
