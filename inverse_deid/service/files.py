@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, cast
 
+from python_multipart.exceptions import FormParserError
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
@@ -110,7 +111,7 @@ async def read_file_form(
         form = await parser.parse()
         file = form.get("file")
         content = await file.read() if isinstance(file, UploadFile) else b""
-    except MultiPartException:
+    except (MultiPartException, FormParserError):
         problem = (
             f"the form cannot be read. Send multipart/form-data with one file and at most {MAX_FORM_FIELDS} "
             f"other fields of at most {MAX_FIELD_BYTES // 1024} KiB"

@@ -107,18 +107,18 @@ def test_how_sure_the_tool_is_and_why_in_words(chromium, tmp_path):
                 r"\d+(\.\d+)? % sure that this is not an identifier\. Such words are kept from", said
             )
             assert "may identify somebody" in said
-            ann.wait_for_function("document.getElementById('spoken').textContent.includes('please check')")
+            ann.wait_for_function("() => document.getElementById('spoken').textContent.includes('please check')")
             spoken = ann.text_content("#spoken").replace("\u00a0", " ")
             assert "% sure that this is not an identifier" in spoken
             press(ann, "m")
             ann.wait_for_function(
-                "document.querySelector('#why-body').textContent.includes('The tool kept it.')"
+                "() => document.querySelector('#why-body').textContent.includes('The tool kept it.')"
             )
             press(ann, "c")
             assert "body feature, such as a fingerprint" in ann.inner_text("#palette-list")
             ann.keyboard.type("ci")
             ann.wait_for_function(
-                "document.querySelector('#why-body').textContent.includes('masked as city')"
+                "() => document.querySelector('#why-body').textContent.includes('masked as city')"
             )
             assert ann.locator(".original .t").first.get_attribute("data-c") == "city · you ?"
             shown = ann.inner_text("body") + ann.inner_text("#palette-list")

@@ -221,7 +221,7 @@ def test_without_details_the_masked_text_alone_is_shown(chromium):
         page = visit(chromium, address)
         page.fill("#original", TEXT)
         page.click("#mask")
-        page.wait_for_function("document.getElementById('masked').textContent.includes('PHI')")
+        page.wait_for_function("() => document.getElementById('masked').textContent.includes('PHI')")
         assert page.evaluate("document.getElementById('masked').textContent") == MASKED
         assert page.locator("#why").count() == 0
         assert "does not show reasons" in page.inner_text("#masked-keys")
