@@ -107,7 +107,9 @@ def test_how_sure_the_tool_is_and_why_in_words(chromium, tmp_path):
                 r"\d+(\.\d+)? % sure that this is not an identifier\. Such words are kept from", said
             )
             assert "may identify somebody" in said
-            ann.wait_for_function("() => document.getElementById('spoken').textContent.includes('please check')")
+            ann.wait_for_function(
+                "() => document.getElementById('spoken').textContent.includes('please check')"
+            )
             spoken = ann.text_content("#spoken").replace("\u00a0", " ")
             assert "% sure that this is not an identifier" in spoken
             press(ann, "m")
