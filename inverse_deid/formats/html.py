@@ -241,7 +241,7 @@ def _find_codec(data: bytes, given: str) -> TextCodec:
         with suppress(ConfigurationError):
             name = normal_encoding(said[1].decode("ascii"))
         if not name:
-            raise UnreadableInputError("names an encoding that is not known. Give --encoding")
+            raise UnreadableInputError("names an unknown encoding. Give the right one with --encoding")
         if name.startswith(("utf-16", "utf-32")):  # no page that can be searched for the name is that
             name = _DEFAULT_ENCODING
     return TextCodec("cp1252" if name in _LATIN else name)

@@ -23,6 +23,7 @@ _CERTAIN = 0.5
 _MIN_LETTERS = 3
 _OLDEST = 125
 _APOSTROPHES = "'\u2019"
+_SIGNS_FOR_LETTERS = "!@$"
 _DONE_BY_A_PERSON = word_set(
     """was is has had felt feels said says reported reports stated states developed experienced noticed
     called calls denied denies took takes received complained presented recovered vomited needed
@@ -84,14 +85,14 @@ def _find_joints(tokens: JoinedTokens) -> BoolArray:
     """Return bool (n_tokens,): whether one sign and nothing else joins a token to a similar next one."""
     joined = np.zeros(len(tokens), np.bool_)
     signs = tokens.codes[tokens.ends[:-1]]
-    is_joining = np.logical_or.reduce([signs == ord(sign) for sign in "/.-!@$"])
+    is_joining = np.logical_or.reduce([signs == ord(sign) for sign in f"/.-{_SIGNS_FOR_LETTERS}"])
     for i in np.flatnonzero(is_joining & (tokens.starts[1:] - tokens.ends[:-1] == 1)).tolist():
         left, right = tokens.words[i], tokens.words[i + 1]
         words = left.isalpha() and right.isalpha()
         numbers = left.isdecimal() and right.isdecimal()
         # HIPAA names ages over 89 as identifiers: `94-year-old` is masked as a whole.
         is_over_89 = left.isdecimal() and 90 <= int(left[:4]) <= _OLDEST
-        is_letter = chr(signs[i]) in "!@$"
+        is_letter = chr(signs[i]) in _SIGNS_FOR_LETTERS
         joined[i] = numbers or is_letter or (signs[i] == ord("-") and (words or is_over_89))
     return joined
 

@@ -274,7 +274,7 @@ class _Gate:
         LOGGER.info("%s %s %d %.1f ms", method, path, status, 1000 * (time.perf_counter() - started))
 
     def _refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
-        """Return the answer to a request that may not be done, None = it may."""
+        """Return the refusal of a request, None = it is allowed."""
         headers = scope["headers"]
         came_from = {value for name, value in headers if name == b"sec-fetch-site"}
         if scope["method"] == "POST" and not came_from <= {b"same-origin", b"none"}:
@@ -291,7 +291,7 @@ class _Gate:
 
 
 def _describe_refusal(error: InverseDeidError) -> Response:
-    """Return the answer to a request that cannot be done; messages of our own errors have no text."""
+    """Return the answer to a request that failed. The messages of our own errors contain no text of it."""
     if isinstance(error, QueueFullError):
         return _busy(str(error))
     if isinstance(error, FileTooLargeError):

@@ -57,7 +57,7 @@ def read_request(body: bytes, max_documents: int) -> MaskRequest:
     )
     listed: Any = given["documents"] if is_many else [given]
     if is_many and not given.keys() <= _MANY_FIELDS:
-        raise FormatError("beside documents only settings and details can be given")
+        raise FormatError("beside documents, give only settings and details")
     if not isinstance(listed, list):
         raise FormatError("documents must be a list")
     if not 0 < len(listed) <= max_documents:

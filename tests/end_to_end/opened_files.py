@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
-import subprocess
 import zipfile
 from collections.abc import Iterator, Mapping
 from email import message_from_bytes, policy
 from pathlib import Path, PurePosixPath
 
-OFFICE = shutil.which("soffice") or shutil.which("libreoffice")
-"""LibreOffice, None = not installed."""
+from libreoffice import OFFICE, convert
 
 _CONVERSIONS = {
     "txt:Text (encoded):UTF8": (".docx", ".rtf", ".html"),
@@ -76,16 +73,12 @@ def _convert(files: Mapping[str, bytes], target: str, folder: Path) -> dict[str,
     """Return the text of files that LibreOffice has opened and written again."""
     if not files:
         return {}
-    suffix = "." + target.partition(":")[0]
-    given, out = folder / "opened" / suffix[1:], folder / "written" / suffix[1:]
+    kind = target.partition(":")[0]
+    given = folder / "opened" / kind
     given.mkdir(parents=True)
-    paths = {}
+    paths = []
     for number, (name, data) in enumerate(files.items()):
-        paths[name] = given / f"{number}{PurePosixPath(name).suffix}"
-        paths[name].write_bytes(data)
-    profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
-    command = [OFFICE, profile, "--headless", "--convert-to", target, "--outdir", out, *paths.values()]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=300)
-    written = {name: out / f"{path.stem}{suffix}" for name, path in paths.items()}
-    assert [name for name, path in written.items() if not path.is_file()] == [], done.stderr
-    return {name: path.read_text("utf-8-sig", "replace") for name, path in written.items()}
+        paths.append(given / f"{number}{PurePosixPath(name).suffix}")
+        paths[-1].write_bytes(data)
+    written = convert(paths, target, folder / "written" / kind)
+    return {name: path.read_text("utf-8-sig", "replace") for name, path in zip(files, written, strict=True)}

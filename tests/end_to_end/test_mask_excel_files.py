@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import io
-import itertools
 import json
 import re
 import time
@@ -15,6 +14,7 @@ import pytest
 from case_maskers import masker_of, spans_by
 from excel_files import hostile, zipped
 from fake_maskers import CANARY
+from hostile_files import numbered
 from masked_folders import visible
 from review_stores import FACTS, KEY, review, store_of, user
 from test_mask_workers import contents, finish, start
@@ -46,14 +46,9 @@ def cells_of(path):
     return [[list(row) for row in one.iter_rows(values_only=True)] for one in workbook.worksheets]
 
 
-def numbered():
-    numbers = itertools.count()
-    return lambda: CANARY + "x" * next(numbers)
-
-
 def test_excel_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
     (given / "sub").mkdir()
-    (given / "sub" / "a.xlsx").write_bytes(zipped(hostile(numbered())))
+    (given / "sub" / "a.xlsx").write_bytes(zipped(hostile(numbered()[0])))
     (given / "b.xlsx.gz").write_bytes(gzip.compress(TABLE))
     (given / "C.XLSX").write_bytes(TABLE)
     report = tmp_path / "report.json"

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -11,6 +10,7 @@ from datetime import date
 import pytest
 from case_maskers import masker_of, spans_by
 from fake_maskers import CANARY, FakeMasker
+from hostile_files import numbered
 from masked_folders import visible
 from review_stores import FACTS, KEY, review, store_of, user
 from test_mask_workers import contents, finish, start
@@ -32,15 +32,9 @@ def text_of(path):
     return FORMAT.open(io.BytesIO(path.read_bytes()), ReadOptions(), "x").doc.text
 
 
-def numbered():
-    """Return a function that gives another canary at every call."""
-    numbers = itertools.count()
-    return lambda: CANARY + "x" * next(numbers)
-
-
 def test_word_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
     (given / "sub").mkdir()
-    (given / "sub" / "a.docx").write_bytes(zipped(hostile(numbered())))
+    (given / "sub" / "a.docx").write_bytes(zipped(hostile(numbered()[0])))
     (given / "b.docx.gz").write_bytes(gzip.compress(LETTER))
     (given / "C.DOCX").write_bytes(LETTER)
     report = tmp_path / "report.json"
@@ -179,7 +173,7 @@ def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
 
 
 def test_the_real_rules_mask_a_name_in_several_runs_and_its_other_mention_in_a_footnote(tmp_path):
-    parts = hostile(numbered())
+    parts = hostile(numbered()[0])
     body = paragraph("Mrs. Zeb", "ulonova took aspirin and had a ", "rash.")
     parts["word/document.xml"] = simple(body)["word/document.xml"]
     (tmp_path / "a.docx").write_bytes(zipped(parts))

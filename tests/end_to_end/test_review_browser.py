@@ -6,17 +6,16 @@ Without them the tests are skipped, unless `CI` is set. axe-core is looked for a
 
 import os
 import sys
-import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
 import pytest
-import uvicorn
 from fake_maskers import mask_capitals, near_the_threshold
 from review_stores import PASSWORD, store_of
 from review_visitors import account
+from served_apps import served_app
 
 from inverse_deid.review.accounts import find_user
 from inverse_deid.review.approval import approve as approve_case
@@ -35,24 +34,9 @@ TEXTS = [
 READY = "#reader:not([aria-busy])"
 
 
-@contextmanager
 def served(store):
     """Serve in this process until the block ends; yield the address."""
-    server = uvicorn.Server(
-        uvicorn.Config(make_application(store), port=0, log_level="error", access_log=False)
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    for _ in range(600):
-        if server.started:
-            break
-        time.sleep(0.05)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://localhost:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(30)
+    return served_app(make_application(store), "localhost")
 
 
 @pytest.fixture

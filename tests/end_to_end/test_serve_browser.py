@@ -4,17 +4,13 @@ Without them the tests are skipped, unless `CI` is set. axe-core is looked for a
 `axe.min.js`), and without it only that check is left out.
 """
 
-import asyncio
 import json
 import os
-import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
+from served_apps import served_app
 from word_files import paragraph, simple, zipped
 
 from inverse_deid.service.app import build_app
@@ -37,23 +33,9 @@ class Denying(FakeMasker):
         super().__init__(lambda word: word.islower() and word not in chosen.masking.deny)
 
 
-@contextmanager
 def served(**settings):
     """Serve in this process until the block ends; yield the address."""
-    app = build_app(Denying, ServiceSettings(**settings))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", access_log=False))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
-    thread.start()
-    for _ in range(600):
-        if server.started:
-            break
-        time.sleep(0.05)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(30)
+    return served_app(build_app(Denying, ServiceSettings(**settings)))
 
 
 def visit(chromium, address, **options):

@@ -81,7 +81,7 @@ class _Word:
 
 
 def _too_much(number: int) -> str:
-    return f"has more on page {number} than a page can show. Print it to a new PDF"
+    return f"has too much content on page {number}. Print it to a new PDF"
 
 
 def read_pdf_text(data: bytes) -> PdfContent:

@@ -302,7 +302,7 @@ class _Shield:
                 await Response("an unforeseen error", status_code=500)(scope, receive, send_with_headers)
 
     def _refuse(self, request: Request, *, is_static: bool) -> Response | None:
-        """Return the answer to a request that no handler may see, None = one may."""
+        """Return the refusal of a request, None = a handler may answer it."""
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
             return Response("wrong host name", status_code=421)
         if self._door is not None and not is_static and self._door.refuses(request.scope):

@@ -143,7 +143,7 @@ def delete(visit: Visit) -> Response:
     """Delete one file or everything, and say what was deleted."""
     _check(visit)
     if visit.text("sure") != "yes":
-        raise ReviewError("say that you are sure, then delete")
+        raise ReviewError("the box 'Yes, delete' is not ticked. Tick it first")
     source = _find_source(visit, visit.text("source"))
     n_waiting = 0
     if source is None:
