@@ -208,8 +208,8 @@ def test_ten_thousand_rows_take_little_memory(tmp_path, options):
     status, said = finish_real(process)
     assert status == 0, said
     assert 0 < most_bytes < MAX_MIB << 20
-    written = openpyxl.load_workbook(tmp_path / "out" / "a.xlsx", read_only=True).active
-    assert sum(1 for _ in written.iter_rows()) == 10_001
+    with contextlib.closing(openpyxl.load_workbook(tmp_path / "out" / "a.xlsx", read_only=True)) as written:
+        assert sum(1 for _ in written.active.iter_rows()) == 10_001
 
 
 @pytest.mark.parametrize("all_cells", [False, True])
