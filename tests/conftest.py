@@ -31,6 +31,11 @@ class CommandResult:
     stderr: str
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names bytes by their kind alone: an archive holds the time it was made, and every process must find the same tests."""
+    return "bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture
 def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]:
     """The command gets the masker in this list instead of the real one."""

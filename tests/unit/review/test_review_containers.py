@@ -33,10 +33,10 @@ def archive() -> bytes:
     return packed.getvalue()
 
 
-@pytest.mark.parametrize(("name", "data", "n_cases"), [("m.eml", email(), 3), ("z.zip", archive(), 4)])
+@pytest.mark.parametrize(("name", "data", "n_cases"), [("m.eml", email, 3), ("z.zip", archive, 4)])
 def test_a_container_is_exported_when_all_its_records_are_released(tmp_path, name, data, n_cases):
     path = tmp_path / name
-    path.write_bytes(data)
+    path.write_bytes(data())
     store = store_of(tmp_path, inputs=[path], approvals=1)
     who = user(store, "ann", UserRole.ADJUDICATOR)
     for case in range(1, n_cases):
