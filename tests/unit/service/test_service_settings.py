@@ -7,7 +7,8 @@ from fake_maskers import CANARY
 from inverse_deid.cli.serve import read_token, serve
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
 from inverse_deid.service.app import strip_exception
-from inverse_deid.service.settings import ServiceSettings, Token, check_address, is_loopback
+from inverse_deid.service.clients import Clients
+from inverse_deid.service.settings import ServiceSettings, check_address, is_loopback
 
 SECRET = "not-a-secret-0123456789"
 
@@ -37,7 +38,7 @@ def test_a_host_that_does_not_exist():
 
 def test_without_a_token_only_this_machine_may_ask():
     check_address("127.0.0.1", None)
-    check_address("0.0.0.0", Token.of(SECRET))
+    check_address("0.0.0.0", Clients.of_token(SECRET))
     with pytest.raises(ConfigurationError, match="without a token"):
         check_address("0.0.0.0", None)
 
@@ -47,13 +48,13 @@ def test_without_a_token_only_this_machine_may_ask():
 )
 def test_weak_tokens_are_refused_without_an_echo(secret):
     with pytest.raises(ConfigurationError) as caught:
-        Token.of(secret)
+        Clients.of_token(secret)
     assert not secret or secret not in str(caught.value)
 
 
 def test_a_token_is_shown_nowhere():
-    assert SECRET not in repr(ServiceSettings(token=Token.of(SECRET)))
-    assert "digest" not in repr(Token.of(SECRET))
+    assert SECRET not in repr(ServiceSettings(clients=Clients.of_token(SECRET)))
+    assert "digest" not in repr(Clients.of_token(SECRET))
 
 
 def test_the_token_of_a_file_or_of_the_environment(tmp_path, monkeypatch):
