@@ -34,12 +34,19 @@ def serving(store_file, *options):
 @contextmanager
 def running(*words):
     """Run a command of `inverse-deid` that serves until the block ends; yield its port."""
+    with started("-m", "inverse_deid.cli.main", *words) as (port, _):
+        yield port
+
+
+@contextmanager
+def started(*words, log=subprocess.DEVNULL):
+    """Run a program of Python that serves until the block ends; yield its port and its process."""
     port = free_port()
-    command = [sys.executable, "-m", "inverse_deid.cli.main", *map(str, words), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    command = [sys.executable, *map(str, words), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log) as process:
         try:
             wait_for(port, process)
-            yield port
+            yield port, process
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(30)

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.cli.server_options import read_metrics_token, server_options
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
@@ -195,7 +196,18 @@ def _ask_password() -> str:
     return "" if sys.stdin is None else sys.stdin.readline().rstrip("\r\n")
 
 
-@click.command()
+_SERVE_HEADINGS = {
+    "Address and access": ("host", "port", "certificate", "private_key", "proxy"),
+    "Operation": ("metrics_token", "log_format"),
+}
+_SERVE_EXAMPLES = {
+    "For this machine": "inverse-deid review serve --store review.db",
+    "For a team": "inverse-deid review serve --store review.db --host 0.0.0.0 --certificate chain.pem "
+    "--private-key key.pem",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_SERVE_HEADINGS, heading="The store", examples=_SERVE_EXAMPLES)
 @store_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="IP address to listen on.")
 @click.option("--address", "old_host", hidden=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -155,7 +156,7 @@ def make_application(
     enters by a one-time address, and nobody logs in with a password.
     """
     passwords, metrics = Passwords(), metrics or Metrics()
-    metrics.add("cases", "Cases by state.", "state", lambda: {**count_cases(store)})
+    metrics.add("cases", "Cases by state.", "state", partial(_count_states, store))
     metrics.add("queue_length", "What waits.", "queue", lambda: {"passwords": passwords.n_waiting})
     application = Starlette(
         routes=[
@@ -264,6 +265,10 @@ def _list_routes() -> list[Route | Mount]:
             static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])
         ),
     ]
+
+
+def _count_states(store: ReviewStore) -> dict[str, float]:
+    return {str(state): n for state, n in count_cases(store).items()}
 
 
 def _show_health(request: Request) -> Response:
