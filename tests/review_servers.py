@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
 import re
 import signal
 import socket
@@ -12,6 +13,7 @@ import sys
 import time
 from contextlib import contextmanager
 from http.cookies import SimpleCookie
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -43,7 +45,10 @@ def started(*words, log=subprocess.DEVNULL):
     """Run a program of Python that serves until the block ends; yield its port and its process."""
     port = free_port()
     command = [sys.executable, *map(str, words), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log) as process:
+    here = Path(__file__).parent
+    found = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": found}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment) as process:
         try:
             wait_for(port, process)
             yield port, process
