@@ -90,7 +90,9 @@ def measure(port, n=30):
 def is_closed(one):
     one.settimeout(0)
     try:
-        return one.recv(65536) == b""
+        while one.recv(65536):
+            pass
+        return True
     except BlockingIOError:
         return False
     except OSError:
@@ -231,22 +233,25 @@ def test_tokens_are_reloaded_under_load_without_a_lost_request(tmp_path):
                 while not stop.is_set():
                     statuses.append(client.post("/mask", json={"id": 1, "text": "Zoe fell"}).status_code)
 
-        with ThreadPoolExecutor(4) as threads:
-            working = [threads.submit(work) for _ in range(4)]
-            for clients in ([("ward-7", FIRST, ""), ("ward-8", SECOND, "")], [("ward-7", FIRST, "")]) * 3:
-                token_file(tokens, *clients)
-                process.send_signal(signal.SIGHUP)
-                expected = 200 if len(clients) == 2 else 401
-                until = time.monotonic() + 20
-                while ask(port, SECOND).status_code != expected:
-                    assert time.monotonic() < until
-                    time.sleep(0.05)
-            private(tokens, b"not TOML")
+        def reload(content, expected):
+            tokens.write_bytes(content)
             process.send_signal(signal.SIGHUP)
-            time.sleep(0.5)
-            stop.set()
-            for one in working:
-                one.result(30)
+            until = time.monotonic() + 60
+            while ask(port, SECOND).status_code != expected:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+
+        one = tokens.read_bytes()
+        two = one + token_file(tmp_path / "more", ("ward-8", SECOND, "")).read_bytes()
+        with ThreadPoolExecutor(2) as threads:
+            working = [threads.submit(work) for _ in range(2)]
+            try:
+                for content, expected in [(two, 200), (one, 401)] * 2 + [(two, 200), (b"not TOML", 200)]:
+                    reload(content, expected)
+            finally:
+                stop.set()
+            for worker in working:
+                worker.result(60)
         assert len(statuses) > 20
         assert set(statuses) == {200}
         assert ask(port, FIRST).status_code == 200
