@@ -92,11 +92,11 @@ def is_closed(one):
     try:
         while one.recv(65536):
             pass
-        return True
     except BlockingIOError:
         return False
     except OSError:
-        return True
+        pass
+    return True
 
 
 @both
