@@ -69,10 +69,12 @@ def wait_for(port, process):
     raise AssertionError("the server does not answer")
 
 
-def certificate(folder):
-    """Make a self-signed certificate for 127.0.0.1 and its key, as PEM files."""
+def certificate(folder, *host_names):
+    """Make a self-signed certificate for 127.0.0.1, or for host names, and its key, as PEM files."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "review")])
+    names = [x509.DNSName(one) for one in host_names]
+    names = names or [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     now = datetime.datetime.now(datetime.UTC)
     made = (
         x509.CertificateBuilder()
@@ -83,9 +85,7 @@ def certificate(folder):
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
+        .add_extension(x509.SubjectAlternativeName(names), False)
         .sign(key, hashes.SHA256())
     )
     chain, private = folder / "chain.pem", folder / "key.pem"

@@ -61,7 +61,7 @@ _EXAMPLES = {
 @click.option(
     "--tokens",
     type=_FILE,
-    help="TOML file with a name, the hash of a token, and limits per client (mode 600; docs/service.md).",
+    help="TOML file with a name, the hash of a token, and limits per client (mode 600, see docs/service.md).",
 )
 @click.option(
     "--max-bytes", type=click.IntRange(1), default=1_000_000, show_default=True, help="Size of a request."

@@ -78,7 +78,7 @@ def is_local(address: str) -> bool:
 
 
 def is_same(address: str, other: str | None) -> bool:
-    """Tell whether two addresses are the same, however they are written; None is no address.
+    """Tell whether two addresses are the same, however they are written. None equals nothing.
 
     Example:
         >>> is_same("::FFFF:10.0.0.7", "10.0.0.7"), is_same("10.0.0.7", None)
