@@ -58,7 +58,7 @@ def started(*words, log=subprocess.DEVNULL):
 
 
 def wait_for(port, process):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while time.monotonic() < until and process.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
