@@ -225,3 +225,4 @@ def serve_desk(
         finally:
             intake.close()
             running.unlink(missing_ok=True)
+            place.remove_opening()
