@@ -147,7 +147,7 @@ def ask_delete(visit: Visit) -> Response:
     n_waiting = 0 if source else count_waiting(visit.store)
     going = [
         f"{count_words(len(rows), 'file')} with {count_words(n_cases, 'document')}, "
-        f"of which {n_released:,} are approved",
+        f"of which {n_released:,} {'is' if n_released == 1 else 'are'} approved",
         "all decisions and notes on them",
         *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
     ]
