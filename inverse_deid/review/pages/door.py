@@ -52,7 +52,7 @@ class Place:
     key_file: Path
 
     def write_opening(self, address: str) -> str:
-        """Write the file that leads to a one-time address; return its own address, which holds no secret.
+        """Write the file that leads to a one-time address; return its own address, which contains no secret.
 
         Lists of processes show the arguments of a browser to every user of a computer.
 
