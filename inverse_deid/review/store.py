@@ -204,9 +204,13 @@ class ReviewStore:
         return f"ReviewStore(version={SCHEMA_VERSION})"
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Give a connection within a transaction that only reads."""
-        with _database_errors("read"), self._engine.connect() as connection, connection.begin():
+    def reading(self, *, snapshot: bool = False) -> Iterator[Connection]:
+        """Give a connection within a transaction that only reads; with `snapshot`, at one moment."""
+        # SQLite always reads at one moment.
+        at_one_moment = snapshot and self._engine.dialect.name != "sqlite"
+        options = {"isolation_level": "REPEATABLE READ"} if at_one_moment else {}
+        connect = self._engine.connect()
+        with _database_errors("read"), connect.execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager

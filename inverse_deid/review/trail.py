@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, or_, select, update
 
-from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import NotAllowedError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review import rows
@@ -180,15 +180,56 @@ def _name_model(facts: MaskingFacts) -> dict[str, Any]:
 
 
 def verify_store(store: ReviewStore) -> TrailCheck:
-    """Check the trail of a store from its first entry to its sealed head."""
-    with store.reading() as connection:
-        chain = _HashChain()
-        for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
-            chain.add(row.line, row.hash)
-            if chain.n != row.number:
-                chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
-        head = connection.execute(select(TRAIL_HEAD)).one_or_none()
-    return chain.check(None if head is None else (head.n_entries, head.hash, head.seal), store.trail_key)
+    """Check the trail of a store from its first entry to its sealed head, and all rows against it."""
+    with store.reading(snapshot=True) as connection:
+        check, suspects = _replay(connection, store)
+    return TrailCheck(check.n_entries, (*check.problems, *(one.problem for one in suspects))[:MAX_PROBLEMS])
+
+
+def _replay(connection: Connection, store: ReviewStore) -> tuple[TrailCheck, list[rows.Suspect]]:
+    """Check the trail, and compare what it says with the tables."""
+    chain, recorded = _HashChain(), rows.RecordedRows()
+    for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
+        link = chain.add(row.line, row.hash)
+        if chain.n != row.number:
+            chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
+        recorded.follow(chain.n, link.case, link.rows, is_begin=link.event.startswith(SEALED_EVENT))
+    head = connection.execute(select(TRAIL_HEAD)).one_or_none()
+    check = chain.check(None if head is None else (head.n_entries, head.hash, head.seal), store.trail_key)
+    return check, list(recorded.compare(connection, store.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """Cases and files that must not be exported, by their ids, each with the reason."""
+
+    cases: Mapping[int, str]
+    sources: Mapping[int, str]
+
+
+def check_for_export(connection: Connection, store: ReviewStore) -> HeldBack:
+    """Return what does not follow from the trail and concerns single cases or files.
+
+    Raises:
+        NotAllowedError: The trail is broken, or a row that concerns more than that does not follow from it.
+    """
+    check, suspects = _replay(connection, store)
+    problems = list(check.problems)
+    cases: dict[int, str] = {}
+    sources: dict[int, str] = {}
+    for one in suspects:
+        if one.case_id is not None:
+            cases.setdefault(one.case_id, one.problem)
+        elif one.source_id is not None:
+            sources.setdefault(one.source_id, one.problem)
+        else:
+            problems.append(one.problem)
+    if problems:
+        raise NotAllowedError(
+            f"the store was altered outside the program: {problems[0]}. Nothing is exported. Run "
+            "inverse-deid review verify, and restore a backup."
+        )
+    return HeldBack(cases, sources)
 
 
 def verify_export(path: Path, key: ReviewKey | None) -> TrailCheck:
@@ -282,6 +323,16 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
     return count_entries(store)
 
 
+class _Link(msgspec.Struct, frozen=True):
+    """What a check needs of an entry."""
+
+    number: int = 0
+    previous: str = ""
+    event: str = ""
+    case: int | None = None
+    rows: dict[str, str | None] = {}
+
+
 class _HashChain:
     """Follows the hashes from entry to entry."""
 
@@ -290,17 +341,21 @@ class _HashChain:
         self.problems: list[str] = []
         self._last = NO_HASH
 
-    def add(self, line: str, stated_hash: str) -> None:
-        """Check one entry."""
+    def add(self, line: str, stated_hash: str) -> _Link:
+        """Check one entry, and return what it says."""
         self.n += 1
-        entry = _parse_object(line)
-        if entry.get("number") != self.n:
+        try:
+            entry = msgspec.json.decode(line, type=_Link)
+        except (msgspec.MsgspecError, UnicodeError):
+            entry = _Link()
+        if entry.number != self.n:
             self.problems.append(f"entry {self.n} has another number: one was removed or moved")
-        elif entry.get("previous") != self._last:
+        elif entry.previous != self._last:
             self.problems.append(f"entry {self.n} does not follow the one before it")
         if _hash(line) != stated_hash:
             self.problems.append(f"entry {self.n} was changed after it was written")
         self._last = stated_hash
+        return entry
 
     def check(
         self, head: tuple[int, str, str] | None, key: bytes | None, *, is_export: bool = False
