@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -163,7 +164,8 @@ class ReviewStore:
     """An open store; safe to share between threads.
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
-    those that the store was made with; `sources.read_facts` returns those of a case.
+    those that the store was made with; `sources.read_facts` returns those of a case. The `signer` signs heads
+    of the trail; a key of its own can take the place of the derived one.
     """
 
     def __init__(self, engine: Engine, key: ReviewKey, clock: Clock) -> None:
@@ -175,6 +177,7 @@ class ReviewStore:
         self.session_key = key.derive("sessions")
         self.file_key = key.derive("hashes of files")
         self.case_key = key.secret
+        self.signer = Ed25519PrivateKey.from_private_bytes(key.derive("signatures"))
         with self.reading() as connection:
             check = select(META.c.value).where(META.c.name == "key check")
             sealed: str = connection.execute(check).scalar_one()
