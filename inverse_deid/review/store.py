@@ -19,7 +19,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -361,18 +361,26 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
         with suppress(UnreadableInputError):
             store = ReviewStore(engine, key, clock)
         if store is not None:
-            if version in OLDER_VERSIONS:
-                from inverse_deid.review.replay import seal_all
-
-                with store.writing() as connection:
-                    if migrate(connection, store):
-                        seal_all(connection, store)
-            store.load_settings()
+            with ExitStack() as at_fault:
+                at_fault.callback(engine.dispose)
+                _bring_up_to_date(store, version)
+                store.load_settings()
+                at_fault.pop_all()
             return store
     engine.dispose()
     if problem:
         raise UnreadableInputError(problem)
     raise ConfigurationError(f"the key does not belong to {name}. Give the key that it was made with.")
+
+
+def _bring_up_to_date(store: ReviewStore, version: str) -> None:
+    """Migrate an older store, and seal its rows."""
+    if version in OLDER_VERSIONS:
+        from inverse_deid.review.replay import seal_all
+
+        with store.writing() as connection:
+            if migrate(connection, store):
+                seal_all(connection, store)
 
 
 def _read_version(engine: Engine) -> str | None:
