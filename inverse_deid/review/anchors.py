@@ -1,4 +1,4 @@
-"""Anchors: the head of a trail, kept outside the store, so that a trail that was cut can be told.
+"""Anchors: the head of a trail, kept outside the store, so that a trail that was cut is found.
 
 An anchor is one line of JSON with the number and hash of the last entry, its time, the seal and a signature.
 It is appended to a file that should be elsewhere, or sent to syslog. `review verify --against FILE` checks

@@ -68,7 +68,7 @@ class TrailEvent:
 class TrailCheck:
     """Result of a verification: the entries found and one sentence per problem.
 
-    `notes` are no problems: a clock was put back.
+    `notes` say where a clock was put back, which is not a problem.
     """
 
     n_entries: int
@@ -396,7 +396,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """What a check needs of an entry."""
+    """The parts of an entry that a check needs."""
 
     number: int = 0
     at: str = ""
