@@ -28,7 +28,6 @@ from inverse_deid.core.errors import (
     NotAllowedError,
     OutputExistsError,
     ReviewError,
-    UnreadableInputError,
 )
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
@@ -247,9 +246,9 @@ def test_a_case_with_a_forged_state_is_not_exported(tmp_path):
         raw.commit()
         raw.close()
         exported = export_released(store, tmp_path / "out")
-        assert exported.n_cases == 0 and "cases 1 of the store was altered" in exported.problems[0]
+        assert exported.n_cases == 0 and "cases 1 was altered" in exported.problems[0]
         assert not files_of(tmp_path / "out")
-        with pytest.raises(UnreadableInputError, match="cases 1 of the store was altered"):
+        with pytest.raises(NotAllowedError, match="cases 1 was altered"):
             export_annotated(store, tmp_path / "gold.jsonl", AnnotationFormat.JSON_LINES)
         assert not (tmp_path / "gold.jsonl").exists()
 
@@ -433,6 +432,14 @@ class TestCommand:
         assert command("review", "verify", "--store", db).stdout == "5 entries, intact\n"
         out = command("review", "export", "--store", db, "--out", tmp_path / "out")
         assert out.status == 0 and "0 cases written, 1 not released" in out.stderr
+        listed, numbered = tmp_path / "names.csv", ("--out", tmp_path / "numbered", "--rename")
+        with_list = command("review", "export", "--store", db, *numbered, listed)
+        assert with_list.status == 0 and "CONFIDENTIAL" in with_list.stderr
+        assert "id,c1,case-0001" in listed.read_text()
+        inside = command("review", "export", "--store", db, *numbered, tmp_path / "numbered" / "names.csv")
+        assert inside.status == 2 and "outside of the folder of --out" in inside.stderr
+        other = command("review", "export", "--store", db, *numbered, listed, "--as", "jsonl")
+        assert other.status == 2 and "--rename is for released files" in other.stderr
         for form in ("jsonl", "i2b2", "brat", "trail"):
             again = command("review", "export", "--store", db, "--out", tmp_path / form, "--as", form)
             assert again.status == 0, again.stderr
