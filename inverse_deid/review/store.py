@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -47,7 +46,6 @@ MIN_KEY_BYTES = 16
 _BUSY_SECONDS = 30
 _KEY_CHECK = b"the key of this store"
 _NONCE_BYTES = 12
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITES = "inverse_deid_writes"
 
 Clock = Callable[[], float]
@@ -81,16 +79,6 @@ def make_key_file(path: Path) -> ReviewKey:
         ConfigurationError: The file exists, or cannot be written.
     """
     return ReviewKey(keys.make_key_file(path))
-
-
-def check_private(path: Path) -> None:
-    """Refuse a key file that others can read.
-
-    Raises:
-        ConfigurationError: Its mode gives access to group or others.
-    """
-    if os.name == "posix" and path.exists() and path.stat().st_mode & _OTHERS:
-        raise ConfigurationError(f"{path} can be read by other users. Run chmod 600 on it.")
 
 
 class Sealer:
