@@ -11,7 +11,17 @@ import click
 
 from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
+from inverse_deid.core.extras import need_modules
+from inverse_deid.review.accounts import (
+    add_user,
+    end_sessions,
+    link_account,
+    list_users,
+    set_active,
+    set_password,
+    unlock,
+)
+from inverse_deid.review.attempts import list_blocked
 from inverse_deid.review.store import (
     ReviewKey,
     ReviewStore,
@@ -99,7 +109,7 @@ def open_given(address: str, key: Path | None) -> ReviewStore:
 
 @click.group()
 def user() -> None:
-    """Add, list and close accounts, change passwords."""
+    """Add, list, close and unlock accounts, change passwords, end sessions."""
 
 
 @user.command()
@@ -118,8 +128,10 @@ def add(name: str, address: str, key: Path | None, role: str) -> None:
 def list_(address: str, key: Path | None) -> None:
     """List all accounts."""
     with open_given(address, key) as store:
+        blocked = list_blocked(store)
         for one in list_users(store):
-            click.echo(f"{one.name:<24} {one.role:<12} {'open' if one.is_active else 'closed'}")
+            state = "closed" if not one.is_active else "locked" if one.name in blocked else "open"
+            click.echo(f"{one.name:<24} {one.role:<12} {state}")
 
 
 @user.command()
@@ -142,6 +154,57 @@ def close(name: str, address: str, key: Path | None) -> None:
     click.echo(f"the account of {name} is closed")
 
 
+@user.command(name="unlock")
+@click.argument("name")
+@store_options
+def unlock_(name: str, address: str, key: Path | None) -> None:
+    """Let NAME log in again after too many failures."""
+    with open_given(address, key) as store:
+        unlock(store, name)
+    click.echo(f"{name} can log in again")
+
+
+@user.command()
+@click.argument("name")
+@store_options
+def log_out(name: str, address: str, key: Path | None) -> None:
+    """End all sessions of NAME."""
+    with open_given(address, key) as store:
+        n = end_sessions(store, name)
+    click.echo(f"sessions ended: {n}")
+
+
+@user.command()
+@click.argument("name", required=False)
+@store_options
+@click.option("--require/--optional", "is_required", default=None, help="Whether everybody needs one.")
+def second_factor(name: str | None, address: str, key: Path | None, is_required: bool | None) -> None:
+    """Remove the second factor of NAME, who lost it, or say whether everybody needs one."""
+    from inverse_deid.review.second_factor import require, turn_off
+
+    if (name is None) == (is_required is None):
+        raise ConfigurationError("give either NAME, or --require or --optional")
+    with open_given(address, key) as store:
+        if name is not None:
+            turn_off(store, name)
+            click.echo(f"{name} has no second factor now")
+        else:
+            require(store, is_required=bool(is_required))
+            click.echo(f"a second factor is {'required' if is_required else 'optional'} now")
+
+
+@user.command()
+@click.argument("name")
+@click.argument("issuer")
+@click.argument("subject")
+@store_options
+def link(name: str, issuer: str, subject: str, address: str, key: Path | None) -> None:
+    """Let SUBJECT of the OpenID provider ISSUER have the account NAME."""
+    with open_given(address, key) as store:
+        link_account(store, name, issuer, subject)
+    click.echo(f"{name} signs in at {issuer} now")
+
+
 def _ask_password() -> str:
     """Ask twice without showing it, or read one line of standard input."""
     if sys.stdin is not None and sys.stdin.isatty():
@@ -156,7 +219,15 @@ def _ask_password() -> str:
 @click.option("--certificate", type=_FILE, help="TLS certificate chain (PEM).")
 @click.option("--private-key", type=_FILE, help="Key of the certificate (PEM).")
 @click.option("--behind-proxy", "proxy", metavar="IP", help="Trust a proxy at this address that ends TLS.")
-def serve(address: str, key: Path | None, listen: str, port: int, **tls: Any) -> None:  # noqa: ANN401
+@click.option("--oidc", type=_FILE, help="Settings of an OpenID provider (TOML, docs/sign-in.md).")
+def serve(
+    address: str,
+    key: Path | None,
+    listen: str,
+    port: int,
+    oidc: Path | None,
+    **tls: Any,  # noqa: ANN401
+) -> None:
     """Serve the pages of the review until stopped (Ctrl+C).
 
     By default only this machine can reach them. Any other address needs TLS:
@@ -165,7 +236,13 @@ def serve(address: str, key: Path | None, listen: str, port: int, **tls: Any) ->
     from inverse_deid.review.pages.application import ServeSettings
     from inverse_deid.review.pages.application import serve as run
 
-    settings = ServeSettings(address=listen, port=port, **tls)
+    provider = None
+    if oidc is not None:
+        need_modules("sign-in with OpenID Connect", "sso", "authlib", "requests")
+        from inverse_deid.review.pages.sign_in import open_provider
+
+        provider = open_provider(oidc)
+    settings = ServeSettings(address=listen, port=port, provider=provider, **tls)
     with open_given(address, key) as store:
         click.echo(f"Open {settings.url} in a browser. Stop with Ctrl+C.")
         run(store, settings)

@@ -6,10 +6,11 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
@@ -17,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError, describe_error
 from inverse_deid.core.page_files import HEADERS, KEEP
@@ -45,10 +47,16 @@ from inverse_deid.review.pages.visits import (
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
 
+if TYPE_CHECKING:
+    from inverse_deid.review.pages.sign_in import Provider
+
 MAX_CONNECTIONS = 500
 
 _TOO_LONG = re.compile(r"/\d{19}")
 """No number of the store is this long, and databases cannot compare longer ones."""
+
+_BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
+"""What open pages ask by themselves."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -58,7 +66,7 @@ class ServeSettings:
     """Where the pages are served: an IP address, and a port in [1, 65535].
 
     Certificate (chain) and private key are PEM files. The proxy, at an IP address, ends TLS, and its
-    statements about clients are trusted.
+    statements about clients are trusted; others are refused. `provider`: where people can sign in.
 
     Raises:
         ConfigurationError: Not loopback and neither TLS nor a proxy; a certificate without key or a key
@@ -71,6 +79,7 @@ class ServeSettings:
     certificate: Path | None = None
     private_key: Path | None = None
     proxy: str | None = None
+    provider: Provider | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
@@ -109,16 +118,26 @@ class ServeSettings:
 
 def _parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     try:
-        return ipaddress.ip_address(given)
+        address = ipaddress.ip_address(given)
     except ValueError:
         pass
+    else:
+        return getattr(address, "ipv4_mapped", None) or address
     raise ConfigurationError(f"{given} is not an IP address such as 127.0.0.1")
 
 
 def serve(store: ReviewStore, settings: ServeSettings) -> None:
     """Serve the pages until the program is stopped; running requests are finished first."""
     intake = IntakeService(store, build_deidentifier)
-    application = make_application(store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake)
+    application: ASGIApp = make_application(
+        store,
+        is_secure=settings.is_secure,
+        hosts=settings.hosts,
+        intake=intake,
+        provider=settings.provider,
+    )
+    if settings.proxy is not None:
+        application = _ProxyOnly(application, settings.proxy)
     intake.start()
     try:
         uvicorn.run(
@@ -127,8 +146,7 @@ def serve(store: ReviewStore, settings: ServeSettings) -> None:
             port=settings.port,
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.private_key,
-            proxy_headers=settings.proxy is not None,
-            forwarded_allow_ips=settings.proxy,
+            proxy_headers=False,
             access_log=False,
             log_level="warning",
             server_header=False,
@@ -146,18 +164,22 @@ def make_application(
     hosts: frozenset[str] | None = None,
     intake: IntakeService | None = None,
     door: Door | None = None,
+    provider: Provider | None = None,
 ) -> Starlette:
     """Return the application over an open store.
 
     `is_secure`: browsers reach it through TLS, and cookies are sent in no other way. `hosts`: host names
     that it answers to, None = any. `intake` takes new files, None = nobody can add any. `door`: one person
-    enters by a one-time address, and nobody logs in with a password.
+    enters by a one-time address, and nobody logs in with a password. `provider`: people can sign in there,
+    and only there if its settings say so.
     """
     application = Starlette(
-        routes=[*_list_doors(door), *(_list_intake_routes() if intake else ()), *_list_routes()],
+        routes=[*_list_doors(door, provider), *(_list_intake_routes() if intake else ()), *_list_routes()],
         middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts, door=door)],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
+    # The address of such a redirect would contain the `Host` of the request.
+    application.router.redirect_slashes = False
     application.state.store = store
     application.state.is_secure = is_secure
     application.state.cookie = "__Host-session" if is_secure else "session"
@@ -165,13 +187,24 @@ def make_application(
         application.state.cookie = door.cookie
     application.state.intake = intake
     application.state.door = door
+    application.state.provider = provider
+    application.state.local_accounts = provider is None or provider.settings.local_accounts
     return application
 
 
-def _list_doors(door: Door | None) -> list[Route]:
-    """Return how users come in: with a password, or by a one-time address."""
+def _list_doors(door: Door | None, provider: Provider | None) -> list[Route]:
+    """Return how users come in: with a password, at an OpenID provider, or by a one-time address."""
     if door is None:
-        return [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
+        doors = [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
+        if provider is not None:
+            from inverse_deid.review.pages import sign_in
+
+            doors += [
+                Route("/sign-in", sign_in.begin_sign_in, methods=["GET"]),
+                Route(sign_in.CALLBACK, sign_in.finish_sign_in, methods=["GET"]),
+                Route("/signed-out", sign_in.show_signed_out, methods=["GET"]),
+            ]
+        return doors
     return [
         Route("/log-in", show_closed_door, methods=["GET"]),
         Route("/open/{token}", open_door, methods=["GET"]),
@@ -194,7 +227,10 @@ def _list_intake_routes() -> list[Route]:
     receive = require_stream(role, intake_pages.receive_file)
     return [
         Route("/add/file", receive, methods=["POST"]),
-        *(Route(path, require(role, handler), methods=[method]) for method, path, handler in handlers),
+        *(
+            Route(path, require(role, handler, is_background=handler in _BACKGROUND), methods=[method])
+            for method, path, handler in handlers
+        ),
     ]
 
 
@@ -213,6 +249,13 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", "/summary", reviewer, form_pages.show_summary),
         ("GET", "/accounts", admin, account_pages.show_accounts),
         ("POST", "/accounts", admin, account_pages.change_account),
+        ("POST", "/accounts/policy", admin, account_pages.change_policy),
+        ("GET", "/account", reviewer, account_pages.show_account),
+        ("POST", "/account", reviewer, account_pages.change_own_account),
+        ("GET", "/second-factor", reviewer, account_pages.show_second_factor),
+        ("POST", "/second-factor", reviewer, account_pages.add_second_factor),
+        ("GET", "/code", reviewer, account_pages.ask_code),
+        ("POST", "/code", reviewer, account_pages.check_code),
         ("GET", "/password", reviewer, account_pages.show_password),
         ("POST", "/password", reviewer, account_pages.change_password),
         ("GET", "/trail", admin, trail_page.show_trail),
@@ -247,7 +290,10 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", "/sample/{case_id:int}", adjudicator, form_pages.answer),
     ]
     return [
-        *(Route(path, require(role, handler), methods=[method]) for method, path, role, handler in handlers),
+        *(
+            Route(path, require(role, handler, is_background=handler in _BACKGROUND), methods=[method])
+            for method, path, role, handler in handlers
+        ),
         Mount(
             static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])
         ),
@@ -256,6 +302,26 @@ def _list_routes() -> list[Route | Mount]:
 
 def _report_missing(request: Request, error: Exception) -> Response:
     return report_problem(request, int(getattr(error, "status_code", 404)), "this page does not exist")
+
+
+class _ProxyOnly:
+    """Refuses what does not come from the proxy, and believes what the proxy says about its client."""
+
+    def __init__(self, app: ASGIApp, proxy: str) -> None:
+        self._app = ProxyHeadersMiddleware(app, trusted_hosts=proxy)  # type: ignore[arg-type]
+        self._proxy = _parse_address(proxy)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            is_proxy = scope["client"] is not None and _parse_address(scope["client"][0]) == self._proxy
+            is_told = bool(headers.get("x-forwarded-for")) and headers.get("x-forwarded-proto") == "https"
+            if not (is_proxy and is_told):
+                await Response("only the proxy may ask", status_code=403, headers=dict(HEADERS))(
+                    scope, receive, send
+                )
+                return
+        await self._app(scope, receive, send)  # type: ignore[arg-type]
 
 
 class _Shield:

@@ -44,12 +44,19 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "trail exported",
         ),
     ),
-    "accounts": ("accounts and log-ins", ("log in", "account of ", "password of ", "role of ")),
+    "accounts": (
+        "accounts and log-ins",
+        (
+            *("log in", "log-in ", "log out", "session of ", "code ", "recovery code ", "own password "),
+            *("account of ", "password of ", "role of ", "second factor "),
+        ),
+    ),
 }
 """Groups of events by how the events begin."""
 
 _WHOLE = {
     "log in": "Logged in",
+    "log out": "Logged out",
     "approve": "Approved the case",
     "settle": "Settled the disagreement",
     "note": "Added a note",

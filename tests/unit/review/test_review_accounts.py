@@ -96,11 +96,16 @@ class TestOwnPassword:
 
 
 class TestRoles:
-    def test_a_new_role_holds_at_once_and_is_in_the_trail(self, store):
-        here = log_in(store, "ann", PASSWORD)
-        set_role(store, "ANN", UserRole.ADJUDICATOR, by="dora")
+    def test_a_new_role_ends_sessions_and_is_in_the_trail(self, store):
+        here, elsewhere = log_in(store, "ann", PASSWORD), log_in(store, "ann", PASSWORD)
+        set_role(store, "ANN", UserRole.ADJUDICATOR, by="dora", keep=here)
         assert find_session(store, here.id).user.role is UserRole.ADJUDICATOR
-        assert events(store)[0] == ("dora", "role of ann changed", "reviewer", "adjudicator")
+        with pytest.raises(LogInError):
+            find_session(store, elsewhere.id)
+        assert events(store)[:2] == [
+            ("dora", "session of ann ended", None, None),
+            ("dora", "role of ann changed", "reviewer", "adjudicator"),
+        ]
         n_before = len(events(store))
         set_role(store, "ann", UserRole.ADJUDICATOR, by="dora")
         assert len(events(store)) == n_before
