@@ -37,7 +37,9 @@ class Visitor:
 
     def __init__(self, store: ReviewStore, *, secure: bool = False, address: str = "") -> None:
         if address:
-            self.client: Any = httpx.Client(base_url=address, limits=httpx.Limits(max_keepalive_connections=0))
+            self.client: Any = httpx.Client(
+                base_url=address, limits=httpx.Limits(max_keepalive_connections=0)
+            )
         else:
             scheme = "https" if secure else "http"
             application = make_application(store, is_secure=secure)
