@@ -19,6 +19,7 @@ from review_visitors import Visitor, account
 from served_apps import served_app
 from sqlalchemy import select
 from test_deployment import DEPLOY
+from test_review_browser import serious_faults
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.review.accounts import find_user, link_account, set_active
@@ -346,6 +347,7 @@ def test_a_browser_signs_in_behind_nginx(provider, tmp_path, chromium):
         with nginx(DEPLOY / "review.nginx", changes, tmp_path / "nginx", port=tls):
             page = chromium.new_context(ignore_https_errors=True).new_page()
             page.goto(f"https://127.0.0.1:{tls}/")
+            assert serious_faults(page) == []
             page.get_by_role("link", name="Sign in with your organisation").click()
             page.wait_for_url(re.compile("^" + re.escape(provider.issuer)))
             page.fill("[name=sub]", "s-lea")
@@ -354,5 +356,6 @@ def test_a_browser_signs_in_behind_nginx(provider, tmp_path, chromium):
             assert page.locator(".me").inner_text().startswith("lea")
             page.get_by_role("button", name="Log out").click()
             page.get_by_role("heading", name="You are logged out here").wait_for()
+            assert serious_faults(page) == []
             page.get_by_role("link", name="Log out there as well").click()
             page.wait_for_url(re.compile("^" + re.escape(provider.issuer)))
