@@ -17,7 +17,7 @@ from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, select
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.review.attempts import (
@@ -31,10 +31,10 @@ from inverse_deid.review.attempts import (
     record_counts,
     record_failure,
 )
-from inverse_deid.review.store import ReviewStore, insert_row
+from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, META, SESSIONS, USERS
 from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import User, UserRole
+from inverse_deid.review.values import ReviewPolicy, User, UserRole
 
 MIN_PASSWORD_CHARS = 12
 MAX_PASSWORD_CHARS = 1_000
@@ -45,6 +45,7 @@ CODE_MINUTES = 5
 
 PROVIDER = "provider"
 """What the trail calls the OpenID provider."""
+SETTINGS = "settings"
 NO_PASSWORD = "none"  # noqa: S105 - no password has this hash
 
 _NAME = re.compile(r"[a-z0-9._@-]{1,64}")
@@ -105,7 +106,7 @@ def add_user(
             "is_active": True,
             "must_change_password": must_change,
         }
-        user_id = insert_row(connection, USERS, row)
+        user_id = store.rows.insert(connection, USERS, row)
         append(connection, store, [TrailEvent(user=by, event=f"account of {name} added", new=role.value)])
     return User(user_id, name, role, must_change_password=must_change)
 
@@ -113,7 +114,8 @@ def add_user(
 def list_users(store: ReviewStore) -> tuple[User, ...]:
     """Return all accounts by name."""
     with store.reading() as connection:
-        return tuple(_read_user(row) for row in connection.execute(select(USERS).order_by(USERS.c.name)))
+        rows = store.rows.read(connection, select(USERS).order_by(USERS.c.name), USERS)
+        return tuple(map(_read_user, rows))
 
 
 def find_user(store: ReviewStore, name: str) -> User:
@@ -123,7 +125,7 @@ def find_user(store: ReviewStore, name: str) -> User:
         ReviewError: It does not exist.
     """
     with store.reading() as connection:
-        return _read_user(_find_row(connection, name))
+        return _read_user(_find_row(connection, store, name))
 
 
 def set_password(
@@ -133,10 +135,10 @@ def set_password(
     _refuse_weak(password, name.lower())
     password_hash = hash_password(password)
     with store.writing() as connection:
-        row = _find_local(connection, name)
+        row = _find_local(connection, store, name)
         values = {"password": password_hash, "must_change_password": must_change}
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(**values))
-        ended = end_sessions_in(connection, SESSIONS.c.user_id == row.id, by=by)
+        store.rows.update(connection, USERS, USERS.c.id == row.id, **values)
+        ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=by)
         append(connection, store, [TrailEvent(user=by, event=f"password of {row.name} changed"), *ended])
 
 
@@ -157,9 +159,9 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
         # The old hash is in the condition: an admin may have changed it meanwhile.
         mine = (USERS.c.id == user.id) & (USERS.c.password == row.password)
         values = {"password": password_hash, "must_change_password": False}
-        if connection.execute(update(USERS).where(mine).values(**values)).rowcount != 1:
+        if store.rows.update(connection, USERS, mine, **values) != 1:
             raise NotAllowedError("the password was changed meanwhile. Log in again.")
-        ended = end_sessions_in(connection, others_of(session), by=user.name)
+        ended = end_sessions_in(connection, store, others_of(session), by=user.name)
         changed = TrailEvent(user=user.name, event=f"password of {user.name} changed")
         append(connection, store, [changed, *ended])
 
@@ -172,7 +174,7 @@ def check_own_password(store: ReviewStore, session: Session, password: str) -> R
     """
     user, limits = session.user, limit_old_passwords(session.user.id)
     with store.writing() as connection:
-        row = _find_local(connection, user.name)
+        row = _find_local(connection, store, user.name)
         tried = begin_try(connection, store, limits)
         if tried is None:
             record_failure(connection, store, user.name, "own password blocked")
@@ -201,22 +203,22 @@ def set_role(
         ReviewError: The account does not exist, is the only open admin account, or belongs to a provider.
     """
     with store.writing() as connection:
-        row = _find_local(connection, name)
+        row = _find_local(connection, store, name)
         if row.role == role.value:
             return
         if role is not UserRole.ADMIN:
-            _refuse_last_admin(connection, row)
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(role=role.value))
+            _refuse_last_admin(connection, store, row)
+        store.rows.update(connection, USERS, USERS.c.id == row.id, role=role.value)
         event = TrailEvent(user=by, event=f"role of {row.name} changed", old=row.role, new=role.value)
         mine = SESSIONS.c.user_id == row.id if keep is None else others_of(keep)
-        append(connection, store, [event, *end_sessions_in(connection, mine, by=by)])
+        append(connection, store, [event, *end_sessions_in(connection, store, mine, by=by)])
 
 
-def _refuse_last_admin(connection: Connection, row: Row[Any]) -> None:
+def _refuse_last_admin(connection: Connection, store: ReviewStore, row: Row[Any]) -> None:
     """Keep one open admin account; all are locked, as two admins may close each other at once."""
     is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
-    admins = connection.execute(select(USERS.c.id).where(is_admin).with_for_update()).scalars().all()
-    if list(admins) == [row.id]:
+    admins = store.rows.read(connection, select(USERS).where(is_admin).with_for_update(), USERS)
+    if [one.id for one in admins] == [row.id]:
         raise ReviewError(f"{row.name} is the only open admin account. Make another admin first.")
 
 
@@ -227,16 +229,16 @@ def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "com
         ReviewError: The account does not exist, or is the only open admin account.
     """
     with store.writing() as connection:
-        row = _find_row(connection, name)
+        row = _find_row(connection, store, name)
         if not is_active:
-            _refuse_last_admin(connection, row)
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(is_active=is_active))
+            _refuse_last_admin(connection, store, row)
+        store.rows.update(connection, USERS, USERS.c.id == row.id, is_active=is_active)
         ended: list[TrailEvent] = []
         if not is_active:
-            ended = end_sessions_in(connection, SESSIONS.c.user_id == row.id, by=by)
-            mine = update(CASES).where(CASES.c.lock_user_id == row.id)
-            connection.execute(mine.values(lock_user_id=None, lock_until=None))
-            connection.execute(update(CASES).where(CASES.c.assignee_id == row.id).values(assignee_id=None))
+            ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=by)
+            locked = CASES.c.lock_user_id == row.id
+            store.rows.update(connection, CASES, locked, lock_user_id=None, lock_until=None)
+            store.rows.update(connection, CASES, CASES.c.assignee_id == row.id, assignee_id=None)
         done = "opened" if is_active else "closed"
         append(connection, store, [TrailEvent(user=by, event=f"account of {row.name} {done}"), *ended])
 
@@ -248,7 +250,7 @@ def unlock(store: ReviewStore, name: str, *, by: str = "command") -> None:
         ReviewError: The account does not exist.
     """
     with store.writing() as connection:
-        row = _find_row(connection, name)
+        row = _find_row(connection, store, name)
         forget_failures(connection, store, row.id, row.name)
         append(connection, store, [TrailEvent(user=by, event=f"account of {row.name} unlocked")])
 
@@ -260,7 +262,7 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
         ReviewError: The account does not exist, or the subject has another one.
     """
     with store.writing() as connection:
-        row = _find_row(connection, name)
+        row = _find_row(connection, store, name)
         taken = (USERS.c.issuer == issuer) & (USERS.c.subject == subject)
         if connection.execute(select(USERS.c.id).where(taken)).one_or_none() is not None:
             raise ReviewError("this subject already has an account")
@@ -271,9 +273,9 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
             "must_change_password": False,
         }
         values |= {"sealed_secret": None, "recovery_codes": None}
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(**values))
+        store.rows.update(connection, USERS, USERS.c.id == row.id, **values)
         event = TrailEvent(user="command", event=f"account of {row.name} linked", new=f"{issuer} {subject}")
-        ended = end_sessions_in(connection, SESSIONS.c.user_id == row.id, by="command")
+        ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by="command")
         append(connection, store, [event, *ended])
 
 
@@ -334,15 +336,21 @@ def _read_user(row: Row[Any]) -> User:
     )
 
 
-def _find_row(connection: Connection, name: str) -> Row[Any]:
-    row = connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
+def _find_row(connection: Connection, store: ReviewStore, name: str) -> Row[Any]:
+    row = _read_one(connection, store, USERS.c.name == name.lower())
     if row is None:
         raise ReviewError("no account has this name. List all with inverse-deid review user list.")
     return row
 
 
-def _find_local(connection: Connection, name: str) -> Row[Any]:
-    row = _find_row(connection, name)
+def _read_one(connection: Connection, store: ReviewStore, condition: ColumnElement[bool]) -> Row[Any] | None:
+    """Return the row of a user, None = there is none."""
+    rows = store.rows.read(connection, select(USERS).where(condition), USERS)
+    return rows[0] if rows else None
+
+
+def _find_local(connection: Connection, store: ReviewStore, name: str) -> Row[Any]:
+    row = _find_row(connection, store, name)
     if row.issuer is not None:
         raise ReviewError(f"{row.name} signs in at the provider. Change role and password there.")
     return row
@@ -392,7 +400,7 @@ def log_in(
     """
     limits = limit_log_ins(name, address)
     with store.writing() as connection:
-        row = connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
+        row = _read_one(connection, store, USERS.c.name == name.lower())
         known = None if row is None else row.name
         tried = begin_try(connection, store, limits)
         if tried is None:
@@ -407,15 +415,13 @@ def log_in(
     user = _read_user(row)
     needs_code = user.has_second_factor
     with store.writing() as connection:
-        end_try(connection, store, limits, tried)
+        # A password whose code never comes counts as a failure of its name.
+        end_try(connection, store, limits, tried[1:] if needs_code else tried, forgets=not needs_code)
         session, events = begin_session_in(
             connection, store, user, address, old_session_id, needs_code=needs_code
         )
         append(connection, store, events)
-        if needs_code:
-            record_failure(connection, store, user.name, "log-in waits for a code", address)
-        else:
-            record_counts(connection, store)
+        record_counts(connection, store)
     return session
 
 
@@ -449,12 +455,12 @@ def sign_in(
     """
     mine = (USERS.c.issuer == who.issuer) & (USERS.c.subject == who.subject)
     with store.writing() as connection:
-        row = connection.execute(select(USERS).where(mine).with_for_update()).one_or_none()
+        row = _read_one(connection, store, mine)
         problem = _refuse_identity(connection, row, who)
         if problem or who.role is None:
             ended = []
             if row is not None:
-                ended = end_sessions_in(connection, SESSIONS.c.user_id == row.id, by=PROVIDER)
+                ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=PROVIDER)
             append(connection, store, ended)
             record_failure(connection, store, None if row is None else row.name, "log-in refused", address)
         else:
@@ -463,16 +469,16 @@ def sign_in(
                 user = User(0, _check_name(who.name), who.role, issuer=who.issuer)
                 new = {"name": user.name, "password": NO_PASSWORD, "role": who.role.value, "is_active": True}
                 new |= {"must_change_password": False, "issuer": who.issuer, "subject": who.subject}
-                user = replace(user, id=insert_row(connection, USERS, new))
+                user = replace(user, id=store.rows.insert(connection, USERS, new))
                 event = f"account of {user.name} added"
                 events.append(TrailEvent(user=PROVIDER, event=event, new=who.role.value))
             else:
                 user = replace(_read_user(row), role=who.role)
                 if row.role != who.role.value:
-                    connection.execute(update(USERS).where(USERS.c.id == row.id).values(role=who.role.value))
+                    store.rows.update(connection, USERS, USERS.c.id == row.id, role=who.role.value)
                     event, roles = f"role of {row.name} changed", (row.role, who.role.value)
                     events.append(TrailEvent(user=PROVIDER, event=event, old=roles[0], new=roles[1]))
-                    events += end_sessions_in(connection, SESSIONS.c.user_id == row.id, by=PROVIDER)
+                    events += end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=PROVIDER)
             session, begun = begin_session_in(connection, store, user, address, old_session_id)
             append(connection, store, [*events, *begun])
             return session
@@ -511,9 +517,11 @@ def begin_session_in(
     is_over = (SESSIONS.c.expires_at <= store.now()) | (
         SESSIONS.c.seen_at <= store.now() - 60.0 * IDLE_MINUTES
     )
-    events = end_sessions_in(connection, is_over)
+    events = end_sessions_in(connection, store, is_over)
     if old_session_id is not None:
-        events += end_sessions_in(connection, SESSIONS.c.id_hash == _hash_id(old_session_id), by=user.name)
+        events += end_sessions_in(
+            connection, store, SESSIONS.c.id_hash == _hash_id(old_session_id), by=user.name
+        )
     session_id = secrets.token_urlsafe(32)
     row = {
         "id_hash": _hash_id(session_id),
@@ -523,9 +531,9 @@ def begin_session_in(
         "address": address,
         "needs_code": needs_code,
     }
-    connection.execute(insert(SESSIONS), row)
-    if not needs_code:
-        events.append(TrailEvent(user=user.name, event="log in"))
+    store.rows.insert(connection, SESSIONS, row)
+    event = "log-in waits for a code" if needs_code else "log in"
+    events.append(TrailEvent(user=user.name, event=event))
     step = Step.CODE if needs_code else None
     return Session(session_id, _make_csrf_token(store, session_id), user, step), events
 
@@ -540,38 +548,43 @@ def find_session(store: ReviewStore, session_id: str, *, prolongs: bool = True) 
     """
     now = store.now()
     mine = SESSIONS.c.id_hash == _hash_id(session_id)
-    settings = select(META.c.value).where(META.c.name == "settings").scalar_subquery()
-    found = select(SESSIONS, USERS, settings.label("settings"))
+    found = select(SESSIONS, USERS)
     found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(mine)
     with store.reading() as connection:
-        row = connection.execute(found).one_or_none()
+        rows = store.rows.read(connection, found, SESSIONS, USERS)
+        row = rows[0] if rows else None
+        is_required = read_policy(connection, store).second_factor
     is_over = row is None or row.expires_at <= now or row.seen_at + 60.0 * IDLE_MINUTES <= now
     if row is None or is_over or not row.is_active:
         if row is not None:
             with store.writing() as connection:
-                append(connection, store, end_sessions_in(connection, mine))
+                append(connection, store, end_sessions_in(connection, store, mine))
         raise LogInError("log in first")
     if prolongs and now - row.seen_at > _SEEN_EVERY_SECONDS:
         with store.writing() as connection:
-            connection.execute(update(SESSIONS).where(mine).values(seen_at=now))
+            store.rows.update(connection, SESSIONS, mine, seen_at=now)
     user = _read_user(row)
     step = None
     if row.needs_code:
         step = Step.CODE
     elif user.must_change_password:
         step = Step.PASSWORD
-    elif not (user.has_second_factor or user.issuer) and json.loads(row.settings)["policy"].get(
-        "second_factor"
-    ):
+    elif is_required and not (user.has_second_factor or user.issuer):
         step = Step.SECOND_FACTOR
     return Session(session_id, _make_csrf_token(store, session_id), user, step)
+
+
+def read_policy(connection: Connection, store: ReviewStore) -> ReviewPolicy:
+    """Return the policy as it is now; another process may have changed that of log-ins."""
+    (row,) = store.rows.read(connection, select(META).where(META.c.name == SETTINGS), META)
+    return ReviewPolicy(**json.loads(row.value)["policy"])
 
 
 def log_out(store: ReviewStore, session: Session) -> None:
     """End a session."""
     with store.writing() as connection:
         mine = SESSIONS.c.id_hash == _hash_id(session.id)
-        if connection.execute(delete(SESSIONS).where(mine)).rowcount:
+        if store.rows.delete(connection, SESSIONS, mine):
             append(connection, store, [TrailEvent(user=session.user.name, event="log out")])
 
 
@@ -597,7 +610,7 @@ def end_own_sessions(store: ReviewStore, session: Session, id_hash: str | None =
     if id_hash is not None:
         mine &= SESSIONS.c.id_hash == id_hash
     with store.writing() as connection:
-        append(connection, store, end_sessions_in(connection, mine, by=session.user.name))
+        append(connection, store, end_sessions_in(connection, store, mine, by=session.user.name))
 
 
 def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
@@ -607,7 +620,9 @@ def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
         ReviewError: The account does not exist.
     """
     with store.writing() as connection:
-        ended = end_sessions_in(connection, SESSIONS.c.user_id == _find_row(connection, name).id, by=by)
+        ended = end_sessions_in(
+            connection, store, SESSIONS.c.user_id == _find_row(connection, store, name).id, by=by
+        )
         append(connection, store, ended)
     return len(ended)
 
@@ -618,17 +633,16 @@ def others_of(session: Session) -> ColumnElement[bool]:
 
 
 def end_sessions_in(
-    connection: Connection, condition: ColumnElement[bool], *, by: str | None = None
+    connection: Connection, store: ReviewStore, condition: ColumnElement[bool], *, by: str | None = None
 ) -> list[TrailEvent]:
     """Delete sessions, and return what the trail says of them; None = their time was over."""
-    found = select(SESSIONS.c.id_hash, SESSIONS.c.needs_code, USERS.c.name)
+    found = select(SESSIONS.c.id_hash, USERS.c.name)
     found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(condition)
     rows = connection.execute(found.order_by(SESSIONS.c.id_hash).with_for_update(of=SESSIONS)).all()
-    connection.execute(delete(SESSIONS).where(SESSIONS.c.id_hash.in_([row.id_hash for row in rows])))
+    store.rows.delete(connection, SESSIONS, SESSIONS.c.id_hash.in_([row.id_hash for row in rows]))
     return [
         TrailEvent(user=by or row.name, event=f"session of {row.name} {'ended' if by else 'expired'}")
         for row in rows
-        if not row.needs_code  # the trail has that it waited for a code
     ]
 
 

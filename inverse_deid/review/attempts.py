@@ -52,10 +52,18 @@ def begin_try(connection: Connection, store: ReviewStore, limits: Mapping[str, i
     return [insert_row(connection, FAILURES, {"who_hash": key, "at": store.now()}) for key in keys]
 
 
-def end_try(connection: Connection, store: ReviewStore, limits: Mapping[str, int], tried: list[int]) -> None:
-    """Forget a try that succeeded, and all failures of its first limit."""
+def end_try(
+    connection: Connection,
+    store: ReviewStore,
+    limits: Mapping[str, int],
+    tried: list[int],
+    *,
+    forgets: bool = True,
+) -> None:
+    """Forget rows of a try that succeeded, and all failures of its first limit."""
     connection.execute(delete(FAILURES).where(FAILURES.c.id.in_(tried)))
-    connection.execute(delete(FAILURES).where(FAILURES.c.who_hash == _hash(store, next(iter(limits)))))
+    if forgets:
+        connection.execute(delete(FAILURES).where(FAILURES.c.who_hash == _hash(store, next(iter(limits)))))
 
 
 def list_blocked(store: ReviewStore) -> frozenset[str]:

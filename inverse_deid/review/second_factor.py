@@ -16,20 +16,22 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pyotp
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, select
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.review.accounts import (
+    SETTINGS,
     Session,
     begin_session_in,
     check_own_password,
     end_sessions_in,
     others_of,
+    read_policy,
 )
 from inverse_deid.review.attempts import (
     FAILURE_WINDOW_MINUTES,
     begin_try,
-    end_try,
+    forget_failures,
     limit_codes,
     record_failure,
 )
@@ -40,8 +42,6 @@ from inverse_deid.review.values import ReviewPolicy
 
 N_RECOVERY_CODES = 10
 STEP_SECONDS = 30
-
-_SETTINGS = "settings"
 
 
 def make_secret() -> str:
@@ -79,9 +79,9 @@ def turn_on(
     }
     with store.writing() as connection:
         mine = (USERS.c.id == user.id) & USERS.c.sealed_secret.is_(None) & USERS.c.issuer.is_(None)
-        if connection.execute(update(USERS).where(mine).values(**values)).rowcount != 1:
+        if store.rows.update(connection, USERS, mine, **values) != 1:
             raise ReviewError("you already have a second factor. Remove it first.")
-        ended = end_sessions_in(connection, others_of(session), by=user.name)
+        ended = end_sessions_in(connection, store, others_of(session), by=user.name)
         added = TrailEvent(user=user.name, event=f"second factor of {user.name} added")
         append(connection, store, [added, *ended])
     return codes
@@ -96,7 +96,7 @@ def turn_off(store: ReviewStore, name: str, *, by: str = "command") -> None:
     with store.writing() as connection:
         mine = (USERS.c.name == name.lower()) & USERS.c.sealed_secret.is_not(None)
         values = {"sealed_secret": None, "last_code": None, "recovery_codes": None}
-        if connection.execute(update(USERS).where(mine).values(**values)).rowcount != 1:
+        if store.rows.update(connection, USERS, mine, **values) != 1:
             raise ReviewError("no account with this name has a second factor")
         event = f"second factor of {name.lower()} removed"
         append(connection, store, [TrailEvent(user=by, event=event)])
@@ -124,7 +124,7 @@ def complete_log_in(store: ReviewStore, session: Session, code: str, *, address:
     _use_code(store, session, code, address)
     with store.writing() as connection:
         waiting = (SESSIONS.c.user_id == session.user.id) & SESSIONS.c.needs_code
-        end_sessions_in(connection, waiting)
+        store.rows.delete(connection, SESSIONS, waiting)
         begun, events = begin_session_in(connection, store, session.user, address)
         append(connection, store, events)
     return begun
@@ -133,14 +133,14 @@ def complete_log_in(store: ReviewStore, session: Session, code: str, *, address:
 def require(store: ReviewStore, *, is_required: bool, by: str = "command") -> None:
     """Ask everybody who logs in with a password for a second factor, or leave the choice to them."""
     with store.writing() as connection:
-        mine = META.c.name == _SETTINGS
-        stored = connection.execute(select(META.c.value).where(mine).with_for_update()).scalar_one()
-        settings = json.loads(stored)
+        mine = META.c.name == SETTINGS
+        (row,) = store.rows.read(connection, select(META).where(mine).with_for_update(), META)
+        settings = json.loads(row.value)
         policy = ReviewPolicy(**settings["policy"])
         if policy.second_factor == is_required:
             return
         settings["policy"] = asdict(replace(policy, second_factor=is_required))
-        connection.execute(update(META).where(mine).values(value=json.dumps(settings)))
+        store.rows.update(connection, META, mine, value=json.dumps(settings))
         event = f"second factor {'required' if is_required else 'left to each user'}"
         append(connection, store, [TrailEvent(user=by, event=event)])
 
@@ -148,21 +148,21 @@ def require(store: ReviewStore, *, is_required: bool, by: str = "command") -> No
 def is_required(store: ReviewStore) -> bool:
     """Whether everybody who logs in with a password needs a second factor."""
     with store.reading() as connection:
-        stored = connection.execute(select(META.c.value).where(META.c.name == _SETTINGS)).scalar_one()
-    return ReviewPolicy(**json.loads(stored)["policy"]).second_factor
+        return read_policy(connection, store).second_factor
 
 
 def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> None:
     """Check a code and mark it as used."""
     user, limits = session.user, limit_codes(session.user.id)
     with store.writing() as connection:
-        row = connection.execute(select(USERS).where(USERS.c.id == user.id).with_for_update()).one()
+        mine = USERS.c.id == user.id
+        (row,) = store.rows.read(connection, select(USERS).where(mine).with_for_update(), USERS)
         tried = begin_try(connection, store, limits)
         if tried is None:
             record_failure(connection, store, user.name, "code blocked", address)
         elif (values := _spend(store, row, code)) is not None:
-            connection.execute(update(USERS).where(USERS.c.id == user.id).values(**values))
-            end_try(connection, store, limits, tried)
+            store.rows.update(connection, USERS, mine, **values)
+            forget_failures(connection, store, user.id, user.name)
             if "recovery_codes" in values:
                 left = f"{len(json.loads(values['recovery_codes']))} left"
                 append(connection, store, [TrailEvent(user=user.name, event="recovery code used", new=left)])
