@@ -357,7 +357,7 @@ def _find_local(connection: Connection, store: ReviewStore, name: str) -> Row[An
 
 
 class Step(StrEnum):
-    """What a user must do before anything else, by the page where they do it."""
+    """Steps that a user must take before anything else, by the page where they take them."""
 
     CODE = "/code"
     PASSWORD = "/password"  # noqa: S105 - an address
@@ -435,7 +435,7 @@ def begin_session(store: ReviewStore, user: User) -> Session:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who somebody is for an OpenID provider, and the role that they have here, None = no access."""
+    """A person as an OpenID provider knows them, and the role that they have here, None = no access."""
 
     issuer: str
     subject: str

@@ -1,8 +1,8 @@
 """Sign-in at an OpenID provider: authorization code flow with PKCE, state and nonce.
 
 The provider says who somebody is and which roles they have. Both come from the signed ID token alone. The
-address for the way back is a setting, never the `Host` of a request. What the flow must remember is sealed in
-a cookie, so that it works in several processes.
+address for the way back is a setting, never the `Host` of a request. State, nonce and verifier are sealed in a
+cookie, so that the flow works in several processes.
 
 Source: OpenID Connect Core 1.0, section 3.1; RFC 9700 (best practice for OAuth 2.0).
 """
@@ -194,7 +194,7 @@ class Provider:
         return next((role for name, role in self.settings.roles.items() if name in stated), None)
 
     def make_log_out_address(self) -> str | None:
-        """Return the address where a browser logs out of the provider, None = it has none."""
+        """Return the address where a browser logs out of the provider, None = not known."""
         try:
             client = self._connect()
             back = self.settings.address.rstrip("/") + "/log-in"
