@@ -252,8 +252,10 @@ def _finish(request: Request, _: bytes) -> Response:
         flow = _open_flow(store, request.cookies.get(_flow_cookie(request), ""))
         identity = request.app.state.provider.finish(flow, request.query_params)
     except (LogInError, *_FOREIGN) as error:
-        LOG.warning("%s", describe_error(error))
-        problem = str(error) if isinstance(error, LogInError) else problem
+        if isinstance(error, LogInError):
+            problem = str(error)
+        else:
+            LOG.warning("%s", describe_error(error))
         with store.writing() as connection:
             record_failure(connection, store, None, "log-in failed at the provider", address)
         response: Response = render_log_in(request, make_sentence(problem), status=401)
