@@ -1,8 +1,8 @@
 """Sign-in at an OpenID provider: authorization code flow with PKCE, state and nonce.
 
 The provider says who somebody is and which roles they have. Both come from the signed ID token alone. The
-address for the way back is a setting, never the `Host` of a request. State, nonce and verifier are sealed in a
-cookie, so that the flow works in several processes.
+address for the way back is a setting, never the `Host` of a request. State, nonce and verifier are sealed in
+a cookie, so that the flow works in several processes.
 
 Source: OpenID Connect Core 1.0, section 3.1; RFC 9700 (best practice for OAuth 2.0).
 """
