@@ -19,12 +19,13 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -163,7 +164,8 @@ class ReviewStore:
     """An open store; safe to share between threads.
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
-    those that the store was made with; `sources.read_facts` returns those of a case.
+    those that the store was made with; `sources.read_facts` returns those of a case. The `signer` signs heads
+    of the trail; a key of its own can take the place of the derived one.
     """
 
     def __init__(self, engine: Engine, key: ReviewKey, clock: Clock) -> None:
@@ -175,6 +177,7 @@ class ReviewStore:
         self.session_key = key.derive("sessions")
         self.file_key = key.derive("hashes of files")
         self.case_key = key.secret
+        self.signer = Ed25519PrivateKey.from_private_bytes(key.derive("signatures"))
         with self.reading() as connection:
             check = select(META.c.value).where(META.c.name == "key check")
             sealed: str = connection.execute(check).scalar_one()
@@ -204,9 +207,13 @@ class ReviewStore:
         return f"ReviewStore(version={SCHEMA_VERSION})"
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Give a connection within a transaction that only reads."""
-        with _database_errors("read"), self._engine.connect() as connection, connection.begin():
+    def reading(self, *, snapshot: bool = False) -> Iterator[Connection]:
+        """Give a connection within a transaction that only reads; with `snapshot`, at one moment."""
+        # SQLite always reads at one moment.
+        at_one_moment = snapshot and self._engine.dialect.name != "sqlite"
+        options = {"isolation_level": "REPEATABLE READ"} if at_one_moment else {}
+        connect = self._engine.connect()
+        with _database_errors("read"), connect.execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -354,18 +361,26 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
         with suppress(UnreadableInputError):
             store = ReviewStore(engine, key, clock)
         if store is not None:
-            if version in OLDER_VERSIONS:
-                from inverse_deid.review.replay import seal_all
-
-                with store.writing() as connection:
-                    if migrate(connection, store):
-                        seal_all(connection, store)
-            store.load_settings()
+            with ExitStack() as at_fault:
+                at_fault.callback(engine.dispose)
+                _bring_up_to_date(store, version)
+                store.load_settings()
+                at_fault.pop_all()
             return store
     engine.dispose()
     if problem:
         raise UnreadableInputError(problem)
     raise ConfigurationError(f"the key does not belong to {name}. Give the key that it was made with.")
+
+
+def _bring_up_to_date(store: ReviewStore, version: str) -> None:
+    """Migrate an older store, and seal its rows."""
+    if version in OLDER_VERSIONS:
+        from inverse_deid.review.replay import seal_all
+
+        with store.writing() as connection:
+            if migrate(connection, store):
+                seal_all(connection, store)
 
 
 def _read_version(engine: Engine) -> str | None:
