@@ -15,7 +15,7 @@ _COMMANDS: Commands = MappingProxyType(
             "init": ("inverse_deid.cli.review_init", "Mask cases into a new store."),
             "add": ("inverse_deid.cli.review_init", "Mask more cases into a store that may be in use."),
             "serve": ("inverse_deid.cli.review_store", "Serve the pages for the browser."),
-            "user": ("inverse_deid.cli.review_store", "Add, list and close accounts, change passwords."),
+            "user": ("inverse_deid.cli.review_store", "Add, list, close and unlock accounts, end sessions."),
             "export": (
                 "inverse_deid.cli.review_out",
                 "Write released cases, training documents, the trail.",

@@ -79,22 +79,29 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account, without its password; `must_change_password` before they do anything else."""
+    """An account, without its password; `must_change_password` before they do anything else.
+
+    `has_second_factor`: a log-in also needs a one-time code. `issuer`: the OpenID provider where they sign in
+    instead of here.
+    """
 
     id: int
     name: str
     role: UserRole
     is_active: bool = True
     must_change_password: bool = False
+    has_second_factor: bool = False
+    issuer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPolicy:
-    """Rules for the release of cases; fixed when the store is made.
+    """Rules for the release of cases, fixed when the store is made, and for log-ins.
 
     1 or 2 reviewers must approve a case. `blind_to_model`: the second one starts from the bare text and
     marks identifiers. `automatic_release`: an agreed case is released at once, otherwise an adjudicator
-    releases it. A case untouched for `lock_minutes`, in [1, 1440], can be taken over.
+    releases it. A case untouched for `lock_minutes`, in [1, 1440], can be taken over. `second_factor`:
+    everybody who logs in with a password also needs a one-time code; `second_factor.require` changes it.
 
     Raises:
         ConfigurationError: Out of range, or blind with one approval.
@@ -104,6 +111,7 @@ class ReviewPolicy:
     blind_to_model: bool = False
     automatic_release: bool = True
     lock_minutes: int = 30
+    second_factor: bool = False
 
     def __post_init__(self) -> None:
         if self.approvals not in (1, 2):

@@ -261,6 +261,8 @@ class TestAccounts:
         assert ann.get("/sample").status_code == 403
         assert dora.send("/accounts", what="role", name="ann", role="adjudicator").status_code == 303
         assert notice(dora.get("/accounts")) == "ann is now an adjudicator."
+        assert ann.get("/sample").headers["location"] == "/log-in"
+        ann.log_in("ann")
         assert ann.get("/sample").status_code == 200
         assert dora.send("/accounts", what="role", name="ann", role="emperor").status_code == 400
 

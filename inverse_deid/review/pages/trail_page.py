@@ -45,7 +45,13 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "trail exported",
         ),
     ),
-    "accounts": ("accounts and log-ins", ("log ", "account of ", "password of ", "role of ")),
+    "accounts": (
+        "accounts and log-ins",
+        (
+            *("log in", "log-in ", "log out", "session of ", "code ", "recovery code ", "own password "),
+            *("account of ", "password of ", "role of ", "second factor "),
+        ),
+    ),
 }
 """Groups of events by how the events begin."""
 

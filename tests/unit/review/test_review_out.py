@@ -110,7 +110,7 @@ class TestSessions:
 
     def test_log_out_closing_and_a_new_password_end_it(self, store):
         session = log_in(store, "ann", PASSWORD)
-        log_out(store, session.id)
+        log_out(store, session)
         other = log_in(store, "ann", PASSWORD)
         set_password(store, "ann", "another long sentence")
         third = log_in(store, "ann", "another long sentence")

@@ -454,8 +454,15 @@ window.addEventListener("beforeunload", (event) => {
   if (queue.waiting.length) event.preventDefault();
 });
 
+// The lock of a case is kept for a person who reads, not for an open page.
+let isRead = true;
+for (const kind of ["keydown", "pointerdown", "pointermove", "wheel"]) {
+  window.addEventListener(kind, () => (isRead = true), { passive: true });
+}
+
 setInterval(() => {
-  if (state && !state.isApproved && document.visibilityState === "visible") {
+  if (state && !state.isApproved && isRead && document.visibilityState === "visible") {
+    isRead = false;
     post(at("keep"), token, {}).catch((error) => {
       if (error instanceof Refused && error.status === 423) refused(null, error);
     });
