@@ -35,6 +35,7 @@ from inverse_deid.formats.registry import input_errors
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
 from inverse_deid.review.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
+from inverse_deid.review.oversight import disclose_all
 from inverse_deid.review.releases import SourceRelease
 from inverse_deid.review.sources import DistinctNames, SourceMasking, read_masking
 from inverse_deid.review.store import ReviewStore
@@ -290,15 +291,20 @@ class AnnotationFormat(StrEnum):
     BRAT = "brat"
 
 
-def iterate_annotated(store: ReviewStore) -> Iterator[Document]:
+def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iterator[Document]:
     """Yield the original texts of all released cases, with the masks of the reviewers as spans.
+
+    Before the first one, the trail records each case, that `by` is shown it, and the `way`.
 
     Raises:
         ReviewError: A released case has an undecided token; it is not yielded.
     """
+    released = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
     with store.reading() as connection:
-        found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-        for case in connection.execute(found).all():
+        cases = connection.execute(released).all()
+    disclose_all(store, by, [case.id for case in cases], way)
+    with store.reading() as connection:
+        for case in cases:
             content = read_content(connection, case.id, store.sealer)
             final = read_final(connection, store, case.id, content)
             for part in content.parts:
@@ -322,7 +328,7 @@ def export_annotated(
     is_file = form is AnnotationFormat.JSON_LINES
     if path.exists() and not force and (is_file or any(path.iterdir())):
         raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
-    docs = iterate_annotated(store)
+    docs = iterate_annotated(store, f"export {form.value}", by)
     if is_file:
         write_whole(path, map(gold_json_line, docs), private=True)
     files = [path] if is_file else list(_write_folder(path, docs, form))

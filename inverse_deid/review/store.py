@@ -161,7 +161,8 @@ class ReviewStore:
     """An open store; safe to share between threads.
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
-    those that the store was made with; `sources.read_facts` returns those of a case.
+    those that the store was made with; `sources.read_facts` returns those of a case. `shown` is the memory of
+    `oversight`.
     """
 
     def __init__(self, engine: Engine, key: ReviewKey, clock: Clock) -> None:
@@ -172,6 +173,7 @@ class ReviewStore:
         self.session_key = key.derive("sessions")
         self.file_key = key.derive("hashes of files")
         self.case_key = key.secret
+        self.shown: dict[tuple[str, object, str], float] = {}
         with self.reading() as connection:
             rows = connection.execute(select(META.c.name, META.c.value))
             stored: dict[str, str] = {row[0]: row[1] for row in rows}

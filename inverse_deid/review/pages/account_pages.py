@@ -1,10 +1,10 @@
-"""Accounts for admins, and the own password of every user."""
+"""Accounts, activity and limits for admins, and the own password of every user."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
-from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.errors import ConfigurationError, NotAllowedError, ReviewError
 from inverse_deid.review.accounts import (
     MIN_PASSWORD_CHARS,
     add_user,
@@ -14,13 +14,14 @@ from inverse_deid.review.accounts import (
     set_password,
     set_role,
 )
-from inverse_deid.review.pages.visits import HASHING_AT_ONCE, Visit, make_sentence
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
+from inverse_deid.review.pages.visits import HASHING_AT_ONCE, Visit, make_sentence, read_number
+from inverse_deid.review.values import ReviewLimits, UserRole
 
 ROLES = {
     UserRole.REVIEWER: "reads, corrects and approves cases",
     UserRole.ADJUDICATOR: "also adds files, settles disagreements, releases and downloads cases",
-    UserRole.ADMIN: "also assigns cases, deletes files, keeps accounts and reads the trail",
+    UserRole.ADMIN: "assigns cases, deletes files, keeps accounts, reads the trail, and never sees a text",
 }
 
 
@@ -46,6 +47,8 @@ def change_account(visit: Visit) -> Response:
             set_password(visit.store, name, visit.text("password"), by=by, must_change=True)
         notice = f"Password of {name} set. They choose their own at the next log-in."
     elif what == "role" and role is not None:
+        if name == by:
+            raise ReviewError("you cannot change your own role. Ask another admin.")
         set_role(visit.store, name, role, by=by)
         notice = f"{name} is now {'an' if role.value[0] == 'a' else 'a'} {role.value}."
     elif what == "add" and role is not None:
@@ -54,8 +57,37 @@ def change_account(visit: Visit) -> Response:
         notice = f"Account of {name} added. They choose their own password at the first log-in."
     else:
         raise ReviewError("this change is not known. Load the page again.")
-    is_no_longer_admin = what == "role" and name == by and role is not UserRole.ADMIN
-    return visit.redirect("/" if is_no_longer_admin else "/accounts", notice)
+    return visit.redirect("/accounts", notice)
+
+
+def show_activity(visit: Visit) -> Response:
+    """Return who holds and reads how many cases, what is unusual, and the limits."""
+    with visit.store.reading() as connection:
+        limits = read_limits(connection, visit.store)
+    return visit.render(
+        "activity.html", activity=list_activity(visit.store), limits=limits, times_usual=TIMES_USUAL
+    )
+
+
+def change_limits(visit: Visit) -> Response:
+    """Change the limits."""
+    max_locks, cases_per_hour = (
+        read_number(visit.text("max_locks")),
+        read_number(visit.text("cases_per_hour")),
+    )
+    if max_locks is None or cases_per_hour is None:
+        raise ReviewError("give both limits as numbers")
+    try:
+        limits = ReviewLimits(
+            max_locks=max_locks,
+            cases_per_hour=cases_per_hour,
+            only_assigned=visit.text("only_assigned") == "yes",
+            adders_stay_out=visit.text("adders_stay_out") == "yes",
+        )
+    except ConfigurationError as error:
+        raise ReviewError(str(error)) from None
+    set_limits(visit.store, limits, by=visit.user.name)
+    return visit.redirect("/activity", "Limits stored.")
 
 
 def show_password(visit: Visit) -> Response:

@@ -10,7 +10,7 @@ import base64
 import hmac
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -178,7 +178,7 @@ Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def require(role: UserRole, handler: Handler) -> Endpoint:
+def require(roles: Collection[UserRole], handler: Handler) -> Endpoint:
     """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token."""
 
     def answer(request: Request, body: bytes) -> Response:
@@ -192,14 +192,14 @@ def require(role: UserRole, handler: Handler) -> Endpoint:
             if is_json:
                 raise NotAllowedError(_CHANGE_FIRST)
             return RedirectResponse("/password", status_code=303)
-        _check_role(session, role)
+        _check_role(session, roles)
         return handler(visit)
 
     return _guard(answer)
 
 
 def require_stream(
-    role: UserRole, receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
+    roles: Collection[UserRole], receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
 ) -> Endpoint:
     """Return an endpoint for posts whose body is read in pieces by `receive`, after the same checks.
 
@@ -211,7 +211,7 @@ def require_stream(
         _check_token(request, session, "")
         if session.user.must_change_password:
             raise NotAllowedError(_CHANGE_FIRST)
-        _check_role(session, role)
+        _check_role(session, roles)
         return session
 
     async def endpoint(request: Request) -> Response:
@@ -240,9 +240,9 @@ def _check_token(request: Request, session: Session, form_token: str) -> None:
             raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
 
 
-def _check_role(session: Session, role: UserRole) -> None:
-    if not session.user.role.includes(role):
-        raise NotAllowedError(f"this needs the role {role.value}")
+def _check_role(session: Session, roles: Collection[UserRole]) -> None:
+    if session.user.role not in roles:
+        raise NotAllowedError(f"this needs the role {' or '.join(roles)}")
 
 
 def _find_status(error: InverseDeidError) -> int:
