@@ -306,7 +306,7 @@ def find_mentions(tokens: Tokens, ranges: Sequence[TokenRange]) -> list[TokenRan
         places = places[places <= len(words) - n_words]
         # Both sides are brought to the same power, as one cannot divide.
         alike = (hashes[places + n_words] - hashes[places]) * powers[first]
-        alike = alike == (hashes[stop] - hashes[first]) * powers[places]
+        alike = alike == (hashes[stop : stop + 1] - hashes[first]) * powers[places]
         for place in places[alike].tolist():
             if np.array_equal(words[place : place + n_words], words[first:stop]):
                 found.add((place, place + n_words))

@@ -128,7 +128,7 @@ class ReviewLimits:
         ConfigurationError: Out of range.
     """
 
-    max_locks: int = 10
+    max_locks: int = 20
     cases_per_hour: int = 60
     only_assigned: bool = False
     adders_stay_out: bool = False

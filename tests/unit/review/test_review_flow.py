@@ -242,7 +242,8 @@ class TestDispute:
     def test_it_is_the_next_case_of_an_adjudicator_who_may_settle_it(self, disputed, clock):
         with disputed.writing() as connection:
             connection.execute(CASES.insert().from_select(*_copy_of_case(1, as_case=2)))
-        fay = user(disputed, "fay", UserRole.ADMIN)
+        fay = user(disputed, "fay", UserRole.ADJUDICATOR)
+        root = user(disputed, "root", UserRole.ADMIN)
         assert [next_case(disputed, one) for one in (self.eve, fay)] == [1, 1]
         # Bob reviewed it, and Ann is no adjudicator: both get a case to review.
         assert [next_case(disputed, one) for one in (self.ann, self.bob)] == [2, 2]
@@ -250,7 +251,7 @@ class TestDispute:
         assert [next_case(disputed, one) for one in (self.eve, fay)] == [1, 2]
         clock.seconds += 31 * 60
         assert next_case(disputed, fay) == 1
-        assign(disputed, fay, (1,), fay.id)
+        assign(disputed, root, (1,), fay.id)
         assert [next_case(disputed, one) for one in (self.eve, fay)] == [2, 1]
         view = open_dispute(disputed, fay, 1)
         at, _ = change(disputed, LayerRevision(fay.id, 1, view.case.revision), MASK, 2)
@@ -282,7 +283,7 @@ class TestDispute:
         assert text == f"seen by {shown} today, then PHI left"
 
     def test_only_another_adjudicator_can_settle_it(self, disputed):
-        with pytest.raises(NotAllowedError, match="you reviewed case 1"):
+        with pytest.raises(NotAllowedError, match="you changed or approved case 1"):
             open_dispute(disputed, self.bob, 1)
         with pytest.raises(NotAllowedError, match="only an adjudicator can"):
             open_dispute(disputed, self.ann, 1)
@@ -352,7 +353,7 @@ def test_only_the_assignee_can_open_an_assigned_case(store):
         open_case(store, ann, 1)
     with pytest.raises(NotAllowedError):
         assign(store, ann, (1,), ann.id)
-    with pytest.raises(ReviewError, match="does not exist or is closed"):
+    with pytest.raises(ReviewError, match="does not exist, is closed or sees no texts"):
         assign(store, root, (1,), 99)
     assert next_case(store, ann) is None and next_case(store, bob) == 1
 

@@ -35,6 +35,7 @@ from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.accounts import (
     add_user,
+    find_user,
     find_session,
     is_csrf_token,
     list_users,
@@ -42,6 +43,7 @@ from inverse_deid.review.accounts import (
     log_out,
     set_active,
     set_password,
+    set_role,
 )
 from inverse_deid.review.approval import approve
 from inverse_deid.review.causality import (
@@ -316,7 +318,7 @@ def test_brat_spans_line_ends_and_ignores_other_lines():
 class TestSample:
     def test_the_bound_is_exact_and_needs_the_whole_sample(self, tmp_path):
         with released(tmp_path, ["a b"] * 10) as store:
-            eve = user(store, "eve")
+            eve = user(store, "eve", UserRole.ADJUDICATOR)
             sample = draw_sample(store, 4, seed=1)
             assert len(sample.case_ids) == 4 and sample.n_released == 10
             with pytest.raises(ReviewError, match="4 of the 4 cases"):
@@ -330,7 +332,7 @@ class TestSample:
 
     def test_a_leak_counts_and_withdraws_the_case(self, tmp_path):
         with released(tmp_path, ["a b"] * 3) as store:
-            eve = user(store, "eve")
+            eve = user(store, "eve", UserRole.ADJUDICATOR)
             first, second = draw_sample(store, 2).case_ids
             record_reading(store, eve, first, leaks=True)
             record_reading(store, eve, second, leaks=False)
@@ -345,7 +347,8 @@ class TestSample:
             with pytest.raises(ReviewError, match="1 cases are released"):
                 draw_sample(store, 2)
             draw_sample(store, 1)
-            ann = next(one for one in list_users(store) if one.name == "ann")
+            set_role(store, "ann", UserRole.ADJUDICATOR)
+            ann = find_user(store, "ann")
             with pytest.raises(NotAllowedError, match="another user"):
                 record_reading(store, ann, 1, leaks=False)
 
@@ -428,7 +431,7 @@ class TestCommand:
         assert command("review", "import", gold, "--store", db, "--user", "ann").status == 0
         assert "ann" in command("review", "user", "list", "--store", db).stdout
         assert "in review" in command("review", "summary", "--store", db).stdout
-        assert command("review", "verify", "--store", db).stdout == "4 entries, intact\n"
+        assert command("review", "verify", "--store", db).stdout == "6 entries, intact\n"
         out = command("review", "export", "--store", db, "--out", tmp_path / "out")
         assert out.status == 0 and "0 cases written, 1 not released" in out.stderr
         for form in ("jsonl", "i2b2", "brat", "trail"):
