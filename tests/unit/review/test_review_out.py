@@ -35,8 +35,8 @@ from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.accounts import (
     add_user,
-    find_user,
     find_session,
+    find_user,
     is_csrf_token,
     list_users,
     log_in,

@@ -136,7 +136,7 @@ class TestTrail:
             "state",
             "state",
         ]
-        assert (entries[2]['user'], entries[2]['case'], entries[2]['new']) == ('ann', 1, 'reading page')
+        assert (entries[2]["user"], entries[2]["case"], entries[2]["new"]) == ("ann", 1, "reading page")
         one = entries[3]
         assert one["at"] == "2023-11-14T22:13:20.000000+00:00" and one["user"] == "ann"
         assert (one["name"], one["document"], one["start"], one["end"]) == ("c1", "c1", 16, 21)
