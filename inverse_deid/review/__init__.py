@@ -6,6 +6,7 @@ module                content
 `values`, `tables`    the values that go in and out, the tables; `core.errors` has the errors
 `store`               the database, its key and encryption; every function takes a `ReviewStore`
 `schema`              the version of the tables, migration of older stores
+`rows`, `replay`      seals of rows, so that they cannot be forged; the seals of an older store
 `sources`             the files of a store: how each is masked and written, their names, the list
 `intake`, `loading`   masks files into a store in use (`review add`); makes a store (`review init`)
 `waiting`             files that were added and wait, sealed, to be masked
@@ -16,6 +17,7 @@ module                content
 `work_list`           pages of cases, progress, assignment
 `contents`, `layers`  a case in the store, its doubt; decisions of users on it; the masked text
 `cases`               locks and states
+`oversight`           who may see an original, the record of who did, limits that admins set
 `reading`             opens a case for a reviewer or adjudicator
 `editing`             mask, unmask, category, all mentions, undo, redo, note
 `approval`            approve, settle, release, withdraw

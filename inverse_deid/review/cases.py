@@ -34,25 +34,26 @@ _STEPS: frozenset[tuple[CaseState, CaseState]] = frozenset(
 )
 
 
-def lock_row(connection: Connection, case_id: int) -> Row[Any]:
+def lock_row(connection: Connection, store: ReviewStore, case_id: int) -> Row[Any]:
     """Return the row of a case, locked until the transaction ends.
 
     Raises:
         ReviewError: The case does not exist.
     """
-    return _read_one(connection, select(CASES).where(CASES.c.id == case_id).with_for_update(), case_id)
+    found = select(CASES).where(CASES.c.id == case_id).with_for_update()
+    return _read_one(connection, store, found, case_id)
 
 
-def read_row(connection: Connection, case_id: int) -> Row[Any]:
+def read_row(connection: Connection, store: ReviewStore, case_id: int) -> Row[Any]:
     """Return the row of a case as it is now; fails as `lock_row`."""
-    return _read_one(connection, select(CASES).where(CASES.c.id == case_id), case_id)
+    return _read_one(connection, store, select(CASES).where(CASES.c.id == case_id), case_id)
 
 
-def _read_one(connection: Connection, found: Select[Any], case_id: int) -> Row[Any]:
-    row = connection.execute(found).one_or_none()
-    if row is None:
+def _read_one(connection: Connection, store: ReviewStore, found: Select[Any], case_id: int) -> Row[Any]:
+    rows = store.rows.read(connection, found, CASES)
+    if not rows:
         raise ReviewError(f"the store has no case {case_id}")
-    return row
+    return rows[0]
 
 
 def read_user_name(connection: Connection, user_id: int) -> str:
@@ -74,8 +75,7 @@ def take_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_i
     if case.lock_user_id != user_id or case.lock_until <= store.now():
         refuse_too_many_locks(connection, store, user_id, case.id)
     until = store.now() + 60.0 * store.policy.lock_minutes
-    values = {"lock_user_id": user_id, "lock_until": until}
-    connection.execute(update(CASES).where(CASES.c.id == case.id).values(**values))
+    store.rows.update(connection, CASES, CASES.c.id == case.id, lock_user_id=user_id, lock_until=until)
     return until
 
 
@@ -104,14 +104,13 @@ def check_assignee(case: Row[Any], user_id: int) -> None:
     """
     if case.assignee_id not in (None, user_id):
         raise CaseLockedError(
-            f"case {case.id} is assigned to another user. What you stored on it is kept. Take another case."
+            f"case {case.id} is assigned to another user. Your stored changes are kept. Take another case."
         )
 
 
-def drop_lock(connection: Connection, case_id: int) -> None:
+def drop_lock(connection: Connection, store: ReviewStore, case_id: int) -> None:
     """Give the lock of a case back."""
-    values = {"lock_user_id": None, "lock_until": None}
-    connection.execute(update(CASES).where(CASES.c.id == case_id).values(**values))
+    store.rows.update(connection, CASES, CASES.c.id == case_id, lock_user_id=None, lock_until=None)
 
 
 def count_time(connection: Connection, store: ReviewStore, layer: Row[Any]) -> None:
@@ -140,7 +139,7 @@ def set_state(
         raise ReviewError(f"case {case.id} is {old.value} and cannot become {state.value}")
     if state is CaseState.RELEASED:
         read_final(connection, store, case.id, read_content(connection, case.id, store.sealer))
-    connection.execute(update(CASES).where(CASES.c.id == case.id).values(state=state.value))
+    store.rows.update(connection, CASES, CASES.c.id == case.id, state=state.value)
     event = TrailEvent(
         user=read_user_name(connection, user_id),
         event="state",

@@ -1,6 +1,6 @@
 """Changes of a reviewer's layer: every call is one transaction, on the disk when it returns.
 
-What a change does is computed before the transaction begins, so that others can write meanwhile. The
+Each change is computed before the transaction begins, so that others can write meanwhile. The
 transaction fails if the layer is no longer the one that was computed from.
 """
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, insert, update
+from sqlalchemy import Connection, Row, delete, insert
 
 from inverse_deid.core.errors import ReviewError, StaleRevisionError
 from inverse_deid.core.values import Tokens
@@ -24,6 +24,7 @@ from inverse_deid.review.layers import (
     find_changes,
     find_layer,
     find_runs,
+    hash_actions,
     read_base,
     read_steps,
 )
@@ -117,16 +118,16 @@ def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRang
 
 def check_layer(connection: Connection, store: ReviewStore, at: LayerRevision) -> tuple[Row[Any], Row[Any]]:
     """Return the rows of a case and of the user's layer, if they may change it now; fails as `act`."""
-    case = lock_row(connection, at.case_id)
-    layer = _find_own(connection, case, at)
+    case = lock_row(connection, store, at.case_id)
+    layer = _find_own(connection, store, case, at)
     hold_lock(connection, store, case, at.user_id)
     count_time(connection, store, layer)
     return case, layer
 
 
-def _find_own(connection: Connection, case: Row[Any], at: LayerRevision) -> Row[Any]:
+def _find_own(connection: Connection, store: ReviewStore, case: Row[Any], at: LayerRevision) -> Row[Any]:
     """Return the row of a layer that the user may change now; fails as `act`."""
-    layer = find_layer(connection, at.user_id, at.case_id)
+    layer = find_layer(connection, store, at.user_id, at.case_id)
     if layer.approval is not None:
         raise ReviewError(f"you have approved case {at.case_id}, so it can no longer be changed")
     check_holder(case, at.user_id)
@@ -145,11 +146,11 @@ class _Edit:
         self._store = store
         self._at = at
         with store.reading() as connection:
-            self.case = read_row(connection, at.case_id)
-            self.layer = _find_own(connection, self.case, at)
+            self.case = read_row(connection, store, at.case_id)
+            self.layer = _find_own(connection, store, self.case, at)
             self.content = read_content(connection, at.case_id, store.sealer)
             self.base = read_base(connection, store, self.layer, self.content)
-            self.actions = read_steps(connection, self.layer.id)
+            self.actions = read_steps(connection, self.layer)
             self._user = read_user_name(connection, at.user_id)
         self.before = self._replay(self.actions, self.layer.n_done)
 
@@ -169,8 +170,9 @@ class _Edit:
         if len(runs) > MAX_CHANGES:
             raise ReviewError(f"this changes more than {MAX_CHANGES:,} places. Select fewer words at a time.")
         events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
+        actions_hash = hash_actions([json.dumps(steps) for steps in actions])
         with self._store.writing() as connection:
-            self._store_state(connection, n_done, added)
+            self._store_state(connection, n_done, added, actions_hash)
             append(connection, self._store, events)
         return Edited(
             revision=self.layer.revision + 1,
@@ -183,22 +185,21 @@ class _Edit:
             n_undecided=int((~after.decided).sum()),
         )
 
-    def _store_state(self, connection: Connection, n_done: int, added: Sequence[Step]) -> None:
+    def _store_state(
+        self, connection: Connection, n_done: int, added: Sequence[Step], actions_hash: str | None
+    ) -> None:
         """Store how many actions hold, and the new one, if the layer is still the one computed from."""
         _, layer = check_layer(connection, self._store, self._at)
-        if (layer.id, layer.n_done, layer.is_blind) != (
-            self.layer.id,
-            self.layer.n_done,
-            self.layer.is_blind,
-        ):
+        old, now = ((one.id, one.n_done, one.is_blind, one.actions_hash) for one in (self.layer, layer))
+        if now != old:
             raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again.")
         if added:
             is_undone = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= layer.n_done)
             connection.execute(delete(ACTIONS).where(is_undone))
             row = {"layer_id": layer.id, "position": layer.n_done, "steps": json.dumps(added)}
             connection.execute(insert(ACTIONS), row)
-        values = {"n_done": n_done, "revision": layer.revision + 1}
-        connection.execute(update(LAYERS).where(LAYERS.c.id == layer.id).values(**values))
+        values = {"n_done": n_done, "revision": layer.revision + 1, "actions_hash": actions_hash}
+        self._store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **values)
 
     def _cut_at_parts(self, runs: Sequence[TokenRange]) -> list[TokenRange]:
         """Cut runs where a text of the case ends."""

@@ -1,4 +1,4 @@
-"""Who may see an original, the record of who did, and what is unusual; limits that admins set.
+"""The right to see an original, the record of everybody who did, unusual volume, and limits that admins set.
 
 Every disclosure of an original enters the trail before the text is shown. An entry on the same case, of the
 same person and in the same way, stands for ten minutes. The memory of that is in the process alone: a new
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, or_, select
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError
 from inverse_deid.review.store import ReviewStore
@@ -36,27 +36,24 @@ _MAX_REMEMBERED = 10_000
 
 
 def read_limits(connection: Connection, store: ReviewStore) -> ReviewLimits:
-    """Return the limits of a store; they are sealed, as they decide who sees what."""
-    found = select(META.c.value).where(META.c.name == _LIMITS)
-    stored = connection.execute(found).scalar_one_or_none()
-    if stored is None:
-        return ReviewLimits()
-    return ReviewLimits(**json.loads(store.sealer.open(bytes.fromhex(stored), _LIMITS)))
+    """Return the limits of a store."""
+    stored = store.rows.read(connection, select(META).where(META.c.name == _LIMITS), META)
+    return ReviewLimits(**json.loads(stored[0].value)) if stored else ReviewLimits()
 
 
 def set_limits(store: ReviewStore, limits: ReviewLimits, *, by: str) -> None:
     """Change the limits of a store; each change enters the trail."""
     with store.writing() as connection:
         old, new = asdict(read_limits(connection, store)), asdict(limits)
-        sealed = store.sealer.seal(json.dumps(new).encode(), _LIMITS).hex()
-        connection.execute(delete(META).where(META.c.name == _LIMITS))
-        connection.execute(insert(META), {"name": _LIMITS, "value": sealed})
+        value = json.dumps(new)
+        if not store.rows.update(connection, META, META.c.name == _LIMITS, value=value):
+            store.rows.insert(connection, META, {"name": _LIMITS, "value": value})
         events = [
             TrailEvent(user=by, event=f"limit {name} changed", old=str(old[name]), new=str(new[name]))
             for name in new
             if new[name] != old[name]
         ]
-        append(connection, store, events)
+        append(connection, store, events or [TrailEvent(user=by, event="limit stored unchanged")])
 
 
 def refuse_admin(user: User) -> None:
@@ -69,26 +66,30 @@ def refuse_adder(connection: Connection, store: ReviewStore, user: str, case: Ro
     """Refuse a user who added the file of a case, if the limits of the store say so."""
     if not read_limits(connection, store).adders_stay_out:
         return
-    found = select(INTAKES.c.added_by).where(INTAKES.c.source_id == case.source_id)
-    if connection.execute(found).scalar_one() == user:
+    found = select(INTAKES).where(INTAKES.c.source_id == case.source_id)
+    if any(one.added_by == user for one in store.rows.read(connection, found, INTAKES)):
         raise NotAllowedError(f"you added the file of case {case.id}, so another user must work on it")
 
 
 def has_hand(user_id: int, *kinds: LayerKind) -> ColumnElement[bool]:
     """Whether a user changed or approved a case in some kinds of layers; undone changes count."""
-    has_changed = exists().where(ACTIONS.c.layer_id == LAYERS.c.id)
-    return exists().where(
-        LAYERS.c.case_id == CASES.c.id,
+    return exists().where(LAYERS.c.case_id == CASES.c.id, _is_hand(user_id, kinds))
+
+
+def _is_hand(user_id: int, kinds: Sequence[LayerKind]) -> ColumnElement[bool]:
+    return and_(
         LAYERS.c.user_id == user_id,
         LAYERS.c.kind.in_([kind.value for kind in kinds]),
-        or_(LAYERS.c.approval.is_not(None), has_changed),
+        or_(LAYERS.c.approval.is_not(None), exists().where(ACTIONS.c.layer_id == LAYERS.c.id)),
     )
 
 
-def refuse_hand(connection: Connection, user: User, case: Row[Any], done: str, *kinds: LayerKind) -> None:
+def refuse_hand(
+    connection: Connection, store: ReviewStore, user: User, case: Row[Any], done: str, *kinds: LayerKind
+) -> None:
     """Refuse a user with a hand in a case; `done` is what another user must do with it."""
-    found = select(CASES.c.id).where(CASES.c.id == case.id, has_hand(user.id, *kinds))
-    if connection.execute(found).one_or_none() is not None:
+    found = select(LAYERS).where(LAYERS.c.case_id == case.id, _is_hand(user.id, kinds))
+    if store.rows.read(connection, found, LAYERS):
         raise NotAllowedError(f"you changed or approved case {case.id}, so another user must {done} it")
 
 

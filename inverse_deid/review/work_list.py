@@ -17,7 +17,6 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
-    update,
 )
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
@@ -304,14 +303,15 @@ def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_
     with store.writing() as connection:
         name = None
         if assignee_id is not None:
-            readers = (USERS.c.id == assignee_id) & USERS.c.is_active & (USERS.c.role != UserRole.ADMIN.value)
-            name = connection.execute(select(USERS.c.name).where(readers)).scalar_one_or_none()
-            if name is None:
+            found = select(USERS).where(USERS.c.id == assignee_id, USERS.c.is_active)
+            assignees = store.rows.read(connection, found, USERS)
+            if not assignees or assignees[0].role == UserRole.ADMIN.value:
                 raise ReviewError("this account does not exist, is closed or sees no texts")
+            name = assignees[0].name
         events = []
         for case_id in sorted(set(case_ids)):
-            case = lock_row(connection, case_id)
-            connection.execute(update(CASES).where(CASES.c.id == case_id).values(assignee_id=assignee_id))
+            case = lock_row(connection, store, case_id)
+            store.rows.update(connection, CASES, CASES.c.id == case_id, assignee_id=assignee_id)
             events.append(TrailEvent(user=admin.name, event="assign", case=case_id, name=case.name, new=name))
             if assignee_id is not None and case.lock_user_id not in (None, assignee_id):
                 events += _break_lock(connection, store, admin, case)
@@ -330,7 +330,7 @@ def break_locks(store: ReviewStore, admin: User, case_ids: Collection[int]) -> i
     with store.writing() as connection:
         events: list[TrailEvent] = []
         for case_id in sorted(set(case_ids)):
-            events += _break_lock(connection, store, admin, lock_row(connection, case_id))
+            events += _break_lock(connection, store, admin, lock_row(connection, store, case_id))
         append(connection, store, events)
     return len(events)
 
@@ -341,7 +341,7 @@ def _break_lock(
     """Drop the lock of a case, and yield the entry for the trail if it had not ended."""
     if case.lock_user_id is None:
         return
-    drop_lock(connection, case.id)
+    drop_lock(connection, store, case.id)
     if case.lock_until > store.now():
         holder = read_user_name(connection, case.lock_user_id)
         yield TrailEvent(user=admin.name, event="lock broken", case=case.id, name=case.name, old=holder)

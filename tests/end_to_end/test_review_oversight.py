@@ -21,7 +21,6 @@ from inverse_deid.review.editing import act, add_note
 from inverse_deid.review.oversight import list_activity, set_limits
 from inverse_deid.review.quality import draw_sample, list_unread, record_reading
 from inverse_deid.review.reading import open_case, view_case
-from inverse_deid.review.store import open_store
 from inverse_deid.review.tables import INTAKES, TRAIL
 from inverse_deid.review.trail import TrailFilter, list_entries, verify_store
 from inverse_deid.review.values import (
@@ -277,7 +276,7 @@ class TestLocks:
             ann.get(f"/cases/{case_id}/print"),
         ):
             assert answer.status_code == 423
-            assert "assigned to another user" in answer.text and "is kept" in answer.text
+            assert "assigned to another user" in answer.text and "are kept" in answer.text
         assert [one["old"] for one in find(store, case_id, "lock broken")] == ["ann"]
         assert enter("bea").ask(f"/cases/{case_id}/open").status_code == 200
         root.send("/assign", case=[str(case_id)], assignee=str(find_user(store, "ann").id))

@@ -30,7 +30,7 @@ MAX_CHECKED_AT_ONCE = 20_000
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "words": ("decisions on words", ("change", "undo", "redo")),
     "originals": ("originals shown", ("original ", "masked text shown")),
-    "states": ("approvals and releases", ("approve", "settle", "state")),
+    "states": ("approvals and releases", ("begin", "approve", "settle", "state")),
     "assign": ("assignments and locks", ("assign", "lock broken")),
     "notes": ("notes and forms", ("note", "causality form")),
     "sample": ("sample", ("sample ", "read for sample ")),
@@ -47,13 +47,15 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "accounts": (
         "accounts, log-ins and limits",
-        ("log in", "account of ", "password of ", "role of ", "limit ", "command "),
+        ("log ", "account of ", "password of ", "role of ", "limit ", "command "),
     ),
 }
 """Groups of events by how the events begin."""
 
 _WHOLE = {
     "log in": "Logged in",
+    "log out": "Logged out",
+    "begin": "Began to review the case",
     "approve": "Approved the case",
     "settle": "Settled the disagreement",
     "note": "Added a note",

@@ -128,6 +128,8 @@ class TestTrail:
         entries = [json.loads(line)["entry"] for line in self.lines(trail)[:-1]]
         assert [entry["event"] for entry in entries] == [
             "file 1 added: 1 cases",
+            "account of ann added",
+            "begin",
             "state",
             "original shown",
             "change",
@@ -136,8 +138,8 @@ class TestTrail:
             "state",
             "state",
         ]
-        assert (entries[2]["user"], entries[2]["case"], entries[2]["new"]) == ("ann", 1, "reading page")
-        one = entries[3]
+        assert (entries[4]["user"], entries[4]["case"], entries[4]["new"]) == ("ann", 1, "reading page")
+        one = entries[5]
         assert one["at"] == "2023-11-14T22:13:20.000000+00:00" and one["user"] == "ann"
         assert (one["name"], one["document"], one["start"], one["end"]) == ("c1", "c1", 16, 21)
         assert (one["old"], one["new"], one["category"]) == ("keep", "mask PATIENT", "PATIENT")
@@ -147,7 +149,7 @@ class TestTrail:
     @pytest.mark.parametrize(
         "tamper",
         [
-            lambda lines: [lines[0], lines[1].replace('"ann"', '"eve"'), *lines[2:]],
+            lambda lines: [*lines[:2], lines[2].replace('"ann"', '"eve"'), *lines[3:]],
             lambda lines: [*lines[:2], *lines[3:]],
             lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
             lambda lines: [*lines[:-2], lines[-1]],
@@ -184,10 +186,10 @@ class TestTrail:
     @pytest.mark.parametrize(
         "sql",
         [
-            "update trail set line = replace(line, 'ann', 'eve') where number = 2",
+            "update trail set line = replace(line, 'ann', 'eve') where number = 3",
             "delete from trail where number = 2",
-            "delete from trail where number = 7",
-            "update trail set number = -number; update trail set number = 9 + number",
+            "delete from trail where number = 10",
+            "update trail set number = -number; update trail set number = 11 + number",
             "delete from trail; update trail_head set n_entries = 0",
             "delete from trail_head",
         ],
@@ -232,7 +234,7 @@ def test_an_acknowledged_decision_survives_kill_9(tmp_path):
         assert view.revision in (acknowledged, acknowledged + 1)
         assert view.layer.keep[2] == (view.revision % 2 == 1)
         check = verify_store(store)
-        assert check.is_intact and check.n_entries == 3 + view.revision
+        assert check.is_intact and check.n_entries == 5 + view.revision
 
 
 def test_concurrent_reviewers_lose_no_update_and_do_not_deadlock(tmp_path):
@@ -257,7 +259,7 @@ def test_concurrent_reviewers_lose_no_update_and_do_not_deadlock(tmp_path):
         thread.join()
     assert not problems
     assert [view_case(store, who, i).revision for i, who in enumerate(people, 1)] == [n_actions] * n_people
-    assert verify_store(store).n_entries == 1 + n_people * (2 + n_actions)
+    assert verify_store(store).n_entries == 1 + n_people * (4 + n_actions)
     store.close()
 
 
