@@ -22,7 +22,7 @@ from inverse_deid.review.oversight import list_activity, set_limits
 from inverse_deid.review.quality import draw_sample, list_unread, record_reading
 from inverse_deid.review.reading import open_case, view_case
 from inverse_deid.review.tables import INTAKES, TRAIL
-from inverse_deid.review.trail import TrailFilter, list_entries, verify_store
+from inverse_deid.review.trail import TrailEvent, TrailFilter, append, list_entries, verify_store
 from inverse_deid.review.values import (
     ActionKind,
     LayerRevision,
@@ -224,7 +224,8 @@ class TestDuties:
             account(store, "carl", UserRole.ADJUDICATOR)
             eve, carl = find_user(store, "eve"), find_user(store, "carl")
             with store.writing() as connection:
-                connection.execute(INTAKES.update().values(added_by="eve"))
+                store.rows.update(connection, INTAKES, INTAKES.c.source_id == 1, added_by="eve")
+                append(connection, store, [TrailEvent(user="command", event="file 1 is of eve")])
             assert next_case(store, eve) == 1
             set_limits(store, ReviewLimits(adders_stay_out=True), by="command")
             assert (next_case(store, eve), next_case(store, carl)) == (None, 1)
