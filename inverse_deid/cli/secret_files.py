@@ -1,8 +1,9 @@
-"""Secrets that a command takes from a file or from the environment."""
+"""Secrets that a command takes from a file or from the environment, and files that must not be shared."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
@@ -38,3 +39,16 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
 
 def _strip_line_break(secret: bytes) -> bytes:
     return secret.removesuffix(b"\n").removesuffix(b"\r") if secret.endswith(b"\n") else secret
+
+
+def check_list_place(path: Path, folders: Mapping[str, Path]) -> None:
+    """Refuse a list of `--rename` in a folder of masked files; `folders` has their options.
+
+    Raises:
+        ConfigurationError: It would be shared with them.
+    """
+    for option, folder in folders.items():
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise ConfigurationError(
+                f"--rename has the original names. Give a file outside of the folder of {option}"
+            )

@@ -41,6 +41,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "files removed",
             "everything deleted",
             "released text",
+            "list of old names",
             "annotated documents",
             "trail exported",
         ),
