@@ -27,6 +27,8 @@ _COMMANDS: Commands = MappingProxyType(
                 "inverse_deid.cli.review_out",
                 "Draw cases to read in full, bound the leaks.",
             ),
+            "status": ("inverse_deid.cli.review_out", "Who holds and reads how many cases, and the limits."),
+            "limits": ("inverse_deid.cli.review_out", "Change the limits of people."),
             "summary": ("inverse_deid.cli.review_out", "Progress, agreement, time, causality forms."),
         }
     }

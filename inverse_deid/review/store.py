@@ -153,7 +153,7 @@ class ReviewStore:
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
     those that the store was made with; `sources.read_facts` returns those of a case. The `signer` signs heads
-    of the trail; a key of its own can take the place of the derived one.
+    of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`.
     """
 
     def __init__(self, engine: Engine, key: ReviewKey, clock: Clock) -> None:
@@ -166,6 +166,7 @@ class ReviewStore:
         self.file_key = key.derive("hashes of files")
         self.case_key = key.secret
         self.signer = Ed25519PrivateKey.from_private_bytes(key.derive("signatures"))
+        self.shown: dict[tuple[str, object, str], float] = {}
         with self.reading() as connection:
             check = select(META.c.value).where(META.c.name == "key check")
             sealed: str = connection.execute(check).scalar_one()

@@ -41,10 +41,11 @@ class CaseState(StrEnum):
 
 
 class UserRole(StrEnum):
-    """What a user may do; each role includes the one before it.
+    """What a user may do.
 
-    Reviewers review. Adjudicators settle disagreements (never on cases they reviewed), release and withdraw.
-    Admins manage accounts and assignments, export and draw samples.
+    Reviewers review. Adjudicators review as well, settle disagreements (never on cases they changed), add
+    files, release, withdraw and draw samples. Admins manage accounts, assignments, locks, limits and the
+    trail, and never see the text of a case.
     """
 
     REVIEWER = "reviewer"
@@ -55,11 +56,10 @@ class UserRole(StrEnum):
         """Whether this role may do all that the other may.
 
         Example:
-            >>> UserRole.ADMIN.includes(UserRole.REVIEWER), UserRole.REVIEWER.includes(UserRole.ADMIN)
+            >>> UserRole.ADJUDICATOR.includes(UserRole.REVIEWER), UserRole.ADMIN.includes(UserRole.REVIEWER)
             (True, False)
         """
-        order = list(UserRole)
-        return order.index(self) >= order.index(other)
+        return self is other or (self is UserRole.ADJUDICATOR and other is UserRole.REVIEWER)
 
 
 class LayerKind(StrEnum):
@@ -122,6 +122,30 @@ class ReviewPolicy:
             )
         if not 1 <= self.lock_minutes <= 24 * 60:
             raise ConfigurationError("a lock must last 1 to 1440 minutes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewLimits:
+    """Rules that admins change while people work.
+
+    One person holds at most `max_locks` cases at a time, in [1, 10000]. More than `cases_per_hour` originals
+    in an hour, in [1, 1000000], are unusual. `only_assigned`: people take only cases that are assigned to
+    them. `adders_stay_out`: nobody reviews, settles, releases or samples cases of a file that they added.
+
+    Raises:
+        ConfigurationError: Out of range.
+    """
+
+    max_locks: int = 20
+    cases_per_hour: int = 60
+    only_assigned: bool = False
+    adders_stay_out: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_locks <= 10_000:
+            raise ConfigurationError("one person must be able to hold 1 to 10,000 cases")
+        if not 1 <= self.cases_per_hour <= 1_000_000:
+            raise ConfigurationError("the usual number of cases per hour must be 1 to 1,000,000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +240,7 @@ class CasePart:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note of a user on a case or on some of its tokens (None = on the case)."""
+    """A note of a user ("" = hidden) on a case or on some of its tokens (None = on the case)."""
 
     user: str
     at: float
@@ -230,7 +254,7 @@ class CaseView:
 
     `case_id` is the only thing that may appear in a URL; `name` is the id in the source file. `model` is None
     for a reviewer who is blind to it. `facts` say how the case was masked. `revision` is given back with the
-    next action. An approved layer can no longer change. Adjudicators also see the notes of both reviewers.
+    next action. An approved layer can no longer change. Adjudicators also see the notes of others, unnamed.
     """
 
     case_id: int

@@ -1,4 +1,4 @@
-"""Accounts for admins, and the own account of every user: password, second factor, sessions."""
+"""Accounts, activity and limits for admins, and the own account of every user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import segno
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError, UnreadableInputError
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    LogInError,
+    NotAllowedError,
+    ReviewError,
+    UnreadableInputError,
+)
 from inverse_deid.review import second_factor
 from inverse_deid.review.accounts import (
     MIN_PASSWORD_CHARS,
@@ -27,19 +33,21 @@ from inverse_deid.review.accounts import (
     unlock,
 )
 from inverse_deid.review.attempts import list_blocked
+from inverse_deid.review.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
 from inverse_deid.review.pages.visits import (
     Visit,
     count_words,
     find_address,
     make_sentence,
+    read_number,
     set_cookie,
 )
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.values import ReviewLimits, UserRole
 
 ROLES = {
     UserRole.REVIEWER: "reads, corrects and approves cases",
     UserRole.ADJUDICATOR: "also adds files, settles disagreements, releases and downloads cases",
-    UserRole.ADMIN: "also assigns cases, deletes files, keeps accounts and reads the trail",
+    UserRole.ADMIN: "assigns cases, deletes files, keeps accounts, reads the trail, and never sees a text",
 }
 
 
@@ -70,7 +78,9 @@ def change_account(visit: Visit) -> Response:
         set_password(visit.store, name, visit.text("password"), by=by, must_change=True)
         notice = f"Password of {name} set. They choose their own at the next log-in."
     elif what == "role" and role is not None:
-        set_role(visit.store, name, role, by=by, keep=visit.session if name == by else None)
+        if name == by:
+            raise ReviewError("you cannot change your own role. Ask another admin.")
+        set_role(visit.store, name, role, by=by)
         notice = f"{name} is now {'an' if role.value[0] == 'a' else 'a'} {role.value}."
     elif what == "add" and role is not None:
         add_user(visit.store, name, visit.text("password"), role, by=by, must_change=True)
@@ -79,8 +89,37 @@ def change_account(visit: Visit) -> Response:
         notice = _HELP[what](visit, name)
     else:
         raise ReviewError("this change is not known. Load the page again.")
-    is_no_longer_admin = what == "role" and name == by and role is not UserRole.ADMIN
-    return visit.redirect("/" if is_no_longer_admin else "/accounts", notice)
+    return visit.redirect("/accounts", notice)
+
+
+def show_activity(visit: Visit) -> Response:
+    """Return who holds and reads how many cases, what is unusual, and the limits."""
+    with visit.store.reading() as connection:
+        limits = read_limits(connection, visit.store)
+    return visit.render(
+        "activity.html", activity=list_activity(visit.store), limits=limits, times_usual=TIMES_USUAL
+    )
+
+
+def change_limits(visit: Visit) -> Response:
+    """Change the limits."""
+    max_locks, cases_per_hour = (
+        read_number(visit.text("max_locks")),
+        read_number(visit.text("cases_per_hour")),
+    )
+    if max_locks is None or cases_per_hour is None:
+        raise ReviewError("give both limits as numbers")
+    try:
+        limits = ReviewLimits(
+            max_locks=max_locks,
+            cases_per_hour=cases_per_hour,
+            only_assigned=visit.text("only_assigned") == "yes",
+            adders_stay_out=visit.text("adders_stay_out") == "yes",
+        )
+    except ConfigurationError as error:
+        raise ReviewError(str(error)) from None
+    set_limits(visit.store, limits, by=visit.user.name)
+    return visit.redirect("/activity", "Limits stored.")
 
 
 def _unlock(visit: Visit, name: str) -> str:

@@ -221,7 +221,7 @@ def _list_doors(door: Door | None, provider: Provider | None) -> list[Route]:
 
 
 def _list_intake_routes() -> list[Route]:
-    """Return the pages that add files; adjudicators and admins use them."""
+    """Return the pages that add files, which show values of them; adjudicators use them."""
     handlers: list[tuple[str, str, Handler]] = [
         ("GET", "/add", intake_pages.show_add),
         ("GET", "/add/list", intake_pages.list_files),
@@ -231,12 +231,12 @@ def _list_intake_routes() -> list[Route]:
         ("POST", "/choices/example", intake_pages.show_example),
         ("GET", "/masking", intake_pages.show_masking),
     ]
-    role = UserRole.ADJUDICATOR
-    receive = require_stream(role, intake_pages.receive_file)
+    roles = (UserRole.ADJUDICATOR,)
+    receive = require_stream(roles, intake_pages.receive_file)
     return [
         Route("/add/file", receive, methods=["POST"]),
         *(
-            Route(path, require(role, handler, is_background=handler in _BACKGROUND), methods=[method])
+            Route(path, require(roles, handler, is_background=handler in _BACKGROUND), methods=[method])
             for method, path, handler in handlers
         ),
     ]
@@ -244,28 +244,33 @@ def _list_intake_routes() -> list[Route]:
 
 def _list_routes() -> list[Route | Mount]:
     case, dispute = "/cases/{case_id:int}", "/disputes/{case_id:int}"
-    reviewer, adjudicator, admin = UserRole.REVIEWER, UserRole.ADJUDICATOR, UserRole.ADMIN
-    handlers: list[tuple[str, str, UserRole, Handler]] = [
-        ("POST", "/log-out", reviewer, visits.leave),
-        ("POST", "/theme", reviewer, visits.choose_theme),
-        ("POST", "/legend", reviewer, visits.choose_legend),
-        ("GET", "/", reviewer, list_pages.show_work_list),
+    everybody, admin = tuple(UserRole), (UserRole.ADMIN,)
+    reviewer, adjudicator = (UserRole.REVIEWER, UserRole.ADJUDICATOR), (UserRole.ADJUDICATOR,)
+    keeper = (UserRole.ADJUDICATOR, UserRole.ADMIN)
+    handlers: list[tuple[str, str, tuple[UserRole, ...], Handler]] = [
+        ("POST", "/log-out", everybody, visits.leave),
+        ("POST", "/theme", everybody, visits.choose_theme),
+        ("POST", "/legend", everybody, visits.choose_legend),
+        ("GET", "/", everybody, list_pages.show_work_list),
         ("GET", "/next", reviewer, list_pages.go_next),
-        ("POST", "/find", reviewer, list_pages.find_cases),
+        ("POST", "/find", everybody, list_pages.find_cases),
         ("POST", "/release", adjudicator, list_pages.release_cases),
         ("POST", "/assign", admin, list_pages.assign_cases),
-        ("GET", "/summary", reviewer, form_pages.show_summary),
+        ("POST", "/locks", admin, list_pages.break_selected),
+        ("GET", "/activity", admin, account_pages.show_activity),
+        ("POST", "/activity", admin, account_pages.change_limits),
+        ("GET", "/summary", everybody, form_pages.show_summary),
         ("GET", "/accounts", admin, account_pages.show_accounts),
         ("POST", "/accounts", admin, account_pages.change_account),
         ("POST", "/accounts/policy", admin, account_pages.change_policy),
-        ("GET", "/account", reviewer, account_pages.show_account),
-        ("POST", "/account", reviewer, account_pages.change_own_account),
-        ("GET", "/second-factor", reviewer, account_pages.show_second_factor),
-        ("POST", "/second-factor", reviewer, account_pages.add_second_factor),
-        ("GET", "/code", reviewer, account_pages.ask_code),
-        ("POST", "/code", reviewer, account_pages.check_code),
-        ("GET", "/password", reviewer, account_pages.show_password),
-        ("POST", "/password", reviewer, account_pages.change_password),
+        ("GET", "/account", everybody, account_pages.show_account),
+        ("POST", "/account", everybody, account_pages.change_own_account),
+        ("GET", "/second-factor", everybody, account_pages.show_second_factor),
+        ("POST", "/second-factor", everybody, account_pages.add_second_factor),
+        ("GET", "/code", everybody, account_pages.ask_code),
+        ("POST", "/code", everybody, account_pages.check_code),
+        ("GET", "/password", everybody, account_pages.show_password),
+        ("POST", "/password", everybody, account_pages.change_password),
         ("GET", "/trail", admin, trail_page.show_trail),
         ("POST", "/trail/find", admin, trail_page.find_entries),
         ("POST", "/trail/export", admin, trail_page.export_trail),
@@ -287,12 +292,12 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),
-        ("GET", "/files", adjudicator, file_pages.show_files),
+        ("GET", "/files", keeper, file_pages.show_files),
         ("POST", "/files/download", adjudicator, file_pages.download),
         ("POST", "/files/names", adjudicator, file_pages.download_old_names),
         ("POST", "/files/selected", adjudicator, file_pages.download_selected),
-        ("GET", "/files/delete", adjudicator, file_pages.ask_delete),
-        ("POST", "/files/delete", adjudicator, file_pages.delete),
+        ("GET", "/files/delete", keeper, file_pages.ask_delete),
+        ("POST", "/files/delete", keeper, file_pages.delete),
         ("GET", "/sample", adjudicator, form_pages.show_sample),
         ("POST", "/sample", adjudicator, form_pages.draw),
         ("GET", "/sample/{case_id:int}", adjudicator, form_pages.read_case),
@@ -300,8 +305,8 @@ def _list_routes() -> list[Route | Mount]:
     ]
     return [
         *(
-            Route(path, require(role, handler, is_background=handler in _BACKGROUND), methods=[method])
-            for method, path, role, handler in handlers
+            Route(path, require(roles, handler, is_background=handler in _BACKGROUND), methods=[method])
+            for method, path, roles, handler in handlers
         ),
         Mount(
             static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])

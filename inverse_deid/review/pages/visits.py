@@ -15,7 +15,7 @@ import secrets
 import sys
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -232,7 +232,7 @@ Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def require(role: UserRole, handler: Handler, *, is_background: bool = False) -> Endpoint:
+def require(roles: Collection[UserRole], handler: Handler, *, is_background: bool = False) -> Endpoint:
     """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token.
 
     `is_background`: an open page asks by itself, so the request does not prolong the session.
@@ -249,14 +249,14 @@ def require(role: UserRole, handler: Handler, *, is_background: bool = False) ->
             if is_json:
                 raise NotAllowedError(_FIRST[session.step])
             return RedirectResponse(session.step, status_code=303)
-        _check_role(session, role)
+        _check_role(session, roles)
         return handler(visit)
 
     return guard(answer)
 
 
 def require_stream(
-    role: UserRole, receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
+    roles: Collection[UserRole], receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
 ) -> Endpoint:
     """Return an endpoint for posts whose body is read in pieces by `receive`, after the same checks.
 
@@ -268,7 +268,7 @@ def require_stream(
         _check_token(request, session, "")
         if session.step is not None:
             raise NotAllowedError(_FIRST[session.step])
-        _check_role(session, role)
+        _check_role(session, roles)
         return session
 
     async def endpoint(request: Request) -> Response:
@@ -300,9 +300,9 @@ def _check_token(request: Request, session: Session, form_token: str) -> None:
             raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
 
 
-def _check_role(session: Session, role: UserRole) -> None:
-    if not session.user.role.includes(role):
-        raise NotAllowedError(f"this needs the role {role.value}")
+def _check_role(session: Session, roles: Collection[UserRole]) -> None:
+    if session.user.role not in roles:
+        raise NotAllowedError(f"this needs the role {' or '.join(roles)}")
 
 
 def _find_status(error: InverseDeidError) -> int:

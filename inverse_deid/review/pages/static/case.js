@@ -197,7 +197,12 @@ function retry() {
 async function afresh(isAgain) {
   const waiting = queue.drop();
   calm();
-  if (!(await reload())) return;
+  if (!(await reload())) {
+    // Another person may have the case now: what is not stored stays here, and leaving asks first.
+    if (isAgain) queue.waiting.unshift(...waiting);
+    showSaved();
+    return;
+  }
   queue.isHalted = false;
   for (const item of isAgain ? waiting : []) {
     apply(item);
