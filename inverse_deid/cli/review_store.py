@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
+from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
 from inverse_deid.review.store import (
@@ -31,6 +31,7 @@ _OPTIONS = (
         type=_FILE,
         help=f"File with the key of the store (mode 600). Or set {KEY_VARIABLE}.  [default: STORE.key]",
     ),
+    KEY_COMMAND_OPTION,
 )
 
 
