@@ -39,6 +39,8 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "file ",
             "files removed",
             "everything deleted",
+            "case deleted",
+            "retention",
             "released text",
             "annotated documents",
             "trail exported",
