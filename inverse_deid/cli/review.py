@@ -26,6 +26,11 @@ _COMMANDS: Commands = MappingProxyType(
                 "inverse_deid.cli.review_out",
                 "Draw cases to read in full, bound the leaks.",
             ),
+            "delete": ("inverse_deid.cli.review_life", "Delete one case or one file."),
+            "purge": ("inverse_deid.cli.review_life", "Delete cases that were released long ago."),
+            "backup": ("inverse_deid.cli.review_life", "Write an encrypted copy of a store in use."),
+            "restore": ("inverse_deid.cli.review_life", "Make a store from a backup."),
+            "rotate-key": ("inverse_deid.cli.review_life", "Give a store another key."),
             "summary": ("inverse_deid.cli.review_out", "Progress, agreement, time, causality forms."),
         }
     }
