@@ -4,7 +4,7 @@ Usage: python scripts/check_dependencies.py [LOCK_FILE ...]
 
 Checks scripts/requirements/*.txt. The index is asked which versions were withdrawn ("yanked", PEP 592);
 `scripts/known_flaws.toml` lists versions with flaws. Exit status: 0 nothing found, 1 something found,
-2 the index could not be asked.
+2 the index could not be asked, and no version is in the list of flaws.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import (
     InvalidSdistFilename,
     InvalidWheelFilename,
+    canonicalize_name,
     parse_sdist_filename,
     parse_wheel_filename,
 )
@@ -43,19 +44,21 @@ def main(arguments: Sequence[str]) -> int:
     files = [Path(name) for name in arguments] or sorted((ROOT / "requirements").glob("*.txt"))
     pins = read_pins(files)
     found = list(list_flaws(pins, read_flaws(ROOT / "known_flaws.toml")))
+    pages = None
     try:
         with ThreadPoolExecutor(16) as threads:
             pages = dict(zip(pins, threads.map(ask_index, pins), strict=True))
+        found += list_yanked(pins, pages)
     except (urllib.error.URLError, TimeoutError, json.JSONDecodeError) as error:
         print(
             f"the package index could not be asked ({type(error).__name__}). Try again later", file=sys.stderr
         )
-        return 2
-    found += list_yanked(pins, pages)
     for line in found:
         print(line)
     print(f"{sum(map(len, pins.values()))} locked versions checked, {len(found)} to replace")
-    return 1 if found else 0
+    if found:
+        return 1
+    return 0 if pages is not None else 2
 
 
 def read_pins(files: Iterable[Path]) -> Pins:
@@ -63,7 +66,7 @@ def read_pins(files: Iterable[Path]) -> Pins:
     pins: dict[str, set[str]] = {}
     for file in files:
         for name, version in _PIN.findall(file.read_text("utf-8")):
-            pins.setdefault(name.lower(), set()).add(version)
+            pins.setdefault(canonicalize_name(name), set()).add(version)
     return pins
 
 
@@ -76,7 +79,7 @@ def read_flaws(file: Path) -> list[dict[str, str]]:
 def list_flaws(pins: Pins, flaws: Iterable[Mapping[str, str]]) -> Iterator[str]:
     """Yield one line for each locked version with a known flaw."""
     for flaw in flaws:
-        for version in sorted(pins.get(flaw["package"], ())):
+        for version in sorted(pins.get(canonicalize_name(flaw["package"]), ())):
             if SpecifierSet(flaw["versions"]).contains(version, prereleases=True):
                 yield f"{flaw['package']} {version}: {flaw['advisory']}, {flaw['what']}"
 
@@ -102,10 +105,15 @@ def _version_of(filename: str) -> Version | None:
 
 
 def ask_index(name: str) -> Mapping[str, Any]:
-    """Return the page of a package in the index (PEP 691)."""
+    """Return the page of a package in the index (PEP 691); without files if the index does not have it."""
     request = urllib.request.Request(f"{INDEX}{name}/", headers={"Accept": _JSON})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        page: dict[str, Any] = json.load(answer)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            page: dict[str, Any] = json.load(answer)
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return {"files": []}
     return page
 
 

@@ -38,7 +38,7 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
     download it. Nobody else can open the page, and nothing is sent anywhere. Press
     Enter for a new address, and Ctrl+C to stop (docs/desk.md).
 
-    Needs the extra `desk` (pip install '.[desk]').
+    Needs the extra `desk`.
     """
     need_modules("the desk", "desk", *_NEEDED)
     from inverse_deid.review.desk import ask_running_desk, bind, find_place, hold_folder, open_key, serve_desk
@@ -53,7 +53,7 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
                     f"another program uses {place.folder}. Stop it, or use another --folder."
                 )
             click.echo("The desk is already running. Here is a new address for it.")
-            _show_address(address, opens=not no_browser)
+            _show_address(place, address, opens=not no_browser)
             return
         with bind(port) as listening:
             serve_desk(place, key, listening, lambda door: _welcome(door, place, opens=not no_browser))
@@ -64,7 +64,7 @@ def _welcome(door: Door, place: Place, *, opens: bool) -> None:
     click.echo(f"Everything is kept, encrypted, in {place.folder}")
     click.echo(f"The key is in {place.key_file}")
     click.echo("Press Enter for a new address. Stop with Ctrl+C.")
-    _show_address(door.make_address(), opens=opens)
+    _show_address(place, door.make_address(), opens=opens)
     Thread(target=_answer_enter, args=(door, opens), daemon=True).start()
 
 
@@ -72,10 +72,11 @@ def _answer_enter(door: Door, opens: bool) -> None:
     """Show a new address whenever something is typed; read without a lock that would be held at the end."""
     with suppress(OSError, ValueError, AttributeError):  # no standard input
         while os.read(sys.stdin.fileno(), 1024):
-            _show_address(door.make_address(), opens=opens)
+            _show_address(door.place, door.make_address(), opens=opens)
 
 
-def _show_address(address: str, *, opens: bool) -> None:
+def _show_address(place: Place, address: str, *, opens: bool) -> None:
     click.echo(f"Open in your browser (works once): {address}")
     if opens:
-        webbrowser.open(address)
+        with suppress(OSError):  # the address is in the terminal
+            webbrowser.open(place.write_opening(address))

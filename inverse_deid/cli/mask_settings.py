@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from inverse_deid.cli.report_files import check_target
-from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
+from inverse_deid.cli.secret_files import KEY_VARIABLE, check_list_place, read_secret
 from inverse_deid.core.categories import ALL_CATEGORIES, Categories, Category, parse_categories
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.checks import GivenPaths, check_ids
@@ -222,12 +222,8 @@ class MaskOptions:
         """Refuse a list of old names where it would be shared with the masked files, or masked itself."""
         if self.rename is None:
             return
+        check_list_place(self.rename, self.given_paths.folders)
         place = self.rename.resolve()
-        for option, folder in self.given_paths.folders.items():
-            if place.is_relative_to(folder.resolve()):
-                raise ConfigurationError(
-                    f"--rename has the original names. Give a file outside of the folder of {option}"
-                )
         if any(place.is_relative_to(Path(given).resolve()) for given in inputs):
             raise ConfigurationError("the list of --rename would be an INPUT itself. Give a file elsewhere")
 

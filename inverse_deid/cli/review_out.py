@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from inverse_deid.cli.review_store import open_given, read_key, store_options
-from inverse_deid.cli.summary import column_lines
+from inverse_deid.cli.secret_files import check_list_place
+from inverse_deid.cli.summary import column_lines, list_note
 from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
@@ -51,12 +52,23 @@ _PATH = click.Path(path_type=Path)
     help="released: masked text in its original format. jsonl, i2b2, brat: ORIGINAL text with marks, for "
     "training. trail: the log, with offsets in the originals. All except released is confidential.",
 )
+@click.option(
+    "--rename",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="LIST.csv",
+    help="Number released files and ids (document-0001.txt, case-0001), and write this list of old and new "
+    "names. If it exists, it is continued. Confidential.",
+)
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
-def export(address: str, key: Path | None, out: Path, form: str, force: bool) -> int:
+def export(address: str, key: Path | None, out: Path, form: str, rename: Path | None, force: bool) -> int:
     """Write released cases, training documents or the trail.
 
     Exit status: 0 all done, 1 some released cases could not be written and are listed.
     """
+    if rename is not None:
+        if form != "released":
+            raise ConfigurationError("--rename is for released files. Leave it out, or leave out --as")
+        check_list_place(rename, {"--out": out})
     with open_given(address, key) as store:
         if form == "trail":
             click.echo(f"{export_trail(store, out, force=force):,} entries in {out}", err=True)
@@ -65,7 +77,7 @@ def export(address: str, key: Path | None, out: Path, form: str, force: bool) ->
             )
             return 0
         if form == "released":
-            exported = export_released(store, out, force=force)
+            exported = export_released(store, out, force=force, rename=rename)
         else:
             exported = export_annotated(store, out, AnnotationFormat(form), force=force)
     for problem in exported.problems:
@@ -73,6 +85,8 @@ def export(address: str, key: Path | None, out: Path, form: str, force: bool) ->
     click.echo(f"{exported.n_cases:,} cases written, {exported.n_left_out:,} not released yet", err=True)
     for line in column_lines(exported.columns):
         click.echo(line, err=True)
+    if rename is not None:
+        click.echo(f"note: {list_note(rename)}", err=True)
     if form != "released":
         click.echo("note: CONFIDENTIAL: these files contain the original texts. Keep them as safe.", err=True)
     return 1 if exported.problems else 0

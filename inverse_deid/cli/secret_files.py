@@ -1,4 +1,4 @@
-"""Secrets that a command takes from a file, from the environment, or from the output of a program."""
+"""Secrets of a file, of the environment or of a program's output, and files that must not be shared."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -113,3 +114,16 @@ def _end(program: subprocess.Popen[bytes]) -> None:
     else:
         program.kill()
     program.communicate()
+
+
+def check_list_place(path: Path, folders: Mapping[str, Path]) -> None:
+    """Refuse a list of `--rename` in a folder of masked files; `folders` has their options.
+
+    Raises:
+        ConfigurationError: It would be shared with them.
+    """
+    for option, folder in folders.items():
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise ConfigurationError(
+                f"--rename has the original names. Give a file outside of the folder of {option}"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inverse_deid.core.files import printable
@@ -86,6 +87,12 @@ def count_documents(n: int) -> str:
         ('1 document', '2,000 documents')
     """
     return f"{n:,} {'document' if n == 1 else 'documents'}"
+
+
+def list_note(path: Path) -> str:
+    """Say how the list of `--rename` must be kept."""
+    shown = printable(path)
+    return f"CONFIDENTIAL: {shown} says which file and id has which new name. Keep it with the originals"
 
 
 def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
@@ -198,8 +205,7 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
         "CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals": (
             options.run_report
         ),
-        f"CONFIDENTIAL: {printable(options.rename or options.folder)} says which file and id has which new "
-        "name. Keep it with the originals": options.rename,
+        list_note(options.rename or options.folder): options.rename,
         "the maps and the key together give back the originals. Keep both with the originals": options.maps,
         "made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)": (
             options.makes_surrogates

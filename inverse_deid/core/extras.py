@@ -7,18 +7,28 @@ therefore names the copy that the user has.
 from __future__ import annotations
 
 import importlib
+import sys
+from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
 
+_TOOLS = {
+    "pipx_metadata.json": "pipx install --force '.[{}]'",
+    "uv-receipt.toml": "uv tool install '.[{}]', with the extras that you have, as others are removed",
+}
+"""The files with which pipx and uv mark an environment of theirs, and how they install an extra into it."""
 
-def install_hint(extra: str) -> str:
-    """Say how to install an extra.
+
+def install_hint(extra: str, environment: Path | None = None) -> str:
+    """Say how to install an extra into an environment, None = the one of this program.
 
     Example:
-        >>> install_hint("review")
+        >>> install_hint("review", Path("/nowhere"))
         "in the folder of your copy of inverse-deid, run pip install '.[review]'"
     """
-    return f"in the folder of your copy of inverse-deid, run pip install '.[{extra}]'"
+    place = Path(sys.prefix) if environment is None else environment
+    command = next((how for mark, how in _TOOLS.items() if (place / mark).exists()), "pip install '.[{}]'")
+    return f"in the folder of your copy of inverse-deid, run {command.format(extra)}"
 
 
 def missing_extra(purpose: str, package: str | None, extra: str) -> ConfigurationError:

@@ -32,10 +32,11 @@ def write_renames(renames: Renames, path: Path) -> None:
         OutputError: It cannot be written.
     """
     renames.is_complete = True
-    write_whole(path, _list_rows(renames), private=True)
+    write_whole(path, list_rows(renames), private=True)
 
 
-def _list_rows(renames: Renames) -> Iterator[bytes]:
+def list_rows(renames: Renames) -> Iterator[bytes]:
+    """Yield the lines of the list."""
     yield f"{HEADER}\n".encode()
     for kind, known in renames.numbers.items():
         for old in known:

@@ -229,3 +229,4 @@ def serve_desk(
         finally:
             intake.close()
             running.unlink(missing_ok=True)
+            place.remove_opening()

@@ -7,13 +7,15 @@ as the originals.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -23,19 +25,28 @@ import numpy as np
 from sqlalchemy import Connection, Row, Table, func, select
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewError, UnreadableInputError
+from inverse_deid.core.errors import (
+    AnnotationError,
+    InverseDeidError,
+    OutputExistsError,
+    ReviewError,
+    UnreadableInputError,
+)
 from inverse_deid.core.files import PartialFile, write_whole
 from inverse_deid.core.values import Document
+from inverse_deid.engine.renaming import number_records
 from inverse_deid.engine.run_report import describe_profile, hash_with_key
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
 from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.formats.records import Writable
-from inverse_deid.formats.registry import input_errors
+from inverse_deid.formats.registry import FORMATS, input_errors
+from inverse_deid.formats.rename_list import list_rows, read_renames, write_renames
+from inverse_deid.formats.renames import Renames
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
 from inverse_deid.review.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
-from inverse_deid.review.releases import SourceRelease
+from inverse_deid.review.releases import SourceRelease, read_original
 from inverse_deid.review.rows import select_sealed
 from inverse_deid.review.sources import DistinctNames, SourceMasking, read_masking
 from inverse_deid.review.store import ReviewStore
@@ -68,18 +79,29 @@ class Exported:
 
 
 def export_released(
-    store: ReviewStore, folder: Path, *, force: bool = False, by: str = "command"
+    store: ReviewStore,
+    folder: Path,
+    *,
+    force: bool = False,
+    by: str = "command",
+    rename: Path | None = None,
 ) -> Exported:
     """Write the masked text of all released cases, each file in its original format.
+
+    `rename` is the list of old and new names, which is continued if it exists. None = names are copied.
 
     Raises:
         OutputExistsError: A file exists and `force` is False.
         OutputError: A file cannot be written.
+        InputError: `rename` is not such a list.
     """
+    renames = None if rename is None else read_renames(rename)
     with store.reading() as connection:
-        out = _Releases(connection, store)
+        out = _Releases(connection, store, renames=renames)
         sources = out.list_sources()
-        targets = [_choose_target(folder, source.export_name, force=force) for source in sources]
+        targets = [_choose_target(folder, out.name_of(source), force=force) for source in sources]
+        if renames is not None and rename is not None:
+            write_renames(renames, rename)
         written = []
         for source, target in zip(sources, targets, strict=True):
             file, n_cases = PartialFile(target), 0
@@ -93,20 +115,26 @@ def export_released(
 
 
 def released_zip(
-    store: ReviewStore, target: BinaryIO, *, case_ids: Collection[int] | None = None, by: str = "command"
+    store: ReviewStore,
+    target: BinaryIO,
+    *,
+    case_ids: Collection[int] | None = None,
+    by: str = "command",
+    renames: bool = False,
 ) -> Exported:
     """Write a zip of the masked text of released cases, each file in its original format, with a run report.
 
     `case_ids` chooses among them, None = all. The report states settings, counts and hashes, and no text.
+    With `renames`, files and ids have the numbers of `write_old_names`.
 
     Raises:
         ReviewError: No case can be written; what was written of the zip is not valid.
     """
     with store.reading() as connection, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
-        out = _Releases(connection, store, case_ids)
+        out = _Releases(connection, store, case_ids, Renames() if renames else None)
         names, written = DistinctNames([REPORT_NAME]), []
         for source in out.list_sources():
-            name = names.take(check_name(source.export_name))
+            name = names.take(check_name(out.name_of(source)))
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
                 if not out.write(source, file):
                     continue
@@ -119,24 +147,47 @@ def released_zip(
     return _conclude(store, out, written, f"released text downloaded: {out.n_cases} cases", by)
 
 
-def released_file(store: ReviewStore, source_id: int, target: BinaryIO, *, by: str = "command") -> Exported:
+def released_file(
+    store: ReviewStore, source_id: int, target: BinaryIO, *, by: str = "command", renames: bool = False
+) -> Exported:
     """Write the masked text of the released cases of one file, in its original format.
+
+    With `renames`, the file and its ids have the numbers of `write_old_names`.
 
     Raises:
         ReviewError: No case of the file can be written; nothing was written then.
     """
     with store.reading() as connection:
-        out = _Releases(connection, store)
+        out = _Releases(connection, store, renames=Renames() if renames else None)
         sources = [one for one in out.list_sources() if one.id == source_id]
         if not sources:
             raise ReviewError(f"file {source_id} has no released case")
-        name = Path(check_name(sources[0].export_name))
+        name = Path(check_name(out.name_of(sources[0])))
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
             if not out.write(sources[0], file):
                 raise ReviewError(out.problems[0])
             _copy(file, target)
     event = f"released text of file {source_id} downloaded: {out.n_cases} cases"
     return _conclude(store, out, [name], event, by)
+
+
+def write_old_names(store: ReviewStore, target: BinaryIO, *, by: str) -> None:
+    """Write the list of old and new names of all files and ids, released or not. It is confidential.
+
+    They are numbered in the order in which they came, so files that come later change no number.
+
+    Raises:
+        ReviewError: Somebody altered a file in the store.
+    """
+    with store.reading() as connection:
+        renames = Renames()
+        out = _Releases(connection, store, renames=renames)
+        out.list_sources()
+        if out.problems:
+            raise ReviewError(out.problems[0])
+        target.writelines(list_rows(renames))
+    with store.writing() as connection:
+        append(connection, store, [TrailEvent(user=by, event="list of old names downloaded")])
 
 
 def _copy(file: IO[bytes], target: IO[bytes]) -> tuple[str, int]:
@@ -153,7 +204,8 @@ def _copy(file: IO[bytes], target: IO[bytes]) -> tuple[str, int]:
 def _conclude(store: ReviewStore, out: _Releases, files: Sequence[Path], event: str, by: str) -> Exported:
     """Note an export in the trail, and return its result."""
     with store.writing() as connection:
-        append(connection, store, [TrailEvent(user=by, event=event)])
+        numbered = " with numbered names" if out.is_renamed else ""
+        append(connection, store, [TrailEvent(user=by, event=event + numbered)])
     return Exported(
         out.n_cases, out.n_left_out, tuple(out.problems[:MAX_PROBLEMS]), tuple(files), out.columns
     )
@@ -190,11 +242,17 @@ class _Releases:
     """Writes the released cases of files, and counts them."""
 
     def __init__(
-        self, connection: Connection, store: ReviewStore, case_ids: Collection[int] | None = None
+        self,
+        connection: Connection,
+        store: ReviewStore,
+        case_ids: Collection[int] | None = None,
+        renames: Renames | None = None,
     ) -> None:
         self._connection = connection
         self._store = store
         self._case_ids = None if case_ids is None else frozenset(case_ids)
+        self._renames = renames
+        self._new_names: dict[int, str] = {}
         self._maskings: dict[str, dict[str, Any]] = {}
         self._files: list[dict[str, Any]] = []
         self.n_cases = 0
@@ -223,8 +281,40 @@ class _Releases:
         self.n_left_out = sum(not self._is_wanted(row) for row in rows)
         found = select(*select_sealed(SOURCES), INTAKES)
         found = found.join(INTAKES, INTAKES.c.source_id == SOURCES.c.id).order_by(SOURCES.c.id)
-        rows = [row for row in self._connection.execute(found).all() if row.id in wanted]
-        return [row for row in rows if self._is_intact(row, SOURCES, INTAKES)]
+        rows = self._connection.execute(found).all()
+        rows = [row for row in rows if self._renames is not None or row.id in wanted]
+        rows = [row for row in rows if self._is_intact(row, SOURCES, INTAKES)]
+        if self._renames is not None:
+            for row in rows:
+                self._number(row, self._renames)
+            self._renames.is_complete = True
+        return [row for row in rows if row.id in wanted]
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether files and ids get numbers instead of their names."""
+        return self._renames is not None
+
+    def name_of(self, source: Row[Any]) -> str:
+        """Return the name that a file gets."""
+        return self._new_names.get(source.id) or str(source.export_name)
+
+    def _number(self, source: Row[Any], renames: Renames) -> None:
+        """Number a file, and the ids in it; one that cannot be read is a problem when it is written."""
+        kind, number = FORMATS[source.format], renames.name("file", source.export_name)
+        new_name = number + kind.suffix_of(PurePosixPath(source.name))
+        self._new_names[source.id] = str(kind.written_name(PurePosixPath(new_name)))
+        with suppress(InverseDeidError):
+            masking = self._add_names(source, read_masking(self._connection, self._store, source.id))
+            data = read_original(self._connection, self._store, source.id)
+            number_records(kind, io.BytesIO(data), masking.output.read_options, source.name)
+
+    def _add_names(self, source: Row[Any], masking: SourceMasking) -> SourceMasking:
+        """Return how a file is written with new names, if there are any."""
+        options = replace(
+            masking.output.read_options, renames=self._renames, new_name=self._new_names.get(source.id, "")
+        )
+        return replace(masking, output=replace(masking.output, read_options=options))
 
     def write(self, source: Row[Any], file: Writable) -> int:
         """Write one file; return how many cases are in it, 0 = none can be written: discard the file."""
@@ -237,7 +327,8 @@ class _Releases:
             self.problems.append(f"{source.export_name}: {error}")
             return 0
         n_left_out = len(rows) - len(cases)
-        release = SourceRelease(self._connection, self._store, source, masking, cases, n_left_out)
+        named = self._add_names(source, masking)
+        release = SourceRelease(self._connection, self._store, source, named, cases, n_left_out)
         release.write(file)
         self.problems += release.problems
         self.n_cases += release.n_cases
@@ -247,7 +338,7 @@ class _Releases:
             original = hashlib.sha256(release.data).hexdigest()
             self._files.append(
                 {
-                    "file": source.export_name,
+                    "file": self.name_of(source),
                     "format": source.format,
                     "n_cases": release.n_cases,
                     "n_cases_left_out": len(rows) - release.n_cases,

@@ -33,6 +33,12 @@ Cases = Mapping[int, Row[Any]]
 """Released cases of one file by their number in it."""
 
 
+def read_original(connection: Connection, store: ReviewStore, source_id: int) -> bytes:
+    """Return a file as it came."""
+    sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source_id)
+    return store.sealer.open(connection.execute(sealed).scalar_one(), f"file {source_id}")
+
+
 class SourceRelease:
     """Writes the released cases of one file, and counts them.
 
@@ -67,9 +73,7 @@ class SourceRelease:
         """Write the file; if `n_cases` is 0 afterwards, nothing of it may be used."""
         name = self._source.export_name
         try:
-            sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == self._source.id)
-            stored = self._connection.execute(sealed).scalar_one()
-            self.data = self._store.sealer.open(stored, f"file {self._source.id}")
+            self.data = read_original(self._connection, self._store, self._source.id)
             self._write_records(file)
         except OutputError:
             raise

@@ -21,6 +21,8 @@ from opened_files import read_texts
 from rtf_files import of_text
 from test_review_browser import hold
 
+from inverse_deid.review.pages.door import OPENING
+
 AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 READY = "#reader:not([aria-busy])"
 CANARY = "Zebulonova"
@@ -107,15 +109,17 @@ NARRATIVE = "narrative.txt"
 
 
 @contextmanager
-def running(folder):
-    """Start the real command on a folder; yield the process and its one-time address."""
+def running(folder, browser=None):
+    """Start the real command on a folder, with a program as browser; yield the process and its address."""
     environment = {
         **os.environ,
         "HOME": str(folder.parent / "home"),
         "XDG_CONFIG_HOME": "",
         "PYTHONUNBUFFERED": "1",
+        "BROWSER": f"{browser} %s",
     }
-    command = [sys.executable, "-m", "inverse_deid.cli.main", "desk", "--folder", str(folder), "--no-browser"]
+    command = [sys.executable, "-m", "inverse_deid.cli.main", "desk", "--folder", str(folder)]
+    command += [] if browser else ["--no-browser"]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -269,6 +273,24 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
     # One word was masked by keyboard, another one by mouse, each in one case.
     found = shown.count("drug"), len(re.findall(r"had\s+a\s+rash", shown))
     assert found == (N_CASES - 1, N_CASES - 1)
+
+
+def test_no_argument_of_the_browser_has_the_address(chromium, tmp_path):
+    folder, program, given = tmp_path / "desk", tmp_path / "browser", tmp_path / "arguments"
+    program.write_text(f'#!/bin/sh\necho "$@" > {given}.new && mv {given}.new {given}\n')
+    program.chmod(0o700)
+    with running(folder, program) as (_, address):
+        until = time.monotonic() + 30
+        while not given.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert given.read_text() == f"{(folder / OPENING).as_uri()}\n"
+        assert (folder / OPENING).stat().st_mode & 0o777 == 0o600
+        assert address in (folder / OPENING).read_text()
+        page = open_page(chromium, given.read_text().strip())
+        page.wait_for_selector("#drop[data-ready]")
+        assert page.url.endswith("/add")
+        assert not (folder / OPENING).exists()
+        assert page.faults == []
 
 
 def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_path):

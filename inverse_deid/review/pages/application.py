@@ -238,6 +238,7 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", case + "/form", reviewer, form_pages.store_form),
         ("GET", "/files", adjudicator, file_pages.show_files),
         ("POST", "/files/download", adjudicator, file_pages.download),
+        ("POST", "/files/names", adjudicator, file_pages.download_old_names),
         ("POST", "/files/selected", adjudicator, file_pages.download_selected),
         ("GET", "/files/delete", adjudicator, file_pages.ask_delete),
         ("POST", "/files/delete", adjudicator, file_pages.delete),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import html
 import os
 import re
 import secrets
@@ -20,10 +21,11 @@ from threading import Lock
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
 from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.files import replace_own
 from inverse_deid.review.accounts import begin_session
 from inverse_deid.review.pages.visits import render_page, set_cookie
 from inverse_deid.review.store import ReviewStore, Sealer
@@ -33,6 +35,9 @@ from inverse_deid.review.work_list import count_cases
 MAX_TOKENS = 8
 """Addresses that are open at a time; the oldest is closed when one more is made."""
 TOKEN_MINUTES = 30
+
+OPENING = "open.html"
+"""The file in the folder of a desk that leads a browser to a one-time address."""
 
 CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _ESTABLISHED = "01"
@@ -45,6 +50,30 @@ class Place:
 
     folder: Path
     key_file: Path
+
+    def write_opening(self, address: str) -> str:
+        """Write the file that leads to a one-time address; return its own address, which contains no secret.
+
+        Lists of processes show the arguments of a browser to every user of a computer.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        path, link = self.folder / OPENING, html.escape(address)
+        page = (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>inverse-deid</title>'
+            '<meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0; url={link}"><p><a href="{link}">Open the desk</a>'
+        )
+        replace_own(path, page.encode())
+        return path.absolute().as_uri()
+
+    def remove_opening(self, token: str = "") -> None:
+        """Delete the file that leads to the address with this token, "" = to any."""
+        path = self.folder / OPENING
+        with suppress(OSError):
+            if token in path.read_text("utf-8"):
+                path.unlink()
 
 
 class Door:
@@ -83,6 +112,8 @@ class Door:
         """Whether a token is open; it is closed by this."""
         with self._lock:
             until = self._tokens.pop(hash_token(token), 0.0)
+        if until:
+            self.place.remove_opening(token)
         return until > self._store.now()
 
     def refuses(self, scope: Scope) -> bool:
@@ -107,8 +138,7 @@ class Door:
 def is_neighbour(client: tuple[str, int] | None, port: int, tables: Sequence[Path] = CONNECTIONS) -> bool:
     """Whether a connection belongs to another user of this computer (Linux; False elsewhere).
 
-    The list of processes shows everybody the address that a browser is started with, and a browser sends
-    cookies to every port of a computer. So an address or a cookie alone is not enough. The administrator
+    A browser sends cookies to every port of a computer, so a cookie alone is not enough. The administrator
     may connect, as programs of theirs pass on connections.
 
     Args:
@@ -163,7 +193,9 @@ def _enter(request: Request) -> Response:
         return _render_door(request, "This address was used before, or it is too old.", status=403)
     session = begin_session(store, door.user)
     has_cases = any(count_cases(store).values())
-    response = RedirectResponse("/" if has_cases else "/add", status_code=303)
+    # Not a redirect: the file of `Place.write_opening` is another site, whose redirects get no strict cookie.
+    home = "/" if has_cases else "/add"
+    response = HTMLResponse(f'<a href="{home}">Open the desk</a>', headers={"Refresh": f"0; url={home}"})
     set_cookie(request, response, door.cookie, session.id)
     return response
 

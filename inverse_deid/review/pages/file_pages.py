@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import BinaryIO, cast
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.deletion import delete_everything, delete_source
-from inverse_deid.review.exporting import Exported, released_file, released_zip
+from inverse_deid.review.exporting import Exported, released_file, released_zip, write_old_names
 from inverse_deid.review.pages.list_pages import SELECT_FIRST, go_back, read_selected
 from inverse_deid.review.pages.visits import Visit, count_words
 from inverse_deid.review.sources import SourceRow, list_sources
@@ -26,6 +25,7 @@ from inverse_deid.review.values import UserRole
 from inverse_deid.review.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
 
 ZIP_NAME = "released.zip"
+LIST_NAME = "confidential-old-names.csv"
 PAGE_FILES = 100
 
 _IN_MEMORY_BYTES = 32 * 1024 * 1024
@@ -75,12 +75,13 @@ def _find_source(visit: Visit, given: str) -> SourceRow | None:
 
 def download(visit: Visit) -> Response:
     """Send the released text of one file in its format, or of all as a zip with a report."""
-    source = _find_source(visit, visit.text("source"))
+    source, renames = _find_source(visit, visit.text("source")), bool(visit.text("renames"))
     if source is None:
-        return _send(visit, lambda target: released_zip(visit.store, target, by=visit.user.name), ZIP_NAME)
-    source_id, name = source.id, PurePosixPath(source.name).name
+        return _send_zip(visit)
+    source_id = source.id
     return _send(
-        visit, lambda target: released_file(visit.store, source_id, target, by=visit.user.name), name
+        visit,
+        lambda target: released_file(visit.store, source_id, target, by=visit.user.name, renames=renames),
     )
 
 
@@ -89,27 +90,41 @@ def download_selected(visit: Visit) -> Response:
     cases = read_selected(visit)
     if not cases:
         return go_back(visit, SELECT_FIRST)
+    return _send_zip(visit, cases)
+
+
+def download_old_names(visit: Visit) -> Response:
+    """Send the list of old and new names."""
+    return _send(visit, lambda target: write_old_names(visit.store, target, by=visit.user.name), LIST_NAME)
+
+
+def _send_zip(visit: Visit, cases: Collection[int] | None = None) -> Response:
+    renames, user = bool(visit.text("renames")), visit.user.name
     return _send(
         visit,
-        lambda target: released_zip(visit.store, target, case_ids=cases, by=visit.user.name),
+        lambda target: released_zip(visit.store, target, case_ids=cases, by=user, renames=renames),
         ZIP_NAME,
     )
 
 
-def _send(visit: Visit, write: Callable[[BinaryIO], Exported], name: str) -> Response:
-    """Send what is written, whole; the next page tells what could not be written."""
+def _send(visit: Visit, write: Callable[[BinaryIO], Exported | None], name: str = "") -> Response:
+    """Send what is written, whole; the next page tells what could not be written.
+
+    Without a name, the file has that of the export.
+    """
     with ExitStack() as unsent:
         file = cast(BinaryIO, unsent.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
         done = write(file)
         n_bytes = file.seek(0, io.SEEK_END)
         unsent.pop_all()  # it is closed when it is sent
+    name = name or (done.files[0].name if done else "")
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "Content-Length": str(n_bytes),
     }
     kind = "application/zip" if name == ZIP_NAME else "application/octet-stream"
     response = StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
-    if done.problems:
+    if done and done.problems:
         left = f"{len(done.problems)} could not be written. {done.problems[0]}"
         visit.notify(response, f"{count_words(done.n_cases, 'case')} downloaded, but {left}")
     return response
@@ -132,7 +147,7 @@ def ask_delete(visit: Visit) -> Response:
     n_waiting = 0 if source else count_waiting(visit.store)
     going = [
         f"{count_words(len(rows), 'file')} with {count_words(n_cases, 'document')}, "
-        f"of which {n_released:,} are approved",
+        f"of which {n_released:,} {'is' if n_released == 1 else 'are'} approved",
         "all decisions and notes on them",
         *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
     ]

@@ -42,6 +42,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "case deleted",
             "retention",
             "released text",
+            "list of old names",
             "annotated documents",
             "trail exported",
         ),

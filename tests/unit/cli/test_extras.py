@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from inverse_deid.core.extras import install_hint
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -80,6 +82,19 @@ def test_every_command_names_its_extra(tmp_path):
         assert f"in the folder of your copy of inverse-deid, run pip install '.[{extra}]'" in output, (
             arguments
         )
+
+
+@pytest.mark.parametrize(
+    ("mark", "command"),
+    [
+        ("pyvenv.cfg", "pip install '.[desk]'"),
+        ("pipx_metadata.json", "pipx install --force '.[desk]'"),
+        ("uv-receipt.toml", "uv tool install '.[desk]', with the extras that you have"),
+    ],
+)
+def test_the_hint_is_the_command_of_the_tool_that_installed_the_program(mark, command, tmp_path):
+    (tmp_path / mark).touch()
+    assert f"inverse-deid, run {command}" in install_hint("desk", tmp_path)
 
 
 def texts():

@@ -10,7 +10,7 @@ from review_stores import KEY
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.review import desk
 from inverse_deid.review.desk import USUAL_PORT, ask_running_desk, bind, find_place, hold_folder, open_key
-from inverse_deid.review.pages.door import MAX_TOKENS, TOKEN_MINUTES, Place, open_answer, prove
+from inverse_deid.review.pages.door import MAX_TOKENS, OPENING, TOKEN_MINUTES, Place, open_answer, prove
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_address_works_once(tmp_path):
         address = visitor.door.make_address()
         visitor.client.cookies.clear()
         first = visitor.client.get(address)
-        assert (first.status_code, first.headers["location"]) == (303, "/add")
+        assert (first.status_code, first.headers["refresh"]) == (200, "0; url=/add")
         assert "samesite=strict" in first.headers["set-cookie"].lower()
         assert "httponly" in first.headers["set-cookie"].lower()
         assert visitor.client.get("/add").status_code == 200
@@ -104,7 +104,7 @@ def test_a_browser_that_loads_ahead_does_not_use_the_address_up(tmp_path):
     with desk_of(tmp_path, starts=False) as visitor:
         address = visitor.door.make_address()
         assert visitor.client.get(address, headers={"Sec-Purpose": "prefetch;prerender"}).status_code == 503
-        assert visitor.client.get(address).status_code == 303
+        assert visitor.client.get(address).status_code == 200
 
 
 def test_no_password_opens_a_desk_and_other_host_names_are_refused(tmp_path):
@@ -121,12 +121,25 @@ def test_another_start_gets_an_address_only_with_the_key(tmp_path):
         address = open_answer(secret, nonce, answer.text)
         assert address.startswith("http://127.0.0.1:8018/open/")
         assert address not in answer.text
-        assert visitor.client.get(address).status_code == 303
+        assert visitor.client.get(address).status_code == 200
         assert open_answer(bytes(32), nonce, answer.text) is None
         assert open_answer(secret, "f" * 32, answer.text) is None
         wrong = prove(bytes(32), nonce)
         assert visitor.client.post("/again", content=f"{nonce} {wrong}").status_code == 403
         assert visitor.client.post("/again", content=b"\xff" * 9999).status_code == 403
+
+
+def test_the_file_for_the_browser_is_private_and_goes_with_its_address(tmp_path):
+    with desk_of(tmp_path, starts=False) as visitor:
+        door, place = visitor.door, visitor.door.place
+        used, address = door.make_address(), door.make_address()
+        assert place.write_opening(address) == (tmp_path / OPENING).as_uri()
+        if os.name == "posix":
+            assert (tmp_path / OPENING).stat().st_mode & 0o777 == 0o600
+        assert door.use(used.rpartition("/")[2])
+        assert address in (tmp_path / OPENING).read_text()
+        assert door.use(address.rpartition("/")[2])
+        assert not (tmp_path / OPENING).exists()
 
 
 def test_one_program_holds_a_folder(tmp_path):

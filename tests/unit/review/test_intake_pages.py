@@ -74,6 +74,22 @@ def test_a_text_is_added_masked_read_and_downloaded(desk):
     assert verify_store(desk.store).is_intact
 
 
+def test_a_tick_replaces_names_by_numbers_and_the_list_comes_apart(desk):
+    desk.add("Okonkwo.txt", b"seen by Okonkwo today")
+    desk.choose()
+    desk.wait(*ENDED)
+    approve_all(desk)
+    assert 'name="renames"' in desk.client.get("/files").text
+    packed = zipfile.ZipFile(io.BytesIO(desk.send("/files/download", renames="yes").content))
+    assert packed.namelist() == ["document-0001.txt", "run-report.json"]
+    assert b"Okonkwo" not in packed.read("run-report.json")
+    single = desk.send("/files/download", source="1", renames="yes")
+    assert single.headers["content-disposition"].endswith("''document-0001.txt")
+    listed = desk.send("/files/names")
+    assert listed.headers["content-disposition"].endswith("confidential-old-names.csv")
+    assert listed.text == "kind,old,new\nfile,Okonkwo.txt,document-0001\n"
+
+
 def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
     upload = desk.add("cases.csv", TABLE.replace(b"seen by Okonkwo", LONG.encode())).json()
     page = desk.client.get("/choices").text

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import os
 import sqlite3
 import zipfile
 from datetime import date
@@ -16,7 +17,7 @@ from review_stores import FACTS, KEY, TEXT, change_rows, json_lines, review, sto
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.exporting import export_released, released_file, released_zip
+from inverse_deid.review.exporting import export_released, released_file, released_zip, write_old_names
 from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.sources import list_sources
 from inverse_deid.review.tables import INTAKES
@@ -72,6 +73,70 @@ def test_the_zip_has_the_same_files_as_an_export(store, tmp_path):
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert files["t.csv"] == b"id,text,country\n7,XXX by XXX,FI\n"
     assert exported.columns["dob"] == "dropped"
+
+
+NUMBERED = {
+    "document-0001.jsonl": ["case-0001", "case-0002"],
+    "document-0002.jsonl": ["case-0003"],
+    "document-0003.csv": ["case-0004"],
+}
+
+
+def ids_of(files):
+    """Return the ids in downloaded files, by name."""
+    table = files["document-0003.csv"].decode().splitlines()[1:]
+    lines = {name: data.splitlines() for name, data in files.items() if name.endswith(".jsonl")}
+    found = {name: [json.loads(line)["id"] for line in rows] for name, rows in lines.items()}
+    return found | {"document-0003.csv": [row.split(",")[0] for row in table]}
+
+
+def old_names(store):
+    stream = io.BytesIO()
+    write_old_names(store, stream, by="carl")
+    return stream.getvalue().decode()
+
+
+def test_numbers_replace_names_and_ids_in_a_zip_and_its_report(store):
+    _, files = pack(store, renames=True)
+    assert ids_of(files) == NUMBERED
+    report = json.loads(files["run-report.json"])
+    assert [one["file"] for one in report["files"]] == list(NUMBERED)
+    assert not any(old in files["run-report.json"] for old in (b"cases.jsonl", b"t.csv"))
+
+
+def test_the_list_of_old_names_has_all_files_and_ids_and_is_apart(store):
+    assert old_names(store).splitlines() == [
+        "kind,old,new",
+        "file,cases.jsonl,document-0001",
+        "file,cases (2).jsonl,document-0002",
+        "file,t.csv,document-0003",
+        *(f"id,{old},case-000{n}" for n, old in enumerate(("c1", "c2", "x1", "7", "8"), 1)),
+    ]
+
+
+def test_part_of_the_cases_has_the_numbers_of_the_list(store, tmp_path):
+    before = old_names(store)
+    (tmp_path / "later.jsonl").write_text('{"id": "a0", "text": "by Li"}\n')
+    add_cases(store, plan_cases([tmp_path / "later.jsonl"])[0], mask_capitals(), settings_of(), by="eve")
+    stream = io.BytesIO()
+    exported = released_file(store, 2, stream, renames=True)
+    assert [str(path) for path in exported.files] == ["document-0002.jsonl"]
+    assert json.loads(stream.getvalue())["id"] == "case-0003"
+    assert set(before.splitlines()) < set(old_names(store).splitlines())
+
+
+def test_an_export_with_numbers_continues_its_list(store, tmp_path):
+    listed = tmp_path / "apart" / "names.csv"
+    listed.parent.mkdir()
+    listed.write_text("kind,old,new\nid,x1,case-0041\n")
+    exported = export_released(store, tmp_path / "out", rename=listed)
+    assert exported.problems == ()
+    found = ids_of({path.name: path.read_bytes() for path in sorted((tmp_path / "out").iterdir())})
+    assert list(found) == list(NUMBERED)
+    assert list(found.values()) == [["case-0042", "case-0043"], ["case-0041"], ["case-0044"]]
+    assert "file,t.csv,document-0003" in listed.read_text()
+    if os.name == "posix":
+        assert listed.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_report_has_counts_settings_and_hashes_and_no_text(store):
@@ -154,11 +219,13 @@ def test_one_file_without_a_released_case_writes_nothing(tmp_path):
 def test_downloads_are_in_the_trail(store, tmp_path):
     pack(store, by="carl")
     released_file(store, 2, io.BytesIO(), by="dora")
+    old_names(store)
     export_trail(store, tmp_path / "trail.jsonl")
     entries = [json.loads(line)["entry"] for line in (tmp_path / "trail.jsonl").read_text().splitlines()[:-1]]
-    assert [(one["user"], one["event"]) for one in entries[-2:]] == [
+    assert [(one["user"], one["event"]) for one in entries[-3:]] == [
         ("carl", "released text downloaded: 4 cases"),
         ("dora", "released text of file 2 downloaded: 1 cases"),
+        ("carl", "list of old names downloaded"),
     ]
     assert verify_store(store).is_intact
 

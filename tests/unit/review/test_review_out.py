@@ -433,6 +433,14 @@ class TestCommand:
         assert command("review", "verify", "--store", db).stdout == "5 entries, intact\n"
         out = command("review", "export", "--store", db, "--out", tmp_path / "out")
         assert out.status == 0 and "0 cases written, 1 not released" in out.stderr
+        listed, numbered = tmp_path / "names.csv", ("--out", tmp_path / "numbered", "--rename")
+        with_list = command("review", "export", "--store", db, *numbered, listed)
+        assert with_list.status == 0 and "CONFIDENTIAL" in with_list.stderr
+        assert "id,c1,case-0001" in listed.read_text()
+        inside = command("review", "export", "--store", db, *numbered, tmp_path / "numbered" / "names.csv")
+        assert inside.status == 2 and "outside of the folder of --out" in inside.stderr
+        other = command("review", "export", "--store", db, *numbered, listed, "--as", "jsonl")
+        assert other.status == 2 and "--rename is for released files" in other.stderr
         for form in ("jsonl", "i2b2", "brat", "trail"):
             again = command("review", "export", "--store", db, "--out", tmp_path / form, "--as", form)
             assert again.status == 0, again.stderr

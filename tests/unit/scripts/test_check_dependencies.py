@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import urllib.error
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,43 @@ def test_a_withdrawn_or_missing_version_is_found(script):
     assert list(script.list_yanked({"lib": {"1.0"}}, pages)) == ["lib 1.0: withdrawn from the index"]
     assert list(script.list_yanked({"lib": {"2.0"}}, pages)) == []
     assert list(script.list_yanked({"lib": {"3"}}, pages)) == ["lib 3: the index has no file of it"]
+
+
+@pytest.fixture
+def lock(script, monkeypatch, tmp_path):
+    """A lock file of invented packages; the index knows them, and the list has a flaw of one."""
+    flaw = '[[flaw]]\npackage = "Bad.Lib"\nversions = "<2"\nadvisory = "CVE-0"\nwhat = "leaks"\n'
+    (tmp_path / "known_flaws.toml").write_text(flaw)
+    pages = {
+        "good": page(("good-1.0.tar.gz", False)),
+        "bad-lib": page(("bad_lib-1.0.tar.gz", False), ("bad_lib-2.0.tar.gz", False)),
+        "gone": page(("gone-1.0.tar.gz", "it deletes files")),
+    }
+    monkeypatch.setattr(script, "ROOT", tmp_path)
+    monkeypatch.setattr(script, "ask_index", pages.__getitem__)
+
+    def run(*pins):
+        (tmp_path / "lock.txt").write_text("\n".join(pins))
+        return script.main([str(tmp_path / "lock.txt")])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("pin", "status"), [("good==1.0", 0), ("bad_lib==1.0", 1), ("bad_lib==2.0", 0), ("gone==1.0", 1)]
+)
+def test_a_flaw_or_a_withdrawn_version_makes_the_step_fail(lock, capsys, pin, status):
+    assert lock("good==1.0", pin) == status
+    assert f"{status} to replace" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("pin", "status"), [("bad_lib==1.0", 1), ("good==1.0", 2)])
+def test_a_known_flaw_fails_also_where_the_index_cannot_be_asked(script, lock, monkeypatch, pin, status):
+    def fail(_):
+        raise urllib.error.URLError("offline")
+
+    monkeypatch.setattr(script, "ask_index", fail)
+    assert lock(pin) == status
 
 
 def test_no_locked_version_has_a_flaw_of_the_list(script):
