@@ -450,6 +450,10 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
                 f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
                 "Install a newer program."
             )
+        if version in OLDER_VERSIONS and _KEYS in stored:
+            raise UnreadableInputError(
+                f"{name} is not of version {version}: it was altered. Restore a backup."
+            )
         keys = _read_keys(stored, key)
         if keys is None:
             raise ConfigurationError(
@@ -483,6 +487,6 @@ def _read_keys(stored: Mapping[str, str], key: ReviewKey) -> StoreKeys | None:
         if stored[VERSION] not in OLDER_VERSIONS:
             return StoreKeys.unwrap(stored.get(_KEYS, ""), key)
         keys = StoreKeys.of_older(key)
-        Sealer(key.derive("encryption")).open(bytes.fromhex(stored["key check"]), "key check")
+        Sealer(key.derive("encryption")).open(bytes.fromhex(stored.get("key check", "")), "key check")
         return keys
     return None
