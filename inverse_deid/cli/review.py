@@ -21,7 +21,8 @@ _COMMANDS: Commands = MappingProxyType(
                 "Write released cases, training documents, the trail.",
             ),
             "import": ("inverse_deid.cli.review_out", "Import corrected annotations."),
-            "verify": ("inverse_deid.cli.review_out", "Check that nobody tampered with the trail."),
+            "verify": ("inverse_deid.cli.review_out", "Check that nobody tampered with the store."),
+            "public-key": ("inverse_deid.cli.review_out", "Print the key that checks exported trails."),
             "sample": (
                 "inverse_deid.cli.review_out",
                 "Draw cases to read in full, bound the leaks.",

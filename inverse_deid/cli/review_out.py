@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.review_store import open_given, read_key, store_options
+from inverse_deid.cli.review_store import (
+    key_option,
+    open_given,
+    read_key,
+    read_public_key,
+    store_options,
+    write_public_key,
+)
 from inverse_deid.cli.secret_files import check_list_place
 from inverse_deid.cli.summary import column_lines, list_note
 from inverse_deid.core.errors import ConfigurationError, ReviewError
@@ -33,11 +40,12 @@ from inverse_deid.review.quality import (
 )
 from inverse_deid.review.reading import close_case, open_case
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.trail import export_trail, verify_export, verify_store
+from inverse_deid.review.trail import export_trail, read_anchors, verify_export, verify_store
 from inverse_deid.review.values import LayerRevision, User
 from inverse_deid.review.work_list import count_cases
 
 _PATH = click.Path(path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -133,26 +141,45 @@ def _import_document(
 
 
 @click.command()
-@store_options
-@click.option(
-    "--trail",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Check an exported trail instead of that of the store.",
-)
-def verify(address: str, key: Path | None, trail: Path | None) -> int:
-    """Check that no entry of the trail was edited, removed, moved or cut off.
+@click.option("--store", "address", metavar="FILE|URL", help="The store of the review.")
+@key_option
+@click.option("--trail", type=_FILE, help="Check an exported trail instead of that of the store.")
+@click.option("--against", type=_FILE, help="An earlier export of the trail, or a file of anchors.")
+@click.option("--public-key", type=_FILE, help="Check --trail with this key (PEM) and without any secret.")
+def verify(
+    address: str | None, key: Path | None, trail: Path | None, against: Path | None, public_key: Path | None
+) -> int:
+    """Check that nobody changed the trail, or rows of the store, outside the program.
+
+    No entry of the trail may be edited, removed, moved or cut off, and every row of
+    the store must follow from the trail.
 
     Exit status: 0 intact, 1 tampered with, and the places are listed.
     """
-    if trail is not None:
-        check = verify_export(trail, read_key(address, key))
+    anchors = read_anchors(against) if against is not None else {}
+    if trail is not None and public_key is not None:
+        check = verify_export(trail, None, public_key=read_public_key(public_key), anchors=anchors)
+    elif address is None:
+        raise ConfigurationError("use --store, or --trail with --public-key")
+    elif trail is not None:
+        check = verify_export(trail, read_key(address, key), anchors=anchors)
     else:
         with open_given(address, key) as store:
-            check = verify_store(store)
+            check = verify_store(store, anchors)
     for problem in check.problems:
         click.echo(f"inverse-deid: {problem}", err=True)
+    for note in check.notes:
+        click.echo(f"note: {note}", err=True)
     click.echo(f"{check.n_entries:,} entries, {'intact' if check.is_intact else 'TAMPERED WITH'}")
     return 0 if check.is_intact else 1
+
+
+@click.command(name="public-key")
+@store_options
+def public_key(address: str, key: Path | None) -> None:
+    """Print the public key (PEM) that checks exported trails without any secret."""
+    with open_given(address, key) as store:
+        click.echo(write_public_key(store.signer.public_key()), nl=False)
 
 
 @click.command()

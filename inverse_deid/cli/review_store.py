@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
 from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
+from inverse_deid.review.anchors import anchoring
 from inverse_deid.review.store import (
     ReviewKey,
     ReviewStore,
@@ -24,12 +34,39 @@ from inverse_deid.review.values import UserRole
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
+key_option = click.option(
+    "--key",
+    type=_FILE,
+    help=f"File with the key of the store (mode 600). Or set {KEY_VARIABLE}.  [default: STORE.key]",
+)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:  # noqa: ANN401
+    """Keep an option for `open_given`."""
+    context.meta[_META + str(parameter.name)] = value
+
+
+_META = "inverse_deid.review."
 _OPTIONS = (
     click.option("--store", "address", required=True, metavar="FILE|URL", help="The store of the review."),
+    key_option,
     click.option(
-        "--key",
+        "--anchor",
+        "anchors",
+        multiple=True,
+        metavar="FILE|syslog:",
+        envvar="INVERSE_DEID_ANCHOR",
+        expose_value=False,
+        callback=_remember,
+        help="Append the head of the trail here whenever it has grown. Can be given twice.",
+    ),
+    click.option(
+        "--signing-key",
         type=_FILE,
-        help=f"File with the key of the store (mode 600). Or set {KEY_VARIABLE}.  [default: STORE.key]",
+        envvar="INVERSE_DEID_SIGNING_KEY",
+        expose_value=False,
+        callback=_remember,
+        help="Ed25519 key (PEM, mode 600) that signs the trail.  [default: derived from the key]",
     ),
     KEY_COMMAND_OPTION,
 )
@@ -93,9 +130,55 @@ def _read_given_key(key: Path | None) -> ReviewKey | None:
     return None if secret is None else ReviewKey(secret)
 
 
-def open_given(address: str, key: Path | None) -> ReviewStore:
-    """Open the store that the options name."""
-    return open_store(address, read_key(address, key))
+@contextmanager
+def open_given(address: str, key: Path | None) -> Iterator[ReviewStore]:
+    """Open the store that the options name, and anchor its trail."""
+    with open_store(address, read_key(address, key)) as store, anchor_given(store):
+        yield store
+
+
+@contextmanager
+def anchor_given(store: ReviewStore, *, is_new: bool = False) -> Iterator[None]:
+    """Sign with the key that the options name, and anchor the trail (of a new store: all of it)."""
+    meta = click.get_current_context().meta
+    signing_key: Path | None = meta.get(_META + "signing_key")
+    if signing_key is not None:
+        check_private(signing_key)
+        key = _load_pem(signing_key, lambda data: load_pem_private_key(data, None))
+        if not isinstance(key, Ed25519PrivateKey):
+            raise _not_a_key(signing_key)
+        store.signer = key
+    with anchoring(store, meta.get(_META + "anchors") or (), is_new=is_new):
+        yield
+
+
+def read_public_key(path: Path) -> Ed25519PublicKey:
+    """Read the public key of signatures.
+
+    Raises:
+        UnreadableInputError: The file cannot be read, or is not an Ed25519 key.
+    """
+    key = _load_pem(path, load_pem_public_key)
+    if not isinstance(key, Ed25519PublicKey):
+        raise _not_a_key(path)
+    return key
+
+
+def write_public_key(key: Ed25519PublicKey) -> bytes:
+    """Return a public key as PEM."""
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def _load_pem(path: Path, load: Callable[[bytes], object]) -> object:
+    with suppress(OSError, ValueError, TypeError, UnsupportedAlgorithm):
+        return load(path.read_bytes())
+    return None
+
+
+def _not_a_key(path: Path) -> UnreadableInputError:
+    return UnreadableInputError(
+        f"{path} is not an Ed25519 key in a PEM file. Make one with openssl genpkey -algorithm ed25519."
+    )
 
 
 @click.group()

@@ -20,7 +20,7 @@ module                content
 `reading`             opens a case for a reviewer or adjudicator
 `editing`             mask, unmask, category, all mentions, undo, redo, note
 `approval`            approve, settle, release, withdraw
-`trail`               the append-only log and its verification
+`trail`, `anchors`    the append-only log and its verification; its head, kept elsewhere
 `quality`             agreement and time of reviewers; elusion check
 `causality`           the causality form and its summary
 `releases`            the masked text of the released cases of one file

@@ -72,7 +72,7 @@ def write_backup(store: ReviewStore, key: ReviewKey, path: Path, *, by: str, for
     """
     if path.exists() and not force:
         raise OutputExistsError(f"{printable(path)} already exists. Use --force to overwrite it.")
-    with store.reading() as connection:
+    with store.reading(snapshot=True) as connection:
         n_cases = int(connection.execute(select(func.count()).select_from(CASES)).scalar_one())
         write_whole(path, _encode(connection, key, store.now()), private=True)
     with store.writing() as connection:

@@ -20,10 +20,10 @@ from inverse_deid.review.layers import (
     find_changes,
     find_layer,
     find_runs,
-    hash_actions,
     read_base,
     read_steps,
 )
+from inverse_deid.review.rows import hash_actions
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, LAYERS, NOTES
 from inverse_deid.review.trail import TrailEvent, append

@@ -11,13 +11,13 @@ from inverse_deid.review.cases import count_time, drop_lock, hold_lock, lock_row
 from inverse_deid.review.contents import read_content, read_model
 from inverse_deid.review.layers import (
     find_layer,
-    hash_actions,
     list_layers,
     read_steps,
     render_case,
     replay_approved,
     replay_layer,
 )
+from inverse_deid.review.rows import hash_actions
 from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, CASES, LAYERS, NOTES, USERS

@@ -105,7 +105,13 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
     if not verify_store(store).is_intact:
         raise ReviewError("the trail was altered. Run inverse-deid review verify, and restore a backup.")
     data = (ReviewKey(os.urandom(32)), *store.keys.data)
-    keys = replace(store.keys, data=data, trail=new_key.derive("trail"), generation=store.keys.generation + 1)
+    keys = replace(
+        store.keys,
+        data=data,
+        trail=new_key.derive("trail"),
+        signatures=new_key.derive("signatures"),
+        generation=store.keys.generation + 1,
+    )
     new = store.with_keys(keys)
     with store.writing(alone=True) as connection:
         for table in SEALED:  # nothing that was forged gets a new seal

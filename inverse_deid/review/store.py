@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -143,25 +144,27 @@ class StoreKeys:
 
     The keys of most purposes are derived from the first of `data`. The others decrypt what a rotation of the
     key has not yet encrypted again. `case` decides pseudonyms, moved dates and surrogates: it outlives
-    rotations, so that those of a case never change. `trail` seals the trail. It is derived from the key that
-    people hold, so that an export can be checked without the store. `generation` counts the rotations.
+    rotations, so that those of a case never change. `trail` and `signatures` seal and sign the trail. They
+    are derived from the key that people hold, so that an export can be checked without the store.
+    `generation` counts the rotations.
     """
 
     data: tuple[ReviewKey, ...]
     case: bytes = field(repr=False)
     trail: bytes = field(repr=False)
+    signatures: bytes = field(repr=False)
     generation: int = 0
 
     @classmethod
     def make(cls, key: ReviewKey) -> StoreKeys:
         """Return the secrets of a new store: stores of one key give an id the same pseudonym."""
         data = (ReviewKey(os.urandom(_SECRET_BYTES)),)
-        return cls(data, key.derive("pseudonyms"), key.derive("trail"))
+        return cls(data, key.derive("pseudonyms"), key.derive("trail"), key.derive("signatures"))
 
     @classmethod
     def of_older(cls, key: ReviewKey) -> StoreKeys:
         """Return those of a store of version 1 or 2, which knew nothing but the key."""
-        return cls((key,), key.secret, key.derive("trail"))
+        return cls((key,), key.secret, key.derive("trail"), key.derive("signatures"))
 
     def wrap(self, key: ReviewKey) -> str:
         """Return what is stored: the generation, and the secrets encrypted with a key."""
@@ -182,7 +185,8 @@ class StoreKeys:
             opened = Sealer(key.derive("keys of the store")).open(bytes.fromhex(sealed), f"keys {generation}")
             secrets = json.loads(opened)
             data = tuple(ReviewKey(bytes.fromhex(one)) for one in secrets["data"])
-            return cls(data, bytes.fromhex(secrets["case"]), key.derive("trail"), int(generation))
+            case = bytes.fromhex(secrets["case"])
+            return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
         raise UnreadableInputError("the keys of the store were altered. Restore a backup.")
 
 
@@ -225,7 +229,8 @@ class ReviewStore:
     """An open store; safe to share between threads.
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
-    those that the store was made with; `sources.read_facts` returns those of a case.
+    those that the store was made with; `sources.read_facts` returns those of a case. The `signer` signs heads
+    of the trail; a key of its own can take the place of the derived one.
     """
 
     def __init__(self, engine: Engine, keys: StoreKeys, clock: Clock) -> None:
@@ -239,6 +244,7 @@ class ReviewStore:
         self.session_key = key.derive("sessions")
         self.file_key = key.derive("hashes of files")
         self.case_key = keys.case
+        self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 
@@ -269,16 +275,13 @@ class ReviewStore:
         return f"ReviewStore(version={SCHEMA_VERSION})"
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Give a connection within a transaction that only reads, all of it as it is when it begins."""
-        # SQLite reads a snapshot by itself.
-        is_sqlite = self._engine.dialect.name == "sqlite"
-        options = {} if is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        with (
-            database_errors("read"),
-            self._engine.connect().execution_options(**options) as connection,
-            connection.begin(),
-        ):
+    def reading(self, *, snapshot: bool = False) -> Iterator[Connection]:
+        """Give a connection within a transaction that only reads; with `snapshot`, at one moment."""
+        # SQLite always reads at one moment.
+        at_one_moment = snapshot and self._engine.dialect.name != "sqlite"
+        options = {"isolation_level": "REPEATABLE READ"} if at_one_moment else {}
+        connect = self._engine.connect()
+        with database_errors("read"), connect.execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager
