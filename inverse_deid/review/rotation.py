@@ -103,7 +103,9 @@ def _open_begun(
 def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
     """Put the new key in force, in one transaction."""
     if not verify_store(store).is_intact:
-        raise ReviewError("the trail was altered. Run inverse-deid review verify, and restore a backup.")
+        raise ReviewError(
+            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup."
+        )
     data = (ReviewKey(os.urandom(32)), *store.keys.data)
     keys = replace(
         store.keys,
