@@ -9,11 +9,11 @@ import click
 from inverse_deid.cli.review_store import open_given, read_key, store_options
 from inverse_deid.cli.secret_files import read_secret, run_key_command
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.files import printable
+from inverse_deid.core.files import check_private, printable
 from inverse_deid.review import deletion
 from inverse_deid.review.backup import restore_backup, write_backup
 from inverse_deid.review.rotation import rotate_key as change_key
-from inverse_deid.review.store import ReviewKey, check_private, open_store
+from inverse_deid.review.store import ReviewKey, open_store
 from inverse_deid.review.trail import verify_store
 
 BY = "command"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
@@ -17,15 +19,19 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
+from inverse_deid.cli.server_options import read_metrics_token, server_options
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.files import check_private
 from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
 from inverse_deid.review.anchors import anchoring
 from inverse_deid.review.store import (
     ReviewKey,
     ReviewStore,
-    check_private,
     make_key_file,
     open_store,
     store_path,
@@ -33,6 +39,8 @@ from inverse_deid.review.store import (
 from inverse_deid.review.values import UserRole
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+STORE_VARIABLE = "INVERSE_DEID_STORE"
 
 key_option = click.option(
     "--key",
@@ -48,7 +56,16 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
 
 _META = "inverse_deid.review."
 _OPTIONS = (
-    click.option("--store", "address", required=True, metavar="FILE|URL", help="The store of the review."),
+    click.option(
+        "--store",
+        "address",
+        metavar="FILE|URL",
+        envvar=STORE_VARIABLE,
+        help=f"The store of the review. Or set {STORE_VARIABLE}.",
+    ),
+    click.option(
+        "--store-file", type=_FILE, help="File with the URL of the store (mode 600), if it has a password."
+    ),
     key_option,
     click.option(
         "--anchor",
@@ -73,10 +90,39 @@ _OPTIONS = (
 
 
 def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command."""
+    """Add the options to a command, which gets `address` and `key`."""
+
+    @wraps(command)
+    def run(*given: Any, address: str | None, store_file: Path | None, **others: Any) -> Any:  # noqa: ANN401
+        return command(*given, address=_find_address(address, store_file), **others)
+
+    wrapped: Callable[..., Any] = run
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _find_address(address: str | None, store_file: Path | None) -> str:
+    """Return the address of the store, and warn of a password that everybody on this computer can see."""
+    if store_file is not None:
+        if address is not None:
+            raise ConfigurationError(
+                f"--store-file and --store or {STORE_VARIABLE} are both given. Leave one out"
+            )
+        check_private(store_file)
+        secret = read_secret(store_file, "--store-file", "")
+        return (secret or b"").decode("utf-8", "replace").strip()
+    if address is None:
+        raise click.UsageError("Missing option '--store' or '--store-file'.")
+    source = click.get_current_context().get_parameter_source("address")
+    with suppress(ArgumentError):
+        if source is ParameterSource.COMMANDLINE and "://" in address and make_url(address).password:
+            click.echo(
+                "WARNING: other users of this computer can see the password in --store. Use --store-file, "
+                "or a password file of PostgreSQL (PGPASSFILE).",
+                err=True,
+            )
+    return address
 
 
 def read_key(address: str, key: Path | None) -> ReviewKey:
@@ -233,14 +279,26 @@ def _ask_password() -> str:
     return "" if sys.stdin is None else sys.stdin.readline().rstrip("\r\n")
 
 
-@click.command()
+_SERVE_HEADINGS = {
+    "Address and access": ("host", "port", "certificate", "private_key", "proxy"),
+    "Operation": ("metrics_token", "log_format"),
+}
+_SERVE_EXAMPLES = {
+    "For this machine": "inverse-deid review serve --store review.db",
+    "For a team": "inverse-deid review serve --store review.db --host 0.0.0.0 --certificate chain.pem "
+    "--private-key key.pem",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_SERVE_HEADINGS, heading="The store", examples=_SERVE_EXAMPLES)
 @store_options
-@click.option("--address", "listen", default="127.0.0.1", show_default=True, help="IP address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="IP address to listen on.")
+@click.option("--address", "old_host", hidden=True)
 @click.option("--port", type=click.IntRange(1, 65535), default=8017, show_default=True)
 @click.option("--certificate", type=_FILE, help="TLS certificate chain (PEM).")
 @click.option("--private-key", type=_FILE, help="Key of the certificate (PEM).")
-@click.option("--behind-proxy", "proxy", metavar="IP", help="Trust a proxy at this address that ends TLS.")
-def serve(address: str, key: Path | None, listen: str, port: int, **tls: Any) -> None:  # noqa: ANN401
+@server_options
+def serve(address: str, key: Path | None, old_host: str | None, **given: Any) -> None:  # noqa: ANN401
     """Serve the pages of the review until stopped (Ctrl+C).
 
     By default only this machine can reach them. Any other address needs TLS:
@@ -248,8 +306,15 @@ def serve(address: str, key: Path | None, listen: str, port: int, **tls: Any) ->
     """
     from inverse_deid.review.pages.application import ServeSettings
     from inverse_deid.review.pages.application import serve as run
+    from inverse_deid.web.metrics import Metrics
 
-    settings = ServeSettings(address=listen, port=port, **tls)
+    token_file, host = given.pop("metrics_token"), given.pop("host")
+    metrics = Metrics(read_metrics_token(token_file))
+
+    def reload() -> None:
+        metrics.token = read_metrics_token(token_file)
+
+    settings = ServeSettings(address=old_host or host, **given, reload=reload)
     with open_given(address, key) as store:
         click.echo(f"Open {settings.url} in a browser. Stop with Ctrl+C.")
-        run(store, settings)
+        run(store, settings, metrics)

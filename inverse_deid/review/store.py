@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -50,7 +49,6 @@ _KEYS = "keys"
 _ADVISORY_LOCK = 0x1DE1D
 _NONCE_BYTES = 12
 _SECRET_BYTES = 32
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITES = "inverse_deid_writes"
 
 Clock = Callable[[], float]
@@ -84,16 +82,6 @@ def make_key_file(path: Path) -> ReviewKey:
         ConfigurationError: The file exists, or cannot be written.
     """
     return ReviewKey(keys.make_key_file(path))
-
-
-def check_private(path: Path) -> None:
-    """Refuse a key file that others can read.
-
-    Raises:
-        ConfigurationError: Its mode gives access to group or others.
-    """
-    if os.name == "posix" and path.exists() and path.stat().st_mode & _OTHERS:
-        raise ConfigurationError(f"{path} can be read by other users. Run chmod 600 on it.")
 
 
 class Sealer:

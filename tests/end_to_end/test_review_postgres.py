@@ -7,10 +7,11 @@ from datetime import date
 import pytest
 from fake_maskers import mask_capitals
 from older_stores import VERSIONS, copy_tables, describe_schema, make_older_store
-from postgres_cluster import postgres_address
+from postgres_cluster import postgres_address, postgres_over_tls
+from review_servers import certificate, free_port
 from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
 
-from inverse_deid.core.errors import OutputExistsError, StaleRevisionError, UnreadableInputError
+from inverse_deid.core.errors import OutputError, OutputExistsError, StaleRevisionError, UnreadableInputError
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.approval import approve
 from inverse_deid.review.deletion import delete_everything, delete_source
@@ -123,3 +124,30 @@ def test_an_older_store_is_migrated(address, tmp_path, version):
     engine.dispose()
     store_of(tmp_path, address=address).close()
     assert migrated == describe_schema(address)
+
+
+def test_verify_full_accepts_the_right_server_and_refuses_another_name_or_authority(tmp_path, monkeypatch):
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    right.mkdir()
+    wrong.mkdir()
+    authority, key = certificate(right, "db.test")
+    other_authority, _ = certificate(wrong, "db.test")
+    passwords = tmp_path / "pgpass"
+    port = free_port()
+    passwords.write_text(f"*:{port}:*:review:a password of the database\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+
+    def address(name, trusted):
+        return (
+            f"postgresql+psycopg://review@{name}:{port}/postgres?hostaddr=127.0.0.1"
+            f"&sslmode=verify-full&sslrootcert={trusted}"
+        )
+
+    with postgres_over_tls(authority, key, "a password of the database", port):
+        store_of(tmp_path, address=address("db.test", authority)).close()
+        for name, trusted in [("another.test", authority), ("db.test", other_authority)]:
+            with pytest.raises((OutputError, UnreadableInputError)):
+                open_store(address(name, trusted), KEY)
+        with open_store(address("db.test", authority), KEY) as store:
+            assert verify_store(store).is_intact

@@ -14,7 +14,7 @@ from inverse_deid.review.accounts import (
     set_password,
     set_role,
 )
-from inverse_deid.review.pages.visits import HASHING_AT_ONCE, Visit, make_sentence
+from inverse_deid.review.pages.visits import Visit, make_sentence
 from inverse_deid.review.values import UserRole
 
 ROLES = {
@@ -42,15 +42,13 @@ def change_account(visit: Visit) -> Response:
     elif what == "password":
         if name == by:
             raise ReviewError("change your own password on the page Password, which asks for the old one")
-        with HASHING_AT_ONCE:
-            set_password(visit.store, name, visit.text("password"), by=by, must_change=True)
+        set_password(visit.store, name, visit.text("password"), by=by, must_change=True)
         notice = f"Password of {name} set. They choose their own at the next log-in."
     elif what == "role" and role is not None:
         set_role(visit.store, name, role, by=by)
         notice = f"{name} is now {'an' if role.value[0] == 'a' else 'a'} {role.value}."
     elif what == "add" and role is not None:
-        with HASHING_AT_ONCE:
-            add_user(visit.store, name, visit.text("password"), role, by=by, must_change=True)
+        add_user(visit.store, name, visit.text("password"), role, by=by, must_change=True)
         notice = f"Account of {name} added. They choose their own password at the first log-in."
     else:
         raise ReviewError("this change is not known. Load the page again.")
@@ -71,8 +69,7 @@ def change_password(visit: Visit) -> Response:
         problem = "the two new passwords differ"
     else:
         try:
-            with HASHING_AT_ONCE:
-                change_own_password(visit.store, visit.session, old, new)
+            change_own_password(visit.store, visit.session, old, new)
         except NotAllowedError as error:
             problem, status = str(error), 403
         except ReviewError as error:

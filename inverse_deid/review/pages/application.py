@@ -1,24 +1,30 @@
-"""The routes, the headers of every response, and uvicorn: loopback by default, elsewhere TLS or a proxy."""
+"""The routes and the headers of every response: loopback by default, elsewhere TLS or a proxy."""
 
 from __future__ import annotations
 
-import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError, describe_error
+from inverse_deid import __version__
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InverseDeidError,
+    UnreadableInputError,
+    describe_error,
+)
 from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.intake_service import IntakeService
@@ -37,6 +43,7 @@ from inverse_deid.review.pages.visits import (
     LOG,
     STATIC_FOLDER,
     Handler,
+    Passwords,
     report_problem,
     require,
     require_stream,
@@ -44,8 +51,10 @@ from inverse_deid.review.pages.visits import (
 )
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
-
-MAX_CONNECTIONS = 500
+from inverse_deid.review.work_list import count_cases
+from inverse_deid.web.connections import parse_address
+from inverse_deid.web.metrics import Metrics
+from inverse_deid.web.server import LogFormat, WebSettings, run_server
 
 _TOO_LONG = re.compile(r"/\d{19}")
 """No number of the store is this long, and databases cannot compare longer ones."""
@@ -71,6 +80,8 @@ class ServeSettings:
     certificate: Path | None = None
     private_key: Path | None = None
     proxy: str | None = None
+    log_format: LogFormat = "text"
+    reload: Callable[[], None] | None = None  # on SIGHUP
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
@@ -83,12 +94,12 @@ class ServeSettings:
                 f"others can reach {self.address}, so TLS is needed. Use --certificate and --private-key, "
                 "or --behind-proxy."
             )
-        _parse_address(self.proxy or "127.0.0.1")
+        parse_address(self.proxy or "127.0.0.1")
 
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        return _parse_address(self.address).is_loopback
+        return parse_address(self.address).is_loopback
 
     @property
     def is_secure(self) -> bool:
@@ -107,34 +118,24 @@ class ServeSettings:
         return f"{'https' if self.certificate is not None else 'http'}://{host}:{self.port}/"
 
 
-def _parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        return ipaddress.ip_address(given)
-    except ValueError:
-        pass
-    raise ConfigurationError(f"{given} is not an IP address such as 127.0.0.1")
-
-
-def serve(store: ReviewStore, settings: ServeSettings) -> None:
+def serve(store: ReviewStore, settings: ServeSettings, metrics: Metrics) -> None:
     """Serve the pages until the program is stopped; running requests are finished first."""
     intake = IntakeService(store, build_deidentifier)
-    application = make_application(store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake)
+    application = make_application(
+        store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake, metrics=metrics
+    )
+    web = WebSettings(
+        host=settings.address,
+        port=settings.port,
+        certificate=settings.certificate,
+        private_key=settings.private_key,
+        proxy=settings.proxy,
+        log_format=settings.log_format,
+        reload=settings.reload,
+    )
     intake.start()
     try:
-        uvicorn.run(
-            application,
-            host=settings.address,
-            port=settings.port,
-            ssl_certfile=settings.certificate,
-            ssl_keyfile=settings.private_key,
-            proxy_headers=settings.proxy is not None,
-            forwarded_allow_ips=settings.proxy,
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_graceful_shutdown=10,
-        )
+        run_server(application, web, metrics)
     finally:
         intake.close()
 
@@ -146,6 +147,7 @@ def make_application(
     hosts: frozenset[str] | None = None,
     intake: IntakeService | None = None,
     door: Door | None = None,
+    metrics: Metrics | None = None,
 ) -> Starlette:
     """Return the application over an open store.
 
@@ -153,12 +155,23 @@ def make_application(
     that it answers to, None = any. `intake` takes new files, None = nobody can add any. `door`: one person
     enters by a one-time address, and nobody logs in with a password.
     """
+    passwords, metrics = Passwords(), metrics or Metrics()
+    metrics.add("cases", "Cases by state.", "state", partial(_count_states, store))
+    metrics.add("queue_length", "What waits.", "queue", lambda: {"passwords": passwords.n_waiting})
     application = Starlette(
-        routes=[*_list_doors(door), *(_list_intake_routes() if intake else ()), *_list_routes()],
+        routes=[
+            Route("/health", _show_health, methods=["GET"]),
+            metrics.route(),
+            *_list_doors(door),
+            *(_list_intake_routes() if intake else ()),
+            *_list_routes(),
+        ],
         middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts, door=door)],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
+    application.router.redirect_slashes = False  # a redirect repeats the host name that the client sent
     application.state.store = store
+    application.state.passwords = passwords
     application.state.is_secure = is_secure
     application.state.cookie = "__Host-session" if is_secure else "session"
     if door is not None:
@@ -253,6 +266,19 @@ def _list_routes() -> list[Route | Mount]:
             static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])
         ),
     ]
+
+
+def _count_states(store: ReviewStore) -> dict[str, float]:
+    return {str(state): n for state, n in count_cases(store).items()}
+
+
+def _show_health(request: Request) -> Response:
+    """Say whether the store can be read."""
+    try:
+        count_cases(request.app.state.store)
+    except InverseDeidError:
+        return JSONResponse({"status": "the store cannot be read"}, 503)
+    return JSONResponse({"status": "ok", "version": __version__})
 
 
 def _report_missing(request: Request, error: Exception) -> Response:

@@ -6,15 +6,20 @@ messages of our own errors only. Templates escape all values, and unknown names 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import logging
+import os
 import secrets
+import sys
+import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -40,6 +45,7 @@ from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.review.accounts import Session, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import User, UserRole
+from inverse_deid.web.connections import name_client
 
 MAX_POST_BYTES = 256 * 1024
 MAX_FIELDS = 2_000
@@ -57,8 +63,11 @@ STATIC_FOLDER = Path(__file__).with_name("static")
 
 LOG = logging.getLogger("inverse_deid.review")
 
-HASHING_AT_ONCE = BoundedSemaphore(2)
-"""Checking or hashing a password takes 64 MiB of memory; further ones wait."""
+_PASSWORD_PATHS = frozenset({"/log-in", "/password", "/accounts"})
+"""Posts to them check or hash a password, which takes 64 MiB of memory and a good part of a second."""
+MAX_PASSWORDS_WAITING = 24
+MAX_PASSWORDS_OF_A_CLIENT = 6
+PASSWORD_RETRY_SECONDS = 3
 
 _WITH_A_FIRST_PASSWORD = frozenset({"/password", "/log-out", "/theme"})
 """All that is open to a user who must change their password."""
@@ -174,6 +183,47 @@ class Visit:
             return ""
 
 
+class Passwords:
+    """A thread for all that hashes a password, so that decisions of others do not wait for it.
+
+    A few requests can wait, and fewer of one client. Others are refused before any work is done.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "password", initializer=_give_way)
+        self._waiting: Counter[str] = Counter()
+
+    @property
+    def n_waiting(self) -> int:
+        """Requests that wait or are worked on."""
+        return self._waiting.total()
+
+    async def run(self, request: Request, answer: Callable[[], Response]) -> Response:
+        """Return the answer, or a refusal that tells when to try again."""
+        client = name_client(request.client.host if request.client else "")
+        is_full = self.n_waiting >= MAX_PASSWORDS_WAITING
+        if is_full or self._waiting[client] >= MAX_PASSWORDS_OF_A_CLIENT:
+            message = "too many log-ins at once. Try again in a few seconds."
+            refused = report_problem(request, 503 if is_full else 429, message)
+            refused.headers["Retry-After"] = str(PASSWORD_RETRY_SECONDS)
+            return refused
+        self._waiting[client] += 1
+        done = asyncio.get_running_loop().run_in_executor(self._thread, answer)
+        done.add_done_callback(lambda _: self._leave(client))
+        return await asyncio.shield(done)
+
+    def _leave(self, client: str) -> None:
+        self._waiting[client] -= 1
+        if not self._waiting[client]:
+            del self._waiting[client]
+
+
+def _give_way() -> None:
+    """Let the threads of requests go first: argon2 takes all cores."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
 Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -266,6 +316,9 @@ def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
             body = await _read_body(request)
         except PostTooLargeError as error:
             return report_problem(request, 413, str(error))
+        if request.method == "POST" and request.url.path in _PASSWORD_PATHS:
+            passwords: Passwords = request.app.state.passwords
+            return await passwords.run(request, partial(answer_safely, request, body))
         return await run_in_threadpool(answer_safely, request, body)
 
     return endpoint
@@ -411,8 +464,7 @@ def _log_in(request: Request, body: bytes) -> Response:
     address = request.client.host if request.client else ""
     old = request.cookies.get(cookie)
     try:
-        with HASHING_AT_ONCE:
-            session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
+        session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
         message = make_sentence(str(error))
         return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)

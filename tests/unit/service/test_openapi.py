@@ -8,8 +8,9 @@ from starlette.routing import Route
 
 from inverse_deid.formats.known_values import values_of
 from inverse_deid.service.app import build_app
+from inverse_deid.service.clients import Clients
 from inverse_deid.service.description import describe_api
-from inverse_deid.service.settings import ServiceSettings, Token
+from inverse_deid.service.settings import ServiceSettings
 
 API = describe_api()
 SECRET = "not-a-secret-0123456789"
@@ -101,7 +102,7 @@ def test_every_refusal_is_described():
             raise KeyError
 
     answers = []
-    with client_of(token=Token.of(SECRET)) as client:
+    with client_of(clients=Clients.of_token(SECRET)) as client:
         answers.append(client.post("/mask", json=DOCUMENT))
     with client_of(has_details=False) as client:
         answers.append(client.post("/mask", json={**DOCUMENT, "details": "masks"}))
@@ -136,7 +137,7 @@ def test_every_refusal_of_a_file_is_described():
 
     good = {"file": ("x.txt", b"well")}
     answers = []
-    with client_of(token=Token.of(SECRET)) as client:
+    with client_of(clients=Clients.of_token(SECRET)) as client:
         answers.append(client.post("/mask-file", files=good))
     with client_of(max_file_bytes=3) as client:
         answers.append(client.post("/mask-file", files=good))
