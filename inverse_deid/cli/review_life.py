@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.review_store import open_given, read_key, store_options
+from inverse_deid.cli.review_store import anchor_given, open_given, read_key, store_options
 from inverse_deid.cli.secret_files import read_secret, run_key_command
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import check_private, printable
@@ -83,7 +83,7 @@ def backup(file: Path, address: str, key: Path | None, force: bool) -> None:
     both apart. Restore it into SQLite or PostgreSQL with inverse-deid review restore.
     """
     secret = read_key(address, key)
-    with open_store(address, secret) as store:
+    with open_store(address, secret) as store, anchor_given(store):
         n_cases = write_backup(store, secret, file, by=BY, force=force)
     click.echo(f"{n_cases:,} cases backed up: {printable(file)}", err=True)
 
@@ -103,7 +103,7 @@ def restore(file: Path, address: str, key: Path | None) -> int:
         raise ConfigurationError("give the key of the backup with --key or --key-command")
     secret = read_key(address, key)
     restored = restore_backup(file, address, secret, by=BY)
-    with open_store(address, secret) as store:
+    with open_store(address, secret) as store, anchor_given(store):
         check = verify_store(store)
     for problem in check.problems:
         click.echo(f"inverse-deid: {problem}", err=True)
