@@ -23,7 +23,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from inverse_deid.cli.grouped_command import GroupedCommand
-from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
+from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
 from inverse_deid.cli.server_options import read_metrics_token, server_options
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.extras import need_modules
@@ -95,6 +95,7 @@ _OPTIONS = (
         callback=_remember,
         help="Ed25519 key (PEM, mode 600) that signs the trail.  [default: derived from the key]",
     ),
+    KEY_COMMAND_OPTION,
 )
 
 

@@ -133,6 +133,19 @@ def renew_head(connection: Connection, store: ReviewStore) -> None:
     connection.execute(update(TRAIL_HEAD).values(seal=seal))
 
 
+def change_seal(connection: Connection, store: ReviewStore, new: ReviewStore) -> None:
+    """Seal the head of the trail with the key of the same store under other keys.
+
+    Raises:
+        UnreadableInputError: It was altered.
+    """
+    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one_or_none()
+    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal):
+        raise _altered_head()
+    seal = _seal(new.trail_key, head.n_entries, head.hash)
+    connection.execute(update(TRAIL_HEAD).values(seal=seal))
+
+
 def _altered_head() -> UnreadableInputError:
     return UnreadableInputError(
         "the head of the trail was altered outside the program. Run inverse-deid review verify, and restore "

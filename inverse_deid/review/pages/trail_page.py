@@ -40,6 +40,8 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "file ",
             "files removed",
             "everything deleted",
+            "case deleted",
+            "retention",
             "released text",
             "list of old names",
             "annotated documents",

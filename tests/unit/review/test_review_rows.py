@@ -167,7 +167,7 @@ def test_a_store_that_is_said_to_be_older_gets_no_new_seals(store, tmp_path):
         "update users set role = 'admin', seal = null",
         "update meta set value = '2' where name = 'schema version'",
     )
-    with pytest.raises(UnreadableInputError, match="the head of the trail was altered"):
+    with pytest.raises(UnreadableInputError, match="is not of version 2: it was altered"):
         open_store(tmp_path / "review.db", KEY)
 
 
