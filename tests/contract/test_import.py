@@ -1,9 +1,13 @@
 """Importing the package is cheap and loads nothing that only training, tables or servers need."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import inverse_deid
 
 HEAVY = (
     "tensorflow",
@@ -85,3 +89,31 @@ def test_no_library_prepares_reports_to_its_maker(tmp_path):
         "print(inverse_deid.mask('Mr. Okonkwo had a rash.'), os.listdir(os.environ['TMPDIR']))"
     )
     assert run(code) == "Mr. PHI had a rash. []"
+
+
+PUBLIC_FLOWER = ("flwr.app", "flwr.clientapp", "flwr.serverapp", "flwr.simulation")
+
+
+def names_of_flower():
+    """What the package imports from Flower, as `module` or `module.name`."""
+    for path in Path(inverse_deid.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from (name.name for name in node.names if name.name.split(".")[0] == "flwr")
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flwr":
+                yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def test_flower_is_used_through_its_public_modules_alone():
+    found = set(names_of_flower())
+    assert found
+    assert {name for name in found if name.rpartition(".")[0] not in PUBLIC_FLOWER} == set()
+
+
+def test_flower_says_itself_that_these_names_are_public():
+    pytest.importorskip("flwr")
+    code = "import importlib; print({name: importlib.import_module(name).__all__ for name in %r})"
+    public = ast.literal_eval(run(code % (PUBLIC_FLOWER,)))
+    for name in names_of_flower():
+        module, _, attribute = name.rpartition(".")
+        assert attribute in public[module]
