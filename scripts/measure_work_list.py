@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlalchemy import insert
-
+from inverse_deid.review.rows import SealedRows
 from inverse_deid.review.schema import store_masking
 from inverse_deid.review.store import (
     MaskingFacts,
@@ -45,23 +44,24 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
     engine = make_engine(path)
     with engine.connect() as connection, connection.begin():
         facts = MaskingFacts(fingerprint="invented")
+        sealed = SealedRows(KEY.derive("rows"))
         write_settings(connection, KEY, ReviewPolicy(), facts)
         begin_trail(connection, KEY.derive("trail"))
         user = {"id": 1, "name": "ann", "password": "none", "role": "admin", "is_active": True}
-        connection.execute(insert(USERS), user)
+        sealed.insert(connection, USERS, user)
         sources = [
             {"id": i, "name": f"folder {i % 7}/file-{i}.csv", "format": "csv", "sealed": b""}
             for i in range(1, given.files + 1)
         ]
-        connection.execute(insert(SOURCES), sources)
+        sealed.insert_all(connection, SOURCES, sources)
         intake = {
-            "masking_id": store_masking(connection, facts.as_json(), {}),
+            "masking_id": store_masking(connection, sealed, facts.as_json(), {}),
             "content_hash": "",
             "added_at": 0.0,
             "added_by": "ann",
         }
         intakes = [{**intake, "source_id": one["id"], "export_name": one["name"]} for one in sources]
-        connection.execute(insert(INTAKES), intakes)
+        sealed.insert_all(connection, INTAKES, intakes)
         states = [state.value for state in CaseState]
         cases = [
             {
@@ -79,7 +79,7 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
             }
             for i in range(1, given.cases + 1)
         ]
-        connection.execute(insert(CASES), cases)
+        sealed.insert_all(connection, CASES, cases)
         layer = {
             "user_id": 1,
             "kind": "review",
@@ -89,9 +89,10 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
             "seconds": 9.0,
         }
         layers = [
-            {**layer, "case_id": i, "approval": 1, "seen_at": 0.0} for i in range(1, given.cases + 1, 100)
+            {**layer, "id": i, "case_id": i, "approval": 1, "seen_at": 0.0}
+            for i in range(1, given.cases + 1, 100)
         ]
-        connection.execute(insert(LAYERS), layers)
+        sealed.insert_all(connection, LAYERS, layers)
     engine.dispose()
     store = open_store(path, KEY)
     for begin in range(0, given.entries, 5_000):

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from fake_maskers import FakeMasker, mask_capitals
-from sqlalchemy import insert, select
+from sqlalchemy import ColumnElement, Table, select
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.replacement.settings import CaseSettings
@@ -18,6 +18,7 @@ from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.reading import open_case
 from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
 from inverse_deid.review.tables import TRAIL, USERS
+from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import (
     ActionKind,
     CaseState,
@@ -81,8 +82,17 @@ def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> U
     """Add an account that nobody can log in to, as hashing passwords is slow."""
     with store.writing() as connection:
         row = {"name": name, "password": "none", "role": role.value, "is_active": True}
-        made = connection.execute(insert(USERS), row).inserted_primary_key
-    return User(made[0], name, role)
+        user_id = store.rows.insert(connection, USERS, row)
+        event = f"account of {name} added"
+        append(connection, store, [TrailEvent(user="command", event=event, new=role.value)])
+    return User(user_id, name, role)
+
+
+def change_rows(store: ReviewStore, table: Table, condition: ColumnElement[bool], **values: object) -> None:
+    """Change rows of a table as the program itself could."""
+    with store.writing() as connection:
+        store.rows.update(connection, table, condition, **values)
+        append(connection, store, [TrailEvent(user="command", event="test")])
 
 
 def read_entries(store: ReviewStore, case_id: int) -> list[dict[str, object]]:

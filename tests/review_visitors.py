@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import USERS
+from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import UserRole
 
 _HASHED = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
@@ -22,7 +23,8 @@ def account(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -
     """Add an account with the password `PASSWORD`, hashed as cheaply as possible."""
     made = user(store, name, role)
     with store.writing() as connection:
-        connection.execute(USERS.update().where(USERS.c.id == made.id).values(password=_HASHED))
+        store.rows.update(connection, USERS, USERS.c.id == made.id, password=_HASHED)
+        append(connection, store, [TrailEvent(user="command", event=f"password of {name} changed")])
 
 
 class Visitor:

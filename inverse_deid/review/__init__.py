@@ -6,6 +6,7 @@ module                content
 `values`, `tables`    the values that go in and out, the tables; `core.errors` has the errors
 `store`               the database, its key and encryption; every function takes a `ReviewStore`
 `schema`              the version of the tables, migration of older stores
+`rows`, `replay`      seals of rows, so that they cannot be forged; the seals of an older store
 `sources`             the files of a store: how each is masked and written, their names, the list
 `intake`, `loading`   masks files into a store in use (`review add`); makes a store (`review init`)
 `waiting`             files that were added and wait, sealed, to be masked

@@ -15,7 +15,7 @@ from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, select
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.review.store import ReviewStore, insert_row
@@ -71,7 +71,7 @@ def add_user(
             "is_active": True,
             "must_change_password": must_change,
         }
-        user_id = insert_row(connection, USERS, row)
+        user_id = store.rows.insert(connection, USERS, row)
         append(connection, store, [TrailEvent(user=by, event=f"account of {name} added", new=role.value)])
     return User(user_id, name, role, must_change_password=must_change)
 
@@ -79,7 +79,8 @@ def add_user(
 def list_users(store: ReviewStore) -> tuple[User, ...]:
     """Return all accounts by name."""
     with store.reading() as connection:
-        return tuple(_read_user(row) for row in connection.execute(select(USERS).order_by(USERS.c.name)))
+        rows = store.rows.read(connection, select(USERS).order_by(USERS.c.name), USERS)
+        return tuple(map(_read_user, rows))
 
 
 def find_user(store: ReviewStore, name: str) -> User:
@@ -89,7 +90,7 @@ def find_user(store: ReviewStore, name: str) -> User:
         ReviewError: It does not exist.
     """
     with store.reading() as connection:
-        return _read_user(_find_row(connection, name))
+        return _read_user(_find_row(connection, store, name))
 
 
 def set_password(
@@ -98,10 +99,10 @@ def set_password(
     """Change the password of an account and end all its sessions; fails as `add_user`."""
     password_hash = hash_password(password)
     with store.writing() as connection:
-        row = _find_row(connection, name)
+        row = _find_row(connection, store, name)
         values = {"password": password_hash, "must_change_password": must_change}
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(**values))
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.user_id == row.id))
+        store.rows.update(connection, USERS, USERS.c.id == row.id, **values)
+        store.rows.delete(connection, SESSIONS, SESSIONS.c.user_id == row.id)
         append(connection, store, [TrailEvent(user=by, event=f"password of {row.name} changed")])
 
 
@@ -124,7 +125,7 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
                 f"the old password was wrong too often. Try again in {FAILURE_WINDOW_MINUTES} minutes."
             ) from None
         insert_row(connection, FAILURES, {"who_hash": key, "at": store.now()})
-        row = _find_row(connection, user.name)
+        row = _find_row(connection, store, user.name)
     if not _is_password(row.password, old):
         raise NotAllowedError("the old password is wrong")
     if new == old:
@@ -134,11 +135,11 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
         # The old hash is in the condition: an admin may have changed it meanwhile.
         mine = (USERS.c.id == user.id) & (USERS.c.password == row.password)
         values = {"password": password_hash, "must_change_password": False}
-        if connection.execute(update(USERS).where(mine).values(**values)).rowcount != 1:
+        if store.rows.update(connection, USERS, mine, **values) != 1:
             raise NotAllowedError("the password was changed meanwhile. Log in again.")
         connection.execute(delete(FAILURES).where(FAILURES.c.who_hash == key))
         others = (SESSIONS.c.user_id == user.id) & (SESSIONS.c.id_hash != _hash_id(session.id))
-        connection.execute(delete(SESSIONS).where(others))
+        store.rows.delete(connection, SESSIONS, others)
         append(connection, store, [TrailEvent(user=user.name, event=f"password of {user.name} changed")])
 
 
@@ -149,21 +150,21 @@ def set_role(store: ReviewStore, name: str, role: UserRole, *, by: str = "comman
         ReviewError: The account does not exist, or is the only open admin account.
     """
     with store.writing() as connection:
-        row = _find_row(connection, name)
+        row = _find_row(connection, store, name)
         if row.role == role.value:
             return
         if role is not UserRole.ADMIN:
-            _refuse_last_admin(connection, row)
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(role=role.value))
+            _refuse_last_admin(connection, store, row)
+        store.rows.update(connection, USERS, USERS.c.id == row.id, role=role.value)
         event = TrailEvent(user=by, event=f"role of {row.name} changed", old=row.role, new=role.value)
         append(connection, store, [event])
 
 
-def _refuse_last_admin(connection: Connection, row: Row[Any]) -> None:
+def _refuse_last_admin(connection: Connection, store: ReviewStore, row: Row[Any]) -> None:
     """Keep one open admin account; all are locked, as two admins may close each other at once."""
     is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
-    admins = connection.execute(select(USERS.c.id).where(is_admin).with_for_update()).scalars().all()
-    if list(admins) == [row.id]:
+    admins = store.rows.read(connection, select(USERS).where(is_admin).with_for_update(), USERS)
+    if [one.id for one in admins] == [row.id]:
         raise ReviewError(f"{row.name} is the only open admin account. Make another admin first.")
 
 
@@ -174,15 +175,15 @@ def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "com
         ReviewError: The account does not exist, or is the only open admin account.
     """
     with store.writing() as connection:
-        row = _find_row(connection, name)
+        row = _find_row(connection, store, name)
         if not is_active:
-            _refuse_last_admin(connection, row)
-        connection.execute(update(USERS).where(USERS.c.id == row.id).values(is_active=is_active))
+            _refuse_last_admin(connection, store, row)
+        store.rows.update(connection, USERS, USERS.c.id == row.id, is_active=is_active)
         if not is_active:
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.user_id == row.id))
-            mine = update(CASES).where(CASES.c.lock_user_id == row.id)
-            connection.execute(mine.values(lock_user_id=None, lock_until=None))
-            connection.execute(update(CASES).where(CASES.c.assignee_id == row.id).values(assignee_id=None))
+            store.rows.delete(connection, SESSIONS, SESSIONS.c.user_id == row.id)
+            locked = CASES.c.lock_user_id == row.id
+            store.rows.update(connection, CASES, locked, lock_user_id=None, lock_until=None)
+            store.rows.update(connection, CASES, CASES.c.assignee_id == row.id, assignee_id=None)
         done = "opened" if is_active else "closed"
         append(connection, store, [TrailEvent(user=by, event=f"account of {row.name} {done}")])
 
@@ -214,11 +215,11 @@ def _read_user(row: Row[Any]) -> User:
     return User(row.id, row.name, UserRole(row.role), row.is_active, row.must_change_password)
 
 
-def _find_row(connection: Connection, name: str) -> Row[Any]:
-    row = connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
-    if row is None:
+def _find_row(connection: Connection, store: ReviewStore, name: str) -> Row[Any]:
+    rows = store.rows.read(connection, select(USERS).where(USERS.c.name == name.lower()), USERS)
+    if not rows:
         raise ReviewError("no account has this name. List all with inverse-deid review user list.")
-    return row
+    return rows[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,23 +249,24 @@ def log_in(
     with store.writing() as connection:
         _refuse_too_many(connection, store, keys)
         failures = [insert_row(connection, FAILURES, {"who_hash": key, "at": store.now()}) for key in keys]
-        row = connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
+        rows = store.rows.read(connection, select(USERS).where(USERS.c.name == name.lower()), USERS)
+    row = rows[0] if rows else None
     is_right = _is_password(_hash_nothing() if row is None else row.password, password)
     if row is None or not is_right or not row.is_active:
         raise LogInError("name or password is wrong, or the account is closed")
     with store.writing() as connection:
         connection.execute(delete(FAILURES).where(FAILURES.c.id.in_(failures)))
         connection.execute(delete(FAILURES).where(FAILURES.c.who_hash == keys[0]))
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_at <= store.now()))
+        store.rows.delete(connection, SESSIONS, SESSIONS.c.expires_at <= store.now())
         if old_session_id is not None:
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.id_hash == _hash_id(old_session_id)))
+            store.rows.delete(connection, SESSIONS, SESSIONS.c.id_hash == _hash_id(old_session_id))
         return _begin_session(connection, store, _read_user(row))
 
 
 def begin_session(store: ReviewStore, user: User) -> Session:
     """Begin a session of a user who was recognised in another way than by a password."""
     with store.writing() as connection:
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_at <= store.now()))
+        store.rows.delete(connection, SESSIONS, SESSIONS.c.expires_at <= store.now())
         return _begin_session(connection, store, user)
 
 
@@ -276,7 +278,7 @@ def _begin_session(connection: Connection, store: ReviewStore, user: User) -> Se
         "expires_at": store.now() + 3600.0 * SESSION_HOURS,
         "seen_at": store.now(),
     }
-    connection.execute(insert(SESSIONS), row)
+    store.rows.insert(connection, SESSIONS, row)
     append(connection, store, [TrailEvent(user=user.name, event="log in")])
     return Session(session_id, _make_csrf_token(store, session_id), user)
 
@@ -292,19 +294,24 @@ def find_session(store: ReviewStore, session_id: str) -> Session:
     found = select(SESSIONS, USERS)
     found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(mine)
     with store.reading() as connection:
-        row = connection.execute(found).one_or_none()
+        rows = store.rows.read(connection, found, SESSIONS, USERS)
+    row = rows[0] if rows else None
     if row is None or not row.is_active or row.expires_at <= now or row.seen_at + 60.0 * IDLE_MINUTES <= now:
         raise LogInError("log in first")
     if now - row.seen_at > _SEEN_EVERY_SECONDS:
         with store.writing() as connection:
-            connection.execute(update(SESSIONS).where(mine).values(seen_at=now))
+            store.rows.update(connection, SESSIONS, mine, seen_at=now)
     return Session(session_id, _make_csrf_token(store, session_id), _read_user(row))
 
 
 def log_out(store: ReviewStore, session_id: str) -> None:
     """End a session, if it exists."""
+    mine = SESSIONS.c.id_hash == _hash_id(session_id)
     with store.writing() as connection:
-        connection.execute(delete(SESSIONS).where(SESSIONS.c.id_hash == _hash_id(session_id)))
+        found = select(USERS).join(SESSIONS, SESSIONS.c.user_id == USERS.c.id).where(mine)
+        for row in store.rows.read(connection, found, USERS):
+            store.rows.delete(connection, SESSIONS, mine)
+            append(connection, store, [TrailEvent(user=row.name, event="log out")])
 
 
 def is_csrf_token(session: Session, given: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.cases import drop_lock, lock_row, read_user_name, set_state
@@ -42,10 +42,10 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
             if n_undecided:
                 raise ReviewError(f"you still have to decide {n_undecided} words in dispute")
         values = {"approval": number, "revision": layer.revision + 1}
-        connection.execute(update(LAYERS).where(LAYERS.c.id == layer.id).values(**values))
+        store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **values)
         changes = {"n_approvals": number if is_review else case.n_approvals, "assignee_id": None}
-        connection.execute(update(CASES).where(CASES.c.id == case.id).values(**changes))
-        drop_lock(connection, case.id)
+        store.rows.update(connection, CASES, CASES.c.id == case.id, **changes)
+        drop_lock(connection, store, case.id)
         user = read_user_name(connection, at.user_id)
         event = "approve" if is_review else "settle"
         append(connection, store, [TrailEvent(user=user, event=event, case=case.id, name=case.name)])
@@ -80,7 +80,7 @@ def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[
         NotAllowedError: The user never opened the case.
     """
     with store.reading() as connection:
-        layer = find_layer(connection, user_id, case_id)
+        layer = find_layer(connection, store, user_id, case_id)
         content = read_content(connection, case_id, store.sealer)
         if layer.kind == LayerKind.ADJUDICATION.value:
             sides = replay_approved(connection, store, case_id, content)
@@ -104,7 +104,7 @@ def release(store: ReviewStore, user: User, case_id: int) -> None:
     if not user.role.includes(UserRole.ADJUDICATOR):
         raise NotAllowedError("only an adjudicator can release cases")
     with store.writing() as connection:
-        set_state(connection, store, lock_row(connection, case_id), CaseState.RELEASED, user.id)
+        set_state(connection, store, lock_row(connection, store, case_id), CaseState.RELEASED, user.id)
 
 
 def withdraw(store: ReviewStore, user: User, case_id: int) -> None:
@@ -120,22 +120,23 @@ def withdraw(store: ReviewStore, user: User, case_id: int) -> None:
     if not user.role.includes(UserRole.ADJUDICATOR):
         raise NotAllowedError("only an adjudicator can take releases back")
     with store.writing() as connection:
-        reopen(connection, store, lock_row(connection, case_id), user.id)
+        reopen(connection, store, lock_row(connection, store, case_id), user.id)
 
 
 def reopen(connection: Connection, store: ReviewStore, case: Row[Any], user_id: int) -> None:
     """Bring an agreed or released case back into review, in the caller's transaction."""
     set_state(connection, store, case, CaseState.IN_REVIEW, user_id)
-    for layer in list_layers(connection, case.id, LayerKind.ADJUDICATION):
+    for layer in list_layers(connection, store, case.id, LayerKind.ADJUDICATION):
         connection.execute(delete(ACTIONS).where(ACTIONS.c.layer_id == layer.id))
-        connection.execute(delete(LAYERS).where(LAYERS.c.id == layer.id))
-    reopened = {"approval": None, "revision": LAYERS.c.revision + 1, "seen_at": store.now()}
-    connection.execute(update(LAYERS).where(LAYERS.c.case_id == case.id).values(**reopened))
-    connection.execute(update(CASES).where(CASES.c.id == case.id).values(n_approvals=0))
-    drop_lock(connection, case.id)
+        store.rows.delete(connection, LAYERS, LAYERS.c.id == layer.id)
+    for layer in list_layers(connection, store, case.id, LayerKind.REVIEW):
+        reopened = {"approval": None, "revision": layer.revision + 1, "seen_at": store.now()}
+        store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **reopened)
+    store.rows.update(connection, CASES, CASES.c.id == case.id, n_approvals=0)
+    drop_lock(connection, store, case.id)
 
 
-def list_approvers(connection: Connection, case_id: int) -> frozenset[int]:
+def list_approvers(connection: Connection, store: ReviewStore, case_id: int) -> frozenset[int]:
     """Return the users whose layers of a case are approved, reviewers and adjudicator."""
-    found = select(LAYERS.c.user_id).where(LAYERS.c.case_id == case_id, LAYERS.c.approval.is_not(None))
-    return frozenset(connection.execute(found).scalars())
+    found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.approval.is_not(None))
+    return frozenset(layer.user_id for layer in store.rows.read(connection, found, LAYERS))

@@ -33,16 +33,16 @@ _STEPS: frozenset[tuple[CaseState, CaseState]] = frozenset(
 )
 
 
-def lock_row(connection: Connection, case_id: int) -> Row[Any]:
+def lock_row(connection: Connection, store: ReviewStore, case_id: int) -> Row[Any]:
     """Return the row of a case, locked until the transaction ends.
 
     Raises:
         ReviewError: The case does not exist.
     """
-    row = connection.execute(select(CASES).where(CASES.c.id == case_id).with_for_update()).one_or_none()
-    if row is None:
+    rows = store.rows.read(connection, select(CASES).where(CASES.c.id == case_id).with_for_update(), CASES)
+    if not rows:
         raise ReviewError(f"the store has no case {case_id}")
-    return row
+    return rows[0]
 
 
 def read_user_name(connection: Connection, user_id: int) -> str:
@@ -62,8 +62,7 @@ def take_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_i
             f"another user is working on case {case.id}. Take another case, or wait until the lock ends."
         )
     until = store.now() + 60.0 * store.policy.lock_minutes
-    values = {"lock_user_id": user_id, "lock_until": until}
-    connection.execute(update(CASES).where(CASES.c.id == case.id).values(**values))
+    store.rows.update(connection, CASES, CASES.c.id == case.id, lock_user_id=user_id, lock_until=until)
     return until
 
 
@@ -78,10 +77,9 @@ def hold_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_i
     return take_lock(connection, store, case, user_id)
 
 
-def drop_lock(connection: Connection, case_id: int) -> None:
+def drop_lock(connection: Connection, store: ReviewStore, case_id: int) -> None:
     """Give the lock of a case back."""
-    values = {"lock_user_id": None, "lock_until": None}
-    connection.execute(update(CASES).where(CASES.c.id == case_id).values(**values))
+    store.rows.update(connection, CASES, CASES.c.id == case_id, lock_user_id=None, lock_until=None)
 
 
 def count_time(connection: Connection, store: ReviewStore, layer: Row[Any]) -> None:
@@ -110,7 +108,7 @@ def set_state(
         raise ReviewError(f"case {case.id} is {old.value} and cannot become {state.value}")
     if state is CaseState.RELEASED:
         read_final(connection, store, case.id, read_content(connection, case.id, store.sealer))
-    connection.execute(update(CASES).where(CASES.c.id == case.id).values(state=state.value))
+    store.rows.update(connection, CASES, CASES.c.id == case.id, state=state.value)
     event = TrailEvent(
         user=read_user_name(connection, user_id),
         event="state",

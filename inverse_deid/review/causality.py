@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, select
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.evaluation.figures import Share
@@ -152,9 +152,9 @@ def save_form(store: ReviewStore, user: User, form: CausalityForm) -> None:
             "sealed": store.sealer.seal(form.remark.encode("utf-8", "replace"), _place(form.case_id)),
         }
         mine = (FORMS.c.case_id == form.case_id) & (FORMS.c.user_id == user.id)
-        connection.execute(delete(FORMS).where(mine))
-        connection.execute(insert(FORMS), row)
-        name = lock_row(connection, form.case_id).name
+        store.rows.delete(connection, FORMS, mine)
+        store.rows.insert(connection, FORMS, row)
+        name = lock_row(connection, store, form.case_id).name
         event = TrailEvent(user=user.name, event="causality form", case=form.case_id, name=name)
         append(connection, store, [event])
 
@@ -163,9 +163,10 @@ def read_form(store: ReviewStore, user: User, case_id: int) -> CausalityForm | N
     """Return the user's form on a case, None = there is none."""
     found = select(FORMS).where(FORMS.c.case_id == case_id, FORMS.c.user_id == user.id)
     with store.reading() as connection:
-        row = connection.execute(found).one_or_none()
-    if row is None:
+        rows = store.rows.read(connection, found, FORMS)
+    if not rows:
         return None
+    (row,) = rows
     remark = store.sealer.open(row.sealed, _place(case_id)).decode()
     return CausalityForm(case_id, _parse_answers(row.answers), remark)
 
@@ -185,8 +186,9 @@ def read_final_texts(store: ReviewStore, case_id: int, *, with_original: bool) -
 def summarise_forms(store: ReviewStore) -> CausalitySummary:
     """Return the summary of all forms."""
     with store.reading() as connection:
-        stored = connection.execute(select(FORMS.c.answers).order_by(FORMS.c.case_id, FORMS.c.user_id))
-        return summarise_answers([_parse_answers(answers) for answers in stored.scalars().all()])
+        found = select(FORMS).order_by(FORMS.c.case_id, FORMS.c.user_id)
+        forms = store.rows.read(connection, found, FORMS)
+    return summarise_answers([_parse_answers(form.answers) for form in forms])
 
 
 def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> CausalitySummary:
@@ -219,7 +221,7 @@ def _read_finished(
     connection: Connection, store: ReviewStore, case_id: int
 ) -> tuple[CaseContent, LayerTokens]:
     """Return an agreed or released case and its final decisions."""
-    state = CaseState(lock_row(connection, case_id).state)
+    state = CaseState(lock_row(connection, store, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
         raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first.")
     content = read_content(connection, case_id, store.sealer)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import ColumnElement, Connection, Select, Table, delete, select
 
 from inverse_deid.core.errors import ReviewError
+from inverse_deid.review.rows import SealedRows
 from inverse_deid.review.schema import lock_numbers
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import (
@@ -75,8 +76,8 @@ def _delete(store: ReviewStore, source_id: int | None, by: str) -> Deleted:
     if source_id is not None:
         chosen = chosen.where(SOURCES.c.id == source_id)
     with store.writing() as connection:
-        lock_numbers(connection)
-        deleted = _delete_rows(connection, chosen)
+        lock_numbers(connection, store.rows)
+        deleted = _delete_rows(connection, store.rows, chosen)
         if source_id is not None and not deleted.n_files:
             raise ReviewError(f"the store has no file {source_id}")
         counts = (
@@ -88,7 +89,7 @@ def _delete(store: ReviewStore, source_id: int | None, by: str) -> Deleted:
     return replace(deleted, is_erased=erase(store))
 
 
-def _delete_rows(connection: Connection, chosen: Select[tuple[int]]) -> Deleted:
+def _delete_rows(connection: Connection, sealed: SealedRows, chosen: Select[tuple[int]]) -> Deleted:
     """Delete files and all rows that belong to them; `chosen` selects their numbers."""
     mine = CASES.c.source_id.in_(chosen)
     # Whoever works on one of the cases finishes that step first.
@@ -98,17 +99,17 @@ def _delete_rows(connection: Connection, chosen: Select[tuple[int]]) -> Deleted:
     # A sample without some of its cases would prove less than it says.
     samples = select(SAMPLE_CASES.c.sample_id).where(SAMPLE_CASES.c.case_id.in_(cases))
     broken = connection.execute(samples.distinct()).scalars().all()
-    connection.execute(delete(SAMPLE_CASES).where(SAMPLE_CASES.c.sample_id.in_(broken)))
-    connection.execute(delete(SAMPLES).where(SAMPLES.c.id.in_(broken)))
 
     def remove(table: Table, condition: ColumnElement[bool]) -> int:
-        return connection.execute(delete(table).where(condition)).rowcount
+        return sealed.delete(connection, table, condition)
 
-    n_decisions = remove(ACTIONS, ACTIONS.c.layer_id.in_(layers))
+    remove(SAMPLE_CASES, SAMPLE_CASES.c.sample_id.in_(broken))
+    remove(SAMPLES, SAMPLES.c.id.in_(broken))
+    n_decisions = connection.execute(delete(ACTIONS).where(ACTIONS.c.layer_id.in_(layers))).rowcount
     remove(LAYERS, LAYERS.c.case_id.in_(cases))
-    n_notes = remove(NOTES, NOTES.c.case_id.in_(cases))
+    n_notes = connection.execute(delete(NOTES).where(NOTES.c.case_id.in_(cases))).rowcount
     n_forms = remove(FORMS, FORMS.c.case_id.in_(cases))
-    remove(CONTENTS, CONTENTS.c.case_id.in_(cases))
+    connection.execute(delete(CONTENTS).where(CONTENTS.c.case_id.in_(cases)))
     n_cases = remove(CASES, mine)
     remove(INTAKES, INTAKES.c.source_id.in_(chosen))
     n_files = remove(SOURCES, SOURCES.c.id.in_(chosen))

@@ -36,11 +36,11 @@ from inverse_deid.review.store import (
     ReviewKey,
     ReviewStore,
     check_private,
-    insert_row,
     make_key_file,
     open_store,
 )
 from inverse_deid.review.tables import USERS
+from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import ReviewPolicy, User, UserRole
 
 USER_NAME = "you"
@@ -114,8 +114,8 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
         )
         store, _ = create_store(path, key, (), None, settings)
     with store.writing() as connection:
-        found = select(USERS.c.id).where(USERS.c.name == USER_NAME)
-        user_id = connection.execute(found).scalar_one_or_none()
+        found = store.rows.read(connection, select(USERS).where(USERS.c.name == USER_NAME), USERS)
+        user_id = found[0].id if found else None
         if user_id is None:
             row = {
                 "name": USER_NAME,
@@ -123,7 +123,11 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
                 "role": UserRole.ADJUDICATOR.value,
                 "is_active": True,
             }
-            user_id = insert_row(connection, USERS, row)
+            user_id = store.rows.insert(connection, USERS, row)
+            event = f"account of {USER_NAME} added"
+            append(
+                connection, store, [TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value)]
+            )
     return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)
 
 

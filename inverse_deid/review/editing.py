@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, insert, update
+from sqlalchemy import Connection, Row, delete, insert
 
 from inverse_deid.core.errors import ReviewError, StaleRevisionError
 from inverse_deid.core.values import Tokens
@@ -20,6 +20,7 @@ from inverse_deid.review.layers import (
     find_changes,
     find_layer,
     find_runs,
+    hash_actions,
     read_base,
     read_steps,
 )
@@ -115,8 +116,8 @@ def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRang
 
 def check_layer(connection: Connection, store: ReviewStore, at: LayerRevision) -> tuple[Row[Any], Row[Any]]:
     """Return the rows of a case and of the user's layer, if they may change it now; fails as `act`."""
-    case = lock_row(connection, at.case_id)
-    layer = find_layer(connection, at.user_id, at.case_id)
+    case = lock_row(connection, store, at.case_id)
+    layer = find_layer(connection, store, at.user_id, at.case_id)
     if layer.approval is not None:
         raise ReviewError(f"you have approved case {at.case_id}, so it can no longer be changed")
     hold_lock(connection, store, case, at.user_id)
@@ -139,7 +140,7 @@ class _Edit:
         self.case, self.layer = check_layer(connection, store, at)
         self.content = read_content(connection, at.case_id, store.sealer)
         self.base = read_base(connection, store, self.layer, self.content)
-        self.actions = read_steps(connection, self.layer.id)
+        self.actions = read_steps(connection, self.layer)
         self.before = self._replay(self.actions, self.layer.n_done)
 
     def _replay(self, actions: Sequence[Sequence[Step]], n_done: int) -> LayerTokens:
@@ -152,9 +153,13 @@ class _Edit:
         states = (before.keep, before.decided, before.categories, after.keep, after.decided, after.categories)
         events = [self.describe(event, run, after) for run in self._cut_at_parts(find_runs(changed, *states))]
         append(self._connection, self._store, events or [self.describe(event)])
-        values = {"n_done": n_done, "revision": self.layer.revision + 1}
+        values = {
+            "n_done": n_done,
+            "revision": self.layer.revision + 1,
+            "actions_hash": hash_actions([json.dumps(steps) for steps in actions]),
+        }
         mine = (LAYERS.c.id == self.layer.id) & (LAYERS.c.revision == self.layer.revision)
-        if self._connection.execute(update(LAYERS).where(mine).values(**values)).rowcount != 1:
+        if self._store.rows.update(self._connection, LAYERS, mine, **values) != 1:
             raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again.")
         return Edited(
             revision=self.layer.revision + 1,

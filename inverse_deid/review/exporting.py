@@ -20,10 +20,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
 import numpy as np
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, Table, func, select
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewError
+from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewError, UnreadableInputError
 from inverse_deid.core.files import PartialFile, write_whole
 from inverse_deid.core.values import Document
 from inverse_deid.engine.run_report import describe_profile, hash_with_key
@@ -36,6 +36,7 @@ from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
 from inverse_deid.review.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
 from inverse_deid.review.releases import SourceRelease
+from inverse_deid.review.rows import select_sealed
 from inverse_deid.review.sources import DistinctNames, SourceMasking, read_masking
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, INTAKES, SOURCES
@@ -205,24 +206,34 @@ class _Releases:
         is_chosen = self._case_ids is None or case.id in self._case_ids
         return is_chosen and bool(case.state == CaseState.RELEASED.value)
 
+    def _is_intact(self, row: Row[Any], *tables: Table) -> bool:
+        """Whether nobody altered the row of a case or file; an altered one is noted."""
+        try:
+            for table in tables:
+                self._store.rows.check(table, row)
+        except UnreadableInputError as error:
+            self.problems.append(str(error))
+            return False
+        return True
+
     def list_sources(self) -> Sequence[Row[Any]]:
         """Return the files with cases to write, and count the other cases."""
-        states = select(CASES.c.id, CASES.c.source_id, CASES.c.state)
-        rows: Sequence[Any] = self._connection.execute(states).all()
+        rows = self._connection.execute(select(CASES)).all()
         wanted = {row.source_id for row in rows if self._is_wanted(row)}
         self.n_left_out = sum(not self._is_wanted(row) for row in rows)
-        found = select(SOURCES.c.id, SOURCES.c.name, SOURCES.c.format, INTAKES.c.export_name)
+        found = select(*select_sealed(SOURCES), INTAKES)
         found = found.join(INTAKES, INTAKES.c.source_id == SOURCES.c.id).order_by(SOURCES.c.id)
-        sources: Sequence[Any] = self._connection.execute(found).all()
-        return [row for row in sources if row.id in wanted]
+        rows = [row for row in self._connection.execute(found).all() if row.id in wanted]
+        return [row for row in rows if self._is_intact(row, SOURCES, INTAKES)]
 
     def write(self, source: Row[Any], file: Writable) -> int:
         """Write one file; return how many cases are in it, 0 = none can be written: discard the file."""
-        rows = self._connection.execute(select(CASES).where(CASES.c.source_id == source.id)).all()
-        cases = {row.number: row for row in rows if self._is_wanted(row)}
+        found = select(CASES).where(CASES.c.source_id == source.id)
+        rows = self._connection.execute(found).all()
+        cases = {row.number: row for row in rows if self._is_wanted(row) and self._is_intact(row, CASES)}
         try:
             masking = read_masking(self._connection, self._store, source.id)
-        except ReviewError as error:
+        except (ReviewError, UnreadableInputError) as error:
             self.problems.append(f"{source.export_name}: {error}")
             return 0
         n_left_out = len(rows) - len(cases)
@@ -298,7 +309,7 @@ def iterate_annotated(store: ReviewStore) -> Iterator[Document]:
     """
     with store.reading() as connection:
         found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-        for case in connection.execute(found).all():
+        for case in store.rows.read(connection, found, CASES):
             content = read_content(connection, case.id, store.sealer)
             final = read_final(connection, store, case.id, content)
             for part in content.parts:

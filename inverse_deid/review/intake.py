@@ -399,9 +399,9 @@ class _Intake:
         events: list[TrailEvent] = []
         problems: dict[_IncomingFile, str] = {}
         with self._store.writing() as connection:
-            numbers = lock_numbers(connection)
+            numbers = lock_numbers(connection, self._store.rows)
             names = DistinctNames(connection.execute(select(INTAKES.c.export_name)).scalars())
-            masking_id = store_masking(connection, facts, output)
+            masking_id = store_masking(connection, self._store.rows, facts, output)
             for file in files:
                 # Another process may have added it while it was masked here.
                 if problem := _find_known(connection, file.job.name, file.content_hash):
@@ -411,7 +411,7 @@ class _Intake:
                 self._insert(connection, file, name, masking_id, numbers)
                 event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
                 events.append(TrailEvent(user=self._by, event=event, name=name, new=made_with))
-            store_numbers(connection, numbers)
+            store_numbers(connection, self._store.rows, numbers)
             append(connection, self._store, events, self._settings.facts)
         for file in files:
             self._drop(file)
@@ -435,7 +435,7 @@ class _Intake:
         source_id = numbers.source
         sealed = store.sealer.seal(file.data, f"file {source_id}")
         row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
-        connection.execute(insert(SOURCES), row)
+        store.rows.insert(connection, SOURCES, row)
         intake = {
             "source_id": source_id,
             "masking_id": masking_id,
@@ -444,7 +444,7 @@ class _Intake:
             "added_at": store.now(),
             "added_by": self._by,
         }
-        connection.execute(insert(INTAKES), intake)
+        store.rows.insert(connection, INTAKES, intake)
         contents = file.waiting.contents()
         for begin in range(0, len(file.waiting.cases), _ROWS_AT_ONCE):
             cases, sealed_rows = [], []
@@ -455,7 +455,7 @@ class _Intake:
                     case_name = name + case_name.removeprefix(job.name)
                 cases.append({**case, "id": numbers.case, "source_id": source_id, "name": case_name})
                 sealed_rows.append(seal_packed(next(contents), next(contents), numbers.case, store.sealer))
-            connection.execute(insert(CASES), cases)
+            store.rows.insert_all(connection, CASES, cases)
             connection.execute(insert(CONTENTS), sealed_rows)
 
 

@@ -7,6 +7,7 @@ never released.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, select
 
-from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.errors import NotAllowedError, ReviewError, UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, PhiSpan, Reason, Tokens
 from inverse_deid.replacement.markers import MarkerFor, markers_of
@@ -37,32 +38,49 @@ _TIMELY = [_CLASSES.index(kind) for kind in (HyperClass.DATE, HyperClass.AGE)]
 
 
 def list_layers(
-    connection: Connection, case_id: int, kind: LayerKind, *, approved: bool = False
+    connection: Connection, store: ReviewStore, case_id: int, kind: LayerKind, *, approved: bool = False
 ) -> Sequence[Row[Any]]:
     """Return the layers of a case, in the order of approval."""
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.kind == kind.value)
     if approved:
         found = found.where(LAYERS.c.approval.is_not(None))
-    return connection.execute(found.order_by(LAYERS.c.approval, LAYERS.c.id)).all()
+    return store.rows.read(connection, found.order_by(LAYERS.c.approval, LAYERS.c.id), LAYERS)
 
 
-def find_layer(connection: Connection, user_id: int, case_id: int) -> Row[Any]:
+def find_layer(connection: Connection, store: ReviewStore, user_id: int, case_id: int) -> Row[Any]:
     """Return the layer that a user works on in a case: their adjudication, if there is one.
 
     Raises:
         NotAllowedError: The user never opened the case.
     """
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user_id)
-    rows = connection.execute(found.order_by(LAYERS.c.kind)).all()
+    rows = store.rows.read(connection, found.order_by(LAYERS.c.kind), LAYERS)
     if not rows:
         raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases.")
     return rows[0]
 
 
-def read_steps(connection: Connection, layer_id: int) -> list[list[Step]]:
-    """Return all actions of a layer in order, including undone ones."""
-    found = select(ACTIONS.c.steps).where(ACTIONS.c.layer_id == layer_id).order_by(ACTIONS.c.position)
-    return [[tuple(step) for step in json.loads(steps)] for steps in connection.execute(found).scalars()]
+def read_steps(connection: Connection, layer: Row[Any]) -> list[list[Step]]:
+    """Return all actions of a layer in order, including undone ones.
+
+    Raises:
+        UnreadableInputError: They are not those that the layer has a hash of.
+    """
+    found = select(ACTIONS).where(ACTIONS.c.layer_id == layer.id).order_by(ACTIONS.c.position)
+    rows = connection.execute(found).all()
+    stored = [row.steps for row in rows]
+    is_complete = [row.position for row in rows] == list(range(len(rows))) and layer.n_done <= len(rows)
+    if not is_complete or hash_actions(stored) != layer.actions_hash:
+        raise UnreadableInputError(
+            f"the actions of layers {layer.id} of the store were altered outside the program. Run "
+            "inverse-deid review verify, and restore a backup."
+        )
+    return [[tuple(step) for step in json.loads(steps)] for steps in stored]
+
+
+def hash_actions(stored: Sequence[str]) -> str:
+    """Return the hash of the actions of a layer, as they are stored, in order."""
+    return hashlib.sha256(json.dumps(list(stored)).encode()).hexdigest()
 
 
 def replay_layer(
@@ -70,7 +88,7 @@ def replay_layer(
 ) -> LayerTokens:
     """Return the current decisions of a layer."""
     base = read_base(connection, store, layer, content)
-    actions = read_steps(connection, layer.id)[: layer.n_done]
+    actions = read_steps(connection, layer)[: layer.n_done]
     return apply_steps(base, (step for action in actions for step in action))
 
 
@@ -95,7 +113,7 @@ def replay_approved(
     connection: Connection, store: ReviewStore, case_id: int, content: CaseContent
 ) -> list[LayerTokens]:
     """Return the approved layers of the reviewers, in the order of approval."""
-    rows = list_layers(connection, case_id, LayerKind.REVIEW, approved=True)
+    rows = list_layers(connection, store, case_id, LayerKind.REVIEW, approved=True)
     return [replay_layer(connection, store, row, content) for row in rows]
 
 
@@ -170,7 +188,7 @@ def read_final(connection: Connection, store: ReviewStore, case_id: int, content
     reviewers = replay_approved(connection, store, case_id, content)
     if len(reviewers) < store.policy.approvals:
         raise ReviewError(f"case {case_id} has {len(reviewers)} of {store.policy.approvals} approvals")
-    settled = list_layers(connection, case_id, LayerKind.ADJUDICATION, approved=True)
+    settled = list_layers(connection, store, case_id, LayerKind.ADJUDICATION, approved=True)
     final = replay_layer(connection, store, settled[0], content) if settled else combine_reviewers(reviewers)
     n_tokens = len(content.tokens)
     if {len(final.keep), len(final.categories), len(final.decided)} != {n_tokens}:

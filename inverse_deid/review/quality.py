@@ -16,7 +16,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.values import BoolArray
@@ -27,7 +27,7 @@ from inverse_deid.review.approval import list_approvers, reopen
 from inverse_deid.review.cases import lock_row
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import find_runs, replay_approved
-from inverse_deid.review.store import ReviewStore, insert_row
+from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, LAYERS, SAMPLE_CASES, SAMPLES, USERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import CaseState, LayerKind, User
@@ -151,16 +151,16 @@ def draw_sample(store: ReviewStore, n_cases: int, *, seed: int | None = None, by
         ReviewError: Fewer cases are released.
     """
     with store.writing() as connection:
-        found = select(CASES.c.id).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-        released = connection.execute(found).scalars().all()
+        found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
+        released = [case.id for case in store.rows.read(connection, found, CASES)]
         if not 1 <= n_cases <= len(released):
             raise ReviewError(f"{n_cases} cases cannot be drawn: {len(released)} cases are released")
         rng = random.Random(secrets.randbits(64) if seed is None else seed)
         drawn = sorted(rng.sample(released, n_cases))
         row = {"drawn_at": store.now(), "n_released": len(released)}
-        sample_id = insert_row(connection, SAMPLES, row)
+        sample_id = store.rows.insert(connection, SAMPLES, row)
         rows = [{"sample_id": sample_id, "case_id": case_id} for case_id in drawn]
-        connection.execute(insert(SAMPLE_CASES), rows)
+        store.rows.insert_all(connection, SAMPLE_CASES, rows)
         event = f"sample {sample_id} drawn: {n_cases} of {len(released)} released cases"
         append(connection, store, [TrailEvent(user=by, event=event)])
     return Sample(sample_id, len(released), tuple(drawn), tuple(drawn))
@@ -173,17 +173,20 @@ def read_sample(store: ReviewStore) -> Sample:
         ReviewError: No sample was drawn.
     """
     with store.reading() as connection:
-        return _read_sample(connection)
+        return _read_sample(connection, store)[0]
 
 
-def _read_sample(connection: Connection) -> Sample:
-    row = connection.execute(select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1)).one_or_none()
-    if row is None:
+def _read_sample(connection: Connection, store: ReviewStore) -> tuple[Sample, list[bool | None]]:
+    """Return the latest sample, and for each of its cases whether it leaks (None = unread)."""
+    rows = store.rows.read(connection, select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1), SAMPLES)
+    if not rows:
         raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N.")
+    (row,) = rows
     found = select(SAMPLE_CASES).where(SAMPLE_CASES.c.sample_id == row.id).order_by(SAMPLE_CASES.c.case_id)
-    cases = connection.execute(found).all()
+    cases = store.rows.read(connection, found, SAMPLE_CASES)
     unread = tuple(case.case_id for case in cases if case.leaks is None)
-    return Sample(row.id, row.n_released, tuple(case.case_id for case in cases), unread)
+    sample = Sample(row.id, row.n_released, tuple(case.case_id for case in cases), unread)
+    return sample, [case.leaks for case in cases]
 
 
 def list_unread(store: ReviewStore, user: User) -> tuple[int, ...]:
@@ -193,7 +196,7 @@ def list_unread(store: ReviewStore, user: User) -> tuple[int, ...]:
         ReviewError: No sample was drawn.
     """
     with store.reading() as connection:
-        sample = _read_sample(connection)
+        sample, _ = _read_sample(connection, store)
         approved = select(LAYERS.c.case_id).where(LAYERS.c.user_id == user.id, LAYERS.c.approval.is_not(None))
         found = select(CASES.c.id).join(SAMPLE_CASES, SAMPLE_CASES.c.case_id == CASES.c.id)
         found = found.where(SAMPLE_CASES.c.sample_id == sample.id, SAMPLE_CASES.c.leaks.is_(None))
@@ -209,15 +212,15 @@ def record_reading(store: ReviewStore, user: User, case_id: int, *, leaks: bool)
         ReviewError: The case is not in the sample, or was already read.
     """
     with store.writing() as connection:
-        case = lock_row(connection, case_id)
-        sample = _read_sample(connection)
+        case = lock_row(connection, store, case_id)
+        sample, _ = _read_sample(connection, store)
         if case_id not in sample.unread:
             was = "was already read" if case_id in sample.case_ids else "is not in the sample"
             raise ReviewError(f"case {case_id} {was}")
-        if user.id in list_approvers(connection, case_id):
+        if user.id in list_approvers(connection, store, case_id):
             raise NotAllowedError(f"you approved case {case_id}, so another user must read it")
         one = (SAMPLE_CASES.c.sample_id == sample.id) & (SAMPLE_CASES.c.case_id == case_id)
-        connection.execute(update(SAMPLE_CASES).where(one).values(reader_id=user.id, leaks=leaks))
+        store.rows.update(connection, SAMPLE_CASES, one, reader_id=user.id, leaks=leaks)
         if leaks and case.state == CaseState.RELEASED.value:
             reopen(connection, store, case, user.id)
         event = f"read for sample {sample.id}: {'leaks' if leaks else 'no leak'}"
@@ -233,9 +236,7 @@ def bound_leaks(store: ReviewStore, *, confidence: float = CONFIDENCE) -> Sample
     """
     check_confidence(confidence)
     with store.reading() as connection:
-        sample = _read_sample(connection)
-        found = select(SAMPLE_CASES.c.leaks).where(SAMPLE_CASES.c.sample_id == sample.id)
-        leaks = connection.execute(found).scalars().all()
+        sample, leaks = _read_sample(connection, store)
     if sample.unread:
         raise ReviewError(
             f"{len(sample.unread)} of the {len(leaks)} cases of the sample are unread. Read them first."

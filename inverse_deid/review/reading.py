@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, select
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError, ReviewError
 from inverse_deid.review.cases import count_time, drop_lock, hold_lock, lock_row, set_state, take_lock
 from inverse_deid.review.contents import read_content, read_model
 from inverse_deid.review.layers import (
     find_layer,
+    hash_actions,
     list_layers,
     read_steps,
     render_case,
@@ -20,6 +21,7 @@ from inverse_deid.review.layers import (
 from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, CASES, LAYERS, NOTES, USERS
+from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import (
     CaseState,
     CaseView,
@@ -44,8 +46,9 @@ def open_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
         ReviewError: The case does not exist.
     """
     with store.writing() as connection:
-        case = lock_row(connection, case_id)
-        own = [row for row in list_layers(connection, case_id, LayerKind.REVIEW) if row.user_id == user.id]
+        case = lock_row(connection, store, case_id)
+        layers = list_layers(connection, store, case_id, LayerKind.REVIEW)
+        own = [row for row in layers if row.user_id == user.id]
         if not (own and own[0].approval is not None):
             _begin(connection, store, case, own[0] if own else None, user)
     return view_case(store, user, case_id)
@@ -62,32 +65,46 @@ def _begin(
     take_lock(connection, store, case, user.id)
     is_blind = store.policy.blind_to_model and case.n_approvals > 0
     if layer is None:
-        _add_layer(connection, store, user.id, case.id, LayerKind.REVIEW, is_blind=is_blind)
+        _add_layer(connection, store, user, case, LayerKind.REVIEW, is_blind=is_blind)
     else:
         if is_blind and not layer.is_blind:
             # The second reviewer must not see what they did with the model's help.
             connection.execute(delete(ACTIONS).where(ACTIONS.c.layer_id == layer.id))
-            changes = {"is_blind": True, "n_done": 0, "revision": layer.revision + 1}
-            connection.execute(update(LAYERS).where(LAYERS.c.id == layer.id).values(**changes))
+            changes = {
+                "is_blind": True,
+                "n_done": 0,
+                "revision": layer.revision + 1,
+                "actions_hash": hash_actions(()),
+            }
+            store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **changes)
+            _note_beginning(connection, store, user, case)
         count_time(connection, store, layer)
     if case.state == CaseState.NEW.value:
         set_state(connection, store, case, CaseState.IN_REVIEW, user.id)
 
 
 def _add_layer(
-    connection: Connection, store: ReviewStore, user_id: int, case_id: int, kind: LayerKind, *, is_blind: bool
+    connection: Connection, store: ReviewStore, user: User, case: Row[Any], kind: LayerKind, *, is_blind: bool
 ) -> None:
     row = {
-        "case_id": case_id,
-        "user_id": user_id,
+        "case_id": case.id,
+        "user_id": user.id,
         "kind": kind.value,
         "is_blind": is_blind,
         "revision": 0,
         "n_done": 0,
+        "actions_hash": hash_actions(()),
         "seconds": 0.0,
         "seen_at": store.now(),
     }
-    connection.execute(insert(LAYERS), row)
+    store.rows.insert(connection, LAYERS, row)
+    _note_beginning(connection, store, user, case)
+
+
+def _note_beginning(connection: Connection, store: ReviewStore, user: User, case: Row[Any]) -> None:
+    """Note in the trail that a layer begins without any decision."""
+    event = TrailEvent(user=user.name, event="begin", case=case.id, name=case.name)
+    append(connection, store, [event])
 
 
 def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
@@ -109,10 +126,10 @@ def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView,
 
 
 def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) -> CaseView:
-    layer = find_layer(connection, user.id, case_id)
-    case = connection.execute(select(CASES.c.name, CASES.c.state).where(CASES.c.id == case_id)).one()
+    layer = find_layer(connection, store, user.id, case_id)
+    (case,) = store.rows.read(connection, select(CASES).where(CASES.c.id == case_id), CASES)
     content = read_content(connection, case_id, store.sealer)
-    n_actions = len(read_steps(connection, layer.id))
+    n_actions = len(read_steps(connection, layer))
     facts = read_facts(connection, case_id)
     sees_all = layer.kind == LayerKind.ADJUDICATION.value
     return CaseView(
@@ -164,19 +181,19 @@ def open_dispute(store: ReviewStore, user: User, case_id: int) -> DisputeView:
     if not user.role.includes(UserRole.ADJUDICATOR):
         raise NotAllowedError("only an adjudicator can settle disagreements")
     with store.writing() as connection:
-        case = lock_row(connection, case_id)
+        case = lock_row(connection, store, case_id)
         if case.state != CaseState.DISAGREED.value:
             raise ReviewError(f"case {case_id} has no disagreement to settle")
-        reviewers = list_layers(connection, case_id, LayerKind.REVIEW, approved=True)
+        reviewers = list_layers(connection, store, case_id, LayerKind.REVIEW, approved=True)
         if user.id in {row.user_id for row in reviewers}:
             raise NotAllowedError(f"you reviewed case {case_id}. Another adjudicator must settle it.")
         take_lock(connection, store, case, user.id)
-        layers = list_layers(connection, case_id, LayerKind.ADJUDICATION)
+        layers = list_layers(connection, store, case_id, LayerKind.ADJUDICATION)
         own = [row for row in layers if row.user_id == user.id]
         if own:
             count_time(connection, store, own[0])
         else:
-            _add_layer(connection, store, user.id, case_id, LayerKind.ADJUDICATION, is_blind=False)
+            _add_layer(connection, store, user, case, LayerKind.ADJUDICATION, is_blind=False)
     with store.reading() as connection:
         view = _view(connection, store, user, case_id)
         content = read_content(connection, case_id, store.sealer)
@@ -191,18 +208,18 @@ def keep_lock(store: ReviewStore, user: User, case_id: int) -> float:
         CaseLockedError: The lock ended, and another user took the case over.
     """
     with store.writing() as connection:
-        case = lock_row(connection, case_id)
+        case = lock_row(connection, store, case_id)
         until = hold_lock(connection, store, case, user.id)
-        count_time(connection, store, find_layer(connection, user.id, case_id))
+        count_time(connection, store, find_layer(connection, store, user.id, case_id))
         return until
 
 
 def close_case(store: ReviewStore, user: User, case_id: int) -> None:
     """Give the lock back, if the user holds it; all changes stay."""
     with store.writing() as connection:
-        case = lock_row(connection, case_id)
+        case = lock_row(connection, store, case_id)
         if case.lock_user_id == user.id:
             found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user.id)
             for layer in connection.execute(found.where(LAYERS.c.approval.is_(None))).all():
                 count_time(connection, store, layer)
-            drop_lock(connection, case_id)
+            drop_lock(connection, store, case_id)

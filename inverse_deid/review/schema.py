@@ -1,7 +1,7 @@
 """The version of the tables, how an older store becomes a newer one, and the numbers of cases and files.
 
-Version 1 knew one way of masking for a whole store. Version 2 adds tables, an index and a column with a
-default, so that an older store becomes a newer one by copying its one way of masking to all of its files.
+Version 1 knew one way of masking for a whole store, which is copied to all of its files. Later versions add
+tables, indexes and columns that are NULL or have a default. Version 3 seals the rows.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, insert, inspect, select, update
+from sqlalchemy.schema import CreateColumn
 
 from inverse_deid.core.errors import UnreadableInputError
-from inverse_deid.review.tables import CASES, INTAKES, MASKINGS, META, METADATA, SOURCES, USERS
+from inverse_deid.review.rows import SealedRows
+from inverse_deid.review.tables import CASES, INTAKES, MASKINGS, META, METADATA, SOURCES
 
-SCHEMA_VERSION = 2
-OLDER_VERSIONS = frozenset({"1"})
+if TYPE_CHECKING:
+    from inverse_deid.review.store import ReviewStore
+
+SCHEMA_VERSION = 3
+OLDER_VERSIONS = frozenset({"1", "2"})
 """Of stores that are migrated when they are opened."""
 
 VERSION = "schema version"
@@ -36,36 +41,30 @@ class LastNumbers:
     source: int
 
 
-class Opens(Protocol):
-    """Decrypts."""
-
-    def open(self, sealed: bytes, place: str) -> bytes:
-        """Return what was sealed for a place."""
-        ...
-
-
-def make_tables(connection: Connection, stored: Mapping[str, str]) -> None:
+def make_tables(connection: Connection, sealed: SealedRows, stored: Mapping[str, str]) -> None:
     """Make the tables of a new store and the rows of `meta`."""
     METADATA.create_all(connection)
     rows = {VERSION: str(SCHEMA_VERSION), _LAST_CASE: "0", _LAST_SOURCE: "0", **stored}
-    connection.execute(insert(META), [{"name": name, "value": value} for name, value in rows.items()])
+    sealed.insert_all(connection, META, [{"name": name, "value": value} for name, value in rows.items()])
 
 
-def lock_numbers(connection: Connection) -> LastNumbers:
+def lock_numbers(connection: Connection, sealed: SealedRows) -> LastNumbers:
     """Return the last numbers; until the transaction ends, nobody else adds or deletes files."""
-    found = select(META.c.name, META.c.value).where(META.c.name.in_((_LAST_CASE, _LAST_SOURCE)))
-    rows = connection.execute(found.order_by(META.c.name).with_for_update())
+    found = select(META).where(META.c.name.in_((_LAST_CASE, _LAST_SOURCE)))
+    rows = sealed.read(connection, found.order_by(META.c.name).with_for_update(), META)
     numbers = {row.name: int(row.value) for row in rows}
     return LastNumbers(numbers[_LAST_CASE], numbers[_LAST_SOURCE])
 
 
-def store_numbers(connection: Connection, numbers: LastNumbers) -> None:
+def store_numbers(connection: Connection, sealed: SealedRows, numbers: LastNumbers) -> None:
     """Store the last numbers, which this transaction has locked."""
     for name, value in ((_LAST_CASE, numbers.case), (_LAST_SOURCE, numbers.source)):
-        connection.execute(update(META).where(META.c.name == name).values(value=str(value)))
+        sealed.update(connection, META, META.c.name == name, value=str(value))
 
 
-def store_masking(connection: Connection, facts: Mapping[str, Any], output: Mapping[str, Any]) -> int:
+def store_masking(
+    connection: Connection, sealed: SealedRows, facts: Mapping[str, Any], output: Mapping[str, Any]
+) -> int:
     """Store a way of masking and return its id; one that the store has already gets no second row."""
     fingerprint = hash_masking(facts, output)
     found = select(MASKINGS.c.id).where(MASKINGS.c.fingerprint == fingerprint)
@@ -73,8 +72,7 @@ def store_masking(connection: Connection, facts: Mapping[str, Any], output: Mapp
     if known is not None:
         return known
     row = {"fingerprint": fingerprint, "facts": json.dumps(facts), "output": json.dumps(output)}
-    made = connection.execute(insert(MASKINGS), row).inserted_primary_key
-    return int(made[0]) if made else 0
+    return sealed.insert(connection, MASKINGS, row)
 
 
 def hash_masking(facts: Mapping[str, Any], output: Mapping[str, Any]) -> str:
@@ -87,19 +85,35 @@ def hash_file(key: bytes, data: bytes) -> str:
     return hmac.digest(key, hashlib.sha256(data).digest(), "sha256").hex()
 
 
-def migrate(connection: Connection, sealer: Opens, file_key: bytes, now: float) -> None:
-    """Make a store of version 1 one of version 2, in the transaction of the connection."""
-    version = select(META.c.value).where(META.c.name == VERSION).with_for_update()
-    if connection.execute(version).scalar_one() not in OLDER_VERSIONS:
-        return  # another process was faster
+def migrate(connection: Connection, store: ReviewStore) -> bool:
+    """Make an older store one of this version, except for the seals; return False if another process did.
+
+    The transaction of the connection must go on with `replay.seal_all`.
+    """
+    found = select(META.c.value).where(META.c.name == VERSION).with_for_update()
+    version = connection.execute(found).scalar_one()
+    if version not in OLDER_VERSIONS:
+        return False
     METADATA.create_all(connection)
-    for index in CASES.indexes:
-        index.create(connection, checkfirst=True)
-    added = f"{USERS.c.must_change_password.name} BOOLEAN NOT NULL DEFAULT false"
-    connection.exec_driver_sql(f"ALTER TABLE {USERS.name} ADD COLUMN {added}")
+    for table in METADATA.sorted_tables:
+        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.c:
+            if column.name not in known:
+                added = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {added}")
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+    if version == "1":
+        _copy_masking(connection, store)
+    _write_meta(connection, VERSION, str(SCHEMA_VERSION))
+    return True
+
+
+def _copy_masking(connection: Connection, store: ReviewStore) -> None:
+    """Give all files of a store of version 1 its one way of masking."""
     stored = connection.execute(select(META.c.value).where(META.c.name == "settings")).scalar_one()
     settings = json.loads(stored)
-    masking_id = store_masking(connection, settings["facts"], settings.pop("extra"))
+    masking_id = store_masking(connection, store.rows, settings["facts"], settings.pop("extra"))
     last = {}
     for name, table in ((_LAST_CASE, CASES), (_LAST_SOURCE, SOURCES)):
         last[name] = str(connection.execute(select(func.max(table.c.id))).scalar_one() or 0)
@@ -108,15 +122,18 @@ def migrate(connection: Connection, sealer: Opens, file_key: bytes, now: float) 
         sealed = connection.execute(select(SOURCES.c.sealed).where(SOURCES.c.id == source.id)).scalar_one()
         content_hash = ""  # of a damaged file: it is the same as no other
         with suppress(UnreadableInputError):
-            content_hash = hash_file(file_key, sealer.open(sealed, f"file {source.id}"))
+            content_hash = hash_file(store.file_key, store.sealer.open(sealed, f"file {source.id}"))
         row = {
             "source_id": source.id,
             "masking_id": masking_id,
             "export_name": source.name,
             "content_hash": content_hash,
-            "added_at": now,
+            "added_at": store.now(),
             "added_by": "migration",
         }
         connection.execute(insert(INTAKES), row)
-    for name, value in (("settings", json.dumps(settings)), (VERSION, str(SCHEMA_VERSION))):
-        connection.execute(update(META).where(META.c.name == name).values(value=value))
+    _write_meta(connection, "settings", json.dumps(settings))
+
+
+def _write_meta(connection: Connection, name: str, value: str) -> None:
+    connection.execute(update(META).where(META.c.name == name).values(value=value))

@@ -113,10 +113,11 @@ def read_masking(connection: Connection, store: ReviewStore, source_id: int) -> 
     Raises:
         ReviewError: The file does not exist, or a newer program added it: its settings could hide something.
     """
-    found = select(MASKINGS).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
-    row = connection.execute(found.where(INTAKES.c.source_id == source_id)).one_or_none()
-    if row is None:
+    found = select(MASKINGS, INTAKES).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
+    rows = store.rows.read(connection, found.where(INTAKES.c.source_id == source_id), MASKINGS, INTAKES)
+    if not rows:
         raise ReviewError(f"the store has no file {source_id}")
+    (row,) = rows
     with suppress(TypeError, KeyError, msgspec.ValidationError, ConfigurationError):
         output = OutputSettings.load(json.loads(row.output), store.case_key)
         return SourceMasking(MaskingFacts.from_json(json.loads(row.facts)), output, row.fingerprint)

@@ -35,6 +35,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.replacement import keys
+from inverse_deid.review import rows
+from inverse_deid.review.rows import SealedRows
 from inverse_deid.review.schema import OLDER_VERSIONS, SCHEMA_VERSION, VERSION, make_tables, migrate
 from inverse_deid.review.tables import META
 from inverse_deid.review.values import ReviewPolicy
@@ -168,14 +170,26 @@ class ReviewStore:
         self._engine = engine
         self.now = clock
         self.sealer = Sealer(key.derive("encryption"))
+        self.rows = SealedRows(key.derive("rows"))
         self.trail_key = key.derive("trail")
         self.session_key = key.derive("sessions")
         self.file_key = key.derive("hashes of files")
         self.case_key = key.secret
         with self.reading() as connection:
-            rows = connection.execute(select(META.c.name, META.c.value))
-            stored: dict[str, str] = {row[0]: row[1] for row in rows}
-        self.sealer.open(bytes.fromhex(stored["key check"]), "key check")
+            check = select(META.c.value).where(META.c.name == "key check")
+            sealed: str = connection.execute(check).scalar_one()
+        self.sealer.open(bytes.fromhex(sealed), "key check")
+        self.policy = ReviewPolicy()
+        self.facts = MaskingFacts(fingerprint="")
+
+    def load_settings(self) -> None:
+        """Read policy and facts.
+
+        Raises:
+            UnreadableInputError: They were altered.
+        """
+        with self.reading() as connection:
+            stored = {row.name: row.value for row in self.rows.read(connection, select(META), META)}
         settings = json.loads(stored["settings"])
         self.policy = ReviewPolicy(**settings["policy"])
         self.facts = MaskingFacts.from_json(settings["facts"])
@@ -197,13 +211,18 @@ class ReviewStore:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection within a transaction that is on the disk when the block ends without error."""
+        """Give a connection within a transaction that is on the disk when the block ends without error.
+
+        The entries for the trail are written at its end.
+        """
         with (
             _database_errors("written"),
             self._engine.connect().execution_options(**{_WRITES: True}) as connection,
             connection.begin(),
         ):
+            rows.begin(connection)
             yield connection
+            rows.finish(connection)
 
     def rewrite(self, tables: Sequence[str]) -> bool:
         """Rewrite the database without what was deleted; return whether old pages are gone.
@@ -254,7 +273,7 @@ def _database_errors(done: str) -> Iterator[None]:
 
 
 def insert_row(connection: Connection, table: Table, row: Mapping[str, object]) -> int:
-    """Insert a row and return its id."""
+    """Insert a row without a seal and return its id."""
     key = connection.execute(insert(table), dict(row)).inserted_primary_key
     return int(key[0]) if key else 0
 
@@ -306,11 +325,11 @@ def write_settings(connection: Connection, key: ReviewKey, policy: ReviewPolicy,
         "key check": Sealer(key.derive("encryption")).seal(_KEY_CHECK, "key check").hex(),
         "settings": json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
     }
-    make_tables(connection, stored)
+    make_tables(connection, SealedRows(key.derive("rows")), stored)
 
 
 def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
-    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy; one of version 1 is migrated.
+    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy; an older one is migrated.
 
     Raises:
         UnreadableInputError: The store does not exist, is not a database or has another version.
@@ -336,8 +355,12 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
             store = ReviewStore(engine, key, clock)
         if store is not None:
             if version in OLDER_VERSIONS:
+                from inverse_deid.review.replay import seal_all
+
                 with store.writing() as connection:
-                    migrate(connection, store.sealer, store.file_key, store.now())
+                    if migrate(connection, store):
+                        seal_all(connection, store)
+            store.load_settings()
             return store
     engine.dispose()
     if problem:

@@ -31,7 +31,18 @@ def _define(name: str, *parts: SchemaItem) -> Table:
     return Table(name, METADATA, *parts)
 
 
-META = _define(
+_UNSEALED = {"seals": False}
+"""Of a column that the seal of its row does not cover."""
+_PASSING = {"passes": True}
+"""Of a column that changes without an entry in the trail."""
+
+
+def _define_sealed(name: str, *parts: SchemaItem) -> Table:
+    """Define a table whose rows are sealed (`rows`); a column with a server default also needs a default."""
+    return Table(name, METADATA, *parts, Column("seal", String(64)), info={"sealed": True})
+
+
+META = _define_sealed(
     "meta",
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
@@ -39,16 +50,16 @@ META = _define(
 """Version of the schema, settings, the last numbers of cases and files, and a sealed value that tells
 whether a key is the right one."""
 
-SOURCES = _define(
+SOURCES = _define_sealed(
     "sources",
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False),
     Column("format", String(20), nullable=False),
-    Column("sealed", LargeBinary, nullable=False),
+    Column("sealed", LargeBinary, nullable=False, info=_UNSEALED),
 )
 """The files that the cases came in, whole."""
 
-MASKINGS = _define(
+MASKINGS = _define_sealed(
     "maskings",
     Column("id", Integer, primary_key=True),
     Column("fingerprint", String(64), nullable=False, unique=True),
@@ -57,7 +68,7 @@ MASKINGS = _define(
 )
 """Ways of masking, as JSON: `MaskingFacts`, and `OutputSettings` without the key."""
 
-INTAKES = _define(
+INTAKES = _define_sealed(
     "intakes",
     Column("source_id", ForeignKey("sources.id"), primary_key=True),
     Column("masking_id", ForeignKey("maskings.id"), nullable=False, index=True),
@@ -68,7 +79,7 @@ INTAKES = _define(
 )
 """How each file came in and is masked. Its name in exports is its own, even if two files came as `a.csv`."""
 
-USERS = _define(
+USERS = _define_sealed(
     "users",
     Column("id", Integer, primary_key=True),
     Column("name", String(64), nullable=False, unique=True),
@@ -79,12 +90,12 @@ USERS = _define(
 )
 """`must_change_password`: another person knows the password, as an admin has set it."""
 
-SESSIONS = _define(
+SESSIONS = _define_sealed(
     "sessions",
     Column("id_hash", String(64), primary_key=True),
     Column("user_id", ForeignKey("users.id"), nullable=False, index=True),
     Column("expires_at", Double, nullable=False),
-    Column("seen_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False, info=_PASSING),
 )
 
 FAILURES = _define(
@@ -96,7 +107,7 @@ FAILURES = _define(
 )
 """Failed log-ins by the hash of a name or of an address."""
 
-CASES = _define(
+CASES = _define_sealed(
     "cases",
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id"), nullable=False),
@@ -109,8 +120,8 @@ CASES = _define(
     Column("is_failed", Boolean, nullable=False),
     Column("n_approvals", Integer, nullable=False, default=0),
     Column("assignee_id", ForeignKey("users.id"), index=True),
-    Column("lock_user_id", ForeignKey("users.id"), index=True),
-    Column("lock_until", Double),
+    Column("lock_user_id", ForeignKey("users.id"), index=True, info=_PASSING),
+    Column("lock_until", Double, info=_PASSING),
     UniqueConstraint("source_id", "number"),
     Index("cases_by_doubt", text("doubt DESC"), "id"),
     Index("cases_by_state", "state", text("doubt DESC"), "id"),
@@ -125,7 +136,7 @@ CONTENTS = _define(
 )
 """Apart from `cases`, so that a page of the work list reads none of it."""
 
-LAYERS = _define(
+LAYERS = _define_sealed(
     "layers",
     Column("id", Integer, primary_key=True),
     Column("case_id", ForeignKey("cases.id"), nullable=False),
@@ -135,11 +146,13 @@ LAYERS = _define(
     Column("revision", Integer, nullable=False),
     Column("n_done", Integer, nullable=False),
     Column("approval", Integer),
-    Column("seconds", Double, nullable=False),
-    Column("seen_at", Double, nullable=False),
+    Column("actions_hash", String(64)),
+    Column("seconds", Double, nullable=False, info=_UNSEALED),
+    Column("seen_at", Double, nullable=False, info=_UNSEALED),
     UniqueConstraint("case_id", "user_id", "kind"),
 )
-"""`n_done` of the layer's actions hold, the rest is undone; `approval` 1 or 2 = first or second."""
+"""`n_done` of the layer's actions hold, the rest is undone; `approval` 1 or 2 = first or second.
+`actions_hash` is over all actions, with those that are undone."""
 
 ACTIONS = _define(
     "actions",
@@ -159,7 +172,7 @@ NOTES = _define(
     Column("sealed", LargeBinary, nullable=False),
 )
 
-FORMS = _define(
+FORMS = _define_sealed(
     "forms",
     Column("case_id", ForeignKey("cases.id"), primary_key=True),
     Column("user_id", ForeignKey("users.id"), primary_key=True),
@@ -167,14 +180,14 @@ FORMS = _define(
     Column("sealed", LargeBinary, nullable=False),
 )
 
-SAMPLES = _define(
+SAMPLES = _define_sealed(
     "samples",
     Column("id", Integer, primary_key=True),
     Column("drawn_at", Double, nullable=False),
     Column("n_released", Integer, nullable=False),
 )
 
-SAMPLE_CASES = _define(
+SAMPLE_CASES = _define_sealed(
     "sample_cases",
     Column("sample_id", ForeignKey("samples.id"), primary_key=True),
     Column("case_id", ForeignKey("cases.id"), primary_key=True),

@@ -25,6 +25,7 @@ from sqlalchemy import Connection, insert, or_, select, update
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.review import rows
 from inverse_deid.review.sources import read_facts_of
 from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
 from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
@@ -33,6 +34,11 @@ NO_HASH = "0" * 64
 PAGE_ENTRIES = 100
 UNREADABLE = "this entry cannot be read"
 MAX_PROBLEMS = 20
+SEALED_EVENT = "rows sealed"
+"""How the event begins from which on the replay of a trail explains the tables."""
+
+_VERSION = "3"
+"""Part of the seal of the head. Older stores, whose rows have no seals, have heads without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +109,33 @@ def begin_trail(connection: Connection, key: bytes) -> None:
     connection.execute(insert(TRAIL_HEAD), head)
 
 
+def renew_head(connection: Connection, store: ReviewStore) -> None:
+    """Give the trail of an older store the head of this version.
+
+    Raises:
+        UnreadableInputError: It is not the intact head of an older store.
+    """
+    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one_or_none()
+    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal, version=""):
+        raise _altered_head()
+    seal = _seal(store.trail_key, head.n_entries, head.hash)
+    connection.execute(update(TRAIL_HEAD).values(seal=seal))
+
+
+def _altered_head() -> UnreadableInputError:
+    return UnreadableInputError(
+        "the head of the trail was altered outside the program. Run inverse-deid review verify, and restore "
+        "a backup."
+    )
+
+
 def append(
     connection: Connection,
     store: ReviewStore,
     events: Sequence[TrailEvent],
     facts: MaskingFacts | None = None,
 ) -> None:
-    """Append events, in the transaction that they describe; nothing else is locked afterwards.
+    """Append events to the trail at the end of the transaction that they describe.
 
     They state the model of their case; those that are about no case state that of `facts` (None: of the
     store).
@@ -119,17 +145,28 @@ def append(
     case_ids = sorted({one.case for one in events if one.case is not None})
     made_by = {case_id: _name_model(one) for case_id, one in read_facts_of(connection, case_ids).items()}
     made_by_default = _name_model(facts or store.facts)
-    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one()
-    number, previous, rows = head.n_entries, head.hash, []
-    at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
+    entries = rows.defer(connection, lambda *given: _write_entries(connection, store, *given))
     for one in events:
-        number += 1
         made = made_by_default if one.case is None else made_by[one.case]
-        entry = {"number": number, "at": at, **asdict(one), **made, "previous": previous}
-        line = _encode(entry)
+        entries.append({**asdict(one), **made})
+
+
+def _write_entries(
+    connection: Connection, store: ReviewStore, events: Sequence[dict[str, Any]], marks: rows.Marks
+) -> None:
+    """Write all entries of a transaction; the last one has the marks of the rows that were changed."""
+    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one_or_none()
+    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal):
+        raise _altered_head()
+    number, previous, lines = head.n_entries, head.hash, []
+    at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
+    for event in events:
+        number += 1
+        changed = {"rows": marks} if marks and event is events[-1] else {}
+        line = _encode({"number": number, "at": at, **event, **changed, "previous": previous})
         previous = _hash(line)
-        rows.append({"number": number, "line": line, "hash": previous})
-    connection.execute(insert(TRAIL), rows)
+        lines.append({"number": number, "line": line, "hash": previous})
+    connection.execute(insert(TRAIL), lines)
     seal = _seal(store.trail_key, number, previous)
     connection.execute(update(TRAIL_HEAD).values(n_entries=number, hash=previous, seal=seal))
 
@@ -145,9 +182,8 @@ def _name_model(facts: MaskingFacts) -> dict[str, Any]:
 def verify_store(store: ReviewStore) -> TrailCheck:
     """Check the trail of a store from its first entry to its sealed head."""
     with store.reading() as connection:
-        rows = connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
         chain = _HashChain()
-        for row in rows:
+        for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
             chain.add(row.line, row.hash)
             if chain.n != row.number:
                 chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
@@ -173,7 +209,7 @@ def verify_export(path: Path, key: ReviewKey | None) -> TrailCheck:
             head = (int(found.get("n_entries", -1)), str(found.get("hash")), str(found.get("seal")))
         else:
             chain.problems.append(f"the line after entry {chain.n} is not an entry of a trail")
-    return chain.check(head, None if key is None else key.derive("trail"))
+    return chain.check(head, None if key is None else key.derive("trail"), is_export=True)
 
 
 def list_entries(
@@ -225,8 +261,8 @@ def encode_export(store: ReviewStore) -> Iterator[bytes]:
     """Yield the lines of an export, many at a time, as the trail is when the first ones are read."""
     with store.reading() as connection:
         head = connection.execute(select(TRAIL_HEAD)).one()
-        rows = connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
-        for part in rows.partitions():
+        found = connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
+        for part in found.partitions():
             yield "".join(f'{{"entry":{row.line},"hash":"{row.hash}"}}\n' for row in part).encode()
     last = {"head": {"n_entries": head.n_entries, "hash": head.hash, "seal": head.seal}}
     yield _encode(last).encode() + b"\n"
@@ -266,13 +302,16 @@ class _HashChain:
             self.problems.append(f"entry {self.n} was changed after it was written")
         self._last = stated_hash
 
-    def check(self, head: tuple[int, str, str] | None, key: bytes | None) -> TrailCheck:
-        """Compare the end with the sealed head."""
+    def check(
+        self, head: tuple[int, str, str] | None, key: bytes | None, *, is_export: bool = False
+    ) -> TrailCheck:
+        """Compare the end with the sealed head; that of an export can be of an older version."""
         if head is None:
             self.problems.append("the sealed head is missing")
         else:
             n_entries, last, seal = head
-            if key is not None and not hmac.compare_digest(seal, _seal(key, n_entries, last)):
+            versions = ("", _VERSION) if is_export else (_VERSION,)
+            if key is not None and not any(_is_sealed(key, n_entries, last, seal, one) for one in versions):
                 self.problems.append("the seal of the head is broken, or the key belongs to another store")
             if n_entries != self.n or last != self._last:
                 self.problems.append(f"the trail ends at entry {self.n}, but its head says {n_entries}")
@@ -305,5 +344,9 @@ def _hash(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()
 
 
-def _seal(key: bytes, n_entries: int, last: str) -> str:
-    return hmac.digest(key, f"{n_entries} {last}".encode(), "sha256").hex()
+def _is_sealed(key: bytes, n_entries: int, last: str, seal: str, version: str = _VERSION) -> bool:
+    return hmac.compare_digest(seal.encode(), _seal(key, n_entries, last, version).encode())
+
+
+def _seal(key: bytes, n_entries: int, last: str, version: str = _VERSION) -> str:
+    return hmac.digest(key, f"{version} {n_entries} {last}".strip().encode(), "sha256").hex()

@@ -17,7 +17,6 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
-    update,
 )
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
@@ -300,13 +299,14 @@ def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_
     with store.writing() as connection:
         name = None
         if assignee_id is not None:
-            found = select(USERS.c.name).where(USERS.c.id == assignee_id, USERS.c.is_active)
-            name = connection.execute(found).scalar_one_or_none()
-            if name is None:
+            found = select(USERS).where(USERS.c.id == assignee_id, USERS.c.is_active)
+            assignees = store.rows.read(connection, found, USERS)
+            if not assignees:
                 raise ReviewError("this account does not exist or is closed")
+            name = assignees[0].name
         events = []
         for case_id in sorted(set(case_ids)):
-            case = lock_row(connection, case_id)
-            connection.execute(update(CASES).where(CASES.c.id == case_id).values(assignee_id=assignee_id))
+            case = lock_row(connection, store, case_id)
+            store.rows.update(connection, CASES, CASES.c.id == case_id, assignee_id=assignee_id)
             events.append(TrailEvent(user=admin.name, event="assign", case=case_id, name=case.name, new=name))
         append(connection, store, events)

@@ -29,7 +29,7 @@ MAX_CHECKED_AT_ONCE = 20_000
 
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "words": ("decisions on words", ("change", "undo", "redo")),
-    "states": ("approvals and releases", ("approve", "settle", "state")),
+    "states": ("approvals and releases", ("begin", "approve", "settle", "state")),
     "assign": ("assignments", ("assign",)),
     "notes": ("notes and forms", ("note", "causality form")),
     "sample": ("sample", ("sample ", "read for sample ")),
@@ -44,12 +44,14 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "trail exported",
         ),
     ),
-    "accounts": ("accounts and log-ins", ("log in", "account of ", "password of ", "role of ")),
+    "accounts": ("accounts and log-ins", ("log ", "account of ", "password of ", "role of ")),
 }
 """Groups of events by how the events begin."""
 
 _WHOLE = {
     "log in": "Logged in",
+    "log out": "Logged out",
+    "begin": "Began to review the case",
     "approve": "Approved the case",
     "settle": "Settled the disagreement",
     "note": "Added a note",

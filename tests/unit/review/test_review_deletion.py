@@ -89,10 +89,10 @@ def test_a_file_is_deleted_with_all_work_on_it(store, tmp_path):
         for table in (LAYERS, NOTES, FORMS, CONTENTS):
             found = connection.execute(select(table.c.case_id).distinct()).scalars().all()
             assert set(found) <= {3, 4} and found, table.name
+    entry = last_event(store, tmp_path)
     ann = user(store, "another")
     with pytest.raises(ReviewError, match="the store has no case 1"):
         open_case(store, ann, 1)
-    entry = last_event(store, tmp_path)
     assert entry["user"] == "dora" and entry["event"] == (
         "file 1 deleted: 1 files, 2 cases, 2 decisions, 1 notes, 1 causality forms"
     )

@@ -11,7 +11,7 @@ from datetime import date
 import pandas as pd
 import pytest
 from fake_maskers import mask_capitals
-from review_stores import FACTS, KEY, TEXT, json_lines, review, store_of, user
+from review_stores import FACTS, KEY, TEXT, change_rows, json_lines, review, store_of, user
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.records import ReadOptions
@@ -19,6 +19,7 @@ from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.exporting import export_released, released_file, released_zip
 from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.sources import list_sources
+from inverse_deid.review.tables import INTAKES
 from inverse_deid.review.trail import export_trail, verify_store
 from inverse_deid.review.values import CaseState, ReviewPolicy
 
@@ -168,7 +169,7 @@ def test_a_forged_state_is_not_in_the_zip(tmp_path):
         raw.execute("update cases set state = 'released'")
         raw.commit()
         raw.close()
-        with pytest.raises(ReviewError, match="0 of 2 approvals"):
+        with pytest.raises(ReviewError, match="cases 1 of the store was altered"):
             released_zip(store, io.BytesIO())
 
 
@@ -177,9 +178,13 @@ def test_a_name_that_leads_out_of_the_zip_is_refused(store, tmp_path):
     raw.execute("update intakes set export_name = '../../x.csv' where source_id = 3")
     raw.commit()
     raw.close()
-    with pytest.raises(ReviewError, match="the store was altered"):
-        released_zip(store, io.BytesIO())
-    with pytest.raises(ReviewError, match="the store was altered"):
+    exported, files = pack(store)
+    assert exported.problems == (
+        "intakes 3 of the store was altered outside the program. Run inverse-deid review verify, and restore "
+        "a backup.",
+    )
+    assert not any("x.csv" in name for name in files)
+    with pytest.raises(ReviewError, match="has no released case"):
         released_file(store, 3, io.BytesIO())
 
 
@@ -187,10 +192,7 @@ def test_a_source_called_like_the_report_keeps_both(tmp_path):
     path = tmp_path / "run-report.json.txt"
     path.write_text("by Li")
     with store_of(tmp_path, inputs=[path], approvals=1) as store:
-        raw = sqlite3.connect(tmp_path / "review.db")
-        raw.execute("update intakes set export_name = 'Run-Report.json'")
-        raw.commit()
-        raw.close()
+        change_rows(store, INTAKES, INTAKES.c.source_id == 1, export_name="Run-Report.json")
         review(store, user(store, "ann"))
         _, files = pack(store)
     assert set(files) == {"run-report.json", "Run-Report (2).json"}

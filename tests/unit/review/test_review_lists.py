@@ -4,7 +4,7 @@ import json
 import sqlite3
 
 import pytest
-from review_stores import json_lines, place, review, store_of, user
+from review_stores import change_rows, json_lines, place, review, store_of, user
 from sqlalchemy import update
 
 from inverse_deid.core.errors import ReviewError
@@ -36,8 +36,7 @@ def store(tmp_path):
         files.append(path)
     with store_of(tmp_path, inputs=files, approvals=1) as store:
         for case_id, doubt in ((2, 7.5), (9, 30.25), (4, 7.5)):
-            with store.writing() as connection:
-                connection.execute(update(CASES).where(CASES.c.id == case_id).values(doubt=doubt))
+            change_rows(store, CASES, CASES.c.id == case_id, doubt=doubt)
         yield store
 
 
@@ -141,8 +140,7 @@ class TestSearch:
         ann, bea = user(store, "ann"), user(store, "bea")
         review(store, ann, 3)
         place(store, ann, 1)
-        with store.writing() as connection:
-            connection.execute(update(CASES).where(CASES.c.id == 6).values(assignee_id=ann.id))
+        change_rows(store, CASES, CASES.c.id == 6, assignee_id=ann.id)
         assert set(walk(store, WorkOrder.NAME, WorkFilter(work_of=ann.id))[0]) == {1, 6}
         assert walk(store, WorkOrder.NAME, WorkFilter(approved_by=ann.id))[0] == [3]
         assert walk(store, WorkOrder.NAME, WorkFilter(work_of=bea.id))[0] == []

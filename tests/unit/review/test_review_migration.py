@@ -43,7 +43,7 @@ def version_of(path):
 def test_an_older_store_opens_with_everything_in_it(older, tmp_path):
     assert version_of(older) == "1"
     with open_store(older, KEY) as store:
-        assert version_of(older) == "2"
+        assert version_of(older) == "3"
         assert [(one.name, one.n_cases, one.n_released) for one in list_sources(store)] == [
             ("cases.jsonl", 2, 1),
             ("table.csv", 2, 1),
@@ -101,7 +101,7 @@ def test_processes_that_open_it_at_once_migrate_it_once(older):
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert not faults and version_of(older) == "2"
+    assert not faults and version_of(older) == "3"
     raw = sqlite3.connect(older)
     assert raw.execute("select count(*) from intakes").fetchone() == (3,)
     raw.close()
@@ -128,7 +128,7 @@ def test_a_damaged_file_does_not_keep_it_from_opening(older, tmp_path):
     raw.commit()
     raw.close()
     with open_store(older, KEY) as store:
-        assert version_of(older) == "2"
+        assert version_of(older) == "3"
         exported = export_released(store, tmp_path / "out")
         assert [path.name for path in exported.files] == ["cases.jsonl"]
         assert exported.problems[0].startswith("table.csv: file 2 of the store cannot be decrypted")

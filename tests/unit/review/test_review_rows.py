@@ -1,0 +1,189 @@
+"""Somebody who can write to the database and has no key: what they forge is refused and found."""
+
+import sqlite3
+
+import pytest
+from review_stores import KEY, PASSWORD, TEXT, change, place, review, store_of, user
+
+from inverse_deid.core.errors import StageError, UnreadableInputError
+from inverse_deid.review.accounts import (
+    add_user,
+    begin_session,
+    find_session,
+    find_user,
+    list_users,
+    log_in,
+    set_active,
+)
+from inverse_deid.review.exporting import export_released
+from inverse_deid.review.reading import open_case, view_case
+from inverse_deid.review.rows import SEALED
+from inverse_deid.review.store import open_store
+from inverse_deid.review.tables import LAYERS, USERS
+from inverse_deid.review.values import ActionKind, UserRole
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Case 1 is released by ann and bea, and ann is at work on case 2."""
+    with store_of(tmp_path, [TEXT, TEXT]) as store:
+        ann, bea = user(store, "ann"), user(store, "bea")
+        review(store, ann, 1)
+        review(store, bea, 1)
+        change(store, place(store, ann, 2), ActionKind.MASK, 5)
+        yield store
+
+
+def forge(store, tmp_path, *statements):
+    """Run statements as an administrator of the database can."""
+    raw = sqlite3.connect(tmp_path / "review.db")
+    for statement in statements:
+        raw.execute(statement)
+    raw.commit()
+    raw.close()
+
+
+def test_every_table_that_steers_a_decision_is_sealed():
+    names = "cases forms intakes layers maskings meta sample_cases samples sessions sources users"
+    assert sorted(table.name for table in SEALED) == names.split()
+
+
+def test_a_column_with_a_default_of_the_server_has_one_here():
+    """Otherwise a new row would get a value that its seal does not cover."""
+    columns = [column for table in SEALED for column in table.c if column.server_default is not None]
+    assert columns and all(column.default is not None for column in columns)
+
+
+def test_an_inserted_admin_cannot_log_in(store, tmp_path):
+    add_user(store, "dora", PASSWORD, UserRole.REVIEWER)
+    forge(
+        store,
+        tmp_path,
+        "insert into users (id, name, password, role, is_active, must_change_password, seal) "
+        "select 99, 'eve', password, 'admin', 1, 0, seal from users where name = 'dora'",
+    )
+    with pytest.raises(UnreadableInputError, match="users 99 of the store was altered"):
+        log_in(store, "eve", PASSWORD)
+    assert log_in(store, "dora", PASSWORD).user.name == "dora"
+
+
+@pytest.mark.parametrize("change", ["role = 'admin'", "is_active = 1", "name = 'z' || id"])
+def test_a_changed_account_ends_its_session(store, tmp_path, change):
+    session = begin_session(store, user(store, "dora"))
+    set_active(store, "ann", is_active=False)
+    forge(store, tmp_path, f"update users set {change} where id in (1, 3)")
+    if change == "is_active = 1":
+        with pytest.raises(UnreadableInputError, match="users 1 of the store was altered"):
+            list_users(store)
+    else:
+        with pytest.raises(UnreadableInputError, match="users 3 of the store was altered"):
+            find_session(store, session.id)
+
+
+def test_a_session_row_of_another_user_is_refused(store, tmp_path):
+    user(store, "dora", UserRole.ADMIN)
+    user(store, "emil")
+    session = begin_session(store, find_user(store, "emil"))
+    forge(store, tmp_path, "update sessions set user_id = 3")
+    with pytest.raises(UnreadableInputError, match="sessions "):
+        find_session(store, session.id)
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "update layers set n_done = 0 where case_id = 2",
+        "update layers set approval = 1 where case_id = 2",
+        "insert into actions values (3, 1, '[[2, 3, true, null]]')",
+        "update actions set steps = '[[5, 6, true, null]]'",
+        "update actions set layer_id = 1",
+        "update actions set position = 1",
+        "delete from actions",
+    ],
+)
+def test_a_layer_with_forged_actions_is_refused(store, tmp_path, forgery):
+    ann = find_user(store, "ann")
+    forge(store, tmp_path, forgery)
+    with pytest.raises(UnreadableInputError, match="layers 3 of the store"):
+        view_case(store, ann, 2)
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "update cases set state = 'released', n_approvals = 2 where id = 2",
+        "update cases set assignee_id = 2 where id = 2",
+        "update cases set n_approvals = 1 where id = 2",
+    ],
+)
+def test_a_forged_case_is_refused(store, tmp_path, forgery):
+    ann = find_user(store, "ann")
+    forge(store, tmp_path, forgery)
+    with pytest.raises(UnreadableInputError, match="cases 2 of the store was altered"):
+        open_case(store, ann, 2)
+    exported = export_released(store, tmp_path / "out")
+    assert exported.n_cases == 1
+
+
+def test_two_invented_layers_export_nothing(store, tmp_path):
+    copied = (
+        "select {}, 2, {}, kind, is_blind, revision, n_done, approval, actions_hash, seconds, seen_at, seal"
+    )
+    columns = "id, case_id, user_id, kind, is_blind, revision, n_done, approval, actions_hash, seconds, seen_at, seal"
+    forge(
+        store,
+        tmp_path,
+        "delete from actions where layer_id = 3",
+        "delete from layers where id = 3",
+        *(
+            f"insert into layers ({columns}) {copied.format(50 + i, i)} from layers where id = {i}"
+            for i in (1, 2)
+        ),
+        "update cases set (state, n_approvals, seal) = (select state, n_approvals, seal from cases where id = 1)",
+    )
+    exported = export_released(store, tmp_path / "out")
+    assert exported.n_cases == 1 and "cases 2 of the store was altered" in exported.problems[0]
+
+
+def test_a_changed_policy_does_not_open(store, tmp_path):
+    forge(
+        store,
+        tmp_path,
+        "update meta set value = replace(value, '\"approvals\": 2', '\"approvals\": 1') where name = 'settings'",
+    )
+    with pytest.raises(UnreadableInputError, match="meta settings of the store was altered"):
+        open_store(tmp_path / "review.db", KEY)
+
+
+def test_a_store_that_is_said_to_be_older_gets_no_new_seals(store, tmp_path):
+    forge(
+        store,
+        tmp_path,
+        "update users set role = 'admin', seal = null",
+        "update meta set value = '2' where name = 'schema version'",
+    )
+    with pytest.raises(UnreadableInputError, match="the head of the trail was altered"):
+        open_store(tmp_path / "review.db", KEY)
+
+
+def test_nothing_is_appended_to_a_trail_that_was_cut(store, tmp_path):
+    forge(store, tmp_path, "delete from trail where number = 9", "update trail_head set n_entries = 8")
+    with pytest.raises(UnreadableInputError, match="the head of the trail was altered"):
+        add_user(store, "dora", PASSWORD, UserRole.REVIEWER)
+
+
+def test_rows_do_not_change_without_an_entry_of_the_trail(store):
+    with (
+        pytest.raises(StageError, match="without an entry of the trail: users 1"),
+        store.writing() as connection,
+    ):
+        store.rows.update(connection, USERS, USERS.c.id == 1, role="admin")
+
+
+def test_a_row_without_a_value_has_another_seal_than_one_with_an_empty_value(store):
+    values = {"id": 1, "case_id": 1, "user_id": 1, "kind": "", "is_blind": False, "revision": 0, "n_done": 0}
+    found = {
+        store.rows.seal(LAYERS, {**values, "approval": approval, "actions_hash": actions, "seal": None})
+        for approval, actions in ((None, None), (None, ""), (0, None), (0, ""))
+    }
+    assert len(found) == 4
