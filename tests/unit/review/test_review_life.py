@@ -28,7 +28,7 @@ from inverse_deid.review.rotation import PLACES, rotate_key
 from inverse_deid.review.store import ReviewKey, open_store
 from inverse_deid.review.tables import METADATA, SESSIONS, SOURCES
 from inverse_deid.review.trail import TrailEvent, append, verify_store
-from inverse_deid.review.values import CaseState
+from inverse_deid.review.values import CaseState, UserRole
 from inverse_deid.review.waiting import (
     UploadState,
     add_piece,
@@ -126,6 +126,17 @@ class TestRotation:
         rotate_key(path, KEY, NEW_KEY, by="dora")
         stored = b"".join(file.read_bytes() for file in tmp_path.glob("review.db*"))
         assert not [value for value in old if value[:32] in stored or value[:16].hex().encode() in stored]
+
+    def test_a_trigger_that_forges_rows_meanwhile_gets_no_seals_for_them(self, path):
+        raw = sqlite3.connect(path)
+        raw.execute(
+            "create trigger forge after delete on sessions begin update users set role = 'admin'; end"
+        )
+        raw.close()
+        with pytest.raises(UnreadableInputError, match="users 1 of the store was altered"):
+            rotate_key(path, KEY, NEW_KEY, by="dora")
+        with open_store(path, KEY) as store:
+            assert find_user(store, "ann").role is UserRole.REVIEWER
 
     def test_a_program_that_has_the_store_open_writes_nothing_any_more(self, path):
         with open_store(path, KEY) as running:
