@@ -458,8 +458,8 @@ def open_store(
             )
         if version in OLDER_VERSIONS and not migrates:
             raise UnreadableInputError(
-                f"{name} has the older version {version}. Run inverse-deid review migrate. If it was migrated "
-                "before, somebody altered it: restore a backup."
+                f"{name} has the older version {version}. Run inverse-deid review migrate. If it was "
+                "migrated before, somebody altered it: restore a backup."
             )
         store = ReviewStore(engine, keys, clock)
         if version in OLDER_VERSIONS:
