@@ -94,6 +94,7 @@ _replace_option = click.option(
     show_default=True,
     help="Minutes that a case stays locked.",
 )
+@click.option("--second-factor", is_flag=True, help="Each log-in needs a password and a one-time code.")
 def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
     """Mask CASES (files or folders) into a new store for review. Without CASES it is empty.
 
@@ -108,6 +109,7 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         blind_to_model=given.pop("blind_to_model"),
         automatic_release=not given.pop("release_by_hand"),
         lock_minutes=given.pop("lock_minutes"),
+        second_factor=given.pop("second_factor"),
     )
     options = MaskOptions(**given, out="")
     options.check(())

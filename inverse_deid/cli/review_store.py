@@ -26,9 +26,19 @@ from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
 from inverse_deid.cli.server_options import read_metrics_token, server_options
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import check_private
-from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
+from inverse_deid.review.accounts import (
+    add_user,
+    end_sessions,
+    link_account,
+    list_users,
+    set_active,
+    set_password,
+    unlock,
+)
 from inverse_deid.review.anchors import anchoring
+from inverse_deid.review.attempts import list_blocked
 from inverse_deid.review.store import (
     ReviewKey,
     ReviewStore,
@@ -229,7 +239,7 @@ def _not_a_key(path: Path) -> UnreadableInputError:
 
 @click.group()
 def user() -> None:
-    """Add, list and close accounts, change passwords."""
+    """Add, list, close and unlock accounts, change passwords, end sessions."""
 
 
 @user.command()
@@ -248,8 +258,10 @@ def add(name: str, address: str, key: Path | None, role: str) -> None:
 def list_(address: str, key: Path | None) -> None:
     """List all accounts."""
     with open_given(address, key) as store:
+        blocked = list_blocked(store)
         for one in list_users(store):
-            click.echo(f"{one.name:<24} {one.role:<12} {'open' if one.is_active else 'closed'}")
+            state = "closed" if not one.is_active else "locked" if one.name in blocked else "open"
+            click.echo(f"{one.name:<24} {one.role:<12} {state}")
 
 
 @user.command()
@@ -270,6 +282,57 @@ def close(name: str, address: str, key: Path | None) -> None:
     with open_given(address, key) as store:
         set_active(store, name, is_active=False)
     click.echo(f"the account of {name} is closed")
+
+
+@user.command(name="unlock")
+@click.argument("name")
+@store_options
+def unlock_(name: str, address: str, key: Path | None) -> None:
+    """Let NAME log in again after too many failures."""
+    with open_given(address, key) as store:
+        unlock(store, name)
+    click.echo(f"{name} can log in again")
+
+
+@user.command()
+@click.argument("name")
+@store_options
+def log_out(name: str, address: str, key: Path | None) -> None:
+    """End all sessions of NAME."""
+    with open_given(address, key) as store:
+        n = end_sessions(store, name)
+    click.echo(f"sessions ended: {n}")
+
+
+@user.command()
+@click.argument("name", required=False)
+@store_options
+@click.option("--require/--optional", "is_required", default=None, help="Whether everybody needs one.")
+def second_factor(name: str | None, address: str, key: Path | None, is_required: bool | None) -> None:
+    """Remove the second factor of NAME, who lost it, or say whether everybody needs one."""
+    from inverse_deid.review.second_factor import require, turn_off
+
+    if (name is None) == (is_required is None):
+        raise ConfigurationError("give either NAME, or --require or --optional")
+    with open_given(address, key) as store:
+        if name is not None:
+            turn_off(store, name)
+            click.echo(f"{name} has no second factor now")
+        else:
+            require(store, is_required=bool(is_required))
+            click.echo(f"a second factor is {'required' if is_required else 'optional'} now")
+
+
+@user.command()
+@click.argument("name")
+@click.argument("issuer")
+@click.argument("subject")
+@store_options
+def link(name: str, issuer: str, subject: str, address: str, key: Path | None) -> None:
+    """Let SUBJECT of the OpenID provider ISSUER have the account NAME."""
+    with open_given(address, key) as store:
+        link_account(store, name, issuer, subject)
+    click.echo(f"{name} signs in at {issuer} now")
 
 
 def _ask_password() -> str:
@@ -297,8 +360,15 @@ _SERVE_EXAMPLES = {
 @click.option("--port", type=click.IntRange(1, 65535), default=8017, show_default=True)
 @click.option("--certificate", type=_FILE, help="TLS certificate chain (PEM).")
 @click.option("--private-key", type=_FILE, help="Key of the certificate (PEM).")
+@click.option("--oidc", type=_FILE, help="Settings of an OpenID provider (TOML, docs/sign-in.md).")
 @server_options
-def serve(address: str, key: Path | None, old_host: str | None, **given: Any) -> None:  # noqa: ANN401
+def serve(
+    address: str,
+    key: Path | None,
+    old_host: str | None,
+    oidc: Path | None,
+    **given: Any,  # noqa: ANN401
+) -> None:
     """Serve the pages of the review until stopped (Ctrl+C).
 
     By default only this machine can reach them. Any other address needs TLS:
@@ -314,7 +384,13 @@ def serve(address: str, key: Path | None, old_host: str | None, **given: Any) ->
     def reload() -> None:
         metrics.token = read_metrics_token(token_file)
 
-    settings = ServeSettings(address=old_host or host, **given, reload=reload)
+    provider = None
+    if oidc is not None:
+        need_modules("sign-in with OpenID Connect", "sso", "authlib", "requests")
+        from inverse_deid.review.pages.sign_in import open_provider
+
+        provider = open_provider(oidc)
+    settings = ServeSettings(address=old_host or host, **given, reload=reload, provider=provider)
     with open_given(address, key) as store:
         click.echo(f"Open {settings.url} in a browser. Stop with Ctrl+C.")
         run(store, settings, metrics)

@@ -47,6 +47,7 @@ from inverse_deid.formats.renames import Renames
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
 from inverse_deid.review.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
+from inverse_deid.review.oversight import disclose_all
 from inverse_deid.review.releases import SourceRelease, read_original
 from inverse_deid.review.rows import select_sealed
 from inverse_deid.review.sources import DistinctNames, SourceMasking, read_masking
@@ -391,18 +392,23 @@ class AnnotationFormat(StrEnum):
     BRAT = "brat"
 
 
-def iterate_annotated(store: ReviewStore) -> Iterator[Document]:
+def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iterator[Document]:
     """Yield the original texts of all released cases, with the masks of the reviewers as spans.
+
+    Before the first one, the trail records each case, that `by` is shown it, and the `way`.
 
     Raises:
         ReviewError: A released case has an undecided token; it is not yielded.
     """
+    released = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
     with store.reading(snapshot=True) as connection:
         held_back = check_for_export(connection, store)
-        if problems := [*held_back.sources.values(), *held_back.cases.values()]:
-            raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup.")
-        found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-        for case in store.rows.read(connection, found, CASES):
+        cases = store.rows.read(connection, released, CASES)
+    if problems := [*held_back.sources.values(), *held_back.cases.values()]:
+        raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup.")
+    disclose_all(store, by, [case.id for case in cases], way)
+    with store.reading(snapshot=True) as connection:
+        for case in cases:
             content = read_content(connection, case.id, store.sealer)
             final = read_final(connection, store, case.id, content)
             for part in content.parts:
@@ -426,7 +432,7 @@ def export_annotated(
     is_file = form is AnnotationFormat.JSON_LINES
     if path.exists() and not force and (is_file or any(path.iterdir())):
         raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
-    docs = iterate_annotated(store)
+    docs = iterate_annotated(store, f"export {form.value}", by)
     if is_file:
         write_whole(path, map(gold_json_line, docs), private=True)
     files = [path] if is_file else list(_write_folder(path, docs, form))

@@ -218,7 +218,7 @@ class ReviewStore:
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
     those that the store was made with; `sources.read_facts` returns those of a case. The `signer` signs heads
-    of the trail; a key of its own can take the place of the derived one.
+    of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`.
     """
 
     def __init__(self, engine: Engine, keys: StoreKeys, clock: Clock) -> None:
@@ -233,6 +233,7 @@ class ReviewStore:
         self.file_key = key.derive("hashes of files")
         self.case_key = keys.case
         self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
+        self.shown: dict[tuple[str, object, str], float] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 

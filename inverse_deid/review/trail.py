@@ -35,6 +35,10 @@ from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
 
 NO_HASH = "0" * 64
 PAGE_ENTRIES = 100
+ORIGINAL_SHOWN = "original shown"
+"""A user saw the original of a case; `new` is the way: `reading page`, `dispute`, `causality form`, `import`,
+`export jsonl` and the like. Values of a file that waits are `original of a file shown`, and released text
+that is read for a sample is `masked text shown`."""
 UNREADABLE = "this entry cannot be read"
 MAX_PROBLEMS = 20
 SEALED_EVENT = "rows sealed"

@@ -21,6 +21,7 @@ from typing import Any, Literal, cast
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -169,7 +170,7 @@ class _Front:
         elif scope["path"] in _DIRECT_PATHS and is_local(peer):
             await self._answer(scope, receive, send)
         else:
-            await _refuse("connect through the proxy, which must set X-Forwarded-For", 403)(
+            await _refuse("connect through the proxy, which must set X-Forwarded-For and -Proto", 403)(
                 scope, receive, send
             )
 
@@ -205,7 +206,8 @@ class _Front:
 
 
 def _is_forwarded(scope: Scope) -> bool:
-    return any(name == b"x-forwarded-for" and value.strip() for name, value in scope["headers"])
+    headers = Headers(scope=scope)
+    return bool(headers.get("x-forwarded-for", "").strip()) and headers.get("x-forwarded-proto") == "https"
 
 
 def _refuse(message: str, status: int) -> Response:

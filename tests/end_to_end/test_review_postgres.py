@@ -4,20 +4,30 @@ import json
 import threading
 from datetime import date
 
+import pyotp
 import pytest
 from fake_maskers import mask_capitals
 from older_stores import VERSIONS, copy_tables, describe_schema, make_older_store
 from postgres_cluster import postgres_address, postgres_over_tls
 from review_servers import certificate, free_port
-from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
+from review_stores import FACTS, KEY, PASSWORD, TEXT, change, json_lines, place, review, store_of, user
+from review_visitors import account
 
-from inverse_deid.core.errors import OutputError, OutputExistsError, StaleRevisionError, UnreadableInputError
+from inverse_deid.core.errors import (
+    LogInError,
+    OutputError,
+    OutputExistsError,
+    StaleRevisionError,
+    UnreadableInputError,
+)
 from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.accounts import log_in
 from inverse_deid.review.approval import approve
 from inverse_deid.review.deletion import delete_everything, delete_source
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.reading import open_dispute, view_case
+from inverse_deid.review.second_factor import complete_log_in, make_secret, turn_on
 from inverse_deid.review.sources import list_sources
 from inverse_deid.review.store import make_engine, open_store
 from inverse_deid.review.tables import METADATA
@@ -80,6 +90,36 @@ def test_concurrent_users_lose_no_decision(address, tmp_path):
             view = view_case(store, person, number + 1)
             assert view.revision == N_DECISIONS
             assert view.layer.keep.tolist() == [True, False, True, True, False, True, False]
+        assert verify_store(store).is_intact
+
+
+def test_one_code_logs_in_once_of_many_at_a_time(address, tmp_path):
+    with store_of(tmp_path, address=address) as store:
+        for name in ("ann", "dora"):
+            account(store, name)
+        secret = make_secret()
+        code = pyotp.TOTP(secret).at(int(store.now()))
+        turn_on(store, log_in(store, "ann", PASSWORD), secret, code=code, password=PASSWORD)
+        store.now.seconds += 30
+        code, said = pyotp.TOTP(secret).at(int(store.now())), []
+        waiting = [log_in(store, "ann", PASSWORD) for _ in range(4)]
+
+        def work(number):
+            for give in (
+                lambda: complete_log_in(store, waiting[number], code) and "in",
+                lambda: log_in(store, "dora", "a wrong long sentence") and "in",
+            ):
+                try:
+                    said.append(give())
+                except LogInError:
+                    said.append("refused")
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(said) == ["in"] + ["refused"] * 7
         assert verify_store(store).is_intact
 
 

@@ -191,7 +191,7 @@ def test_the_metrics_of_a_review_count_cases_by_state(servers):
 
 @both
 def test_metrics_are_for_this_machine_or_with_a_token(port):
-    forwarded = {"X-Forwarded-For": "192.0.2.7"}
+    forwarded = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
     for headers, status in [
         ({}, 200),
         (forwarded, 403),

@@ -15,7 +15,7 @@ import secrets
 import sys
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -42,7 +42,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.strict_json import parse_json
-from inverse_deid.review.accounts import Session, find_session, is_csrf_token, log_in, log_out
+from inverse_deid.review.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import User, UserRole
 from inverse_deid.web.connections import name_client
@@ -63,16 +63,20 @@ STATIC_FOLDER = Path(__file__).with_name("static")
 
 LOG = logging.getLogger("inverse_deid.review")
 
-_PASSWORD_PATHS = frozenset({"/log-in", "/password", "/accounts"})
+_PASSWORD_PATHS = frozenset({"/log-in", "/password", "/accounts", "/second-factor"})
 """Posts to them check or hash a password, which takes 64 MiB of memory and a good part of a second."""
 MAX_PASSWORDS_WAITING = 24
 MAX_PASSWORDS_OF_A_CLIENT = 6
 PASSWORD_RETRY_SECONDS = 3
 
-_WITH_A_FIRST_PASSWORD = frozenset({"/password", "/log-out", "/theme"})
-"""All that is open to a user who must change their password."""
+_ALWAYS_OPEN = frozenset({"/log-out", "/theme"})
+"""All that is open to a user who must do something first."""
 
-_CHANGE_FIRST = "choose your own password first"
+_FIRST = {
+    Step.CODE: "give your one-time code first",
+    Step.PASSWORD: "choose your own password first",
+    Step.SECOND_FACTOR: "set up your second factor first",
+}
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (LogInError, 401),
@@ -228,28 +232,31 @@ Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def require(role: UserRole, handler: Handler) -> Endpoint:
-    """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token."""
+def require(roles: Collection[UserRole], handler: Handler, *, is_background: bool = False) -> Endpoint:
+    """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token.
+
+    `is_background`: an open page asks by itself, so the request does not prolong the session.
+    """
 
     def answer(request: Request, body: bytes) -> Response:
-        session = _find_session(request)
+        session = _find_session(request, prolongs=not is_background)
         is_json = _wants_json(request)
         fields = {} if is_json else _parse_form(body)
         payload = _parse_payload(body) if is_json else {}
         visit = Visit(request.app.state.store, session, request, fields, payload)
         _check_token(request, session, visit.text("csrf_token"))
-        if session.user.must_change_password and request.url.path not in _WITH_A_FIRST_PASSWORD:
+        if session.step is not None and request.url.path not in {session.step, *_ALWAYS_OPEN}:
             if is_json:
-                raise NotAllowedError(_CHANGE_FIRST)
-            return RedirectResponse("/password", status_code=303)
-        _check_role(session, role)
+                raise NotAllowedError(_FIRST[session.step])
+            return RedirectResponse(session.step, status_code=303)
+        _check_role(session, roles)
         return handler(visit)
 
-    return _guard(answer)
+    return guard(answer)
 
 
 def require_stream(
-    role: UserRole, receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
+    roles: Collection[UserRole], receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
 ) -> Endpoint:
     """Return an endpoint for posts whose body is read in pieces by `receive`, after the same checks.
 
@@ -259,9 +266,9 @@ def require_stream(
     def check(request: Request) -> Session:
         session = _find_session(request)
         _check_token(request, session, "")
-        if session.user.must_change_password:
-            raise NotAllowedError(_CHANGE_FIRST)
-        _check_role(session, role)
+        if session.step is not None:
+            raise NotAllowedError(_FIRST[session.step])
+        _check_role(session, roles)
         return session
 
     async def endpoint(request: Request) -> Response:
@@ -277,9 +284,12 @@ def require_stream(
     return endpoint
 
 
-def _find_session(request: Request) -> Session:
-    store: ReviewStore = request.app.state.store
-    return find_session(store, request.cookies.get(request.app.state.cookie, ""))
+def _find_session(request: Request, *, prolongs: bool = True) -> Session:
+    state = request.app.state
+    session = find_session(state.store, request.cookies.get(state.cookie, ""), prolongs=prolongs)
+    if session.user.issuer is None and not state.local_accounts:
+        raise LogInError("log in first")
+    return session
 
 
 def _check_token(request: Request, session: Session, form_token: str) -> None:
@@ -290,16 +300,16 @@ def _check_token(request: Request, session: Session, form_token: str) -> None:
             raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
 
 
-def _check_role(session: Session, role: UserRole) -> None:
-    if not session.user.role.includes(role):
-        raise NotAllowedError(f"this needs the role {role.value}")
+def _check_role(session: Session, roles: Collection[UserRole]) -> None:
+    if session.user.role not in roles:
+        raise NotAllowedError(f"this needs the role {' or '.join(roles)}")
 
 
 def _find_status(error: InverseDeidError) -> int:
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
-def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
+def guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
     """Return an endpoint that also responds to errors; messages of foreign errors may quote a narrative."""
 
     def answer_safely(request: Request, body: bytes) -> Response:
@@ -434,6 +444,7 @@ def render_page(
     theme = request.cookies.get(THEME_COOKIE, "")
     common = {
         "user": None if session is None else session.user,
+        "step": None if session is None else session.step,
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
         "notice": "",
@@ -448,7 +459,7 @@ def render_page(
 
 async def show_log_in(request: Request) -> Response:
     """Return the log-in form, or respond to it; its token is bound to a cookie, as no session exists."""
-    return await _guard(_log_in)(request) if request.method == "POST" else _render_log_in(request)
+    return await guard(_log_in)(request) if request.method == "POST" else render_log_in(request)
 
 
 def _log_in(request: Request, body: bytes) -> Response:
@@ -457,29 +468,40 @@ def _log_in(request: Request, body: bytes) -> Response:
         fields.get(key, [""])[0].encode("utf-8", "replace") for key in ("name", "password", "csrf_token")
     )
     store: ReviewStore = request.app.state.store
+    if not request.app.state.local_accounts:
+        return render_log_in(request, "Nobody logs in with a password here.", status=403)
     visitor = request.cookies.get(VISITOR_COOKIE, "")
     if not visitor or not hmac.compare_digest(_make_visitor_token(store, visitor).encode(), token):
-        return _render_log_in(request, "The page was too old. Try again.", status=403)
+        return render_log_in(request, "The page was too old. Try again.", status=403)
     cookie: str = request.app.state.cookie
-    address = request.client.host if request.client else ""
+    address = find_address(request)
     old = request.cookies.get(cookie)
     try:
         session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
         message = make_sentence(str(error))
-        return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
+        return render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)
     return response
 
 
-def _render_log_in(request: Request, message: str = "", *, status: int = 200) -> Response:
+def render_log_in(request: Request, message: str = "", *, status: int = 200) -> Response:
+    """Return the log-in form."""
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
-    token = _make_visitor_token(request.app.state.store, visitor)
-    response = render_page(request, "log_in.html", None, status=status, message=message, csrf_token=token)
+    state = request.app.state
+    token = _make_visitor_token(state.store, visitor)
+    provider = None if state.provider is None else state.provider.title
+    values = {"message": message, "provider": provider, "local_accounts": state.local_accounts}
+    response = render_page(request, "log_in.html", None, status=status, csrf_token=token, **values)
     set_cookie(request, response, VISITOR_COOKIE, visitor)
     return response
+
+
+def find_address(request: Request) -> str:
+    """Return the address of the client, "" = not known."""
+    return request.client.host if request.client else ""
 
 
 def set_cookie(
@@ -490,6 +512,11 @@ def set_cookie(
     response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
 
 
+def clear_cookie(request: Request, response: Response, name: str) -> None:
+    """Delete a cookie; browsers ignore this for a cookie that begins with `__Host-` unless it is secure."""
+    response.delete_cookie(name, secure=request.app.state.is_secure, httponly=True, samesite="strict")
+
+
 def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
     secret = b"log-in form " + visitor.encode("utf-8", "replace")
     return hmac.digest(store.session_key, secret, "sha256").hex()
@@ -497,9 +524,10 @@ def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
 
 def leave(visit: Visit) -> Response:
     """End the session."""
-    log_out(visit.store, visit.session.id)
-    response = RedirectResponse("/log-in", status_code=303)
-    response.delete_cookie(visit.request.app.state.cookie)
+    log_out(visit.store, visit.session)
+    address = "/log-in" if visit.user.issuer is None else "/signed-out"
+    response = RedirectResponse(address, status_code=303)
+    clear_cookie(visit.request, response, visit.request.app.state.cookie)
     response.headers["Clear-Site-Data"] = '"cache", "storage"'
     return response
 

@@ -211,7 +211,10 @@ def test_the_proxy_stands_for_many_clients_and_each_has_its_share(monkeypatch):
     monkeypatch.setattr(server, "is_local", lambda address: False)
 
     def ask(client):
-        return GET.replace(b"/", b"/slow", 1)[:-2] + b"X-Forwarded-For: %b\r\n\r\n" % client
+        return (
+            GET.replace(b"/", b"/slow", 1)[:-2]
+            + b"X-Forwarded-Proto: https\r\nX-Forwarded-For: %b\r\n\r\n" % client
+        )
 
     with serving(per_address=2, proxy="127.0.0.1") as (port, _):
         clients = [b"192.0.2.1", b"192.0.2.1", b"192.0.2.1", b"192.0.2.2"]
@@ -226,7 +229,7 @@ def test_the_proxy_stands_for_many_clients_and_each_has_its_share(monkeypatch):
             one.close()
 
 
-@pytest.mark.parametrize("header", [b"", b"X-Forwarded-For: \r\n"])
+@pytest.mark.parametrize("header", [b"", b"X-Forwarded-For: \r\n", b"X-Forwarded-For: 192.0.2.1\r\n"])
 def test_behind_a_proxy_nobody_comes_directly(header):
     with serving(proxy="127.0.0.1") as (port, _), visitor(port, GET[:-2] + header + b"\r\n") as sent:
         assert sent.recv(100).startswith(b"HTTP/1.1 403")
@@ -235,6 +238,6 @@ def test_behind_a_proxy_nobody_comes_directly(header):
 def test_another_address_than_the_proxy_cannot_forward():
     with (
         serving(proxy="127.0.0.9") as (port, _),
-        visitor(port, GET[:-2] + b"X-Forwarded-For: 192.0.2.1\r\n\r\n") as sent,
+        visitor(port, GET[:-2] + b"X-Forwarded-Proto: https\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n") as sent,
     ):
         assert sent.recv(100).startswith(b"HTTP/1.1 403")
