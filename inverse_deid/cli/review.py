@@ -27,13 +27,13 @@ _COMMANDS: Commands = MappingProxyType(
                 "inverse_deid.cli.review_out",
                 "Draw cases to read in full, bound the leaks.",
             ),
+            "status": ("inverse_deid.cli.review_out", "Who holds and reads how many cases, and the limits."),
+            "limits": ("inverse_deid.cli.review_out", "Change the limits of people."),
             "delete": ("inverse_deid.cli.review_life", "Delete one case or one file."),
             "purge": ("inverse_deid.cli.review_life", "Delete cases that were released long ago."),
             "backup": ("inverse_deid.cli.review_life", "Write an encrypted copy of a store in use."),
             "restore": ("inverse_deid.cli.review_life", "Make a store from a backup."),
             "rotate-key": ("inverse_deid.cli.review_life", "Give a store another key."),
-            "status": ("inverse_deid.cli.review_out", "Who holds and reads how many cases, and the limits."),
-            "limits": ("inverse_deid.cli.review_out", "Change the limits of people."),
             "summary": ("inverse_deid.cli.review_out", "Progress, agreement, time, causality forms."),
         }
     }
