@@ -18,6 +18,7 @@ from inverse_deid.review.store import ReviewKey, open_store
 from inverse_deid.review.trail import count_entries, verify_store
 
 BY = "command"
+_NOT_ERASED = "WARNING: others were reading the store. Old encrypted bytes stay in it until the next deletion"
 
 
 @click.command()
@@ -39,10 +40,7 @@ def delete(address: str, key: Path | None, case_id: int | None, source_id: int |
             raise ConfigurationError("use one of --case N or --file N")
     click.echo(f"{done.n_cases:,} cases and {done.n_files:,} files deleted")
     if not done.is_erased:
-        click.echo(
-            "WARNING: others were reading the store. Old encrypted bytes stay in it until the next deletion",
-            err=True,
-        )
+        click.echo(_NOT_ERASED, err=True)
 
 
 @click.command()
@@ -70,6 +68,8 @@ def purge(address: str, key: Path | None, days: int, all_cases: bool, dry_run: b
     n_kept = sum(len(one.case_ids) for one in found if one.problem)
     n_deleted = sum(len(one.case_ids) for one in found) - n_kept
     click.echo(f"{n_deleted:,} cases {'would be' if dry_run else 'were'} deleted, {n_kept:,} stay")
+    if not all(one.is_erased for one in found):
+        click.echo(_NOT_ERASED, err=True)
     return 1 if n_kept else 0
 
 
