@@ -226,6 +226,16 @@ class TestBackup:
             assert write_backup(store, KEY, tmp_path / "backup", by="dora") == 2
         return tmp_path / "backup"
 
+    def test_it_overwrites_an_older_backup_and_nothing_else(self, backup, path, tmp_path):
+        (tmp_path / "key").write_bytes(KEY.secret)
+        with open_store(path, KEY) as store:
+            write_backup(store, KEY, backup, by="dora", force=True)
+            for kept in (path, tmp_path / "key"):
+                before = kept.read_bytes()
+                with pytest.raises(OutputExistsError, match="is not a backup and is kept"):
+                    write_backup(store, KEY, kept, by="dora", force=True)
+                assert kept.read_bytes() == before
+
     def test_it_is_restored_and_nobody_is_logged_in(self, backup, tmp_path):
         restored = restore_backup(backup, tmp_path / "again.db", KEY, by="dora", clock=Clock())
         assert (restored.n_cases, restored.made_at) == (2, Clock()())
