@@ -31,7 +31,7 @@ _HEADINGS = {
 }
 _EXAMPLES = {
     "A file": "inverse-deid reveal masked/a.txt --map maps/a.txt.map --key key --out originals",
-    "One case of it": "inverse-deid reveal masked/c.csv --map maps/c.csv.map --key key --out originals --case 7",
+    "One case of it": "inverse-deid reveal masked/c.csv --map maps/c.map --key key --out originals --case 7",
 }
 
 
