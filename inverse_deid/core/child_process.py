@@ -34,14 +34,9 @@ Answer = Callable[[Any], Any]
 
 
 class LimitedProcess:
-    """A child process for one call at a time. It is started when it is needed.
+    """A child process for one call at a time. It is started when it is needed."""
 
-    Args:
-        max_seconds: How long a call may take, without the time for answers to its questions.
-    """
-
-    def __init__(self, max_seconds: float = MAX_SECONDS) -> None:
-        self._max_seconds = max_seconds
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection[Any, Any]
@@ -52,6 +47,7 @@ class LimitedProcess:
         *given: object,
         answer: Answer | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
+        max_seconds: float = MAX_SECONDS,
     ) -> Any:  # noqa: ANN401 - what it returns
         """Call a function in the child. In the child itself, call it directly.
 
@@ -60,6 +56,7 @@ class LimitedProcess:
             given: Its arguments. They and its result can be pickled.
             answer: Answers its questions. If given, `work` has a last argument: a function that asks.
             is_stopped: Tells whether nobody waits for the result any more.
+            max_seconds: How long it may take, without the time for answers.
 
         Raises:
             InverseDeidError: The function raised it.
@@ -72,7 +69,7 @@ class LimitedProcess:
             if is_stopped():
                 raise StageError("the time of the request is over")
         try:
-            found = self._call((work, given, answer is not None), answer, is_stopped)
+            found = self._call((work, given, answer is not None), answer, is_stopped, max_seconds)
         except BaseException:
             self.end()
             raise
@@ -82,42 +79,40 @@ class LimitedProcess:
             raise found
         return found
 
-    def _call(self, task: object, answer: Answer | None, is_stopped: Callable[[], bool]) -> Any:  # noqa: ANN401
-        is_dead, found, peak_bytes = False, None, 0
-        try:
+    def _call(
+        self, task: object, answer: Answer | None, is_stopped: Callable[[], bool], max_seconds: float
+    ) -> Any:  # noqa: ANN401
+        is_late, found, peak_bytes = True, None, 0
+        with suppress(EOFError, OSError):  # it died
             if self._process is None or not self._process.is_alive():
                 self._start()
-                self._receive(time.monotonic() + self._max_seconds, is_stopped)
+                self._wait(time.monotonic() + MAX_SECONDS, is_stopped)
+                self._pipe.recv()
             self._pipe.send(task)
-            deadline = time.monotonic() + self._max_seconds
-            while True:
-                question, found, peak_bytes = self._receive(deadline, is_stopped)
-                if not question:
+            deadline = time.monotonic() + max_seconds
+            while self._wait(deadline, is_stopped):
+                is_question, found, peak_bytes = self._pipe.recv()
+                if not is_question:
+                    is_late = False
                     break
                 asked = time.monotonic()
-                self._pipe.send(None if answer is None else answer(found))
+                self._pipe.send(None if answer is None else _try(answer, found))
                 deadline += time.monotonic() - asked
-        except (EOFError, OSError):
-            is_dead = True
-        if is_dead or peak_bytes > MAX_MEMORY_BYTES:
-            raise self._refuse()
+        if is_late or peak_bytes > MAX_MEMORY_BYTES:
+            memory = f"{MAX_MEMORY_BYTES >> 20} MB of memory and " if os.name == "posix" else ""
+            raise FormatError(f"could not be read within {memory}{max_seconds:g} s")
         if peak_bytes > MAX_MEMORY_BYTES // 2:
             self.end()  # memory is not always given back, and the next file has a right to all of it
         return found
 
-    def _receive(self, deadline: float, is_stopped: Callable[[], bool]) -> Any:  # noqa: ANN401
+    def _wait(self, deadline: float, is_stopped: Callable[[], bool]) -> bool:
+        """Wait for a message of the child, and return whether there is one."""
         while not self._pipe.poll(_POLL_SECONDS):
             if is_stopped():
                 raise StageError("the time of the request is over")
             if time.monotonic() > deadline:
-                raise self._refuse()
-        return self._pipe.recv()
-
-    def _refuse(self) -> FormatError:
-        memory = f"{MAX_MEMORY_BYTES >> 20} MB of memory and "
-        return FormatError(
-            f"could not be read within {memory if os.name == 'posix' else ''}{self._max_seconds:g} s"
-        )
+                return False
+        return True
 
     def _start(self) -> None:
         self.end()
@@ -137,6 +132,14 @@ class LimitedProcess:
             process.join()
 
 
+def _try(answer: Answer, question: object) -> Any:  # noqa: ANN401
+    """Return an answer, or the error, which is raised in the child."""
+    try:
+        return answer(question)
+    except InverseDeidError as error:
+        return strip_error(error)
+
+
 def _work(pipe: Connection[Any, Any]) -> None:
     """Do what the parent asks for, one call after the other."""
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -144,9 +147,12 @@ def _work(pipe: Connection[Any, Any]) -> None:
 
     def ask(question: object) -> Any:  # noqa: ANN401
         pipe.send((True, question, 0))
-        return pipe.recv()
+        reply = pipe.recv()
+        if isinstance(reply, InverseDeidError):
+            raise reply
+        return reply
 
-    with suppress(EOFError, OSError):  # the parent ended
+    with suppress(Exception):  # no message of an error shows a text: the call fails because this process ends
         pipe.send(None)
         while True:
             work, given, asks = pipe.recv()
