@@ -100,7 +100,9 @@ class LimitedProcess:
                 deadline += time.monotonic() - asked
         if is_late or peak_bytes > MAX_MEMORY_BYTES:
             memory = f"{MAX_MEMORY_BYTES >> 20} MB of memory and " if os.name == "posix" else ""
-            raise FormatError(f"could not be read within {memory}{max_seconds:g} s")
+            raise FormatError(
+                f"could not be read within {memory}{max_seconds:g} s. Split it or save it again"
+            )
         if peak_bytes > MAX_MEMORY_BYTES // 2:
             self.end()  # memory is not always given back, and the next file has a right to all of it
         return found

@@ -1,7 +1,7 @@
 """A file of a request, masked in memory: its form read, its format found, its records masked and written.
 
-A child process reads and writes it, within limits of memory and time, and asks this process to mask. Nothing is
-written to a disk. The name of the file tells its format and is not used for anything else.
+A child process reads and writes it, within limits of memory and time, and asks this process to mask. Nothing
+is written to a disk. The name of the file tells its format and is not used for anything else.
 """
 
 from __future__ import annotations
@@ -194,9 +194,9 @@ def _find_format(named: str | None, content: bytes, suffix: str) -> Format:
         raise FormatError("the file is compressed. Unpack it before you send it")
     problem = ""
     try:
-        return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES])
+        return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES], ", or give format")
     except FormatError as error:
-        problem = f"the file {error}".replace(" (each also with .gz), or give --format", ", or give format")
+        problem = f"the file {error}"
     raise FormatError(problem)
 
 
