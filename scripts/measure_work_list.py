@@ -47,7 +47,7 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
         sealed = SealedRows(KEY.derive("rows"))
         write_settings(connection, KEY, ReviewPolicy(), facts)
         begin_trail(connection, KEY.derive("trail"))
-        user = {"id": 1, "name": "ann", "password": "none", "role": "admin", "is_active": True}
+        user = {"id": 1, "name": "ann", "password": "none", "role": "adjudicator", "is_active": True}
         sealed.insert(connection, USERS, user)
         sources = [
             {"id": i, "name": f"folder {i % 7}/file-{i}.csv", "format": "csv", "sealed": b""}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
 import re
 import signal
 import socket
@@ -12,6 +13,7 @@ import sys
 import time
 from contextlib import contextmanager
 from http.cookies import SimpleCookie
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -34,19 +36,29 @@ def serving(store_file, *options):
 @contextmanager
 def running(*words):
     """Run a command of `inverse-deid` that serves until the block ends; yield its port."""
+    with started("-m", "inverse_deid.cli.main", *words) as (port, _):
+        yield port
+
+
+@contextmanager
+def started(*words, log=subprocess.DEVNULL):
+    """Run a program of Python that serves until the block ends; yield its port and its process."""
     port = free_port()
-    command = [sys.executable, "-m", "inverse_deid.cli.main", *map(str, words), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    command = [sys.executable, *map(str, words), "--port", str(port)]
+    here = Path(__file__).parent
+    found = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": found}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment) as process:
         try:
             wait_for(port, process)
-            yield port
+            yield port, process
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(30)
 
 
 def wait_for(port, process):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while time.monotonic() < until and process.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
@@ -57,10 +69,12 @@ def wait_for(port, process):
     raise AssertionError("the server does not answer")
 
 
-def certificate(folder):
-    """Make a self-signed certificate for 127.0.0.1 and its key, as PEM files."""
+def certificate(folder, *host_names):
+    """Make a self-signed certificate for 127.0.0.1, or for host names, and its key, as PEM files."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "review")])
+    names = [x509.DNSName(one) for one in host_names]
+    names = names or [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     now = datetime.datetime.now(datetime.UTC)
     made = (
         x509.CertificateBuilder()
@@ -71,9 +85,7 @@ def certificate(folder):
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False
-        )
+        .add_extension(x509.SubjectAlternativeName(names), False)
         .sign(key, hashes.SHA256())
     )
     chain, private = folder / "chain.pem", folder / "key.pem"

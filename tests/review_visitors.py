@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import httpx
 from argon2 import PasswordHasher
 from review_stores import PASSWORD, user
 from starlette.testclient import TestClient
@@ -33,19 +34,25 @@ class Visitor:
     Args:
         store: The store.
         secure: The application is served over TLS.
+        address: Of a server that runs, "" = the application answers without one.
     """
 
-    def __init__(self, store: ReviewStore, *, secure: bool = False) -> None:
-        scheme = "https" if secure else "http"
-        application = make_application(store, is_secure=secure)
-        self.client = TestClient(application, base_url=f"{scheme}://localhost", follow_redirects=False)
+    def __init__(self, store: ReviewStore, *, secure: bool = False, address: str = "") -> None:
+        if address:
+            self.client: Any = httpx.Client(
+                base_url=address, limits=httpx.Limits(max_keepalive_connections=0)
+            )
+        else:
+            scheme = "https" if secure else "http"
+            application = make_application(store, is_secure=secure)
+            self.client = TestClient(application, base_url=f"{scheme}://localhost", follow_redirects=False)
         self.token = ""
 
     def log_in(self, name: str, password: str = PASSWORD) -> Any:
         form = {"name": name, "password": password, "csrf_token": self.token_of("/log-in")}
         answer = self.client.post("/log-in", data=form)
         if answer.status_code == 303:
-            self.token = self.token_of("/")
+            self.token = self.token_of(self.get("/").headers.get("location", "/"))
         return answer
 
     def token_of(self, address: str) -> str:
@@ -68,9 +75,11 @@ class Visitor:
         return self.ask(f"/cases/{case_id}/act", **payload)
 
 
-def visitor(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> Visitor:
+def visitor(
+    store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER, *, address: str = ""
+) -> Visitor:
     """Add an account and log in."""
     account(store, name, role)
-    made = Visitor(store)
+    made = Visitor(store, address=address)
     assert made.log_in(name).status_code == 303
     return made

@@ -38,7 +38,7 @@ class GroupedCommand(click.Command):
     ) -> None:
         super().__init__(*args, **given)
         self.examples = dict(examples or {})
-        own = [str(param.name) for param in self.params if isinstance(param, click.Option)]
+        own = [str(one.name) for one in self.params if isinstance(one, click.Option) and not one.hidden]
         named = {name: under for under, names in (headings or {}).items() for name in names}
         self.headings = named | {name: heading for name in own if name not in named}  # by name of the option
 

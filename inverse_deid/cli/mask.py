@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from inverse_deid.cli.grouped_command import GroupedCommand, with_groups
-from inverse_deid.cli.secret_files import KEY_VARIABLE
+from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE
 from inverse_deid.formats.registry import FORMATS
 
 MAX_WORKERS = 256
@@ -183,6 +183,7 @@ _WHAT_REPLACES_IT = (
         help="File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids. "
         f"Or set {KEY_VARIABLE}.",
     ),
+    KEY_COMMAND_OPTION,
     click.option(
         "--profile",
         metavar="NAME|FILE.toml",

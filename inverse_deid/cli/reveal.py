@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
+from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError, OutputExistsError
 from inverse_deid.core.files import PartialFile
 from inverse_deid.engine.reversal import Revealed, reveal_documents, reveal_message
@@ -28,6 +28,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.argument("masked", type=_FILE)
 @click.option("--map", "map_path", type=_FILE, required=True, help="The reversal map of the masked file.")
 @click.option("--key", type=_FILE, help=f"File with the key.  [default: the variable {KEY_VARIABLE}]")
+@KEY_COMMAND_OPTION
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder for the originals.")
 @click.option(
     "--case", "only", metavar="ID", help="Reveal this document or case alone. The others stay masked."

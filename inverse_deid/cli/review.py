@@ -15,17 +15,25 @@ _COMMANDS: Commands = MappingProxyType(
             "init": ("inverse_deid.cli.review_init", "Mask cases into a new store."),
             "add": ("inverse_deid.cli.review_init", "Mask more cases into a store that may be in use."),
             "serve": ("inverse_deid.cli.review_store", "Serve the pages for the browser."),
-            "user": ("inverse_deid.cli.review_store", "Add, list and close accounts, change passwords."),
+            "user": ("inverse_deid.cli.review_store", "Add, list, close and unlock accounts, end sessions."),
             "export": (
                 "inverse_deid.cli.review_out",
                 "Write released cases, training documents, the trail.",
             ),
             "import": ("inverse_deid.cli.review_out", "Import corrected annotations."),
-            "verify": ("inverse_deid.cli.review_out", "Check that nobody tampered with the trail."),
+            "verify": ("inverse_deid.cli.review_out", "Check that nobody tampered with the store."),
+            "public-key": ("inverse_deid.cli.review_out", "Print the key that checks exported trails."),
             "sample": (
                 "inverse_deid.cli.review_out",
                 "Draw cases to read in full, bound the leaks.",
             ),
+            "status": ("inverse_deid.cli.review_out", "Who holds and reads how many cases, and the limits."),
+            "limits": ("inverse_deid.cli.review_out", "Change the limits of people."),
+            "delete": ("inverse_deid.cli.review_life", "Delete one case or one file."),
+            "purge": ("inverse_deid.cli.review_life", "Delete cases that were released long ago."),
+            "backup": ("inverse_deid.cli.review_life", "Write an encrypted copy of a store in use."),
+            "restore": ("inverse_deid.cli.review_life", "Make a store from a backup."),
+            "rotate-key": ("inverse_deid.cli.review_life", "Give a store another key."),
             "summary": ("inverse_deid.cli.review_out", "Progress, agreement, time, causality forms."),
         }
     }

@@ -21,7 +21,7 @@ from inverse_deid.cli.mask_settings import (
     read_known,
 )
 from inverse_deid.cli.progress_display import ProgressDisplay
-from inverse_deid.cli.review_store import make_key, read_key, store_options
+from inverse_deid.cli.review_store import anchor_given, make_key, read_key, store_options
 from inverse_deid.cli.summary import (
     column_lines,
     count_documents,
@@ -94,6 +94,7 @@ _replace_option = click.option(
     show_default=True,
     help="Minutes that a case stays locked.",
 )
+@click.option("--second-factor", is_flag=True, help="Each log-in needs a password and a one-time code.")
 def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
     """Mask CASES (files or folders) into a new store for review. Without CASES it is empty.
 
@@ -108,6 +109,7 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         blind_to_model=given.pop("blind_to_model"),
         automatic_release=not given.pop("release_by_hand"),
         lock_minutes=given.pop("lock_minutes"),
+        second_factor=given.pop("second_factor"),
     )
     options = MaskOptions(**given, out="")
     options.check(())
@@ -126,7 +128,8 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
             facts = state_facts(masker, masking)
             settings = replace(_make_settings(options, facts, secret, known, display, jobs), policy=policy)
             store, loaded = create_store(address, secret, jobs, masker, settings)
-        store.close()
+        with store, anchor_given(store, is_new=True):
+            pass
         is_complete = True
     finally:
         if made is not None and not is_complete:
@@ -163,7 +166,7 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
     jobs, tally = _plan(inputs, options)
     known = read_known(options, jobs)
     secret = read_key(address, key)
-    with open_store(address, secret) as store:
+    with open_store(address, secret) as store, anchor_given(store):
         masking = make_masking_settings(options)
         masker = load_masker(masking)
         with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from inverse_deid.cli.review_store import open_given, read_key, store_options
+from inverse_deid.cli.review_store import (
+    key_option,
+    open_given,
+    read_key,
+    read_public_key,
+    store_options,
+    write_public_key,
+)
 from inverse_deid.cli.secret_files import check_list_place
 from inverse_deid.cli.summary import column_lines, list_note
-from inverse_deid.core.errors import ConfigurationError, ReviewError
+from inverse_deid.core.errors import ConfigurationError, NotAllowedError, ReviewError
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
 from inverse_deid.review.accounts import find_user
@@ -23,6 +34,7 @@ from inverse_deid.review.exporting import (
     list_numbers,
     read_annotations,
 )
+from inverse_deid.review.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
 from inverse_deid.review.quality import (
     CONFIDENCE,
     ReviewSummary,
@@ -33,11 +45,52 @@ from inverse_deid.review.quality import (
 )
 from inverse_deid.review.reading import close_case, open_case
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.trail import export_trail, verify_export, verify_store
-from inverse_deid.review.values import LayerRevision, User
+from inverse_deid.review.trail import (
+    TrailEvent,
+    append,
+    export_trail,
+    read_anchors,
+    verify_export,
+    verify_store,
+)
+from inverse_deid.review.values import LayerRevision, User, UserRole
 from inverse_deid.review.work_list import count_cases
 
 _PATH = click.Path(path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _name_system_user() -> str:
+    """Return who runs the program, as the operating system says; the environment does not count if it can."""
+    try:
+        import pwd
+    except ImportError:
+        return getpass.getuser()
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"number {os.getuid()}"
+
+
+def _record_command(store: ReviewStore, command: str, account: str | None = None) -> None:
+    """Enter into the trail who runs a command, and for which account, before it does anything."""
+    acting = f" for {account}" if account else ""
+    event = f"command {command}{acting}, run by system user {_name_system_user()}"
+    with store.writing() as connection:
+        append(connection, store, [TrailEvent(user="command", event=event)])
+
+
+def _find_acting(store: ReviewStore, name: str, role: UserRole) -> User:
+    """Return the account that a command acts for.
+
+    Raises:
+        NotAllowedError: It is closed, or its role may not do this.
+    """
+    user = find_user(store, name)
+    if not (user.is_active and user.role.includes(role)):
+        state = user.role.value if user.is_active else "closed"
+        raise NotAllowedError(f"this needs an open account with the role {role.value}, and {name} is {state}")
+    return user
 
 
 @click.command()
@@ -70,6 +123,7 @@ def export(address: str, key: Path | None, out: Path, form: str, rename: Path | 
             raise ConfigurationError("--rename is for released files. Leave it out, or leave out --as")
         check_list_place(rename, {"--out": out})
     with open_given(address, key) as store:
+        _record_command(store, f"export {form}")
         if form == "trail":
             click.echo(f"{export_trail(store, out, force=force):,} entries in {out}", err=True)
             click.echo(
@@ -106,7 +160,8 @@ def import_(annotations: Path, address: str, key: Path | None, name: str) -> int
     n_taken, n_refused = 0, 0
     docs = read_annotations(annotations)
     with open_given(address, key) as store:
-        user = find_user(store, name)
+        user = _find_acting(store, name, UserRole.REVIEWER)
+        _record_command(store, "import", user.name)
         numbers = list_numbers(store)
         for doc in docs:
             try:
@@ -125,7 +180,7 @@ def _import_document(
     ids = numbers.get(doc.id) or numbers.get(doc.id.removesuffix(".xml")) or []
     if len(ids) != 1:
         raise ReviewError(f"{len(ids)} cases have this id, not 1")
-    view = open_case(store, user, ids[0])
+    view = open_case(store, user, ids[0], "import")
     try:
         adopt_annotations(store, LayerRevision(user.id, ids[0], view.revision), doc)
     finally:
@@ -133,26 +188,45 @@ def _import_document(
 
 
 @click.command()
-@store_options
-@click.option(
-    "--trail",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Check an exported trail instead of that of the store.",
-)
-def verify(address: str, key: Path | None, trail: Path | None) -> int:
-    """Check that no entry of the trail was edited, removed, moved or cut off.
+@click.option("--store", "address", metavar="FILE|URL", help="The store of the review.")
+@key_option
+@click.option("--trail", type=_FILE, help="Check an exported trail instead of that of the store.")
+@click.option("--against", type=_FILE, help="An earlier export of the trail, or a file of anchors.")
+@click.option("--public-key", type=_FILE, help="Check --trail with this key (PEM) and without any secret.")
+def verify(
+    address: str | None, key: Path | None, trail: Path | None, against: Path | None, public_key: Path | None
+) -> int:
+    """Check that nobody changed the trail, or rows of the store, outside the program.
+
+    No entry of the trail may be edited, removed, moved or cut off, and every row of
+    the store must follow from the trail.
 
     Exit status: 0 intact, 1 tampered with, and the places are listed.
     """
-    if trail is not None:
-        check = verify_export(trail, read_key(address, key))
+    anchors = read_anchors(against) if against is not None else {}
+    if trail is not None and public_key is not None:
+        check = verify_export(trail, None, public_key=read_public_key(public_key), anchors=anchors)
+    elif address is None:
+        raise ConfigurationError("use --store, or --trail with --public-key")
+    elif trail is not None:
+        check = verify_export(trail, read_key(address, key), anchors=anchors)
     else:
         with open_given(address, key) as store:
-            check = verify_store(store)
+            check = verify_store(store, anchors)
     for problem in check.problems:
         click.echo(f"inverse-deid: {problem}", err=True)
+    for note in check.notes:
+        click.echo(f"note: {note}", err=True)
     click.echo(f"{check.n_entries:,} entries, {'intact' if check.is_intact else 'TAMPERED WITH'}")
     return 0 if check.is_intact else 1
+
+
+@click.command(name="public-key")
+@store_options
+def public_key(address: str, key: Path | None) -> None:
+    """Print the public key (PEM) that checks exported trails without any secret."""
+    with open_given(address, key) as store:
+        click.echo(write_public_key(store.signer.public_key()), nl=False)
 
 
 @click.command()
@@ -177,12 +251,14 @@ def sample(
         raise ConfigurationError("use one of N, --result, --clean CASE --user, or --leak CASE --user")
     with open_given(address, key) as store:
         if n_cases is not None:
+            _record_command(store, "sample")
             drawn = draw_sample(store, n_cases)
             click.echo(f"cases to read: {' '.join(map(str, drawn.case_ids))}")
         elif case_id is not None:
             if read["name"] is None:
                 raise ConfigurationError("use --user to say who read the case")
-            reader = find_user(store, str(read["name"]))
+            reader = _find_acting(store, str(read["name"]), UserRole.ADJUDICATOR)
+            _record_command(store, "sample", reader.name)
             record_reading(store, reader, int(case_id), leaks=read["leak"] is not None)
         else:
             found = bound_leaks(store, confidence=confidence)
@@ -190,6 +266,44 @@ def sample(
                 f"{found.n_leaking} of {found.n_read} cases leak. With {100 * confidence:g} % confidence, at "
                 f"most {found.bound_percent:.2f} % of the released cases leak."
             )
+
+
+@click.command()
+@store_options
+def status(address: str, key: Path | None) -> None:
+    """Print who holds and reads how many cases, what is unusual, and the limits."""
+    with open_given(address, key) as store:
+        found = list_activity(store)
+        with store.reading() as connection:
+            limits = read_limits(connection, store)
+    for one in found:
+        usual = "-" if one.usual_cases is None else f"{one.usual_cases:.1f}"
+        click.echo(
+            f"{one.user:<24} holds {one.n_held:>6,}, read {one.n_read:>6,} originals in the last hour, "
+            f"usually {usual}{'  UNUSUAL' if one.is_unusual else ''}"
+        )
+    click.echo(f"cases that one person can hold       {limits.max_locks:,}")
+    click.echo(
+        f"usual originals in an hour           {limits.cases_per_hour:,}, or {TIMES_USUAL} times the own mean"
+    )
+    click.echo(f"people take only assigned cases      {'yes' if limits.only_assigned else 'no'}")
+    click.echo(f"people stay out of files they added  {'yes' if limits.adders_stay_out else 'no'}")
+
+
+@click.command()
+@store_options
+@click.option("--max-locks", type=click.IntRange(1, 10_000), help="Cases that one person can hold.")
+@click.option("--cases-per-hour", type=click.IntRange(1, 1_000_000), help="More originals are unusual.")
+@click.option("--only-assigned/--anybody", default=None, help="People take only cases assigned to them.")
+@click.option("--adders-stay-out/--adders-review", default=None, help="Nobody works on files they added.")
+def limits(address: str, key: Path | None, **given: Any) -> None:  # noqa: ANN401
+    """Change the limits of people, also while they work. `review status` prints them."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    with open_given(address, key) as store:
+        with store.reading() as connection:
+            old = read_limits(connection, store)
+        _record_command(store, "limits")
+        set_limits(store, replace(old, **changes), by="command")
 
 
 @click.command()

@@ -1,16 +1,38 @@
-"""Secrets that a command takes from a file or from the environment, and files that must not be shared."""
+"""Secrets of a file, of the environment or of a program's output, and files that must not be shared."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import signal
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
+import click
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.formats.registry import input_errors
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
 _MAX_SECRET_BYTES = 4096
+_COMMAND_SECONDS = 30.0
+_COMMAND = "inverse_deid.key_command"
+
+
+def _note_command(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.meta[_COMMAND] = value
+
+
+KEY_COMMAND_OPTION = click.option(
+    "--key-command",
+    metavar="COMMAND",
+    expose_value=False,
+    callback=_note_command,
+    help="Program that prints the key, such as 'vault kv get ...'.",
+)
+"""Next to `--key`: `read_secret` finds what was given."""
 
 
 def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VARIABLE) -> bytes | None:
@@ -18,9 +40,18 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
 
     Raises:
         UnreadableInputError: The file cannot be read.
-        ConfigurationError: File and variable are both given, or the secret is too long.
+        ConfigurationError: It is given twice, the secret is too long, or the key command failed.
     """
     from_environment = os.environ.get(variable)
+    context = click.get_current_context(silent=True) if option == "--key" else None
+    command = None if context is None else context.meta.get(_COMMAND)
+    if context is not None and command is not None:
+        if path is not None or from_environment is not None:
+            given = option if path is not None else variable
+            raise ConfigurationError(f"--key-command and {given} are both given. Leave one of them out")
+        secret: bytes = command if isinstance(command, bytes) else run_key_command(command)
+        context.meta[_COMMAND] = secret
+        return secret
     if path is None:
         return None if from_environment is None else _strip_line_break(os.fsencode(from_environment))
     if from_environment is not None:
@@ -39,6 +70,50 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
 
 def _strip_line_break(secret: bytes) -> bytes:
     return secret.removesuffix(b"\n").removesuffix(b"\r") if secret.endswith(b"\n") else secret
+
+
+def run_key_command(command: str) -> bytes:
+    """Return what a program prints, without white space around it. No shell runs it, and it gets no input.
+
+    Raises:
+        ConfigurationError: It cannot be run, fails, takes too long, or prints nothing or too much.
+    """
+    try:
+        program = subprocess.Popen(  # noqa: S603 - whoever runs the command names the program
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # it could quote the key
+            start_new_session=True,
+        )
+    except (OSError, ValueError, IndexError):
+        raise ConfigurationError("the program of --key-command cannot be started. Check its name") from None
+    secret, problem = b"", ""
+    try:
+        secret = program.communicate(timeout=_COMMAND_SECONDS)[0].strip()
+    except subprocess.TimeoutExpired:
+        problem = f"took longer than {_COMMAND_SECONDS:g} seconds"
+    finally:
+        if program.poll() is None:
+            _end(program)
+    if not problem and program.returncode:
+        problem = f"ended with status {program.returncode}"
+    elif not problem and not 0 < len(secret) <= _MAX_SECRET_BYTES:
+        problem = "printed nothing" if not secret else f"printed more than {_MAX_SECRET_BYTES} bytes"
+    if problem:
+        raise ConfigurationError(
+            f"the program of --key-command {problem}. Run it by itself: it must print the key alone"
+        )
+    return secret
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    """Kill a program with all that it started."""
+    if os.name == "posix":
+        os.killpg(program.pid, signal.SIGKILL)
+    else:
+        program.kill()
+    program.communicate()
 
 
 def check_list_place(path: Path, folders: Mapping[str, Path]) -> None:

@@ -9,13 +9,15 @@ import click
 
 from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.mask import CATEGORIES_OPTION
-from inverse_deid.cli.secret_files import read_secret
+from inverse_deid.cli.server_options import read_metrics_token, read_private, server_options
 from inverse_deid.core.categories import parse_categories
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import need_modules
+from inverse_deid.core.files import check_private
 
 if TYPE_CHECKING:
     from inverse_deid.masking.choices import Chosen
-    from inverse_deid.service.settings import Token
+    from inverse_deid.service.clients import Clients
 
 TOKEN_VARIABLE = "INVERSE_DEID_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -24,11 +26,18 @@ _FOLDER = click.Path(path_type=Path)
 
 
 _HEADINGS = {
-    "Address and access": ("host", "port", "token_file"),
+    "Address and access": ("host", "port", "token_file", "tokens", "proxy", "metrics_token"),
     "What is masked": ("categories", "operating_point", "careful"),
     "What replaces it": ("replace",),
     "What requests may choose": ("permit", "no_details"),
-    "Limits and log of requests": ("max_bytes", "max_documents", "max_file_bytes", "seconds", "log_requests"),
+    "Limits and log of requests": (
+        "max_bytes",
+        "max_documents",
+        "max_file_bytes",
+        "seconds",
+        "log_requests",
+        "log_format",
+    ),
     "Speed": ("threads", "device"),
     "Thresholds and models": ("allow_low_thresholds", "model", "lexicon"),
 }
@@ -45,7 +54,14 @@ _EXAMPLES = {
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 @click.option(
-    "--token-file", type=_FILE, help=f"File with the token that clients must send. Or set {TOKEN_VARIABLE}."
+    "--token-file",
+    type=_FILE,
+    help=f"File with the token that clients must send (mode 600). Or set {TOKEN_VARIABLE}.",
+)
+@click.option(
+    "--tokens",
+    type=_FILE,
+    help="TOML file with a name, the hash of a token, and limits per client (mode 600, see docs/service.md).",
 )
 @click.option(
     "--max-bytes", type=click.IntRange(1), default=1_000_000, show_default=True, help="Size of a request."
@@ -59,7 +75,10 @@ _EXAMPLES = {
 @click.option(
     "--seconds", type=click.FloatRange(0.01), default=30.0, show_default=True, help="Time per request."
 )
-@click.option("--log-requests", is_flag=True, help="Log method, path, status and time of each request.")
+@click.option(
+    "--log-requests", is_flag=True, help="Log method, path, status, time and client of each request."
+)
+@server_options
 @click.option(
     "--operating-point",
     type=click.Choice(["strict", "balanced", "lenient"]),
@@ -120,15 +139,20 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     (Authorization: Bearer TOKEN). Run the service behind a reverse proxy that
     ends TLS. No text is logged or kept. See docs/service.md.
     """
-    need_modules("the service", "serve", "starlette", "uvicorn", "python_multipart")
+    need_modules(
+        "the service", "serve", "starlette", "uvicorn", "httptools", "prometheus_client", "python_multipart"
+    )
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts
     from inverse_deid.masking.case_masker import CaseMasker
     from inverse_deid.service.app import build_app, serve_app
     from inverse_deid.service.choices import Operator, parse_permits
     from inverse_deid.service.settings import ServiceSettings, check_address
+    from inverse_deid.web.metrics import Metrics
+    from inverse_deid.web.server import WebSettings
 
-    token = read_token(given["token_file"])
-    check_address(given["host"], token)
+    clients = read_clients(given["token_file"], given["tokens"])
+    check_address(given["host"], clients, given["proxy"])
+    metrics = Metrics(read_metrics_token(given["metrics_token"]))
     masking = MaskingSettings(
         model=given["model"],
         lexicon=given["lexicon"],
@@ -143,7 +167,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     settings = ServiceSettings(
         operator=Operator(masking, parse_permits(given["permit"])),
         has_details=not given["no_details"],
-        token=token,
+        clients=clients,
         max_body_bytes=given["max_bytes"],
         max_documents=given["max_documents"],
         max_file_bytes=given["max_file_bytes"],
@@ -155,18 +179,46 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     def make_masker(chosen: Chosen) -> CaseMasker:
         return CaseMasker(build_deidentifier(chosen.masking, parts), chosen.cases)
 
-    app = build_app(make_masker, settings)
-    serve_app(app, given["host"], given["port"], seconds=given["seconds"], log_requests=given["log_requests"])
+    def reload() -> None:
+        fresh, token = (
+            read_clients(given["token_file"], given["tokens"]),
+            read_metrics_token(given["metrics_token"]),
+        )
+        if clients is not None and fresh is not None:
+            clients.replace(fresh)
+        metrics.token = token
+
+    web = WebSettings(
+        host=given["host"],
+        port=given["port"],
+        proxy=given["proxy"],
+        body_seconds=given["seconds"],
+        stop_seconds=round(given["seconds"]) + 1,
+        log_format=given["log_format"],
+        reload=reload,
+    )
+    app = build_app(make_masker, settings, metrics)
+    serve_app(app, web, metrics, log_requests=given["log_requests"])
 
 
-def read_token(path: Path | None) -> Token | None:
-    """Return the token of a file or of the environment, None = not given.
+def read_clients(token_file: Path | None, tokens: Path | None) -> Clients | None:
+    """Return who may ask: the clients of a TOML file, or one with a token of a file or of the environment.
+
+    Returns:
+        None = nothing is given.
 
     Raises:
-        UnreadableInputError: The file cannot be read.
-        ConfigurationError: Both are given, or the token cannot be used.
+        UnreadableInputError: A file cannot be read.
+        ConfigurationError: Two are given, other users can read a file, or a token cannot be used.
     """
-    from inverse_deid.service.settings import Token
+    from inverse_deid.service.clients import Clients
 
-    secret = read_secret(path, "--token-file", TOKEN_VARIABLE)
-    return None if secret is None else Token.of(secret.decode("latin-1").strip("\r\n"))
+    secret = read_private(token_file, "--token-file", TOKEN_VARIABLE)
+    if tokens is None:
+        return None if secret is None else Clients.of_token(secret.decode("latin-1").strip("\r\n"))
+    if secret is not None:
+        raise ConfigurationError(
+            f"--tokens and --token-file or {TOKEN_VARIABLE} are both given. Leave one out"
+        )
+    check_private(tokens)
+    return Clients.read(tokens)

@@ -18,7 +18,9 @@ from io import BufferedRandom, BufferedWriter
 from pathlib import Path
 from typing import NamedTuple
 
-from inverse_deid.core.errors import InputError, OutputError
+from inverse_deid.core.errors import ConfigurationError, InputError, OutputError
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class WrittenState(NamedTuple):
@@ -46,6 +48,16 @@ def partial_path(target: Path) -> Path:
         '.cases.jsonl.partial'
     """
     return target.with_name(f".{target.name}.partial")
+
+
+def check_private(path: Path) -> None:
+    """Refuse a file with a secret that other users of the computer can read.
+
+    Raises:
+        ConfigurationError: Its mode gives access to group or others.
+    """
+    if os.name == "posix" and path.exists() and path.stat().st_mode & _OTHERS:
+        raise ConfigurationError(f"{printable(path)} can be read by other users. Run chmod 600 on it.")
 
 
 @contextmanager

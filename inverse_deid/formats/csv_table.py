@@ -17,7 +17,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -277,4 +277,33 @@ def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[st
     return Record(number, docs, carried=carried, columns=names, new_id=shown_id, is_numbered=is_numbered)
 
 
-FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True, look=look_at_csv)
+def blank_rows(data: bytes, options: ReadOptions, name: str, numbers: Collection[int]) -> bytes:
+    r"""Return a table with a blank line in the place of some rows.
+
+    Raises:
+        InputError: The table cannot be read.
+
+    Example:
+        >>> blank_rows(b'text\n"a\nb"\nc\n', ReadOptions(), "", [2])
+        b'text\n\nc\n'
+    """
+    stream, dialect = find_dialect(io.BytesIO(data), options, name)
+    lines = list(io.TextIOWrapper(stream, dialect.codec.name, "strict", newline=""))
+    kept, lines = (lines[:1], lines[1:]) if dialect.first_line else ([], lines)
+    rows = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
+    number = begin = 0
+    while _next_row(rows, number := number + 1, dialect.codec) is not None:
+        row = lines[begin : rows.line_num]
+        begin = rows.line_num
+        kept += [row[-1][len(row[-1].rstrip("\r\n")) :] or "\n"] if number in numbers else row
+    return dialect.codec.mark + "".join(kept).encode(dialect.codec.name)
+
+
+FORMAT = Format(
+    name="csv",
+    open=read_csv,
+    suffixes=(".csv", ".tsv"),
+    can_be_split=True,
+    look=look_at_csv,
+    blank=blank_rows,
+)

@@ -9,8 +9,9 @@ A line that cannot be used is reported by its number and left out; the others ar
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, cast
@@ -325,6 +326,18 @@ def gold_json_line(doc: Document) -> bytes:
     return data + b"\n"
 
 
+def blank_lines(data: bytes, options: ReadOptions, _name: str, numbers: Collection[int]) -> bytes:
+    r"""Return a JSON Lines file with a blank line in the place of some lines.
+
+    Example:
+        >>> blank_lines(b'{"text": "a"}\n{"text": "b"}\n', ReadOptions(), "", [1])
+        b'\n{"text": "b"}\n'
+    """
+    stream, codec = split_mark(io.BytesIO(data), options.usual_encoding)
+    lines = enumerate(stream, 1)
+    return codec.mark + b"".join(b"\n" if number in numbers else line for number, line in lines)
+
+
 FORMAT = Format(
     name="jsonl",
     open=read_json_lines,
@@ -332,4 +345,5 @@ FORMAT = Format(
     can_be_split=True,
     has_offsets=True,
     look=look_at_json_lines,
+    blank=blank_lines,
 )

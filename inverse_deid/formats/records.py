@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -334,6 +334,8 @@ class Format:
         is_container: A file contains other files, which may be case safety reports.
         added_suffix: Of the masked file, if that is of another format; "" = it is of the same.
         look: Opens a table to show its columns (see `survey`), None = it has no columns.
+        blank: Returns a whole file with blank lines in the place of some records, given by their numbers, so
+            that all others keep their number and their bytes; None = a record cannot be taken out.
     """
 
     name: str
@@ -352,6 +354,7 @@ class Format:
     is_container: bool = False
     added_suffix: str = ""
     look: Callable[[BinaryIO, ReadOptions, str], TableHead] | None = None
+    blank: Callable[[bytes, ReadOptions, str, Collection[int]], bytes] | None = None
 
     def written_name(self, name: PurePosixPath) -> PurePosixPath:
         """Return the name of a masked file."""

@@ -126,7 +126,7 @@ class Scorer:
         batch = _TokenBatch(
             ids=np.concatenate([np.zeros(0, np.int32), *(doc.ids for doc in docs)]),
             gaps=join_gap_codes(tokens),
-            features=np.concatenate([doc.features for doc in docs]) if docs else np.zeros((0, 0), np.float32),
+            features=_join_features(docs),
         )
         groups = list(_groups(_windows(tokens.bounds.tolist())))
         # Each run gathers its own inputs: those of a long document together take several times its memory.
@@ -204,6 +204,13 @@ class Scorer:
             found = self._characters.run(None, {"codes": codes[batch], "lengths": lengths[batch]})[0]
             vectors[own] = found[: len(own)]
         return vectors
+
+
+def _join_features(docs: Sequence[ScorerInput]) -> FloatArray:
+    """Return the features of all documents; those of a single one are not copied, since it may be long."""
+    if len(docs) == 1:
+        return docs[0].features
+    return np.concatenate([doc.features for doc in docs]) if docs else np.zeros((0, 0), np.float32)
 
 
 def _find_unknown_vector(parts: ModelParts) -> FloatArray:

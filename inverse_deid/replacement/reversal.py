@@ -39,15 +39,14 @@ MAGIC = b"inverse-deid reversal map 1\n"
 """The first bytes of a map."""
 
 _KIND = b"inverse-deid reversal map "
-_PURPOSE = b"inverse-deid reversal map 1"
-_SALT_BYTES = 32
+SALT_BYTES = 32
 _NONCE_BYTES = 12
 _TAG_BYTES = 16
 _HEAD = struct.Struct(">IB")
 _MAX_RECORD_BYTES = 1 << 30
-_INCOMPLETE = "is incomplete: copy it again"
+INCOMPLETE = "is incomplete: copy it again"
 _CHANGED = "was changed after it was written, or is damaged"
-_WRONG_KEY = "cannot be opened with this key: the key belongs to another map, or the map was changed"
+_WRONG_KEY = "cannot be opened with this key: the key belongs to another file, or the file was changed"
 
 Edit = tuple[int, int, str]
 """A half-open range of the masked text, and its original."""
@@ -166,23 +165,28 @@ class Target(Protocol):
         ...
 
 
-class _RecordChain:
-    """Seals or opens the records of one file in order.
+class RecordChain:
+    """Seals or opens the records of one file in order, as the module describes.
+
+    Args:
+        key: At least 16 secret bytes.
+        salt: `SALT_BYTES` random bytes at the beginning of the file.
+        magic: The line before them, which names the kind of file.
 
     Raises:
         ConfigurationError: A short key, or `cryptography` is not installed.
     """
 
-    def __init__(self, key: bytes, salt: bytes) -> None:
+    def __init__(self, key: bytes, salt: bytes, magic: bytes = MAGIC) -> None:
         check_key(key)
         check_cryptography()
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        self._cipher = AESGCM(HKDF(algorithm=SHA256(), length=32, salt=salt, info=_PURPOSE).derive(key))
+        self._cipher = AESGCM(HKDF(algorithm=SHA256(), length=32, salt=salt, info=magic.strip()).derive(key))
         self._n_records = 0
-        self._tag = hashlib.sha256(MAGIC + salt).digest()[:_TAG_BYTES]
+        self._tag = hashlib.sha256(magic + salt).digest()[:_TAG_BYTES]
 
     def seal(self, data: bytes, *, is_last: bool) -> bytes:
         """Encrypt data as the next record of the file, and return the bytes to write."""
@@ -196,13 +200,13 @@ class _RecordChain:
         is_over = False
         while head := stream.read(_HEAD.size):
             if len(head) < _HEAD.size:
-                raise InputError(_INCOMPLETE)
+                raise InputError(INCOMPLETE)
             n_bytes, is_last = _HEAD.unpack(head)
             if is_over or not _TAG_BYTES <= n_bytes <= _MAX_RECORD_BYTES or is_last > 1:
                 raise InputError(_CHANGED)
             nonce, sealed = stream.read(_NONCE_BYTES), stream.read(n_bytes)
             if len(sealed) < n_bytes:
-                raise InputError(_INCOMPLETE)
+                raise InputError(INCOMPLETE)
             is_over = bool(is_last)
             yield is_over, self._unseal(nonce, sealed, is_last=is_over)
             self._advance(sealed)
@@ -244,8 +248,8 @@ class MapWriter:
     ) -> None:
         self._target = target
         self._n_cases = 0
-        salt = os.urandom(_SALT_BYTES) if begun is None else _read_salt(begun)
-        self._records = _RecordChain(key, salt)
+        salt = os.urandom(SALT_BYTES) if begun is None else _read_salt(begun)
+        self._records = RecordChain(key, salt)
         if begun is None:
             target.write(MAGIC + salt)
             target.write(self._records.seal(json.dumps(dict(about)).encode(), is_last=False))
@@ -280,10 +284,10 @@ class MapReader:
     """
 
     def __init__(self, stream: BinaryIO, key: bytes) -> None:
-        self._records = _RecordChain(key, _read_salt(stream)).open(stream)
+        self._records = RecordChain(key, _read_salt(stream)).open(stream)
         is_last, about = next(self._records, (True, b""))
         if is_last:
-            raise InputError(_INCOMPLETE)
+            raise InputError(INCOMPLETE)
         self.about: Mapping[str, str] = json.loads(about)
 
     def cases(self) -> Iterator[HiddenCase]:
@@ -301,7 +305,7 @@ class MapReader:
             yield read_hidden_case(data)
             n_cases += 1
         if not end:
-            raise InputError(_INCOMPLETE)
+            raise InputError(INCOMPLETE)
         if json.loads(end) != {"n_cases": n_cases}:
             raise InputError("does not have as many cases as it says: it is damaged")
 
@@ -324,7 +328,7 @@ def _read_salt(stream: BinaryIO) -> bytes:
         raise FormatError(
             "is a map of another version: use the program that made it" if known else "is not a reversal map"
         )
-    salt = stream.read(_SALT_BYTES)
-    if len(salt) < _SALT_BYTES:
-        raise InputError(_INCOMPLETE)
+    salt = stream.read(SALT_BYTES)
+    if len(salt) < SALT_BYTES:
+        raise InputError(INCOMPLETE)
     return salt

@@ -17,10 +17,11 @@ module                content
 `work_list`           pages of cases, progress, assignment
 `contents`, `layers`  a case in the store, its doubt; decisions of users on it; the masked text
 `cases`               locks and states
+`oversight`           who may see an original, the record of who did, limits that admins set
 `reading`             opens a case for a reviewer or adjudicator
 `editing`             mask, unmask, category, all mentions, undo, redo, note
 `approval`            approve, settle, release, withdraw
-`trail`               the append-only log and its verification
+`trail`, `anchors`    the append-only log and its verification; its head, kept elsewhere
 `quality`             agreement and time of reviewers; elusion check
 `causality`           the causality form and its summary
 `releases`            the masked text of the released cases of one file

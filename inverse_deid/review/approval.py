@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, delete
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.cases import drop_lock, lock_row, read_user_name, set_state
 from inverse_deid.review.contents import read_content, read_model
 from inverse_deid.review.editing import check_layer
 from inverse_deid.review.layers import find_layer, list_layers, replay_approved, replay_layer
+from inverse_deid.review.oversight import refuse_adder, refuse_hand
 from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, CASES, LAYERS
@@ -32,6 +33,7 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
     """
     with store.writing() as connection:
         case, layer = check_layer(connection, store, at)
+        refuse_adder(connection, store, read_user_name(connection, at.user_id), case)
         is_review = layer.kind == LayerKind.REVIEW.value
         number = case.n_approvals + 1
         if is_review and number > store.policy.approvals:
@@ -98,13 +100,17 @@ def release(store: ReviewStore, user: User, case_id: int) -> None:
     """Release an agreed case.
 
     Raises:
-        NotAllowedError: The user is not an adjudicator.
+        NotAllowedError: The user is not an adjudicator, or changed or approved the case.
         ReviewError: The case is not agreed, or has an undecided token.
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
         raise NotAllowedError("only an adjudicator can release cases")
     with store.writing() as connection:
-        set_state(connection, store, lock_row(connection, store, case_id), CaseState.RELEASED, user.id)
+        case = lock_row(connection, store, case_id)
+        if case.state == CaseState.AGREED.value:
+            refuse_hand(connection, store, user, case, "release", *LayerKind)
+            refuse_adder(connection, store, user.name, case)
+        set_state(connection, store, case, CaseState.RELEASED, user.id)
 
 
 def withdraw(store: ReviewStore, user: User, case_id: int) -> None:
@@ -134,9 +140,3 @@ def reopen(connection: Connection, store: ReviewStore, case: Row[Any], user_id: 
         store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **reopened)
     store.rows.update(connection, CASES, CASES.c.id == case.id, n_approvals=0)
     drop_lock(connection, store, case.id)
-
-
-def list_approvers(connection: Connection, store: ReviewStore, case_id: int) -> frozenset[int]:
-    """Return the users whose layers of a case are approved, reviewers and adjudicator."""
-    found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.approval.is_not(None))
-    return frozenset(layer.user_id for layer in store.rows.read(connection, found, LAYERS))

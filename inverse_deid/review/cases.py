@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, Select, select, update
 
 from inverse_deid.core.errors import CaseLockedError, ReviewError
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import read_final
+from inverse_deid.review.oversight import refuse_too_many_locks
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, LAYERS, USERS
 from inverse_deid.review.trail import TrailEvent, append
@@ -39,7 +40,17 @@ def lock_row(connection: Connection, store: ReviewStore, case_id: int) -> Row[An
     Raises:
         ReviewError: The case does not exist.
     """
-    rows = store.rows.read(connection, select(CASES).where(CASES.c.id == case_id).with_for_update(), CASES)
+    found = select(CASES).where(CASES.c.id == case_id).with_for_update()
+    return _read_one(connection, store, found, case_id)
+
+
+def read_row(connection: Connection, store: ReviewStore, case_id: int) -> Row[Any]:
+    """Return the row of a case as it is now; fails as `lock_row`."""
+    return _read_one(connection, store, select(CASES).where(CASES.c.id == case_id), case_id)
+
+
+def _read_one(connection: Connection, store: ReviewStore, found: Select[Any], case_id: int) -> Row[Any]:
+    rows = store.rows.read(connection, found, CASES)
     if not rows:
         raise ReviewError(f"the store has no case {case_id}")
     return rows[0]
@@ -54,13 +65,15 @@ def take_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_i
     """Lock a case for a user, or prolong their lock; return when it ends.
 
     Raises:
-        CaseLockedError: Another user holds it.
+        CaseLockedError: Another user holds it, or the user holds as many other cases as one person may.
     """
     is_mine = case.lock_user_id in (None, user_id)
     if not is_mine and case.lock_until is not None and case.lock_until > store.now():
         raise CaseLockedError(
             f"another user is working on case {case.id}. Take another case, or wait until the lock ends."
         )
+    if case.lock_user_id != user_id or case.lock_until <= store.now():
+        refuse_too_many_locks(connection, store, user_id, case.id)
     until = store.now() + 60.0 * store.policy.lock_minutes
     store.rows.update(connection, CASES, CASES.c.id == case.id, lock_user_id=user_id, lock_until=until)
     return until
@@ -72,9 +85,27 @@ def hold_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_i
     Raises:
         CaseLockedError: The user does not hold it.
     """
+    check_holder(case, user_id)
+    return take_lock(connection, store, case, user_id)
+
+
+def check_holder(case: Row[Any], user_id: int) -> None:
+    """Refuse a user who does not hold a case; fails as `hold_lock`."""
+    check_assignee(case, user_id)
     if case.lock_user_id != user_id:
         raise CaseLockedError(f"you no longer hold case {case.id}. Open it again.")
-    return take_lock(connection, store, case, user_id)
+
+
+def check_assignee(case: Row[Any], user_id: int) -> None:
+    """Refuse a user if a case is assigned to another one.
+
+    Raises:
+        CaseLockedError: It is.
+    """
+    if case.assignee_id not in (None, user_id):
+        raise CaseLockedError(
+            f"case {case.id} is assigned to another user. Your stored changes are kept. Take another case."
+        )
 
 
 def drop_lock(connection: Connection, store: ReviewStore, case_id: int) -> None:

@@ -16,15 +16,16 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import Interval, clopper_pearson
 from inverse_deid.review.cases import lock_row
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.layers import read_final, render_case
+from inverse_deid.review.oversight import disclose, refuse_admin, remember
 from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import FORMS
+from inverse_deid.review.tables import FORMS, LAYERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import CaseState, LayerTokens, User
 
@@ -171,16 +172,48 @@ def read_form(store: ReviewStore, user: User, case_id: int) -> CausalityForm | N
     return CausalityForm(case_id, _parse_answers(row.answers), remark)
 
 
-def read_final_texts(store: ReviewStore, case_id: int, *, with_original: bool) -> tuple[str, str]:
-    """Return the masked text of an agreed or released case and, if asked for, its original (otherwise "").
+def read_masked(store: ReviewStore, case_id: int) -> str:
+    """Return the masked text of an agreed or released case.
 
     Raises:
         ReviewError: The case does not exist, or is not agreed or released yet.
     """
     with store.reading() as connection:
         content, final = _read_finished(connection, store, case_id)
-        facts = read_facts(connection, case_id)
-    return render_case(content, final, facts).text, content.text if with_original else ""
+        return render_case(content, final, read_facts(connection, case_id)).text
+
+
+def read_sampled(store: ReviewStore, user: User, case_id: int) -> str:
+    """Return the masked text of a case that is read for a sample; the trail records that it is shown."""
+    masked = read_masked(store, case_id)
+    with store.writing() as connection:
+        case = lock_row(connection, store, case_id)
+        shown = disclose(connection, store, user.name, [case], "sample", "masked text shown")
+    remember(store, shown)
+    return masked
+
+
+def read_original(store: ReviewStore, user: User, case_id: int) -> str:
+    """Return the original of an agreed or released case that a user has approved or is assigned.
+
+    Raises:
+        NotAllowedError: The user neither approved the case nor is assigned to it.
+        ReviewError: The case does not exist, or is not agreed or released yet.
+    """
+    refuse_admin(user)
+    with store.reading() as connection:
+        content, _ = _read_finished(connection, store, case_id)
+    with store.writing() as connection:
+        case = lock_row(connection, store, case_id)
+        mine = select(LAYERS.c.id).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user.id)
+        approved = connection.execute(mine.where(LAYERS.c.approval.is_not(None))).first()
+        if approved is None and case.assignee_id != user.id:
+            raise NotAllowedError(
+                f"you see the original of case {case_id} only if you approved it or it is assigned to you"
+            )
+        shown = disclose(connection, store, user.name, [case], "causality form")
+    remember(store, shown)
+    return content.text
 
 
 def summarise_forms(store: ReviewStore) -> CausalitySummary:

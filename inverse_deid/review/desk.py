@@ -19,29 +19,29 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
-import uvicorn
 from sqlalchemy import select
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.files import output_errors, printable, replace_own
+from inverse_deid.core.files import check_private, output_errors, printable, replace_own
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.intake_choices import BuildMasker
 from inverse_deid.review.intake_service import IntakeService
 from inverse_deid.review.loading import LoadSettings, create_store
-from inverse_deid.review.pages.application import MAX_CONNECTIONS, make_application
+from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place, open_answer, prove
 from inverse_deid.review.store import (
     MaskingFacts,
     ReviewKey,
     ReviewStore,
-    check_private,
     make_key_file,
     open_store,
 )
 from inverse_deid.review.tables import USERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import ReviewPolicy, User, UserRole
+from inverse_deid.web.metrics import Metrics
+from inverse_deid.web.server import WebSettings, run_server
 
 USER_NAME = "you"
 USUAL_PORT = 8018
@@ -207,16 +207,9 @@ def serve_desk(
     store, user = open_desk_store(place, key)
     door = Door(store, user, key.derive("desk"), place, port)
     intake = IntakeService(store, build)
+    metrics = Metrics()
     application = make_application(
-        store, hosts=frozenset({"127.0.0.1", "localhost"}), intake=intake, door=door
-    )
-    config = uvicorn.Config(
-        application,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=5,
+        store, hosts=frozenset({"127.0.0.1", "localhost"}), intake=intake, door=door, metrics=metrics
     )
     running = place.folder / _RUNNING
     with store:
@@ -225,7 +218,7 @@ def serve_desk(
             with output_errors(running):
                 replace_own(running, json.dumps({"port": port}).encode())
             on_open(door)
-            uvicorn.Server(config).run(sockets=[listening])
+            run_server(application, WebSettings(sockets=[listening], stop_seconds=5), metrics)
         finally:
             intake.close()
             running.unlink(missing_ok=True)

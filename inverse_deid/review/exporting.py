@@ -22,12 +22,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
 import numpy as np
-from sqlalchemy import Connection, Row, Table, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import (
     AnnotationError,
     InverseDeidError,
+    NotAllowedError,
     OutputExistsError,
     ReviewError,
     UnreadableInputError,
@@ -46,12 +47,13 @@ from inverse_deid.formats.renames import Renames
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
 from inverse_deid.review.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
+from inverse_deid.review.oversight import disclose_all
 from inverse_deid.review.releases import SourceRelease, read_original
 from inverse_deid.review.rows import select_sealed
 from inverse_deid.review.sources import DistinctNames, SourceMasking, read_masking
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, INTAKES, SOURCES
-from inverse_deid.review.trail import TrailEvent, append
+from inverse_deid.review.trail import TrailEvent, append, check_for_export
 from inverse_deid.review.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
 from inverse_deid.text.tokenizer import span_of_token
 from inverse_deid.training.corpus import read_annotated
@@ -96,7 +98,7 @@ def export_released(
         InputError: `rename` is not such a list.
     """
     renames = None if rename is None else read_renames(rename)
-    with store.reading() as connection:
+    with store.reading(snapshot=True) as connection:
         out = _Releases(connection, store, renames=renames)
         sources = out.list_sources()
         targets = [_choose_target(folder, out.name_of(source), force=force) for source in sources]
@@ -130,7 +132,10 @@ def released_zip(
     Raises:
         ReviewError: No case can be written; what was written of the zip is not valid.
     """
-    with store.reading() as connection, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+    with (
+        store.reading(snapshot=True) as connection,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
         out = _Releases(connection, store, case_ids, Renames() if renames else None)
         names, written = DistinctNames([REPORT_NAME]), []
         for source in out.list_sources():
@@ -157,7 +162,7 @@ def released_file(
     Raises:
         ReviewError: No case of the file can be written; nothing was written then.
     """
-    with store.reading() as connection:
+    with store.reading(snapshot=True) as connection:
         out = _Releases(connection, store, renames=Renames() if renames else None)
         sources = [one for one in out.list_sources() if one.id == source_id]
         if not sources:
@@ -251,28 +256,23 @@ class _Releases:
         self._connection = connection
         self._store = store
         self._case_ids = None if case_ids is None else frozenset(case_ids)
+        self._held_back = check_for_export(connection, store)
         self._renames = renames
         self._new_names: dict[int, str] = {}
         self._maskings: dict[str, dict[str, Any]] = {}
         self._files: list[dict[str, Any]] = []
         self.n_cases = 0
         self.n_left_out = 0
-        self.problems: list[str] = []
+        self.problems = [*self._held_back.sources.values(), *self._held_back.cases.values()]
         self.columns: dict[str, str] = {}
 
     def _is_wanted(self, case: Row[Any]) -> bool:
         is_chosen = self._case_ids is None or case.id in self._case_ids
-        return is_chosen and bool(case.state == CaseState.RELEASED.value)
-
-    def _is_intact(self, row: Row[Any], *tables: Table) -> bool:
-        """Whether nobody altered the row of a case or file; an altered one is noted."""
-        try:
-            for table in tables:
-                self._store.rows.check(table, row)
-        except UnreadableInputError as error:
-            self.problems.append(str(error))
-            return False
-        return True
+        return (
+            is_chosen
+            and case.id not in self._held_back.cases
+            and bool(case.state == CaseState.RELEASED.value)
+        )
 
     def list_sources(self) -> Sequence[Row[Any]]:
         """Return the files with cases to write, and count the other cases."""
@@ -283,7 +283,7 @@ class _Releases:
         found = found.join(INTAKES, INTAKES.c.source_id == SOURCES.c.id).order_by(SOURCES.c.id)
         rows = self._connection.execute(found).all()
         rows = [row for row in rows if self._renames is not None or row.id in wanted]
-        rows = [row for row in rows if self._is_intact(row, SOURCES, INTAKES)]
+        rows = [row for row in rows if row.id not in self._held_back.sources]
         if self._renames is not None:
             for row in rows:
                 self._number(row, self._renames)
@@ -320,7 +320,7 @@ class _Releases:
         """Write one file; return how many cases are in it, 0 = none can be written: discard the file."""
         found = select(CASES).where(CASES.c.source_id == source.id)
         rows = self._connection.execute(found).all()
-        cases = {row.number: row for row in rows if self._is_wanted(row) and self._is_intact(row, CASES)}
+        cases = {row.number: row for row in rows if self._is_wanted(row)}
         try:
             masking = read_masking(self._connection, self._store, source.id)
         except (ReviewError, UnreadableInputError) as error:
@@ -392,15 +392,23 @@ class AnnotationFormat(StrEnum):
     BRAT = "brat"
 
 
-def iterate_annotated(store: ReviewStore) -> Iterator[Document]:
+def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iterator[Document]:
     """Yield the original texts of all released cases, with the masks of the reviewers as spans.
+
+    Before the first one, the trail records each case, that `by` is shown it, and the `way`.
 
     Raises:
         ReviewError: A released case has an undecided token; it is not yielded.
     """
-    with store.reading() as connection:
-        found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-        for case in store.rows.read(connection, found, CASES):
+    released = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
+    with store.reading(snapshot=True) as connection:
+        held_back = check_for_export(connection, store)
+        if problems := [*held_back.sources.values(), *held_back.cases.values()]:
+            raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup.")
+        cases = store.rows.read(connection, released, CASES)
+    disclose_all(store, by, [case.id for case in cases], way)
+    with store.reading(snapshot=True) as connection:
+        for case in cases:
             content = read_content(connection, case.id, store.sealer)
             final = read_final(connection, store, case.id, content)
             for part in content.parts:
@@ -424,7 +432,7 @@ def export_annotated(
     is_file = form is AnnotationFormat.JSON_LINES
     if path.exists() and not force and (is_file or any(path.iterdir())):
         raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
-    docs = iterate_annotated(store)
+    docs = iterate_annotated(store, f"export {form.value}", by)
     if is_file:
         write_whole(path, map(gold_json_line, docs), private=True)
     files = [path] if is_file else list(_write_folder(path, docs, form))

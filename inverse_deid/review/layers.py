@@ -7,7 +7,6 @@ never released.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, PhiSpan, Reason, Tokens
 from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.contents import CaseContent, encode_categories
+from inverse_deid.review.rows import hash_actions
 from inverse_deid.review.store import MaskingFacts, ReviewStore
 from inverse_deid.review.tables import ACTIONS, LAYERS
 from inverse_deid.review.values import CATEGORIES, NO_CATEGORY, CasePart, LayerKind, LayerTokens, TokenRange
@@ -76,11 +76,6 @@ def read_steps(connection: Connection, layer: Row[Any]) -> list[list[Step]]:
             "inverse-deid review verify, and restore a backup."
         )
     return [[tuple(step) for step in json.loads(steps)] for steps in stored]
-
-
-def hash_actions(stored: Sequence[str]) -> str:
-    """Return the hash of the actions of a layer, as they are stored, in order."""
-    return hashlib.sha256(json.dumps(list(stored)).encode()).hexdigest()
 
 
 def replay_layer(

@@ -8,18 +8,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy import inspect
+from sqlalchemy import Connection, Engine, inspect
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import output_errors, partial_path
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
+from inverse_deid.review import rows
 from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.store import (
     Clock,
     ReviewKey,
     ReviewStore,
+    database_errors,
     make_engine,
     open_store,
     store_path,
@@ -74,17 +76,42 @@ def _new_tables(address: str | Path, key: ReviewKey, settings: LoadSettings) -> 
     is_complete = False
     try:
         with engine.connect() as connection, connection.begin():
-            if inspect(connection).has_table(META.name):
-                is_complete = True
-                raise OutputExistsError("the database already has a store. Use another database.")
-            write_settings(connection, key, settings.policy, settings.facts)
-            begin_trail(connection, key.derive("trail"))
+            is_complete = True  # as long as nothing was made
+            _check_empty(connection)
+            is_complete = False
+            keys = write_settings(connection, key, settings.policy, settings.facts)
+            begin_trail(connection, keys.trail)
         yield address
         is_complete = True
     finally:
         if not is_complete and store_path(address) is None:
             METADATA.drop_all(engine)
         engine.dispose()
+
+
+def _check_empty(connection: Connection) -> None:
+    if inspect(connection).has_table(META.name):
+        raise OutputExistsError("the database already has a store. Use another database.")
+
+
+@contextmanager
+def new_database(address: str | Path) -> Iterator[tuple[Engine, Connection]]:
+    """Give a connection to an empty database; what its transaction does is there whole or not at all.
+
+    Raises:
+        OutputExistsError: There is a store already.
+    """
+    path = store_path(address)
+    with _new_file(path) as place:
+        engine = make_engine(address if path is None else place)
+        try:
+            with database_errors("written"), engine.connect() as connection, connection.begin():
+                _check_empty(connection)
+                rows.begin(connection)
+                yield engine, connection
+                rows.finish(connection)
+        finally:
+            engine.dispose()
 
 
 @contextmanager

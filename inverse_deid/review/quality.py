@@ -23,14 +23,15 @@ from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.grades import Agreement, measure_agreement
 from inverse_deid.evaluation.guarantees import Aim, provable_target
 from inverse_deid.evaluation.uncertainty import check_confidence
-from inverse_deid.review.approval import list_approvers, reopen
+from inverse_deid.review.approval import reopen
 from inverse_deid.review.cases import lock_row
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import find_runs, replay_approved
+from inverse_deid.review.oversight import added_by, has_hand, read_limits, refuse_adder, refuse_hand
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, LAYERS, SAMPLE_CASES, SAMPLES, USERS
 from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import CaseState, LayerKind, User
+from inverse_deid.review.values import CaseState, LayerKind, User, UserRole
 
 CONFIDENCE = 0.95
 
@@ -190,17 +191,18 @@ def _read_sample(connection: Connection, store: ReviewStore) -> tuple[Sample, li
 
 
 def list_unread(store: ReviewStore, user: User) -> tuple[int, ...]:
-    """Return the unread cases of the latest sample that are still released and not approved by a user.
+    """Return the unread cases of the latest sample that are still released and that a user may read for it.
 
     Raises:
         ReviewError: No sample was drawn.
     """
     with store.reading() as connection:
         sample, _ = _read_sample(connection, store)
-        approved = select(LAYERS.c.case_id).where(LAYERS.c.user_id == user.id, LAYERS.c.approval.is_not(None))
         found = select(CASES.c.id).join(SAMPLE_CASES, SAMPLE_CASES.c.case_id == CASES.c.id)
         found = found.where(SAMPLE_CASES.c.sample_id == sample.id, SAMPLE_CASES.c.leaks.is_(None))
-        found = found.where(CASES.c.state == CaseState.RELEASED.value, CASES.c.id.not_in(approved))
+        found = found.where(CASES.c.state == CaseState.RELEASED.value, ~has_hand(user.id, *LayerKind))
+        if read_limits(connection, store).adders_stay_out:
+            found = found.where(~added_by(user.id))
         return tuple(connection.execute(found.order_by(CASES.c.id)).scalars())
 
 
@@ -208,17 +210,19 @@ def record_reading(store: ReviewStore, user: User, case_id: int, *, leaks: bool)
     """Record whether a case of the latest sample leaks; a case that leaks is withdrawn.
 
     Raises:
-        NotAllowedError: The reader approved the case.
+        NotAllowedError: The reader is not an adjudicator, or changed or approved the case.
         ReviewError: The case is not in the sample, or was already read.
     """
+    if not user.role.includes(UserRole.ADJUDICATOR):
+        raise NotAllowedError("only an adjudicator can read cases for a sample")
     with store.writing() as connection:
         case = lock_row(connection, store, case_id)
         sample, _ = _read_sample(connection, store)
         if case_id not in sample.unread:
             was = "was already read" if case_id in sample.case_ids else "is not in the sample"
             raise ReviewError(f"case {case_id} {was}")
-        if user.id in list_approvers(connection, store, case_id):
-            raise NotAllowedError(f"you approved case {case_id}, so another user must read it")
+        refuse_hand(connection, store, user, case, "read", *LayerKind)
+        refuse_adder(connection, store, user.name, case)
         one = (SAMPLE_CASES.c.sample_id == sample.id) & (SAMPLE_CASES.c.case_id == case_id)
         store.rows.update(connection, SAMPLE_CASES, one, reader_id=user.id, leaks=leaks)
         if leaks and case.state == CaseState.RELEASED.value:

@@ -6,21 +6,40 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select
 
-from inverse_deid.core.errors import CaseLockedError, NotAllowedError, ReviewError
-from inverse_deid.review.cases import count_time, drop_lock, hold_lock, lock_row, set_state, take_lock
+from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.review.cases import (
+    check_assignee,
+    check_holder,
+    count_time,
+    drop_lock,
+    hold_lock,
+    lock_row,
+    read_row,
+    set_state,
+    take_lock,
+)
 from inverse_deid.review.contents import read_content, read_model
 from inverse_deid.review.layers import (
     find_layer,
-    hash_actions,
     list_layers,
     read_steps,
     render_case,
     replay_approved,
     replay_layer,
 )
+from inverse_deid.review.oversight import (
+    disclose,
+    lock_user,
+    read_limits,
+    refuse_adder,
+    refuse_admin,
+    refuse_hand,
+    remember,
+)
+from inverse_deid.review.rows import hash_actions
 from inverse_deid.review.sources import read_facts
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import ACTIONS, CASES, LAYERS, NOTES, USERS
+from inverse_deid.review.tables import ACTIONS, LAYERS, NOTES
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import (
     CaseState,
@@ -35,22 +54,27 @@ from inverse_deid.review.values import (
 from inverse_deid.text.rendering import Rendering
 
 
-def open_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
+def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading page") -> CaseView:
     """Lock a case for a reviewer and show it; make their layer if it does not exist.
 
-    Reviewers who approved see the case as they left it, unlocked. Nobody sees another user's layer.
+    Reviewers who approved see the case as they left it, unlocked. Nobody sees another user's layer. The trail
+    records the `way` in which the original is shown.
 
     Raises:
         CaseLockedError: Another user is working on it, or it is assigned to another user.
-        NotAllowedError: It has all its approvals, from other users.
+        NotAllowedError: It has all its approvals, from other users, or the user may not take it.
         ReviewError: The case does not exist.
     """
+    refuse_admin(user)
     with store.writing() as connection:
+        lock_user(connection, user.id)
         case = lock_row(connection, store, case_id)
         layers = list_layers(connection, store, case_id, LayerKind.REVIEW)
         own = [row for row in layers if row.user_id == user.id]
         if not (own and own[0].approval is not None):
             _begin(connection, store, case, own[0] if own else None, user)
+        shown = disclose(connection, store, user.name, [case], way)
+    remember(store, shown)
     return view_case(store, user, case_id)
 
 
@@ -60,8 +84,7 @@ def _begin(
     """Lock a case and make or revive the layer of a reviewer."""
     if case.n_approvals >= store.policy.approvals:
         raise NotAllowedError(f"case {case.id} has all its approvals. Take another case.")
-    if case.assignee_id not in (None, user.id):
-        raise CaseLockedError(f"case {case.id} is assigned to another user. Take another case.")
+    _check_taker(connection, store, case, user)
     take_lock(connection, store, case, user.id)
     is_blind = store.policy.blind_to_model and case.n_approvals > 0
     if layer is None:
@@ -81,6 +104,14 @@ def _begin(
         count_time(connection, store, layer)
     if case.state == CaseState.NEW.value:
         set_state(connection, store, case, CaseState.IN_REVIEW, user.id)
+
+
+def _check_taker(connection: Connection, store: ReviewStore, case: Row[Any], user: User) -> None:
+    """Refuse a case that the policy does not give to a user."""
+    check_assignee(case, user.id)
+    if case.assignee_id is None and read_limits(connection, store).only_assigned:
+        raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin.")
+    refuse_adder(connection, store, user.name, case)
 
 
 def _add_layer(
@@ -108,26 +139,36 @@ def _note_beginning(connection: Connection, store: ReviewStore, user: User, case
 
 
 def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
-    """Show a case that the user has a layer of, without locking it.
+    """Show a case that the user holds or has approved, without locking it.
 
     Raises:
         NotAllowedError: The user never opened it.
+        CaseLockedError: The user neither holds it any longer nor has approved it.
     """
     with store.reading() as connection:
         return _view(connection, store, user, case_id)
 
 
 def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView, Rendering]:
-    """Show a case as `view_case` does, with the masked text of the user's layer; fails as `view_case`."""
+    """Show a case as `view_case` does, with the masked text of the user's layer; fails as `view_case`.
+
+    A layer can keep every word, so the trail records it as an original.
+    """
     with store.reading() as connection:
         view = _view(connection, store, user, case_id)
         content = read_content(connection, case_id, store.sealer)
+    with store.writing() as connection:
+        shown = disclose(connection, store, user.name, [lock_row(connection, store, case_id)], "print view")
+    remember(store, shown)
     return view, render_case(content, view.layer, view.facts)
 
 
 def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) -> CaseView:
+    refuse_admin(user)
     layer = find_layer(connection, store, user.id, case_id)
-    (case,) = store.rows.read(connection, select(CASES).where(CASES.c.id == case_id), CASES)
+    case = read_row(connection, store, case_id)
+    if layer.approval is None:
+        check_holder(case, user.id)
     content = read_content(connection, case_id, store.sealer)
     n_actions = len(read_steps(connection, layer))
     facts = read_facts(connection, case_id)
@@ -147,21 +188,20 @@ def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) 
         can_undo=layer.n_done > 0 and layer.approval is None,
         can_redo=layer.n_done < n_actions and layer.approval is None,
         is_approved=layer.approval is not None,
-        notes=_read_notes(connection, store, case_id, None if sees_all else user.id),
+        notes=_read_notes(connection, store, case_id, user, sees_all=sees_all),
     )
 
 
 def _read_notes(
-    connection: Connection, store: ReviewStore, case_id: int, user_id: int | None
+    connection: Connection, store: ReviewStore, case_id: int, user: User, *, sees_all: bool
 ) -> tuple[Note, ...]:
-    """Return the notes on a case, those of one user or (None) of all."""
-    found = select(NOTES, USERS.c.name).join(USERS, USERS.c.id == NOTES.c.user_id)
-    found = found.where(NOTES.c.case_id == case_id)
-    if user_id is not None:
-        found = found.where(NOTES.c.user_id == user_id)
+    """Return the notes on a case, those of the user or of all; adjudicators do not learn who wrote them."""
+    found = select(NOTES).where(NOTES.c.case_id == case_id)
+    if not sees_all:
+        found = found.where(NOTES.c.user_id == user.id)
     return tuple(
         Note(
-            row.name,
+            user.name if row.user_id == user.id else "",
             row.at,
             None if row.first is None else TokenRange(row.first, row.stop),
             store.sealer.open(row.sealed, f"a note on case {case_id}").decode(),
@@ -174,19 +214,19 @@ def open_dispute(store: ReviewStore, user: User, case_id: int) -> DisputeView:
     """Lock a case on which two reviewers disagree for an adjudicator, and show both sides.
 
     Raises:
-        NotAllowedError: The user is not an adjudicator, or is one of the two reviewers.
-        CaseLockedError: Another user is working on it.
+        NotAllowedError: The user is not an adjudicator, or changed the case before as a reviewer.
+        CaseLockedError: Another user is working on it, or it is assigned to another user.
         ReviewError: The reviewers do not disagree on this case.
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
         raise NotAllowedError("only an adjudicator can settle disagreements")
     with store.writing() as connection:
+        lock_user(connection, user.id)
         case = lock_row(connection, store, case_id)
         if case.state != CaseState.DISAGREED.value:
             raise ReviewError(f"case {case_id} has no disagreement to settle")
-        reviewers = list_layers(connection, store, case_id, LayerKind.REVIEW, approved=True)
-        if user.id in {row.user_id for row in reviewers}:
-            raise NotAllowedError(f"you reviewed case {case_id}. Another adjudicator must settle it.")
+        refuse_hand(connection, store, user, case, "settle", LayerKind.REVIEW)
+        _check_taker(connection, store, case, user)
         take_lock(connection, store, case, user.id)
         layers = list_layers(connection, store, case_id, LayerKind.ADJUDICATION)
         own = [row for row in layers if row.user_id == user.id]
@@ -194,6 +234,8 @@ def open_dispute(store: ReviewStore, user: User, case_id: int) -> DisputeView:
             count_time(connection, store, own[0])
         else:
             _add_layer(connection, store, user, case, LayerKind.ADJUDICATION, is_blind=False)
+        shown = disclose(connection, store, user.name, [case], "dispute")
+    remember(store, shown)
     with store.reading() as connection:
         view = _view(connection, store, user, case_id)
         content = read_content(connection, case_id, store.sealer)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, select, update
 
-from inverse_deid.review.layers import hash_actions
-from inverse_deid.review.rows import SEALED
+from inverse_deid.review.rows import SEALED, hash_actions
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, LAYERS
 from inverse_deid.review.trail import SEALED_EVENT, TrailEvent, append, renew_head

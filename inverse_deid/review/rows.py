@@ -5,18 +5,22 @@ A seal is an HMAC-SHA256 over the name of the table, its primary key and its col
 new column without a value breaks no seal.
 
 A seal does not tell that a row is an older one which was put back, or that a row was deleted. So every
-change is also noted for the trail: `trail.append` writes a mark of each row as it is afterwards (None: it was
-deleted), and `replay` compares them with the tables. A mark is made as a seal is, but without the columns
-marked `_PASSING`, which change without an entry. A transaction that changes rows must append an event.
+change is also noted for the trail: the last entry of a transaction has a mark of each row as it is
+afterwards (None: it was deleted), and `RecordedRows` compares them with the tables. A mark is made as a seal
+is, but without the columns marked `_PASSING`, which change without an entry. A transaction that changes rows
+must append an event.
 
 The actions of a layer have no seals of their own: the layer has a hash over all of them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import (
@@ -37,7 +41,7 @@ from sqlalchemy import (
 )
 
 from inverse_deid.core.errors import StageError, UnreadableInputError
-from inverse_deid.review.tables import METADATA
+from inverse_deid.review.tables import ACTIONS, CASES, LAYERS, META, METADATA, SOURCES
 
 SEALED = tuple(table for table in METADATA.sorted_tables if table.info.get("sealed"))
 """All tables whose rows have seals, each after those that it refers to."""
@@ -199,6 +203,78 @@ def name_row(table: Table, values: Mapping[Any, Any]) -> str:
         'users 3'
     """
     return " ".join([table.name, *(str(values[key.name]) for key in table.primary_key)])
+
+
+def hash_actions(stored: Sequence[str]) -> str:
+    """Return the hash of the actions of a layer, as they are stored, in order."""
+    return hashlib.sha256(json.dumps(list(stored)).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A row that does not follow from the trail, and the case or file that it concerns (None = not known)."""
+
+    problem: str
+    case_id: int | None = None
+    source_id: int | None = None
+
+
+class RecordedRows:
+    """Follows what the trail says of every row, and compares it with the tables."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[str | None, int, int | None]] = {}
+
+    def follow(self, number: int, case_id: int | None, marks: Marks, *, is_begin: bool) -> None:
+        """Take the marks of an entry over; with `is_begin` they are all that is known."""
+        if is_begin:
+            self._last.clear()
+        for name, mark in marks.items():
+            self._last[name] = (mark, number, case_id)
+
+    def compare(self, connection: Connection, sealed: SealedRows) -> Iterator[Suspect]:
+        """Yield all rows that are not as the trail left them."""
+        actions = dict(_hash_all_actions(connection))
+        for table in SEALED:
+            found = select(*select_sealed(table)).order_by(*table.primary_key)
+            for row in connection.execute(found).yield_per(1000):
+                values = dict(row._mapping)
+                fault = self._find_fault(sealed, table, values)
+                if table is LAYERS and not fault:
+                    n_actions, digest = actions.pop(values["id"], (0, hash_actions(())))
+                    if digest != values["actions_hash"] or values["n_done"] > n_actions:
+                        fault = "has other actions than were done"
+                if fault:
+                    case_id = values["id"] if table is CASES else values.get("case_id")
+                    source_id = values["id"] if table is SOURCES else values.get("source_id")
+                    name = name_row(table, values)
+                    yield Suspect(f"{name} {fault}", case_id, source_id)
+        for name, (mark, number, case_id) in self._last.items():
+            table_name, _, key = name.partition(" ")
+            problem = f"{name} is missing, and entry {number} recorded it"
+            if mark is not None:
+                yield Suspect(problem, int(key) if table_name == CASES.name else case_id)
+
+    def _find_fault(self, sealed: SealedRows, table: Table, values: Mapping[str, Any]) -> str:
+        """Return what is wrong with a row, "" = nothing; the settings of a new store have no entry."""
+        mark, number, _ = self._last.pop(name_row(table, values), (None, 0, None))
+        if not sealed.is_sealed(table, values):
+            return "was altered outside the program"
+        if not number:
+            return "" if table is META else "is in no entry of the trail"
+        if mark is None:
+            return f"was put back after entry {number} deleted it"
+        return "" if mark == sealed.mark(table, values) else f"is not as entry {number} left it"
+
+
+def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the number and the hash of the actions of every layer that has any."""
+    found = select(ACTIONS).order_by(ACTIONS.c.layer_id, ACTIONS.c.position)
+    for layer_id, rows in groupby(connection.execute(found).yield_per(1000), lambda row: row.layer_id):
+        stored = list(rows)
+        is_complete = [row.position for row in stored] == list(range(len(stored)))
+        digest = hash_actions([row.steps for row in stored]) if is_complete else ""
+        yield layer_id, (len(stored), digest)
 
 
 def _noted(connection: Connection) -> Marks:

@@ -1,8 +1,4 @@
-"""The version of the tables, how an older store becomes a newer one, and the numbers of cases and files.
-
-Version 1 knew one way of masking for a whole store, which is copied to all of its files. Later versions add
-tables, indexes and columns that are NULL or have a default. Version 3 seals the rows.
-"""
+"""The version of the tables, which `migrations` makes a newer one, and the numbers of cases and files."""
 
 from __future__ import annotations
 
@@ -10,16 +6,13 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, func, insert, inspect, select, update
-from sqlalchemy.schema import CreateColumn
+from sqlalchemy import Connection, select
 
-from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.review.rows import SealedRows
-from inverse_deid.review.tables import CASES, INTAKES, MASKINGS, META, METADATA, SOURCES
+from inverse_deid.review.tables import MASKINGS, META, METADATA
 
 if TYPE_CHECKING:
     from inverse_deid.review.store import ReviewStore
@@ -85,55 +78,14 @@ def hash_file(key: bytes, data: bytes) -> str:
     return hmac.digest(key, hashlib.sha256(data).digest(), "sha256").hex()
 
 
-def migrate(connection: Connection, store: ReviewStore) -> bool:
-    """Make an older store one of this version, except for the seals; return False if another process did.
+def migrate(connection: Connection, store: ReviewStore, wrapped_keys: str) -> None:
+    """Make an older store one of this version, in the transaction of the connection.
 
-    The transaction of the connection must go on with `replay.seal_all`.
+    `wrapped_keys` are the keys of the store as it will store them.
     """
     found = select(META.c.value).where(META.c.name == VERSION).with_for_update()
     version = connection.execute(found).scalar_one()
-    if version not in OLDER_VERSIONS:
-        return False
-    METADATA.create_all(connection)
-    for table in METADATA.sorted_tables:
-        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
-        for column in table.c:
-            if column.name not in known:
-                added = CreateColumn(column).compile(dialect=connection.dialect)
-                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {added}")
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
-    if version == "1":
-        _copy_masking(connection, store)
-    _write_meta(connection, VERSION, str(SCHEMA_VERSION))
-    return True
+    if version in OLDER_VERSIONS:  # otherwise another process was faster
+        from inverse_deid.review.migrations import run_migrations
 
-
-def _copy_masking(connection: Connection, store: ReviewStore) -> None:
-    """Give all files of a store of version 1 its one way of masking."""
-    stored = connection.execute(select(META.c.value).where(META.c.name == "settings")).scalar_one()
-    settings = json.loads(stored)
-    masking_id = store_masking(connection, store.rows, settings["facts"], settings.pop("extra"))
-    last = {}
-    for name, table in ((_LAST_CASE, CASES), (_LAST_SOURCE, SOURCES)):
-        last[name] = str(connection.execute(select(func.max(table.c.id))).scalar_one() or 0)
-    connection.execute(insert(META), [{"name": name, "value": value} for name, value in last.items()])
-    for source in connection.execute(select(SOURCES.c.id, SOURCES.c.name)).all():
-        sealed = connection.execute(select(SOURCES.c.sealed).where(SOURCES.c.id == source.id)).scalar_one()
-        content_hash = ""  # of a damaged file: it is the same as no other
-        with suppress(UnreadableInputError):
-            content_hash = hash_file(store.file_key, store.sealer.open(sealed, f"file {source.id}"))
-        row = {
-            "source_id": source.id,
-            "masking_id": masking_id,
-            "export_name": source.name,
-            "content_hash": content_hash,
-            "added_at": store.now(),
-            "added_by": "migration",
-        }
-        connection.execute(insert(INTAKES), row)
-    _write_meta(connection, "settings", json.dumps(settings))
-
-
-def _write_meta(connection: Connection, name: str, value: str) -> None:
-    connection.execute(update(META).where(META.c.name == name).values(value=value))
+        run_migrations(connection, store, version, wrapped_keys)

@@ -5,8 +5,9 @@ the disk, and survive a crash or a power cut. A writing transaction is short and
 lock at its beginning, so that two of them queue up and cannot deadlock. In PostgreSQL they lock the row of
 the case first and the head of the trail last.
 
-Texts are encrypted with AES-256-GCM, bound to their place in the store. A person with the key file and
-the database can read every narrative. Without the key file nothing can be read or recovered.
+Texts are encrypted with AES-256-GCM, bound to their place in the store. The keys for this and for all other
+purposes are random and in the store, encrypted with the key that people hold. So a person with that key and
+the database can read every narrative. Without it nothing can be read or recovered.
 
 Source: RFC 5869 (HKDF); NIST SP 800-38D (GCM): a random nonce of 96 bits for far fewer than 2^32 values.
 """
@@ -16,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -44,9 +45,10 @@ from inverse_deid.review.values import ReviewPolicy
 MIN_KEY_BYTES = 16
 
 _BUSY_SECONDS = 30
-_KEY_CHECK = b"the key of this store"
+_KEYS = "keys"
+_ADVISORY_LOCK = 0x1DE1D
 _NONCE_BYTES = 12
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_SECRET_BYTES = 32
 _WRITES = "inverse_deid_writes"
 
 Clock = Callable[[], float]
@@ -82,18 +84,8 @@ def make_key_file(path: Path) -> ReviewKey:
     return ReviewKey(keys.make_key_file(path))
 
 
-def check_private(path: Path) -> None:
-    """Refuse a key file that others can read.
-
-    Raises:
-        ConfigurationError: Its mode gives access to group or others.
-    """
-    if os.name == "posix" and path.exists() and path.stat().st_mode & _OTHERS:
-        raise ConfigurationError(f"{path} can be read by other users. Run chmod 600 on it.")
-
-
 class Sealer:
-    """Encrypts and decrypts with one key of 32 secret bytes.
+    """Encrypts with the first of some keys of 32 secret bytes, and decrypts with any.
 
     Example:
         >>> sealer = Sealer(bytes(32))
@@ -101,13 +93,13 @@ class Sealer:
         b'well'
     """
 
-    def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(key)
+    def __init__(self, *keys: bytes) -> None:
+        self._ciphers = [AESGCM(key) for key in keys]
 
     def seal(self, data: bytes, place: str) -> bytes:
         """Encrypt for one place of the store; the result can be opened for that place alone."""
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, data, place.encode())
+        return nonce + self._ciphers[0].encrypt(nonce, data, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
         """Decrypt.
@@ -115,13 +107,75 @@ class Sealer:
         Raises:
             UnreadableInputError: Another key, another place, or altered bytes.
         """
-        try:
-            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
-        except (InvalidTag, ValueError):
-            pass
+        for cipher in self._ciphers:
+            with suppress(InvalidTag, ValueError):
+                return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
         raise UnreadableInputError(
             f"{place} of the store cannot be decrypted: it was altered, or belongs to another key"
         )
+
+    def renew(self, sealed: bytes, place: str) -> bytes | None:
+        """Return what an older key encrypted, encrypted with the newest one; None = it is already.
+
+        Raises:
+            UnreadableInputError: As `open`.
+        """
+        with suppress(InvalidTag, ValueError):
+            self._ciphers[0].decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+            return None
+        return self.seal(self.open(sealed, place), place)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKeys:
+    """The secrets of a store, which are stored in it under the key that people hold.
+
+    The keys of most purposes are derived from the first of `data`. The others decrypt what a rotation of the
+    key has not yet encrypted again. `case` decides pseudonyms, moved dates and surrogates: it outlives
+    rotations, so that those of a case never change. `trail` and `signatures` seal and sign the trail. They
+    are derived from the key that people hold, so that an export can be checked without the store.
+    `generation` counts the rotations.
+    """
+
+    data: tuple[ReviewKey, ...]
+    case: bytes = field(repr=False)
+    trail: bytes = field(repr=False)
+    signatures: bytes = field(repr=False)
+    generation: int = 0
+
+    @classmethod
+    def make(cls, key: ReviewKey) -> StoreKeys:
+        """Return the secrets of a new store: stores of one key give an id the same pseudonym."""
+        data = (ReviewKey(os.urandom(_SECRET_BYTES)),)
+        return cls(data, key.derive("pseudonyms"), key.derive("trail"), key.derive("signatures"))
+
+    @classmethod
+    def of_older(cls, key: ReviewKey) -> StoreKeys:
+        """Return those of a store of version 1 or 2, which knew nothing but the key."""
+        return cls((key,), key.secret, key.derive("trail"), key.derive("signatures"))
+
+    def wrap(self, key: ReviewKey) -> str:
+        """Return what is stored: the generation, and the secrets encrypted with a key."""
+        secrets = {"data": [one.secret.hex() for one in self.data], "case": self.case.hex()}
+        sealer = Sealer(key.derive("keys of the store"))
+        sealed = sealer.seal(json.dumps(secrets).encode(), f"keys {self.generation}")
+        return f"{self.generation} {sealed.hex()}"
+
+    @classmethod
+    def unwrap(cls, stored: str, key: ReviewKey) -> StoreKeys:
+        """Read what `wrap` returned.
+
+        Raises:
+            UnreadableInputError: It was made with another key, or altered.
+        """
+        generation, _, sealed = stored.partition(" ")
+        with suppress(ValueError):
+            opened = Sealer(key.derive("keys of the store")).open(bytes.fromhex(sealed), f"keys {generation}")
+            secrets = json.loads(opened)
+            data = tuple(ReviewKey(bytes.fromhex(one)) for one in secrets["data"])
+            case = bytes.fromhex(secrets["case"])
+            return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
+        raise UnreadableInputError("the keys of the store were altered. Restore a backup.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,36 +217,42 @@ class ReviewStore:
     """An open store; safe to share between threads.
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
-    those that the store was made with; `sources.read_facts` returns those of a case.
+    those that the store was made with; `sources.read_facts` returns those of a case. The `signer` signs heads
+    of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`.
     """
 
-    def __init__(self, engine: Engine, key: ReviewKey, clock: Clock) -> None:
+    def __init__(self, engine: Engine, keys: StoreKeys, clock: Clock) -> None:
         self._engine = engine
         self.now = clock
-        self.sealer = Sealer(key.derive("encryption"))
+        self.keys = keys
+        key = keys.data[0]
+        self.sealer = Sealer(*(one.derive("encryption") for one in keys.data))
         self.rows = SealedRows(key.derive("rows"))
-        self.trail_key = key.derive("trail")
+        self.trail_key = keys.trail
         self.session_key = key.derive("sessions")
         self.file_key = key.derive("hashes of files")
-        self.case_key = key.secret
-        with self.reading() as connection:
-            check = select(META.c.value).where(META.c.name == "key check")
-            sealed: str = connection.execute(check).scalar_one()
-        self.sealer.open(bytes.fromhex(sealed), "key check")
+        self.case_key = keys.case
+        self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
+        self.shown: dict[tuple[str, object, str], float] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 
-    def load_settings(self) -> None:
+    def load_settings(self, connection: Connection) -> None:
         """Read policy and facts.
 
         Raises:
             UnreadableInputError: They were altered.
         """
-        with self.reading() as connection:
-            stored = {row.name: row.value for row in self.rows.read(connection, select(META), META)}
+        stored = {row.name: row.value for row in self.rows.read(connection, select(META), META)}
         settings = json.loads(stored["settings"])
         self.policy = ReviewPolicy(**settings["policy"])
         self.facts = MaskingFacts.from_json(settings["facts"])
+
+    def with_keys(self, keys: StoreKeys) -> ReviewStore:
+        """Return the same store with other keys; both have the same connections."""
+        other = ReviewStore(self._engine, keys, self.now)
+        other.policy, other.facts = self.policy, self.facts
+        return other
 
     def __enter__(self) -> ReviewStore:
         return self
@@ -204,25 +264,50 @@ class ReviewStore:
         return f"ReviewStore(version={SCHEMA_VERSION})"
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Give a connection within a transaction that only reads."""
-        with _database_errors("read"), self._engine.connect() as connection, connection.begin():
+    def reading(self, *, snapshot: bool = False) -> Iterator[Connection]:
+        """Give a connection within a transaction that only reads; with `snapshot`, at one moment."""
+        # SQLite always reads at one moment.
+        at_one_moment = snapshot and self._engine.dialect.name != "sqlite"
+        options = {"isolation_level": "REPEATABLE READ"} if at_one_moment else {}
+        connect = self._engine.connect()
+        with database_errors("read"), connect.execution_options(**options) as connection, connection.begin():
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, alone: bool = False) -> Iterator[Connection]:
         """Give a connection within a transaction that is on the disk when the block ends without error.
 
-        The entries for the trail are written at its end.
+        Entries for the trail are written at its end. `alone` is for a change of keys or tables: it
+        waits until no other transaction writes, and whoever makes it checks what it changes.
+
+        Raises:
+            OutputError: Another program migrated the store or gave it another key.
         """
         with (
-            _database_errors("written"),
+            database_errors("written"),
             self._engine.connect().execution_options(**{_WRITES: True}) as connection,
             connection.begin(),
         ):
+            if connection.dialect.name == "postgresql":
+                # SQLite has one writer at a time.
+                lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+                connection.exec_driver_sql(f"SELECT {lock}({_ADVISORY_LOCK})")
+            if not alone:
+                self._check_state(connection)
             rows.begin(connection)
             yield connection
             rows.finish(connection)
+
+    def _check_state(self, connection: Connection) -> None:
+        """Refuse to write with keys that others dropped, or into tables that this program does not know."""
+        found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, _KEYS]))
+        stored = {row.name: row.value for row in connection.execute(found)}
+        generation = stored.get(_KEYS, "").partition(" ")[0]
+        if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
+            raise OutputError(
+                "another program gave the store other tables or another key. Stop this program, and start it "
+                "again with a version and a key that belong to the store."
+            )
 
     def rewrite(self, tables: Sequence[str]) -> bool:
         """Rewrite the database without what was deleted; return whether old pages are gone.
@@ -257,7 +342,7 @@ def _vacuum(engine: Engine) -> bool:
 
 
 @contextmanager
-def _database_errors(done: str) -> Iterator[None]:
+def database_errors(done: str) -> Iterator[None]:
     """Turn errors of the database into one line; their own messages could contain values."""
     problem = ""
     try:
@@ -319,13 +404,17 @@ def make_engine(address: str | Path) -> Engine:
     return engine
 
 
-def write_settings(connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts) -> None:
-    """Make the tables of a new store and write its settings."""
+def write_settings(
+    connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts
+) -> StoreKeys:
+    """Make the tables of a new store and write its settings; return its keys."""
+    keys = StoreKeys.make(key)
     stored = {
-        "key check": Sealer(key.derive("encryption")).seal(_KEY_CHECK, "key check").hex(),
+        _KEYS: keys.wrap(key),
         "settings": json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
     }
-    make_tables(connection, SealedRows(key.derive("rows")), stored)
+    make_tables(connection, SealedRows(keys.data[0].derive("rows")), stored)
+    return keys
 
 
 def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
@@ -340,38 +429,56 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
         raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init.")
     name = "the store" if path is None else str(path)
     engine = make_engine(address)
-    version = _read_version(engine)
-    problem = ""
-    if version is None:
-        problem = f"{name} is not a review store. Give one made by inverse-deid review init."
-    elif version != str(SCHEMA_VERSION) and version not in OLDER_VERSIONS:
-        problem = (
-            f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
-            "Install a newer program."
-        )
-    else:
-        store = None
-        with suppress(UnreadableInputError):
-            store = ReviewStore(engine, key, clock)
-        if store is not None:
-            if version in OLDER_VERSIONS:
-                from inverse_deid.review.replay import seal_all
+    is_open = False
+    try:
+        stored = _read_meta(engine)
+        version = stored.get(VERSION)
+        if version is None:
+            raise UnreadableInputError(
+                f"{name} is not a review store. Give one made by inverse-deid review init."
+            )
+        if version != str(SCHEMA_VERSION) and version not in OLDER_VERSIONS:
+            raise UnreadableInputError(
+                f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
+                "Install a newer program."
+            )
+        if version in OLDER_VERSIONS and _KEYS in stored:
+            raise UnreadableInputError(
+                f"{name} is not of version {version}: it was altered. Restore a backup."
+            )
+        keys = _read_keys(stored, key)
+        if keys is None:
+            raise ConfigurationError(
+                f"the key does not belong to {name}. Give the key that it was made with, or its newest one."
+            )
+        store = ReviewStore(engine, keys, clock)
+        if version in OLDER_VERSIONS:
+            with store.writing(alone=True) as connection:
+                migrate(connection, store, keys.wrap(key))
+        with store.reading() as connection:
+            store.load_settings(connection)
+        is_open = True
+        return store
+    finally:
+        if not is_open:
+            engine.dispose()
 
-                with store.writing() as connection:
-                    if migrate(connection, store):
-                        seal_all(connection, store)
-            store.load_settings()
-            return store
-    engine.dispose()
-    if problem:
-        raise UnreadableInputError(problem)
-    raise ConfigurationError(f"the key does not belong to {name}. Give the key that it was made with.")
 
-
-def _read_version(engine: Engine) -> str | None:
-    """Return the version of a store, None = it is not a store."""
+def _read_meta(engine: Engine) -> dict[str, str]:
+    """Return what a store says about itself, unchecked; empty = it is not a store."""
     with suppress(SQLAlchemyError), engine.connect() as connection:
         if inspect(connection).has_table(META.name):
-            found = select(META.c.value).where(META.c.name == VERSION)
-            return connection.execute(found).scalar_one_or_none()
+            found = select(META.c.name, META.c.value)
+            return {row.name: row.value for row in connection.execute(found)}
+    return {}
+
+
+def _read_keys(stored: Mapping[str, str], key: ReviewKey) -> StoreKeys | None:
+    """Return the keys of a store, None = the key belongs to another one."""
+    with suppress(UnreadableInputError):
+        if stored[VERSION] not in OLDER_VERSIONS:
+            return StoreKeys.unwrap(stored.get(_KEYS, ""), key)
+        keys = StoreKeys.of_older(key)
+        Sealer(key.derive("encryption")).open(bytes.fromhex(stored.get("key check", "")), "key check")
+        return keys
     return None

@@ -87,8 +87,16 @@ USERS = _define_sealed(
     Column("role", String(20), nullable=False),
     Column("is_active", Boolean, nullable=False),
     Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
+    Column("sealed_secret", LargeBinary),
+    Column("last_code", BigInteger, info=_PASSING),
+    Column("recovery_codes", Text),
+    Column("issuer", Text),
+    Column("subject", Text),
+    Index("users_by_subject", "issuer", "subject", unique=True),
 )
-"""`must_change_password`: another person knows the password, as an admin has set it."""
+"""`must_change_password`: another person knows the password, as an admin has set it. `sealed_secret` makes
+one-time codes, of which `last_code` was the last one used; of recovery codes only hashes are stored. `issuer`
+and `subject` are those of an account of an OpenID provider, which has no password here."""
 
 SESSIONS = _define_sealed(
     "sessions",
@@ -96,7 +104,10 @@ SESSIONS = _define_sealed(
     Column("user_id", ForeignKey("users.id"), nullable=False, index=True),
     Column("expires_at", Double, nullable=False),
     Column("seen_at", Double, nullable=False, info=_PASSING),
+    Column("address", Text),
+    Column("needs_code", Boolean, nullable=False, default=False, server_default=false()),
 )
+"""`needs_code`: the password was right, and the one-time code is still to be given."""
 
 FAILURES = _define(
     "failures",
@@ -106,6 +117,15 @@ FAILURES = _define(
     Index("failures_by_who", "who_hash", "at"),
 )
 """Failed log-ins by the hash of a name or of an address."""
+
+UNRECORDED = _define(
+    "unrecorded",
+    Column("user", String(64), primary_key=True),
+    Column("event", String(64), primary_key=True),
+    Column("since", Double, nullable=False),
+    Column("n", Integer, nullable=False),
+)
+"""Events of the last hour that the trail has once: how often they happened again."""
 
 CASES = _define_sealed(
     "cases",

@@ -3,9 +3,9 @@
 Every entry contains the SHA-256 of the one before it, so that none can be changed, removed or moved. The
 last hash and the number of entries are sealed with the key of the store (HMAC), so that none can be cut
 off at the end. Anyone with the key can forge a trail, and a whole store can be replaced by an older
-copy: export the trail regularly to a separate place.
+copy: export the trail regularly to a separate place, or anchor it (`anchors`).
 
-A line of the export is `{"entry": ..., "hash": ...}`; the last line is the sealed head.
+A line of the export is `{"entry": ..., "hash": ...}`; the last line is the sealed head with a signature.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Connection, insert, or_, select, update
 
-from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import NotAllowedError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review import rows
@@ -32,6 +35,10 @@ from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
 
 NO_HASH = "0" * 64
 PAGE_ENTRIES = 100
+ORIGINAL_SHOWN = "original shown"
+"""A user saw the original of a case; `new` is the way: `reading page`, `dispute`, `causality form`, `import`,
+`export jsonl` and the like. Values of a file that waits are `original of a file shown`, and released text
+that is read for a sample is `masked text shown`."""
 UNREADABLE = "this entry cannot be read"
 MAX_PROBLEMS = 20
 SEALED_EVENT = "rows sealed"
@@ -63,10 +70,14 @@ class TrailEvent:
 
 @dataclass(frozen=True, slots=True)
 class TrailCheck:
-    """Result of a verification: the entries found and one sentence per problem."""
+    """Result of a verification: the entries found and one sentence per problem.
+
+    `notes` say where a clock was put back, which is not a problem.
+    """
 
     n_entries: int
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_intact(self) -> bool:
@@ -119,6 +130,19 @@ def renew_head(connection: Connection, store: ReviewStore) -> None:
     if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal, version=""):
         raise _altered_head()
     seal = _seal(store.trail_key, head.n_entries, head.hash)
+    connection.execute(update(TRAIL_HEAD).values(seal=seal))
+
+
+def change_seal(connection: Connection, store: ReviewStore, new: ReviewStore) -> None:
+    """Seal the head of the trail with the key of the same store under other keys.
+
+    Raises:
+        UnreadableInputError: It was altered.
+    """
+    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one_or_none()
+    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal):
+        raise _altered_head()
+    seal = _seal(new.trail_key, head.n_entries, head.hash)
     connection.execute(update(TRAIL_HEAD).values(seal=seal))
 
 
@@ -179,37 +203,126 @@ def _name_model(facts: MaskingFacts) -> dict[str, Any]:
     }
 
 
-def verify_store(store: ReviewStore) -> TrailCheck:
-    """Check the trail of a store from its first entry to its sealed head."""
-    with store.reading() as connection:
-        chain = _HashChain()
-        for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
-            chain.add(row.line, row.hash)
-            if chain.n != row.number:
-                chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
-        head = connection.execute(select(TRAIL_HEAD)).one_or_none()
-    return chain.check(None if head is None else (head.n_entries, head.hash, head.seal), store.trail_key)
+def verify_store(store: ReviewStore, anchors: Mapping[int, str] = MappingProxyType({})) -> TrailCheck:
+    """Check the trail of a store from its first entry to its sealed head, and all rows against it.
+
+    `anchors` are hashes of earlier entries by number, see `read_anchors`.
+    """
+    with store.reading(snapshot=True) as connection:
+        check, suspects = _replay(connection, store, anchors)
+    problems = (*check.problems, *(one.problem for one in suspects))
+    return replace(check, problems=problems[:MAX_PROBLEMS])
 
 
-def verify_export(path: Path, key: ReviewKey | None) -> TrailCheck:
-    """Check an exported trail; without the key, all except the seal of its end.
+def _replay(
+    connection: Connection, store: ReviewStore, anchors: Mapping[int, str] = MappingProxyType({})
+) -> tuple[TrailCheck, list[rows.Suspect]]:
+    """Check the trail, and compare what it says with the tables."""
+    chain, recorded = _HashChain(anchors), rows.RecordedRows()
+    for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
+        link = chain.add(row.line, row.hash)
+        if chain.n != row.number:
+            chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
+        recorded.follow(chain.n, link.case, link.rows, is_begin=link.event.startswith(SEALED_EVENT))
+    stated = connection.execute(select(TRAIL_HEAD)).one_or_none()
+    head = None if stated is None else _Head(stated.n_entries, stated.hash, stated.seal)
+    check = chain.check(head, store.trail_key)
+    return check, list(recorded.compare(connection, store.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """Cases and files that must not be exported, by their ids, each with the reason."""
+
+    cases: Mapping[int, str]
+    sources: Mapping[int, str]
+
+
+def check_for_export(connection: Connection, store: ReviewStore) -> HeldBack:
+    """Return what does not follow from the trail and concerns single cases or files.
+
+    Raises:
+        NotAllowedError: The trail is broken, or a row that concerns more than that does not follow from it.
+    """
+    check, suspects = _replay(connection, store)
+    problems = list(check.problems)
+    cases: dict[int, str] = {}
+    sources: dict[int, str] = {}
+    for one in suspects:
+        if one.case_id is not None:
+            cases.setdefault(one.case_id, one.problem)
+        elif one.source_id is not None:
+            sources.setdefault(one.source_id, one.problem)
+        else:
+            problems.append(one.problem)
+    if problems:
+        raise NotAllowedError(
+            f"the store was altered outside the program: {problems[0]}. Nothing is exported. Run "
+            "inverse-deid review verify, and restore a backup."
+        )
+    return HeldBack(cases, sources)
+
+
+def verify_export(
+    path: Path,
+    key: ReviewKey | None,
+    *,
+    public_key: Ed25519PublicKey | None = None,
+    anchors: Mapping[int, str] = MappingProxyType({}),
+) -> TrailCheck:
+    """Check an exported trail, its end by the key of the store or by the public key of its signature.
+
+    Without either, all is checked except the end. `anchors` are as `read_anchors` returns them.
 
     Raises:
         UnreadableInputError: The file cannot be read.
     """
-    chain = _HashChain()
-    head: tuple[int, str, str] | None = None
+    chain = _HashChain(anchors)
+    head: _Head | None = None
     for parsed in _read_lines(path):
         if head is not None:
             chain.problems.append("the head is followed by another line")
         if isinstance(parsed.get("entry"), dict):
             chain.add(_encode(parsed["entry"]), str(parsed.get("hash")))
         elif isinstance(parsed.get("head"), dict):
-            found = parsed["head"]
-            head = (int(found.get("n_entries", -1)), str(found.get("hash")), str(found.get("seal")))
+            try:
+                head = msgspec.convert(parsed["head"], _Head)
+            except msgspec.ValidationError:
+                chain.problems.append("the head cannot be read")
+                head = _Head()
         else:
             chain.problems.append(f"the line after entry {chain.n} is not an entry of a trail")
-    return chain.check(head, None if key is None else key.derive("trail"), is_export=True)
+    check = chain.check(head, None if key is None else key.derive("trail"), is_export=True)
+    if public_key is None or (head is not None and head.is_signed(public_key)):
+        return check
+    problem = "the signature of the head is broken or missing, or the public key belongs to another store"
+    return replace(check, problems=(*check.problems, problem))
+
+
+def read_anchors(path: Path) -> dict[int, str]:
+    """Return hashes of entries by number, from an earlier export of the trail or a file of anchors.
+
+    Raises:
+        UnreadableInputError: The file cannot be read, or has no head and no anchor.
+    """
+    found: dict[int, str] = {}
+    for parsed in _read_lines(path):
+        given = parsed.get("anchor", parsed.get("head"))
+        if given is not None:
+            try:
+                head = msgspec.convert(given, _Head)
+            except msgspec.ValidationError:
+                raise UnreadableInputError(f"{path} has a line that cannot be read") from None
+            found[head.n_entries] = head.hash
+    if not found:
+        raise UnreadableInputError(f"{path} is neither an export of a trail nor a file of anchors")
+    return found
+
+
+def describe_head(store: ReviewStore, n_entries: int, last: str, seal: str) -> dict[str, Any]:
+    """Return a head with its signature."""
+    signature = store.signer.sign(_signed(n_entries, last)).hex()
+    return {"n_entries": n_entries, "hash": last, "seal": seal, "signature": signature}
 
 
 def list_entries(
@@ -264,7 +377,7 @@ def encode_export(store: ReviewStore) -> Iterator[bytes]:
         found = connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
         for part in found.partitions():
             yield "".join(f'{{"entry":{row.line},"hash":"{row.hash}"}}\n' for row in part).encode()
-    last = {"head": {"n_entries": head.n_entries, "hash": head.hash, "seal": head.seal}}
+    last = {"head": describe_head(store, head.n_entries, head.hash, head.seal)}
     yield _encode(last).encode() + b"\n"
 
 
@@ -282,40 +395,82 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
     return count_entries(store)
 
 
+class _Head(msgspec.Struct, frozen=True):
+    """The head of a trail."""
+
+    n_entries: int = -1
+    hash: str = ""
+    seal: str = ""
+    signature: str = ""
+
+    def is_signed(self, public_key: Ed25519PublicKey) -> bool:
+        """Whether the signature is right."""
+        try:
+            public_key.verify(bytes.fromhex(self.signature), _signed(self.n_entries, self.hash))
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+class _Link(msgspec.Struct, frozen=True):
+    """The parts of an entry that a check needs."""
+
+    number: int = 0
+    at: str = ""
+    previous: str = ""
+    event: str = ""
+    case: int | None = None
+    rows: dict[str, str | None] = {}
+
+
 class _HashChain:
     """Follows the hashes from entry to entry."""
 
-    def __init__(self) -> None:
+    def __init__(self, anchors: Mapping[int, str] = MappingProxyType({})) -> None:
         self.n = 0
         self.problems: list[str] = []
+        self._notes: list[str] = []
+        self._anchors = anchors
         self._last = NO_HASH
+        self._at = ""
 
-    def add(self, line: str, stated_hash: str) -> None:
-        """Check one entry."""
+    def add(self, line: str, stated_hash: str) -> _Link:
+        """Check one entry, and return what it says."""
         self.n += 1
-        entry = _parse_object(line)
-        if entry.get("number") != self.n:
+        try:
+            entry = msgspec.json.decode(line, type=_Link)
+        except (msgspec.MsgspecError, UnicodeError):
+            entry = _Link()
+        if entry.number != self.n:
             self.problems.append(f"entry {self.n} has another number: one was removed or moved")
-        elif entry.get("previous") != self._last:
+        elif entry.previous != self._last:
             self.problems.append(f"entry {self.n} does not follow the one before it")
         if _hash(line) != stated_hash:
             self.problems.append(f"entry {self.n} was changed after it was written")
-        self._last = stated_hash
+        if self._anchors.get(self.n, stated_hash) != stated_hash:
+            self.problems.append(f"entry {self.n} is not the one of the earlier trail")
+        if entry.at < self._at:
+            self._notes.append(f"the clock was put back before entry {self.n}")
+        self._last, self._at = stated_hash, entry.at
+        return entry
 
-    def check(
-        self, head: tuple[int, str, str] | None, key: bytes | None, *, is_export: bool = False
-    ) -> TrailCheck:
+    def check(self, head: _Head | None, key: bytes | None, *, is_export: bool = False) -> TrailCheck:
         """Compare the end with the sealed head; that of an export can be of an older version."""
         if head is None:
             self.problems.append("the sealed head is missing")
         else:
-            n_entries, last, seal = head
+            n_entries, last, seal = head.n_entries, head.hash, head.seal
             versions = ("", _VERSION) if is_export else (_VERSION,)
             if key is not None and not any(_is_sealed(key, n_entries, last, seal, one) for one in versions):
                 self.problems.append("the seal of the head is broken, or the key belongs to another store")
             if n_entries != self.n or last != self._last:
                 self.problems.append(f"the trail ends at entry {self.n}, but its head says {n_entries}")
-        return TrailCheck(self.n, tuple(self.problems[:MAX_PROBLEMS]))
+        n_earlier = max(self._anchors, default=0)
+        if n_earlier > self.n:
+            self.problems.append(
+                f"the trail ends at entry {self.n}, but an earlier one has {n_earlier}: its end was cut off"
+            )
+        return TrailCheck(self.n, tuple(self.problems[:MAX_PROBLEMS]), tuple(self._notes[:MAX_PROBLEMS]))
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -342,6 +497,10 @@ def _encode(entry: dict[str, Any]) -> str:
 
 def _hash(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()
+
+
+def _signed(n_entries: int, last: str) -> bytes:
+    return f"inverse-deid head of a trail {n_entries} {last}".encode()
 
 
 def _is_sealed(key: bytes, n_entries: int, last: str, seal: str, version: str = _VERSION) -> bool:

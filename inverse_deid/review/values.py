@@ -41,10 +41,11 @@ class CaseState(StrEnum):
 
 
 class UserRole(StrEnum):
-    """What a user may do; each role includes the one before it.
+    """What a user may do.
 
-    Reviewers review. Adjudicators settle disagreements (never on cases they reviewed), release and withdraw.
-    Admins manage accounts and assignments, export and draw samples.
+    Reviewers review. Adjudicators review as well, settle disagreements (never on cases they changed), add
+    files, release, withdraw and draw samples. Admins manage accounts, assignments, locks, limits and the
+    trail, and never see the text of a case.
     """
 
     REVIEWER = "reviewer"
@@ -55,11 +56,10 @@ class UserRole(StrEnum):
         """Whether this role may do all that the other may.
 
         Example:
-            >>> UserRole.ADMIN.includes(UserRole.REVIEWER), UserRole.REVIEWER.includes(UserRole.ADMIN)
+            >>> UserRole.ADJUDICATOR.includes(UserRole.REVIEWER), UserRole.ADMIN.includes(UserRole.REVIEWER)
             (True, False)
         """
-        order = list(UserRole)
-        return order.index(self) >= order.index(other)
+        return self is other or (self is UserRole.ADJUDICATOR and other is UserRole.REVIEWER)
 
 
 class LayerKind(StrEnum):
@@ -79,22 +79,29 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account, without its password; `must_change_password` before they do anything else."""
+    """An account, without its password; `must_change_password` before they do anything else.
+
+    `has_second_factor`: a log-in also needs a one-time code. `issuer`: the OpenID provider where they sign in
+    instead of here.
+    """
 
     id: int
     name: str
     role: UserRole
     is_active: bool = True
     must_change_password: bool = False
+    has_second_factor: bool = False
+    issuer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPolicy:
-    """Rules for the release of cases; fixed when the store is made.
+    """Rules for the release of cases, fixed when the store is made, and for log-ins.
 
     1 or 2 reviewers must approve a case. `blind_to_model`: the second one starts from the bare text and
     marks identifiers. `automatic_release`: an agreed case is released at once, otherwise an adjudicator
-    releases it. A case untouched for `lock_minutes`, in [1, 1440], can be taken over.
+    releases it. A case untouched for `lock_minutes`, in [1, 1440], can be taken over. `second_factor`:
+    everybody who logs in with a password also needs a one-time code; `second_factor.require` changes it.
 
     Raises:
         ConfigurationError: Out of range, or blind with one approval.
@@ -104,6 +111,7 @@ class ReviewPolicy:
     blind_to_model: bool = False
     automatic_release: bool = True
     lock_minutes: int = 30
+    second_factor: bool = False
 
     def __post_init__(self) -> None:
         if self.approvals not in (1, 2):
@@ -114,6 +122,30 @@ class ReviewPolicy:
             )
         if not 1 <= self.lock_minutes <= 24 * 60:
             raise ConfigurationError("a lock must last 1 to 1440 minutes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewLimits:
+    """Rules that admins change while people work.
+
+    One person holds at most `max_locks` cases at a time, in [1, 10000]. More than `cases_per_hour` originals
+    in an hour, in [1, 1000000], are unusual. `only_assigned`: people take only cases that are assigned to
+    them. `adders_stay_out`: nobody reviews, settles, releases or samples cases of a file that they added.
+
+    Raises:
+        ConfigurationError: Out of range.
+    """
+
+    max_locks: int = 20
+    cases_per_hour: int = 60
+    only_assigned: bool = False
+    adders_stay_out: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_locks <= 10_000:
+            raise ConfigurationError("one person must be able to hold 1 to 10,000 cases")
+        if not 1 <= self.cases_per_hour <= 1_000_000:
+            raise ConfigurationError("the usual number of cases per hour must be 1 to 1,000,000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +240,7 @@ class CasePart:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note of a user on a case or on some of its tokens (None = on the case)."""
+    """A note of a user ("" = hidden) on a case or on some of its tokens (None = on the case)."""
 
     user: str
     at: float
@@ -222,7 +254,7 @@ class CaseView:
 
     `case_id` is the only thing that may appear in a URL; `name` is the id in the source file. `model` is None
     for a reviewer who is blind to it. `facts` say how the case was masked. `revision` is given back with the
-    next action. An approved layer can no longer change. Adjudicators also see the notes of both reviewers.
+    next action. An approved layer can no longer change. Adjudicators also see the notes of others, unnamed.
     """
 
     case_id: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,8 @@ from sqlalchemy import (
 )
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.review.cases import lock_row
+from inverse_deid.review.cases import drop_lock, lock_row, read_user_name
+from inverse_deid.review.oversight import added_by, has_hand, read_limits
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, INTAKES, LAYERS, USERS
 from inverse_deid.review.trail import TrailEvent, append
@@ -189,16 +190,21 @@ def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Selec
     return found.where(
         CASES.c.state.in_(_OPEN),
         CASES.c.n_approvals < store.policy.approvals,
-        or_(CASES.c.assignee_id.is_(None), CASES.c.assignee_id == user_id),
-        _is_free(store, user_id),
+        _is_open_to(store, user_id),
         ~_has_layer(user_id, LAYERS.c.approval.is_not(None)),
     )
 
 
-def _is_free(store: ReviewStore, user_id: int) -> ColumnElement[bool]:
-    """Whether a case is not locked by another user."""
-    lock = CASES.c.lock_user_id
-    return or_(lock.is_(None), lock == user_id, CASES.c.lock_until <= store.now())
+def _is_open_to(store: ReviewStore, user_id: int) -> ColumnElement[bool]:
+    """Whether a user may take a case: not locked by or assigned to another, and within the limits."""
+    lock, assignee = CASES.c.lock_user_id, CASES.c.assignee_id
+    with store.reading() as connection:
+        limits = read_limits(connection, store)
+    return and_(
+        or_(lock.is_(None), lock == user_id, CASES.c.lock_until <= store.now()),
+        assignee == user_id if limits.only_assigned else or_(assignee.is_(None), assignee == user_id),
+        *([~added_by(user_id)] if limits.adders_stay_out else []),
+    )
 
 
 def _has_layer(user_id: int, condition: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -270,12 +276,10 @@ def next_case(store: ReviewStore, user: User) -> int | None:
 
 def _select_disputes(store: ReviewStore, user_id: int) -> Select[Any]:
     """Select the disputes that an adjudicator may settle now: none on a case that they reviewed."""
-    has_reviewed = and_(LAYERS.c.kind == LayerKind.REVIEW.value, LAYERS.c.approval.is_not(None))
     return select(CASES.c.id).where(
         CASES.c.state == CaseState.DISAGREED.value,
-        or_(CASES.c.assignee_id.is_(None), CASES.c.assignee_id == user_id),
-        _is_free(store, user_id),
-        ~_has_layer(user_id, has_reviewed),
+        _is_open_to(store, user_id),
+        ~has_hand(user_id, LayerKind.REVIEW),
     )
 
 
@@ -288,11 +292,11 @@ def count_cases(store: ReviewStore) -> dict[CaseState, int]:
 
 
 def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_id: int | None) -> None:
-    """Assign cases to a user; None = anybody.
+    """Assign cases to a user; None = anybody. Others who hold them lose their locks at once.
 
     Raises:
         NotAllowedError: The user is not an admin.
-        ReviewError: A case does not exist, or the account is not open.
+        ReviewError: A case does not exist, or the account is not open or sees no texts.
     """
     if not admin.role.includes(UserRole.ADMIN):
         raise NotAllowedError("only an admin can assign cases")
@@ -301,12 +305,43 @@ def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_
         if assignee_id is not None:
             found = select(USERS).where(USERS.c.id == assignee_id, USERS.c.is_active)
             assignees = store.rows.read(connection, found, USERS)
-            if not assignees:
-                raise ReviewError("this account does not exist or is closed")
+            if not assignees or assignees[0].role == UserRole.ADMIN.value:
+                raise ReviewError("this account does not exist, is closed or sees no texts")
             name = assignees[0].name
         events = []
         for case_id in sorted(set(case_ids)):
             case = lock_row(connection, store, case_id)
             store.rows.update(connection, CASES, CASES.c.id == case_id, assignee_id=assignee_id)
             events.append(TrailEvent(user=admin.name, event="assign", case=case_id, name=case.name, new=name))
+            if assignee_id is not None and case.lock_user_id not in (None, assignee_id):
+                events += _break_lock(connection, store, admin, case)
         append(connection, store, events)
+
+
+def break_locks(store: ReviewStore, admin: User, case_ids: Collection[int]) -> int:
+    """Take cases from those who hold them; all stored work stays. Return how many locks were broken.
+
+    Raises:
+        NotAllowedError: The user is not an admin.
+        ReviewError: A case does not exist.
+    """
+    if not admin.role.includes(UserRole.ADMIN):
+        raise NotAllowedError("only an admin can break locks")
+    with store.writing() as connection:
+        events: list[TrailEvent] = []
+        for case_id in sorted(set(case_ids)):
+            events += _break_lock(connection, store, admin, lock_row(connection, store, case_id))
+        append(connection, store, events)
+    return len(events)
+
+
+def _break_lock(
+    connection: Connection, store: ReviewStore, admin: User, case: Row[Any]
+) -> Iterator[TrailEvent]:
+    """Drop the lock of a case, and yield the entry for the trail if it had not ended."""
+    if case.lock_user_id is None:
+        return
+    drop_lock(connection, store, case.id)
+    if case.lock_until > store.now():
+        holder = read_user_name(connection, case.lock_user_id)
+        yield TrailEvent(user=admin.name, event="lock broken", case=case.id, name=case.name, old=holder)

@@ -31,7 +31,7 @@ from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
 
 Policy = Literal["literal", "case-aware"]
-_ROWS_AT_ONCE = 65_536
+_ROWS_AT_ONCE = 8_192
 POLICIES: tuple[Policy, ...] = ("literal", "case-aware")
 
 MIN_LOWER_RATIO = 0.7
@@ -223,7 +223,7 @@ class RuleAnalyser:
             ids[misread] = self._interned.ids([words[i] for i in np.flatnonzero(misread).tolist()])
             rows = self._knowledge.rows()
         context = describe_context(joined, ids, rows, self._lexicon, self._kept)
-        features = _put_side_by_side(rows.features, ids, context.features)
+        features = _put_side_by_side(rows.features, ids, context.columns)
         verdicts = judge(ids, rows, context, self._policy, self._kept)
         n_chars = rows.n_chars[ids]
         starts_low = rows.has("all-lower-case", ids) | rows.has("all-upper-case", ids)
@@ -240,11 +240,13 @@ class RuleAnalyser:
         ]
 
 
-def _put_side_by_side(of_words: FloatArray, ids: IntArray, of_context: FloatArray) -> FloatArray:
-    """Return `[of_words[ids], of_context]`, float32 (n_tokens, n_features), without a copy of the first."""
+def _put_side_by_side(of_words: FloatArray, ids: IntArray, of_context: Sequence[np.ndarray]) -> FloatArray:
+    """Return `[of_words[ids], *of_context]`, float32 (n_tokens, n_features): the largest array of all."""
     n_words = of_words.shape[1]
-    features = np.empty((len(ids), n_words + of_context.shape[1]), np.float32)
-    features[:, n_words:] = of_context
+    features = np.empty((len(ids), n_words + len(of_context)), np.float32)
     for begin in range(0, len(ids), _ROWS_AT_ONCE):
-        features[begin : begin + _ROWS_AT_ONCE, :n_words] = of_words[ids[begin : begin + _ROWS_AT_ONCE]]
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        features[rows, :n_words] = of_words[ids[rows]]
+        for number, column in enumerate(of_context, n_words):
+            features[rows, number] = column[rows]
     return features

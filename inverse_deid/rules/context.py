@@ -48,7 +48,7 @@ _POSITION_FEATURES = (
     "in-veto-pattern",
 )
 CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS, *FACT_PATTERNS)
-"""Names of the columns of `Context.features`."""
+"""Names of `Context.columns`."""
 
 _MOST_OF_LOT = 9
 """Characters of a lot number that may leave with seven digits or more; telephone numbers have more."""
@@ -62,7 +62,7 @@ _LETTERS = ("all-lower-case", "all-upper-case", "has-capital-beginning")
 class Context:
     """The neighbourhood of each token of one or more documents; all arrays are (n_tokens, ...)."""
 
-    features: FloatArray  # (n_tokens, len(CONTEXT_FEATURE_NAMES)), in [0, 1]
+    columns: Sequence[np.ndarray]  # the features, in [0, 1], of any type
     sentence_start: BoolArray
     mostly_upper: BoolArray  # the token's line or document is in capitals
     eponym: BoolArray  # part of a medical phrase named after a person
@@ -139,7 +139,7 @@ def describe_context(
         *(hits[name] for name in FACT_PATTERNS),
     ]
     return Context(
-        features=_stack(columns),
+        columns=columns,
         sentence_start=layout.sentence_start,
         mostly_upper=(of_document > _MOSTLY_OF_DOCUMENT) | (of_line > _MOSTLY_OF_LINE),
         eponym=phrases[PhraseKind.EPONYM],
@@ -208,14 +208,6 @@ def _stands_alone(tokens: JoinedTokens) -> BoolArray:
     dotted = (behind == ord(".")) & ~_BEHIND_WORD.has(tokens.codes[tokens.ends + 1])
     # The borders of a text are line breaks, also before the first one.
     return np.asarray(_BEFORE_WORD.has(before) & _BEHIND_WORD.has(behind) & ~in_code & ~dotted)
-
-
-def _stack(columns: Sequence[np.ndarray]) -> FloatArray:
-    """Return columns of any type as float32 (n_tokens, n_columns)."""
-    matrix = np.empty((len(columns[0]), len(columns)), np.float32)
-    for i, column in enumerate(columns):
-        matrix[:, i] = column
-    return matrix
 
 
 def _after(values: BoolArray) -> BoolArray:

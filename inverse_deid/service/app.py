@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import date
 from http import HTTPStatus
-from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -39,6 +39,7 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
 from inverse_deid.service.choices import Permit
+from inverse_deid.service.clients import Client, TooOftenError
 from inverse_deid.service.description import describe_api
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.files import (
@@ -52,24 +53,31 @@ from inverse_deid.service.files import (
 )
 from inverse_deid.service.page_views import STATIC_FOLDER, render_description, render_page, static_address
 from inverse_deid.service.settings import ServiceSettings
+from inverse_deid.web.metrics import Metrics
+from inverse_deid.web.server import WebSettings, run_server
 
 LOGGER = logging.getLogger("inverse_deid.service")
 RETRY_AFTER_SECONDS = 1
 SWITCH_SECONDS = 0.0005
 """How long the masking thread may keep the interpreter while requests wait to be read."""
-MAX_CONNECTIONS = 1024
 
 MakeMasker = Callable[[Chosen], Masker]
 """Returns the masker for some settings; called in the thread that masks."""
 
 _OPEN_PATHS = frozenset({"/health", "/", "/docs", "/openapi.json"})
 """They have nothing of a request in them, and a browser cannot send a token with the address of a page."""
-_PATHS = frozenset({"/mask", "/mask-file"}) | _OPEN_PATHS
+_PATHS = frozenset({"/mask", "/mask-file", "/metrics"}) | _OPEN_PATHS
+_CLIENT = "inverse_deid.client"
+"""Where a request has its client."""
 
 
-def build_app(make_masker: MakeMasker, settings: ServiceSettings) -> Starlette:
+def build_app(
+    make_masker: MakeMasker, settings: ServiceSettings, metrics: Metrics | None = None
+) -> Starlette:
     """Return the application; requests are masked while its lifespan runs."""
+    metrics = metrics or Metrics()
     service = _Service(Batcher(make_masker, settings.batching), settings)
+    metrics.add("queue_length", "What waits to be masked.", "queue", service.count_waiting)
     app = Starlette(
         routes=[
             Route("/", service.page, methods=["GET"]),
@@ -78,6 +86,7 @@ def build_app(make_masker: MakeMasker, settings: ServiceSettings) -> Starlette:
             Route("/mask-file", service.mask_file, methods=["POST"]),
             Route("/health", service.health, methods=["GET"]),
             Route("/openapi.json", service.openapi, methods=["GET"]),
+            metrics.route(),
             Mount(
                 static_address(),
                 StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")]),
@@ -102,6 +111,9 @@ class _Service:
         self._docs = render_description()
         self._file_threads = ThreadPoolExecutor(MAX_FILES_AT_ONCE, thread_name_prefix="file")
         self._n_files = 0
+
+    def count_waiting(self) -> dict[str, float]:
+        return {"texts": self._batcher.n_waiting, "files": self._n_files}
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -154,6 +166,7 @@ class _Service:
             return _problem(HTTPStatus.FORBIDDEN, "details: the operator of the service does not permit them")
         chosen = self._settings.operator.choose(given.settings, _today())
         masked = await self._batcher.mask(given.docs, chosen)
+        self._charge(request, sum(len(one.tokens) for one in masked))
 
         def write() -> bytes:
             # A lone surrogate in a text cannot be written as UTF-8; it is escaped.
@@ -176,9 +189,14 @@ class _Service:
                     "columns cannot be copied unmasked here. The operator of the service does not permit it",
                 )
             masked = await self._mask_one_file(given)
+            self._charge(request, masked.tally.n_tokens)
         finally:
             self._n_files -= 1
         return _file_answer(masked, given.suffix)
+
+    def _charge(self, request: Request, n_words: int) -> None:
+        if self._settings.clients is not None:
+            self._settings.clients.charge(request.scope.get(_CLIENT), n_words)
 
     async def _mask_one_file(self, given: FileRequest) -> MaskedFile:
         chosen = self._settings.operator.choose(given.settings, _today())
@@ -240,7 +258,7 @@ class _Gate:
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
-        self._token = settings.token
+        self._clients = settings.clients
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -272,7 +290,8 @@ class _Gate:
                 await _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error")(scope, receive, note)
         path = "(static)" if is_static else scope["path"] if scope["path"] in _PATHS else "(no such path)"
         method = scope["method"] if scope["method"] in ("GET", "POST") else "(other)"
-        LOGGER.info("%s %s %d %.1f ms", method, path, status, 1000 * (time.perf_counter() - started))
+        client: Client | None = scope.get(_CLIENT)
+        _log_request(method, path, status, time.perf_counter() - started, client.name if client else "-")
 
     def _refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
         """Return the refusal of a request, None = it is allowed."""
@@ -280,15 +299,30 @@ class _Gate:
         came_from = {value for name, value in headers if name == b"sec-fetch-site"}
         if scope["method"] == "POST" and not came_from <= {b"same-origin", b"none"}:
             return _problem(HTTPStatus.FORBIDDEN, "the request comes from a page of another site")
-        if self._token is None or is_static or scope["path"] in _OPEN_PATHS:
+        # The metrics decide for themselves.
+        if self._clients is None or is_static or scope["path"] in _OPEN_PATHS | {"/metrics"}:
             return None
         given = [value for name, value in headers if name == b"authorization"]
         scheme, _, secret = (given[0] if len(given) == 1 else b"").decode("latin-1").partition(" ")
-        if scheme.lower() == "bearer" and self._token.fits(secret.strip()):
-            return None
-        refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
-        refused.headers["www-authenticate"] = "Bearer"
-        return refused
+        client = self._clients.find(secret.strip()) if scheme.lower() == "bearer" else None
+        if client is None:
+            refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
+            refused.headers["www-authenticate"] = "Bearer"
+            return refused
+        scope[_CLIENT] = client
+        try:
+            self._clients.begin(client)
+        except TooOftenError as error:
+            refused = _problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+            refused.headers["retry-after"] = str(math.ceil(error.seconds))
+            return refused
+        return None
+
+
+def _log_request(method: str, path: str, status: int, seconds: float, client: str) -> None:
+    milliseconds = round(1000 * seconds, 1)
+    request = {"method": method, "path": path, "status": status, "ms": milliseconds, "client": client}
+    LOGGER.info("%s %s %d %.1f ms %s", method, path, status, milliseconds, client, extra={"request": request})
 
 
 def _describe_refusal(error: InverseDeidError) -> Response:
@@ -325,50 +359,8 @@ async def _http_error(_request: Request, error: Exception) -> Response:
     return refused
 
 
-def serve_app(app: ASGIApp, host: str, port: int, *, seconds: float, log_requests: bool = False) -> None:
-    """Serve until stopped.
-
-    Args:
-        app: The application.
-        host: Address to listen on.
-        port: Port, 0 = a free one, which is logged.
-        seconds: How long running requests may take when the service is stopped.
-        log_requests: One line per request: method, path, status, time.
-    """
+def serve_app(app: Starlette, settings: WebSettings, metrics: Metrics, *, log_requests: bool = False) -> None:
+    """Serve until stopped; `log_requests`: a line per request, with method, path, status, time and client."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    logging.getLogger("inverse_deid.service").setLevel(logging.INFO if log_requests else logging.ERROR)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_config=make_log_settings(),
-        access_log=False,  # it would contain paths and queries
-        server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=round(seconds) + 1,
-    )
-
-
-def strip_exception(record: logging.LogRecord) -> bool:
-    """Remove exceptions from a line of the log: their messages may quote a text."""
-    if record.exc_info:
-        kind = record.exc_info[0]
-        record.msg, record.args = "%s (%s)", (record.getMessage(), kind.__name__ if kind else "error")
-        record.exc_info = record.exc_text = None
-    return True
-
-
-def make_log_settings() -> dict[str, Any]:
-    """Return settings that write lines of the service and of uvicorn to standard error."""
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "filters": {"plain": {"()": lambda: strip_exception}},
-        "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(message)s"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["plain"]}},
-        "loggers": {
-            "uvicorn": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
-            "asyncio": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
-            "inverse_deid.service": {"handlers": ["stderr"], "propagate": False},
-        },
-    }
+    levels = {"uvicorn": "INFO", LOGGER.name: "INFO" if log_requests else "ERROR"}
+    run_server(app, replace(settings, log_levels=levels), metrics)

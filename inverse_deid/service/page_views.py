@@ -64,7 +64,7 @@ def render_page(settings: ServiceSettings) -> str:
         .render(
             static=static_address(),
             version=__version__,
-            needs_token=settings.token is not None,
+            needs_token=settings.clients is not None,
             has_details=settings.has_details,
             points=[(point, _POINT_LABELS[point]) for point in points],
             own_point=operator.operating_point,

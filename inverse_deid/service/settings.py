@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
 import socket
 from dataclasses import dataclass, field
-from typing import Self
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.service.batching import BatchingSettings
 from inverse_deid.service.choices import Operator
-
-MIN_TOKEN_CHARS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """The secret that every client must send, kept as its SHA-256 and compared in constant time.
-
-    Example:
-        >>> Token.of("not-a-secret-00001").fits("not-a-secret-00002")
-        False
-    """
-
-    digest: bytes = field(repr=False)
-
-    @classmethod
-    def of(cls, secret: str) -> Self:
-        """Return the token of a secret.
-
-        Raises:
-            ConfigurationError: It is short, or has characters that no header can carry.
-        """
-        if len(secret) < MIN_TOKEN_CHARS or not secret.isascii() or not secret.isprintable() or " " in secret:
-            raise ConfigurationError(
-                f"the token needs {MIN_TOKEN_CHARS} or more printable ASCII characters, without blanks. "
-                "Make one with: openssl rand -hex 32"
-            )
-        return cls(_digest(secret))
-
-    def fits(self, secret: str) -> bool:
-        """Tell whether a client sent the secret."""
-        return hmac.compare_digest(self.digest, _digest(secret))
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+from inverse_deid.service.clients import Clients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +22,7 @@ class ServiceSettings:
 
     operator: Operator = field(default_factory=Operator)  # how texts are masked, and what requests may choose
     has_details: bool = True  # answers can tell where and why something was masked
-    token: Token | None = None  # clients must send it; None = no token (on a loopback address alone)
+    clients: Clients | None = None  # who must send a token; None = no token (on a loopback address alone)
     max_body_bytes: int = 1_000_000  # size of a request
     max_documents: int = 1000  # documents in a request
     max_file_bytes: int = 10_000_000  # size of a file
@@ -72,16 +34,16 @@ class ServiceSettings:
             raise ConfigurationError("the limits of size, documents and time must be above 0")
 
 
-def check_address(host: str, token: Token | None) -> None:
-    """Refuse to listen to others without a token.
+def check_address(host: str, clients: Clients | None, proxy: str | None = None) -> None:
+    """Refuse to listen to others, or to a proxy that passes on what others send, without a token.
 
     Raises:
         ConfigurationError: Others could connect without a token, or the address does not exist.
     """
-    if token is None and not is_loopback(host):
+    if clients is None and (proxy is not None or not is_loopback(host)):
         raise ConfigurationError(
-            "--host: without a token the service listens on a loopback address alone. Give --token-file, set "
-            "INVERSE_DEID_TOKEN, or leave --host out"
+            "--host: without a token the service listens on a loopback address alone, and to no proxy. Give "
+            "--token-file or --tokens, set INVERSE_DEID_TOKEN, or leave out --host and --behind-proxy"
         )
 
 

@@ -24,8 +24,6 @@ download = 0.5
 way = "isolated"
 [methods.FedAvg]
 way = "average"
-[methods.SecAgg]
-way = "secure-average"
 """
 
 

@@ -113,6 +113,16 @@ def test_log_in_is_blocked_by_the_address_of_the_client_which_cannot_be_forged(r
         assert log_in(client).status_code == 303
 
 
+def test_nginx_limits_log_ins_and_keeps_the_metrics_to_this_machine(review):
+    address, _, chain, _ = review
+    with visiting(address, chain, "127.0.0.4") as client:
+        assert client.get("/metrics").status_code == 404
+        statuses = [client.get("/log-in").status_code for _ in range(60)]
+    assert set(statuses) == {200, 429}
+    with visiting(address, chain, "127.0.0.5") as client:
+        assert client.get("/log-in").status_code == 200
+
+
 @pytest.mark.parametrize(("path", "limit"), [("/assign", 256 * 2**10), ("/add/file", 260 * 2**20)])
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent(review, path, limit):
     address, _, chain, _ = review
@@ -148,8 +158,9 @@ def test_the_service_behind_nginx_needs_the_token(tmp_path):
     chain, private = certificate(tmp_path)
     token = tmp_path / "token"
     token.write_text(TOKEN)
+    token.chmod(0o600)
     tls = free_port()
-    with running("serve", "--token-file", token) as port:
+    with running("serve", "--token-file", token, "--behind-proxy", "127.0.0.1") as port:
         changes = {
             "listen 8443 ssl http2;": f"listen 127.0.0.1:{tls} ssl http2;",
             "listen [::]:8443 ssl http2;": "",
@@ -168,6 +179,9 @@ def test_the_service_behind_nginx_needs_the_token(tmp_path):
             assert (answer.status_code, answer.json()["text"]) == (200, "Mr. PHI had a rash.")
             assert client.get("/health").json()["status"] == "ok"
             assert client.post("/mask", content=b" " * 11 * 2**20, headers=right).status_code == 413
+            assert client.get("/metrics").status_code == 404
+            direct = httpx.post(f"http://127.0.0.1:{port}/mask", json=case, headers=right)
+            assert direct.status_code == 403
 
 
 def test_a_server_that_is_told_to_stop_ends_cleanly(store_file):

@@ -5,7 +5,6 @@ import json
 import pytest
 
 pytest.importorskip("tensorflow")
-pytest.importorskip("flwr")
 
 from invented_corpora import words_of
 from small_studies import change_study, write_study
@@ -28,16 +27,6 @@ batch_tokens = 256
 """
 
 pytestmark = pytest.mark.slow
-
-
-def assert_secure_is_plain(secure, plain):
-    """The same losses, scores and thresholds, but for the rounding of 2.4e-7 a weight."""
-    for one, other in zip(secure["epochs"], plain["epochs"], strict=True):
-        assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
-        for site, found in one["sites"].items():
-            assert found["all"]["f1"] == pytest.approx(other["sites"][site]["all"]["f1"], abs=0.01)
-    for site, found in secure["calibrated"].items():
-        assert found["high"] == pytest.approx(plain["calibrated"][site]["high"], abs=1e-4)
 
 
 @pytest.fixture
@@ -75,7 +64,7 @@ def test_a_study_from_one_command(simulate, folder):
     status, printed = simulate()
     assert status == 0, printed.err
     runs = {(run["method"], run["seed"]): run for run in json.loads((folder / "out/study.json").read_text())}
-    assert set(runs) == {("A", 1), ("C", 1), ("D", 1), ("FedAvg", 1), ("SecAgg", 1)}
+    assert set(runs) == {("A", 1), ("C", 1), ("D", 1), ("FedAvg", 1)}
     for run in runs.values():
         assert len(run["epochs"]) == 2
         assert set(run["epochs"][0]["sites"]) == {"site-1", "site-2", "site-3"}
@@ -83,7 +72,6 @@ def test_a_study_from_one_command(simulate, folder):
         assert 0 <= run["membership"]["all tokens"]["low"] <= run["membership"]["all tokens"]["auc"] <= 1
     assert runs["C", 1]["epochs"][0]["n_sent"] > 0
     assert runs["D", 1]["epochs"][0]["n_sent"] == 0
-    assert_secure_is_plain(runs["SecAgg", 1], runs["FedAvg", 1])
     report = (folder / "out/report.md").read_text()
     for words in (
         "No formal guarantee",
@@ -94,7 +82,7 @@ def test_a_study_from_one_command(simulate, folder):
         "first epoch of a site",
     ):
         assert words in report
-    assert (folder / "out/learning-curves.svg").read_text().count("<polyline") == 9
+    assert (folder / "out/learning-curves.svg").read_text().count("<polyline") == 6
     everything = "".join(path.read_text() for path in (folder / "out").rglob("*") if path.is_file())
     names = words_of(folder / "train.jsonl") | words_of(folder / "test.jsonl")
     assert names
@@ -116,7 +104,6 @@ def test_a_study_from_one_command(simulate, folder):
     [
         ("download = 0.5", "download = 2.0", "download: expected `float` <= 1.0"),
         ("number = 3", "number = 400", "has no document"),
-        ("number = 3", "number = 2", "secure-average needs at least 3 sites"),
         (
             "number = 3",
             "kinds = {north = ['none-'], east = ['train-', 'test-'], west = ['other-']}",

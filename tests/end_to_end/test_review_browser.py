@@ -517,15 +517,18 @@ def test_at_200_and_400_percent_nothing_is_cut_off_or_covered(chromium, tmp_path
 def test_axe_finds_no_serious_fault(chromium, address, scheme, width):
     if not AXE.is_file():
         pytest.skip("no axe-core; npm install --no-save axe-core")
-    page = person(chromium, address, "dora", color_scheme=scheme, viewport={"width": width, "height": 800})
-    for path in (
-        "/log-in",
-        "/",
-        "/cases/1",
-        "/summary?agreement=1",
-        "/accounts",
-        "/sample",
-        "/cases/99/print",
+    look = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+    carl, dora = (person(chromium, address, name, **look) for name in ("carl", "dora"))
+    for page, path in (
+        (carl, "/log-in"),
+        (carl, "/"),
+        (carl, "/cases/1"),
+        (carl, "/summary?agreement=1"),
+        (carl, "/sample"),
+        (carl, "/cases/99/print"),
+        (dora, "/"),
+        (dora, "/accounts"),
+        (dora, "/activity"),
     ):
         page.goto(address + path)
         if path == "/cases/1":

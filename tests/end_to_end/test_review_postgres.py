@@ -4,22 +4,33 @@ import json
 import threading
 from datetime import date
 
+import pyotp
 import pytest
 from fake_maskers import mask_capitals
-from postgres_cluster import postgres_address
-from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
-from sqlalchemy import delete, select, update
+from older_stores import VERSIONS, copy_tables, describe_schema, make_older_store
+from postgres_cluster import postgres_address, postgres_over_tls
+from review_servers import certificate, free_port
+from review_stores import FACTS, KEY, PASSWORD, TEXT, change, json_lines, place, review, store_of, user
+from review_visitors import account
 
-from inverse_deid.core.errors import OutputExistsError, StaleRevisionError, UnreadableInputError
+from inverse_deid.core.errors import (
+    LogInError,
+    OutputError,
+    OutputExistsError,
+    StaleRevisionError,
+    UnreadableInputError,
+)
 from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.accounts import log_in
 from inverse_deid.review.approval import approve
 from inverse_deid.review.deletion import delete_everything, delete_source
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.reading import open_dispute, view_case
+from inverse_deid.review.second_factor import complete_log_in, make_secret, turn_on
 from inverse_deid.review.sources import list_sources
-from inverse_deid.review.store import open_store
-from inverse_deid.review.tables import MASKINGS, META
+from inverse_deid.review.store import make_engine, open_store
+from inverse_deid.review.tables import METADATA
 from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, UserRole, WorkFilter
 from inverse_deid.review.work_list import list_cases
@@ -82,6 +93,36 @@ def test_concurrent_users_lose_no_decision(address, tmp_path):
         assert verify_store(store).is_intact
 
 
+def test_one_code_logs_in_once_of_many_at_a_time(address, tmp_path):
+    with store_of(tmp_path, address=address) as store:
+        for name in ("ann", "dora"):
+            account(store, name)
+        secret = make_secret()
+        code = pyotp.TOTP(secret).at(int(store.now()))
+        turn_on(store, log_in(store, "ann", PASSWORD), secret, code=code, password=PASSWORD)
+        store.now.seconds += 30
+        code, said = pyotp.TOTP(secret).at(int(store.now())), []
+        waiting = [log_in(store, "ann", PASSWORD) for _ in range(4)]
+
+        def work(number):
+            for give in (
+                lambda: complete_log_in(store, waiting[number], code) and "in",
+                lambda: log_in(store, "dora", "a wrong long sentence") and "in",
+            ):
+                try:
+                    said.append(give())
+                except LogInError:
+                    said.append("refused")
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(said) == ["in"] + ["refused"] * 7
+        assert verify_store(store).is_intact
+
+
 def test_files_are_deleted_and_the_tables_are_rewritten(address, tmp_path):
     paths = [json_lines(tmp_path / name, [TEXT, "by Bo"]) for name in ("a.jsonl", "b.jsonl")]
     with store_of(tmp_path, inputs=paths, address=address, approvals=1) as store:
@@ -109,26 +150,44 @@ def test_a_store_without_readable_cases_leaves_nothing(address, tmp_path):
         assert len(list_sources(store)) == 1
 
 
-def test_an_older_store_is_migrated(address, tmp_path):
-    with store_of(tmp_path, address=address, approvals=1) as store, store.writing() as connection:
-        masking = connection.execute(select(MASKINGS)).one()
-        settings = json.loads(
-            connection.execute(select(META.c.value).where(META.c.name == "settings")).scalar_one()
-        )
-        settings["extra"] = json.loads(masking.output)
-        for name, value in (("settings", json.dumps(settings)), ("schema version", "1")):
-            connection.execute(update(META).where(META.c.name == name).values(value=value))
-        connection.execute(delete(META).where(META.c.name.in_(["last case", "last file"])))
-        for change_back in (
-            "DROP TABLE intakes",
-            "DROP TABLE maskings",
-            "DROP INDEX cases_by_name",
-            "ALTER TABLE users DROP COLUMN must_change_password",
-        ):
-            connection.exec_driver_sql(change_back)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_older_store_is_migrated(address, tmp_path, version):
+    copy_tables(make_older_store(tmp_path / "older.db", version), address)
     with open_store(address, KEY) as store:
-        assert [(one.name, one.added_by) for one in list_sources(store)] == [("cases.jsonl", "migration")]
-        assert review(store, user(store, "ann"), mask=[5]) is CaseState.RELEASED
+        assert [one.name for one in list_sources(store)][:3] == ["cases.jsonl", "table.csv", "a.txt"]
+        assert review(store, user(store, "cem"), 5, mask=[0]) is CaseState.RELEASED
         assert export_released(store, tmp_path / "released").problems == ()
         assert verify_store(store).is_intact
-    assert "then PHI left" in (tmp_path / "released" / "cases.jsonl").read_text()
+    migrated = describe_schema(address)
+    engine = make_engine(address)
+    METADATA.drop_all(engine)
+    engine.dispose()
+    store_of(tmp_path, address=address).close()
+    assert migrated == describe_schema(address)
+
+
+def test_verify_full_accepts_the_right_server_and_refuses_another_name_or_authority(tmp_path, monkeypatch):
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    right.mkdir()
+    wrong.mkdir()
+    authority, key = certificate(right, "db.test")
+    other_authority, _ = certificate(wrong, "db.test")
+    passwords = tmp_path / "pgpass"
+    port = free_port()
+    passwords.write_text(f"*:{port}:*:review:a password of the database\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+
+    def address(name, trusted):
+        return (
+            f"postgresql+psycopg://review@{name}:{port}/postgres?hostaddr=127.0.0.1"
+            f"&sslmode=verify-full&sslrootcert={trusted}"
+        )
+
+    with postgres_over_tls(authority, key, "a password of the database", port):
+        store_of(tmp_path, address=address("db.test", authority)).close()
+        for name, trusted in [("another.test", authority), ("db.test", other_authority)]:
+            with pytest.raises((OutputError, UnreadableInputError)):
+                open_store(address(name, trusted), KEY)
+        with open_store(address("db.test", authority), KEY) as store:
+            assert verify_store(store).is_intact

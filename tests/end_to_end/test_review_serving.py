@@ -75,6 +75,21 @@ def test_behind_a_proxy_failures_are_counted_by_client(store_file):
         assert client.post("/log-in", data=form, headers=elsewhere).status_code == 303
 
 
+def test_behind_a_proxy_nobody_else_is_answered(store_file):
+    told = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.7"}
+    with serving(store_file, "--behind-proxy", "127.0.0.1") as port:
+
+        def ask(source, headers):
+            transport = httpx.HTTPTransport(local_address=source)
+            with httpx.Client(transport=transport, headers=headers) as client:
+                return client.get(f"http://127.0.0.1:{port}/log-in").status_code
+
+        assert ask("127.0.0.1", told) == 200
+        assert ask("127.0.0.2", told) == 403  # forged by somebody who passes the proxy by
+        assert ask("127.0.0.1", {}) == 403
+        assert ask("127.0.0.1", told | {"X-Forwarded-Proto": "http"}) == 403
+
+
 def test_a_kill_under_load_loses_no_decision():
     command = [sys.executable, "load_review.py", "--reviewers", "10", "--seconds", "10", "--cases", "60"]
     done = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, timeout=300, check=False)

@@ -6,6 +6,7 @@ import re
 import time
 import zipfile
 
+import pyotp
 import pytest
 from fake_maskers import mask_capitals, near_the_threshold
 from review_stores import PASSWORD, store_of
@@ -200,18 +201,19 @@ def test_without_scripts_a_team_works_as_well(chromium, address, store):
     dora.get_by_label("Find").fill("C1")
     dora.get_by_label("Sort by").select_option("newest")
     dora.get_by_role("button", name="Show", exact=True).click()
-    assert re.findall(r">(c\d+)</a>", dora.content()) == ["c10", "c1"]
+    assert re.findall(r">(c\d+)</td>", dora.content()) == ["c10", "c1"]
     dora.get_by_role("link", name="Case", exact=True).click()
-    assert re.findall(r">(c\d+)</a>", dora.content()) == ["c1", "c10"]
+    assert re.findall(r">(c\d+)</td>", dora.content()) == ["c1", "c10"]
     assert "c1" not in dora.url.lower()
     dora.get_by_label("Select case c10").check()
     dora.get_by_label("assign to").select_option("bea")
     dora.get_by_role("button", name="Assign", exact=True).click()
     assert dora.inner_text("#notice") == "1 case assigned to bea."
-    assert re.findall(r">(c\d+)</a>", dora.content()) == ["c1", "c10"]
-    dora.get_by_role("link", name="Files").click()
-    with dora.expect_download() as download:
-        dora.get_by_role("button", name="Download all as a zip").click()
+    assert re.findall(r">(c\d+)</td>", dora.content()) == ["c1", "c10"]
+    carl = person(chromium, address, "carl", java_script_enabled=False, accept_downloads=True)
+    carl.get_by_role("link", name="Files").click()
+    with carl.expect_download() as download:
+        carl.get_by_role("button", name="Download all as a zip").click()
     with zipfile.ZipFile(io.BytesIO(download.value.path().read_bytes())) as packed:
         assert packed.read("cases.jsonl").count(b"\n") == 2
     dora.get_by_role("link", name="Trail").click()
@@ -251,6 +253,50 @@ def test_the_next_button_leads_an_adjudicator_through_her_disputes(chromium, tmp
             assert carl.url == address + "/"  # the others hold the third case
 
 
+def test_a_second_factor_by_scanning_and_a_recovery_code(chromium, address):
+    ann = person(chromium, address, "ann")
+    ann.get_by_title("Your account").click()
+    ann.get_by_role("link", name="Set up a second factor").click()
+    ann.wait_for_selector("svg.segno")
+    assert ann.locator("svg.segno").bounding_box()["width"] > 150
+    for check in range(2):
+        secret = ann.inner_text("main code")
+        ann.get_by_label("Code that the app shows").fill(pyotp.TOTP(secret).now())
+        ann.get_by_label("Your password").fill(PASSWORD if check else "a wrong long sentence")
+        ann.get_by_role("button", name="Turn on").click()
+        if not check:
+            ann.get_by_text("The old password is wrong.").wait_for()
+            assert ann.inner_text("main code") == secret
+    codes = ann.locator("#recovery-codes code").all_inner_texts()
+    assert len(codes) == 10
+    assert serious_faults(ann) == []
+    ann.get_by_role("link", name="I have kept them").click()
+    ann.get_by_role("button", name="Log out").click()
+    ann.fill("[name=name]", "ann")
+    ann.fill("[name=password]", PASSWORD)
+    ann.get_by_role("button", name="Log in").click()
+    ann.wait_for_url(address + "/code")
+    assert serious_faults(ann) == []
+    ann.keyboard.type(codes[0])
+    ann.keyboard.press("Enter")
+    ann.wait_for_url(address + "/")
+    assert ann.faults == []
+
+
+def test_an_open_page_keeps_the_lock_only_for_a_person(chromium, address):
+    ann = person(chromium, address, "ann")
+    asked = []
+    ann.on("request", lambda request: asked.append(request.url) if request.url.endswith("/keep") else None)
+    ann.clock.install()
+    ann.goto(address + "/cases/1")
+    ann.wait_for_selector(READY)
+    ann.clock.run_for(30 * 60_000)
+    assert len(asked) == 1  # for the opening itself
+    ann.mouse.move(200, 200)
+    ann.clock.run_for(30 * 60_000)
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, scheme, width):
@@ -264,7 +310,9 @@ def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, schem
         "/trail",
         "/files",
         "/accounts",
+        "/account",
         "/password",
+        "/second-factor",
         "/cases/1/finished",
     ):
         page.goto(address + path)

@@ -15,7 +15,8 @@ from word_files import paragraph, simple, zipped
 
 from inverse_deid.service.app import build_app
 from inverse_deid.service.choices import Operator, Permit
-from inverse_deid.service.settings import ServiceSettings, Token
+from inverse_deid.service.clients import Clients
+from inverse_deid.service.settings import ServiceSettings
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -162,7 +163,7 @@ def test_the_choices_are_sent_and_only_those_permitted_are_offered(chromium):
 
 
 def test_a_token_is_asked_for_and_kept_in_the_page_alone(chromium):
-    with served(token=Token.of(SECRET)) as address:
+    with served(clients=Clients.of_token(SECRET)) as address:
         page = visit(chromium, address)
         page.wait_for_selector("#token:focus")
         page.keyboard.type("wrong-token-0123456789")
@@ -260,7 +261,7 @@ def test_a_file_is_masked_and_saved_under_another_name(chromium, tmp_path):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_no_fault(chromium, scheme, width):
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
-    with served(operator=ALL, token=Token.of(SECRET)) as address:
+    with served(operator=ALL, clients=Clients.of_token(SECRET)) as address:
         page = visit(chromium, address, **options)
         assert serious_faults(page) == []
         page.fill("#token", SECRET)

@@ -20,7 +20,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 def federated() -> None:
     """Train one network at several sites whose documents stay where they are.
 
-    Needs the extra `federated` (pip install '.[federated]').
+    Needs the extra `train` (pip install '.[train]').
     """
 
 
@@ -63,10 +63,9 @@ def simulate(
     """
     if processes and engine == "direct":
         raise ConfigurationError("--processes works only with --engine flower. Add --engine flower")
-    need_training("training", "federated")
-    from inverse_deid.research.federated.flower import FlowerSimulation
+    need_training("training", "train")
     from inverse_deid.research.federated.settings import FederatedStudySettings, restrict_study
-    from inverse_deid.research.federated.study import run_study
+    from inverse_deid.research.federated.study import FlowerSimulation, run_study
     from inverse_deid.research.studies.study import StudyOptions
 
     settings = restrict_study(read_settings(config, FederatedStudySettings), **part)
@@ -89,7 +88,7 @@ def simulate(
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def server(config: Path, resume: bool, quiet: bool) -> None:
     """Lead a common training. The server needs no documents."""
-    need_training("training", "federated")
+    need_training("training", "train")
     from inverse_deid.research.federated.server import run_server
     from inverse_deid.research.federated.settings import ServerSettings, read_party_settings
 
@@ -106,7 +105,7 @@ def server(config: Path, resume: bool, quiet: bool) -> None:
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def site(config: Path, dry_run: str | None, quiet: bool) -> None:
     """Take part in a common training. Documents stay here."""
-    need_training("training", "federated")
+    need_training("training", "train")
     from inverse_deid.research.federated.settings import SiteSettings, read_party_settings
     from inverse_deid.research.federated.site import SiteRun, take_part
 

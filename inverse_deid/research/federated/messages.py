@@ -238,7 +238,7 @@ def _name_reply(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileExchange:
-    """Both ends of the folder; with the keys of all sites it is the `Carrier` of a server."""
+    """Both ends of the folder; a server has the keys of all sites."""
 
     folder: Path
     keys: Mapping[str, bytes] = field(default_factory=dict, repr=False)
@@ -309,15 +309,11 @@ class FileExchange:
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
         """Publish a state, then wait."""
-        self._publish(state, state.asked)
+        self.publish(state, state.asked)
         return self.gather(state.asked, _name_reply(state.number), timeout_s)
 
-    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
-        """Leave the result in the folder, where a site may fetch it at any time."""
-        self._publish(state, list(self.keys))
-        return ()
-
-    def _publish(self, state: TrainingState, sites: Sequence[str]) -> None:
+    def publish(self, state: TrainingState, sites: Sequence[str]) -> None:
+        """Leave a state in the folder, where the sites may fetch it at any time."""
         for site in sites:
             self.send("to", site, f"state-{state.number:06}", seal(pack(state), self.keys[site]))
 

@@ -125,19 +125,16 @@ def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings])
         yield _make_outcome(networks, dones, n_sent, n_received)
 
 
-def train_averaged(
-    course: Course, mean: Callable[[Sequence[Update]], Weights] = average_weights
-) -> Iterator[EpochOutcome]:
+def train_averaged(course: Course) -> Iterator[EpochOutcome]:
     """Train FedAvg: every site starts from the same network, and the mean is the next one.
 
-    With a trainer of `proximal` above 0 it is FedProx. `average_securely` makes the mean without
-    showing anybody a single network.
+    With a trainer of `proximal` above 0 it is FedProx.
     """
     train, weights = course.begin(), course.start
     n_exchanged = course.trainer.layout.n_numbers * len(course.sites)
     for epoch in range(course.n_epochs):
         dones = train(course.tasks(epoch, [weights] * len(course.sites)))
-        weights = mean([Update(done.weights, done.n_tokens) for done in dones])
+        weights = average_weights([Update(done.weights, done.n_tokens) for done in dones])
         yield _make_outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
 
 

@@ -1,6 +1,6 @@
-"""The server of a common training: rounds over a carrier, with a limit for every wait.
+"""The server of a common training: rounds over a folder, with a limit for every wait.
 
-`begin_training` and `end_round` know nothing of carriers, clocks and files.
+`begin_training` and `end_round` know nothing of folders, clocks and files.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -36,11 +35,6 @@ from inverse_deid.research.federated.weights import (
 )
 from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
 
-if TYPE_CHECKING:
-    from inverse_deid.research.federated.flower.superlink import FlowerCarrier
-
-Carrier: TypeAlias = "FileExchange | FlowerCarrier"
-"""Carries messages to sites and back; every wait has a limit."""
 NO_ANSWER = "did not answer in time"
 _BARREN_ROUNDS = 3
 """Rounds in a row without enough answers after which the server gives up."""
@@ -56,20 +50,14 @@ def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: 
     """
     keys = {site: read_key(settings.exchange.keys / f"{site}.key") for site in settings.server.sites}
     common = CommonNetwork(settings.network, settings.training, settings.server.word_vectors)
-    if settings.exchange.folder is not None:
-        exchange = FileExchange(settings.exchange.folder, keys)
-        _Server(settings, exchange, common, say).run(resume=resume)
-    if settings.flower is not None:
-        from inverse_deid.research.federated.flower.superlink import open_flower_carrier
-
-        with open_flower_carrier(settings.flower, keys, settings.server.checkpoint) as carrier:
-            _Server(settings, carrier, common, say).run(resume=resume)
+    exchange = FileExchange(settings.exchange.folder, keys)
+    _Server(settings, exchange, common, say).run(resume=resume)
 
 
 @dataclass(frozen=True, slots=True)
 class _Server:
     settings: ServerSettings
-    carrier: Carrier
+    exchange: FileExchange
     common: CommonNetwork
     say: Callable[[str], None]
 
@@ -79,7 +67,7 @@ class _Server:
         if resume:
             state = self._resume()
         else:
-            self.carrier.refuse_earlier_run()
+            self.exchange.refuse_earlier_run()
             start = self.common.start(training.seed)
             state = begin_training(training, secrets.token_hex(8), layout, start)
             self._save(state)
@@ -88,7 +76,7 @@ class _Server:
             self.say(f"resuming with round {state.number} of {training.n_rounds}")
         n_barren = 0
         while not state.finished:
-            given = self.carrier.gather_answers(state, self.settings.exchange.answer_s)
+            given = self.exchange.gather_answers(state, self.settings.exchange.answer_s)
             replies = {site: _read(one, Reply) for site, one in given.items()}
             state, report = end_round(training, layout, state, replies)
             self._save(state)
@@ -98,18 +86,13 @@ class _Server:
                 raise UpdateError(
                     f"too few sites answered in {n_barren} rounds. Repair them, then run again with --resume"
                 )
-        without = self.carrier.conclude(state, self.settings.exchange.answer_s)
-        if without:
-            raise UpdateError(
-                f"finished, but {', '.join(without)} did not take the result. Run again with --resume "
-                "when they are back"
-            )
+        self.exchange.publish(state, self.settings.server.sites)
         self.say("finished. Every site has the result. There is no formal limit on what it reveals")
 
     def _check_sites(self) -> None:
         """Refuse sites that have not declared themselves or do not fit the others."""
         sites, join_s = self.settings.server.sites, self.settings.exchange.join_s
-        found = self.carrier.gather_declarations(sites, join_s)
+        found = self.exchange.gather_declarations(sites, join_s)
         for site in sites:
             if site not in found:
                 raise ConfigurationError(f"site {site}: did not declare itself within {join_s:g} s")

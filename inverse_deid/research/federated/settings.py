@@ -19,9 +19,7 @@ from inverse_deid.network.config import NetworkConfig, Share, Size
 
 SharedWay = Literal["average", "round-robin", "selective"]
 """The methods in which documents stay at their sites."""
-Way = Literal["central", "round-robin", "selective", "isolated", "average", "secure-average"]
-LEAST_SECURE = 3
-"""Sites of secure aggregation: with two, each knows the other's network from the mean."""
+Way = Literal["central", "round-robin", "selective", "isolated", "average"]
 
 InnerShare = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
@@ -34,7 +32,6 @@ Party = TypeVar("Party", "ServerSettings", "SiteSettings")
 _PATHS = {"server": {"checkpoint": "server-checkpoint.npz"}, "site": {"private": "private", "model": "model"}}
 """Defaults that count from the folder of the file."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
-_ADDRESS = re.compile(r"(?!.*//)\S+:\d{1,5}")
 
 
 def _check_names(setting: str, names: Iterable[str]) -> None:
@@ -214,9 +211,6 @@ class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_u
             problem = method.find_problem(self.sites.names)
             if problem:
                 raise ConfigurationError(f"methods.{name}: {problem}")
-        ways = {method.way for method in self.methods.values()}
-        if "secure-average" in ways and len(self.sites.names) < LEAST_SECURE:
-            raise ConfigurationError(f"secure-average needs at least {LEAST_SECURE} sites")
         if self.training.proximal:
             raise ConfigurationError("training.proximal: set it per method in a study")
         _refuse_learned_words(self.network)
@@ -256,33 +250,15 @@ class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     Args:
         keys: Folder with SITE.key for every site.
-        folder: Carries messages as files; None with Flower.
+        folder: Carries messages as files.
         join_s: Seconds within which all sites must have declared themselves.
         answer_s: Seconds within which a site must answer a round.
     """
 
     keys: Path
-    folder: Path | None = None
+    folder: Path
     join_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
     answer_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0
-
-
-class FlowerServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Flower's SuperLink at HOST:PORT as the server reaches it, always over TLS.
-
-    Args:
-        root_certificates: PEM file of whoever signed the SuperLink's certificate.
-        secret: The file that `flower-superlink` got as `--superexec-auth-secret-file`.
-        node_keys: Folder with the public key SITE.pub of every site.
-    """
-
-    superlink: str
-    root_certificates: Path
-    secret: Path
-    node_keys: Path
-
-    def __post_init__(self) -> None:
-        _check_address(self.superlink)
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -290,12 +266,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     server: CommonTraining
     exchange: ServerExchange
-    flower: FlowerServer | None = None
     network: NetworkConfig = NetworkConfig()
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
-        _check_party(self)
+        _refuse_learned_words(self.network)
 
 
 class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -327,19 +302,8 @@ class SiteExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """
 
     key: Path
-    folder: Path | None = None
+    folder: Path
     patience_s: Positive = 3600.0
-
-
-class FlowerSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Flower's SuperLink as a site reaches it: as `FlowerServer`, with the site's private key."""
-
-    superlink: str
-    root_certificates: Path
-    node_key: Path
-
-    def __post_init__(self) -> None:
-        _check_address(self.superlink)
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -347,13 +311,12 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     site: LocalSite
     exchange: SiteExchange
-    flower: FlowerSite | None = None
     selective: SelectiveSettings = SelectiveSettings()
     network: NetworkConfig = NetworkConfig()
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
-        _check_party(self)
+        _refuse_learned_words(self.network)
 
 
 def restrict_study(
@@ -389,17 +352,6 @@ def read_party_settings(path: Path, kind: type[Party]) -> Party:
         return make_settings(values, kind, folder=path.parent)
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
-
-
-def _check_address(superlink: str) -> None:
-    if not _ADDRESS.fullmatch(superlink):
-        raise ConfigurationError("flower.superlink must be HOST:PORT, such as leader.example.org:8000")
-
-
-def _check_party(settings: ServerSettings | SiteSettings) -> None:
-    if (settings.exchange.folder is None) == (settings.flower is None):
-        raise ConfigurationError("give either exchange.folder or a table [flower]")
-    _refuse_learned_words(settings.network)
 
 
 def _refuse_learned_words(network: NetworkConfig) -> None:

@@ -55,13 +55,7 @@ def take_part(site: SiteRun) -> None:
         UpdateError: The server was silent too long, or sent a state that does not fit.
         OutputError: The log, a message or the model cannot be written.
     """
-    settings = site.settings
-    if settings.exchange.folder is not None:
-        site.finish(FileExchange(settings.exchange.folder).answer(site))
-    if settings.flower is not None:
-        from inverse_deid.research.federated.flower.superlink import answer_superlink
-
-        site.finish(answer_superlink(site, settings.flower))
+    site.finish(FileExchange(site.settings.exchange.folder).answer(site))
 
 
 class SiteRun:

@@ -6,10 +6,13 @@ A run trains a method with a seed and measures it, or attacks changes of weights
 from __future__ import annotations
 
 import json
+import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import install_hint
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
+from inverse_deid.engine.worker_pool import n_threads_each
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.research.federated import methods
 from inverse_deid.research.federated.attacks import attempt_inversion, attempt_membership
 from inverse_deid.research.federated.documents import EncodedStudy, encode_study
-from inverse_deid.research.federated.flower import FlowerSimulation, be_quiet
 from inverse_deid.research.federated.methods import COMMON, Course, EpochOutcome
 from inverse_deid.research.federated.network import CommonNetwork, DirectEpochs, LocalTrainer, SiteEpochs
 from inverse_deid.research.federated.settings import FederatedStudySettings, MethodSettings
@@ -41,6 +45,14 @@ BeginSites = Callable[[float], SiteEpochs]
 Work = Callable[[BeginSites, Say], None]
 """Work with sites. It says its lines through the given function."""
 
+_FLOWER = "1.41."
+_QUIET = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""Turn off usage reports, and Ray's warning about GPUs, which the processes do not use."""
+
 _TEXT = (
     "",
     "The method of Festag and Spreckelsen (JMIR Form Res 2020;4(5):e14064) on other data. One token is "
@@ -53,6 +65,41 @@ _TEXT = (
     "",
     "![learning curves](learning-curves.svg)",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FlowerSimulation:
+    """The processes that train at the same time in Flower's simulation engine; all use every core once.
+
+    0 = one per site, or per core if these are fewer. `ConfigurationError` without Flower or Ray.
+    """
+
+    n_processes: int = 0
+
+    def __post_init__(self) -> None:
+        found = {name: find_version(name) for name in ("flwr", "ray")}
+        if not found["flwr"].startswith(_FLOWER) or found["ray"] == "none":
+            here = ", ".join(f"{name} {number}" for name, number in found.items())
+            hint = install_hint("federated-simulation")
+            raise ConfigurationError(f"--engine flower needs flwr {_FLOWER}x and ray, found {here}: {hint}")
+
+    def count_processes(self, n_sites: int) -> int:
+        """Return the number of processes for a number of sites; none would be idle."""
+        return min(n_sites, self.n_processes or n_threads_each(1))
+
+    def describe(self, n_sites: int) -> str:
+        """Describe the engine for a report."""
+        n = self.count_processes(n_sites)
+        packages = f"Flower {find_version('flwr')} on Ray {find_version('ray')}"
+        return f"{packages}, processes: {n}, threads of each: {n_threads_each(n)}"
+
+
+def find_version(package: str) -> str:
+    """Return the version of a package, "none" if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
 
 
 def run_study(
@@ -97,11 +144,12 @@ def run_study(
         list(study.finish(runs, lambda run, _: work.run_method(run, begin, tell)))
 
     if flower and study.missing(runs):
-        be_quiet()
-        from inverse_deid.research.federated.flower.simulation import run_in_flower
+        os.environ.update(_QUIET)
+        logging.getLogger("flwr").disabled = True  # its level is set anew when Flower is imported
+        from inverse_deid.research.federated.flower import run_in_flower
 
         hashes = {str(name): study.hashes[str(name)] for name in inputs}
-        run_in_flower(flower, settings, hashes, names, do_missing, say)
+        run_in_flower(flower.count_processes(len(names)), settings, hashes, names, do_missing, say)
     else:
         documents = [site.train for site in encoded.sites]
         do_missing(lambda proximal: DirectEpochs(common.trainer_with(proximal), documents), say)
@@ -224,13 +272,6 @@ def _train(course: Course, method: MethodSettings) -> Iterator[EpochOutcome]:
     if method.way == "selective":
         selections = {site.name: method.selection(site.name) for site in course.sites}
         return methods.train_selectively(course, selections)
-    if method.way == "secure-average":
-        be_quiet()
-        try:
-            from inverse_deid.research.federated.flower.secure_aggregation import average_securely
-        except ImportError as error:
-            raise missing_extra("secure aggregation", error.name, "federated") from error
-        return methods.train_averaged(course, average_securely)
     ways = {
         "central": methods.train_centrally,
         "round-robin": methods.train_in_turns,

@@ -24,7 +24,6 @@ _COLOURS = {
     "selective": "#2e7d32",
     "isolated": "#d32f2f",
     "average": "#1565c0",
-    "secure-average": "#00838f",
 }
 _CURVE = ("epoch", "mean", "lowest site", "highest site")
 _FRAME_OF_FIGURE = ("central", "round-robin", "isolated")
@@ -238,9 +237,7 @@ def _tabulate_exchange(frames: StudyFrames) -> Table:
         return (round(sent / len(frames.sites)), round(received / len(frames.sites)))
 
     title = "Numbers that a site sends and receives in an epoch, mean"
-    note = (
-        "Method A moves the documents themselves. Secure aggregation masks its numbers and also sends keys."
-    )
+    note = "Method A moves the documents themselves."
     return Table("exchange", title, frames.by_method(("sent", "received"), count), notes=(note,))
 
 

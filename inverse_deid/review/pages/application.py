@@ -1,24 +1,31 @@
-"""The routes, the headers of every response, and uvicorn: loopback by default, elsewhere TLS or a proxy."""
+"""The routes and the headers of every response: loopback by default, elsewhere TLS or a proxy."""
 
 from __future__ import annotations
 
-import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError, describe_error
+from inverse_deid import __version__
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InverseDeidError,
+    UnreadableInputError,
+    describe_error,
+)
 from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.intake_service import IntakeService
@@ -37,6 +44,7 @@ from inverse_deid.review.pages.visits import (
     LOG,
     STATIC_FOLDER,
     Handler,
+    Passwords,
     report_problem,
     require,
     require_stream,
@@ -44,11 +52,19 @@ from inverse_deid.review.pages.visits import (
 )
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
+from inverse_deid.review.work_list import count_cases
+from inverse_deid.web.connections import parse_address
+from inverse_deid.web.metrics import Metrics
+from inverse_deid.web.server import LogFormat, WebSettings, run_server
 
-MAX_CONNECTIONS = 500
+if TYPE_CHECKING:
+    from inverse_deid.review.pages.sign_in import Provider
 
 _TOO_LONG = re.compile(r"/\d{19}")
 """No number of the store is this long, and databases cannot compare longer ones."""
+
+_BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
+"""What open pages ask by themselves."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -58,7 +74,7 @@ class ServeSettings:
     """Where the pages are served: an IP address, and a port in [1, 65535].
 
     Certificate (chain) and private key are PEM files. The proxy, at an IP address, ends TLS, and its
-    statements about clients are trusted.
+    statements about clients are trusted; others are refused. `provider`: where people can sign in.
 
     Raises:
         ConfigurationError: Not loopback and neither TLS nor a proxy; a certificate without key or a key
@@ -71,6 +87,9 @@ class ServeSettings:
     certificate: Path | None = None
     private_key: Path | None = None
     proxy: str | None = None
+    log_format: LogFormat = "text"
+    reload: Callable[[], None] | None = None  # on SIGHUP
+    provider: Provider | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
@@ -83,12 +102,12 @@ class ServeSettings:
                 f"others can reach {self.address}, so TLS is needed. Use --certificate and --private-key, "
                 "or --behind-proxy."
             )
-        _parse_address(self.proxy or "127.0.0.1")
+        parse_address(self.proxy or "127.0.0.1")
 
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        return _parse_address(self.address).is_loopback
+        return parse_address(self.address).is_loopback
 
     @property
     def is_secure(self) -> bool:
@@ -107,34 +126,29 @@ class ServeSettings:
         return f"{'https' if self.certificate is not None else 'http'}://{host}:{self.port}/"
 
 
-def _parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        return ipaddress.ip_address(given)
-    except ValueError:
-        pass
-    raise ConfigurationError(f"{given} is not an IP address such as 127.0.0.1")
-
-
-def serve(store: ReviewStore, settings: ServeSettings) -> None:
+def serve(store: ReviewStore, settings: ServeSettings, metrics: Metrics) -> None:
     """Serve the pages until the program is stopped; running requests are finished first."""
     intake = IntakeService(store, build_deidentifier)
-    application = make_application(store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake)
+    application = make_application(
+        store,
+        is_secure=settings.is_secure,
+        hosts=settings.hosts,
+        intake=intake,
+        metrics=metrics,
+        door=settings.provider,
+    )
+    web = WebSettings(
+        host=settings.address,
+        port=settings.port,
+        certificate=settings.certificate,
+        private_key=settings.private_key,
+        proxy=settings.proxy,
+        log_format=settings.log_format,
+        reload=settings.reload,
+    )
     intake.start()
     try:
-        uvicorn.run(
-            application,
-            host=settings.address,
-            port=settings.port,
-            ssl_certfile=settings.certificate,
-            ssl_keyfile=settings.private_key,
-            proxy_headers=settings.proxy is not None,
-            forwarded_allow_ips=settings.proxy,
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_graceful_shutdown=10,
-        )
+        run_server(application, web, metrics)
     finally:
         intake.close()
 
@@ -145,33 +159,60 @@ def make_application(
     is_secure: bool = False,
     hosts: frozenset[str] | None = None,
     intake: IntakeService | None = None,
-    door: Door | None = None,
+    door: Door | Provider | None = None,
+    metrics: Metrics | None = None,
 ) -> Starlette:
     """Return the application over an open store.
 
     `is_secure`: browsers reach it through TLS, and cookies are sent in no other way. `hosts`: host names
     that it answers to, None = any. `intake` takes new files, None = nobody can add any. `door`: one person
-    enters by a one-time address, and nobody logs in with a password.
+    enters by a one-time address, and nobody logs in with a password; or people can sign in at a provider, and
+    only there if its settings say so.
     """
+    provider = None if door is None or isinstance(door, Door) else door
+    door = door if isinstance(door, Door) else None
+    passwords, metrics = Passwords(), metrics or Metrics()
+    metrics.add("cases", "Cases by state.", "state", partial(_count_states, store))
+    metrics.add("queue_length", "What waits.", "queue", lambda: {"passwords": passwords.n_waiting})
     application = Starlette(
-        routes=[*_list_doors(door), *(_list_intake_routes() if intake else ()), *_list_routes()],
+        routes=[
+            Route("/health", _show_health, methods=["GET"]),
+            metrics.route(),
+            *_list_doors(door, provider),
+            *(_list_intake_routes() if intake else ()),
+            *_list_routes(),
+        ],
         middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts, door=door)],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
+    # The address of such a redirect would contain the `Host` of the request.
+    application.router.redirect_slashes = False
     application.state.store = store
+    application.state.passwords = passwords
     application.state.is_secure = is_secure
     application.state.cookie = "__Host-session" if is_secure else "session"
     if door is not None:
         application.state.cookie = door.cookie
     application.state.intake = intake
     application.state.door = door
+    application.state.provider = provider
+    application.state.local_accounts = provider is None or provider.settings.local_accounts
     return application
 
 
-def _list_doors(door: Door | None) -> list[Route]:
-    """Return how users come in: with a password, or by a one-time address."""
+def _list_doors(door: Door | None, provider: Provider | None) -> list[Route]:
+    """Return how users come in: with a password, at an OpenID provider, or by a one-time address."""
     if door is None:
-        return [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
+        doors = [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
+        if provider is not None:
+            from inverse_deid.review.pages import sign_in
+
+            doors += [
+                Route("/sign-in", sign_in.begin_sign_in, methods=["GET"]),
+                Route(sign_in.CALLBACK, sign_in.finish_sign_in, methods=["GET"]),
+                Route("/signed-out", sign_in.show_signed_out, methods=["GET"]),
+            ]
+        return doors
     return [
         Route("/log-in", show_closed_door, methods=["GET"]),
         Route("/open/{token}", open_door, methods=["GET"]),
@@ -180,7 +221,7 @@ def _list_doors(door: Door | None) -> list[Route]:
 
 
 def _list_intake_routes() -> list[Route]:
-    """Return the pages that add files; adjudicators and admins use them."""
+    """Return the pages that add files, which show values of them; adjudicators use them."""
     handlers: list[tuple[str, str, Handler]] = [
         ("GET", "/add", intake_pages.show_add),
         ("GET", "/add/list", intake_pages.list_files),
@@ -190,31 +231,46 @@ def _list_intake_routes() -> list[Route]:
         ("POST", "/choices/example", intake_pages.show_example),
         ("GET", "/masking", intake_pages.show_masking),
     ]
-    role = UserRole.ADJUDICATOR
-    receive = require_stream(role, intake_pages.receive_file)
+    roles = (UserRole.ADJUDICATOR,)
+    receive = require_stream(roles, intake_pages.receive_file)
     return [
         Route("/add/file", receive, methods=["POST"]),
-        *(Route(path, require(role, handler), methods=[method]) for method, path, handler in handlers),
+        *(
+            Route(path, require(roles, handler, is_background=handler in _BACKGROUND), methods=[method])
+            for method, path, handler in handlers
+        ),
     ]
 
 
 def _list_routes() -> list[Route | Mount]:
     case, dispute = "/cases/{case_id:int}", "/disputes/{case_id:int}"
-    reviewer, adjudicator, admin = UserRole.REVIEWER, UserRole.ADJUDICATOR, UserRole.ADMIN
-    handlers: list[tuple[str, str, UserRole, Handler]] = [
-        ("POST", "/log-out", reviewer, visits.leave),
-        ("POST", "/theme", reviewer, visits.choose_theme),
-        ("POST", "/legend", reviewer, visits.choose_legend),
-        ("GET", "/", reviewer, list_pages.show_work_list),
+    everybody, admin = tuple(UserRole), (UserRole.ADMIN,)
+    reviewer, adjudicator = (UserRole.REVIEWER, UserRole.ADJUDICATOR), (UserRole.ADJUDICATOR,)
+    keeper = (UserRole.ADJUDICATOR, UserRole.ADMIN)
+    handlers: list[tuple[str, str, tuple[UserRole, ...], Handler]] = [
+        ("POST", "/log-out", everybody, visits.leave),
+        ("POST", "/theme", everybody, visits.choose_theme),
+        ("POST", "/legend", everybody, visits.choose_legend),
+        ("GET", "/", everybody, list_pages.show_work_list),
         ("GET", "/next", reviewer, list_pages.go_next),
-        ("POST", "/find", reviewer, list_pages.find_cases),
+        ("POST", "/find", everybody, list_pages.find_cases),
         ("POST", "/release", adjudicator, list_pages.release_cases),
         ("POST", "/assign", admin, list_pages.assign_cases),
-        ("GET", "/summary", reviewer, form_pages.show_summary),
+        ("POST", "/locks", admin, list_pages.break_selected),
+        ("GET", "/activity", admin, account_pages.show_activity),
+        ("POST", "/activity", admin, account_pages.change_limits),
+        ("GET", "/summary", everybody, form_pages.show_summary),
         ("GET", "/accounts", admin, account_pages.show_accounts),
         ("POST", "/accounts", admin, account_pages.change_account),
-        ("GET", "/password", reviewer, account_pages.show_password),
-        ("POST", "/password", reviewer, account_pages.change_password),
+        ("POST", "/accounts/policy", admin, account_pages.change_policy),
+        ("GET", "/account", everybody, account_pages.show_account),
+        ("POST", "/account", everybody, account_pages.change_own_account),
+        ("GET", "/second-factor", everybody, account_pages.show_second_factor),
+        ("POST", "/second-factor", everybody, account_pages.add_second_factor),
+        ("GET", "/code", everybody, account_pages.ask_code),
+        ("POST", "/code", everybody, account_pages.check_code),
+        ("GET", "/password", everybody, account_pages.show_password),
+        ("POST", "/password", everybody, account_pages.change_password),
         ("GET", "/trail", admin, trail_page.show_trail),
         ("POST", "/trail/find", admin, trail_page.find_entries),
         ("POST", "/trail/export", admin, trail_page.export_trail),
@@ -236,23 +292,39 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),
-        ("GET", "/files", adjudicator, file_pages.show_files),
+        ("GET", "/files", keeper, file_pages.show_files),
         ("POST", "/files/download", adjudicator, file_pages.download),
         ("POST", "/files/names", adjudicator, file_pages.download_old_names),
         ("POST", "/files/selected", adjudicator, file_pages.download_selected),
-        ("GET", "/files/delete", adjudicator, file_pages.ask_delete),
-        ("POST", "/files/delete", adjudicator, file_pages.delete),
+        ("GET", "/files/delete", keeper, file_pages.ask_delete),
+        ("POST", "/files/delete", keeper, file_pages.delete),
         ("GET", "/sample", adjudicator, form_pages.show_sample),
         ("POST", "/sample", adjudicator, form_pages.draw),
         ("GET", "/sample/{case_id:int}", adjudicator, form_pages.read_case),
         ("POST", "/sample/{case_id:int}", adjudicator, form_pages.answer),
     ]
     return [
-        *(Route(path, require(role, handler), methods=[method]) for method, path, role, handler in handlers),
+        *(
+            Route(path, require(roles, handler, is_background=handler in _BACKGROUND), methods=[method])
+            for method, path, roles, handler in handlers
+        ),
         Mount(
             static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])
         ),
     ]
+
+
+def _count_states(store: ReviewStore) -> dict[str, float]:
+    return {str(state): n for state, n in count_cases(store).items()}
+
+
+def _show_health(request: Request) -> Response:
+    """Say whether the store can be read."""
+    try:
+        count_cases(request.app.state.store)
+    except InverseDeidError:
+        return JSONResponse({"status": "the store cannot be read"}, 503)
+    return JSONResponse({"status": "ok", "version": __version__})
 
 
 def _report_missing(request: Request, error: Exception) -> Response:

@@ -53,6 +53,7 @@ def show_files(visit: Visit) -> Response:
         n_open=n_cases - n_released,
         n_waiting=count_waiting(visit.store),
         can_delete=_can_delete(visit),
+        can_download=visit.user.role.includes(UserRole.ADJUDICATOR),
         previous=page - 1 if page > 1 else None,
         following=page + 1 if page * PAGE_FILES < len(rows) else None,
         step=5,

@@ -13,8 +13,10 @@ from inverse_deid.review.causality import (
     Preserved,
     Topic,
     TopicAnswer,
-    read_final_texts,
     read_form,
+    read_masked,
+    read_original,
+    read_sampled,
     save_form,
     summarise_forms,
 )
@@ -46,7 +48,7 @@ def show_summary(visit: Visit) -> Response:
         state_names=name_states(visit),
         reviewers=summarise_reviewers(visit.store) if is_asked else None,
         forms=summarise_forms(visit.store),
-        shows_names=visit.user.role.includes(UserRole.ADJUDICATOR),
+        shows_names=visit.user.role is not UserRole.REVIEWER,
     )
 
 
@@ -58,7 +60,7 @@ _ANSWERS = {"none": False, "leak": True}
 
 def show_finished(visit: Visit) -> Response:
     """Return the masked text and the possible actions."""
-    masked, _ = read_final_texts(visit.store, visit.case_id, with_original=False)
+    masked = read_masked(visit.store, visit.case_id)
     line = read_line(visit.store, visit.case_id)
     return visit.render(
         "finished.html",
@@ -138,7 +140,8 @@ def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
 
 
 def _render_form(visit: Visit, said: dict[Topic, Preserved], *, with_original: bool) -> Response:
-    masked, original = read_final_texts(visit.store, visit.case_id, with_original=with_original)
+    masked = read_masked(visit.store, visit.case_id)
+    original = read_original(visit.store, visit.user, visit.case_id) if with_original else ""
     old = read_form(visit.store, visit.user, visit.case_id)
     return visit.render(
         "form.html",
@@ -189,7 +192,7 @@ def read_case(visit: Visit) -> Response:
     to_read = list_unread(visit.store, visit.user)
     if visit.case_id not in to_read:
         raise NotAllowedError(f"case {visit.case_id} is not among the cases of the sample left for you")
-    masked, _ = read_final_texts(visit.store, visit.case_id, with_original=False)
+    masked = read_sampled(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
     return visit.render(
         "sample_case.html", case_id=visit.case_id, name=name, masked=masked, n_left=len(to_read)

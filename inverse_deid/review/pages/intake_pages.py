@@ -20,6 +20,7 @@ from inverse_deid.formats.survey import TableSurvey
 from inverse_deid.review.accounts import Session
 from inverse_deid.review.intake_choices import EXAMPLE, MaskingChoices, find_danger, find_refusal
 from inverse_deid.review.intake_service import IntakeService, explain_problem
+from inverse_deid.review.oversight import disclose_files
 from inverse_deid.review.pages.door import Door
 from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.waiting import (
@@ -155,13 +156,14 @@ def _render_choices(
     ready = [one for one in list_uploads(service.store) if one.state is UploadState.READY]
     if not ready:
         return RedirectResponse("/add", status_code=303)
-    tables = []
+    tables, shown = [], {}
     for upload in ready:
         survey = service.survey(upload)
         if survey is None:
             continue
         fates = chosen.get(upload.id, {})
         suggested = [ColumnFate.MASKED if one.is_narrative else ColumnFate.DROPPED for one in survey.columns]
+        shown[upload.id] = upload.facts.name
         columns = [
             (
                 number,
@@ -173,6 +175,7 @@ def _render_choices(
             for number, (column, fate) in enumerate(zip(survey.columns, suggested, strict=True))
         ]
         tables.append((upload, columns, survey.read_as, _has_header(survey)))
+    disclose_files(service.store, visit.user.name, shown, "columns")
     return visit.render(
         "choices.html",
         files=ready,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import RedirectResponse, Response
@@ -15,6 +16,7 @@ from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, count_word
 from inverse_deid.review.values import CaseRow, CaseState, User, UserRole, WorkFilter, WorkOrder
 from inverse_deid.review.work_list import (
     assign,
+    break_locks,
     count_cases,
     count_matches,
     list_cases,
@@ -62,7 +64,7 @@ def show_work_list(visit: Visit) -> Response:
     is_admin = user.role.includes(UserRole.ADMIN)
     return visit.render(
         "work_list.html",
-        rows=[(row, link_case(row, user)) for row in found.rows],
+        rows=[(row if is_admin else _hide_names(row, user), link_case(row, user)) for row in found.rows],
         more=None if found.next_key is None else "/?" + urlencode([*fields, ("after", found.next_key)]),
         is_first=not query.get("after"),
         begin="/?" + urlencode(fields),
@@ -80,10 +82,24 @@ def show_work_list(visit: Visit) -> Response:
         order_links={order.value: "/?" + urlencode([*without_order, ("sort", order)]) for order in _ORDERS},
         progress=count_shown(visit),
         approvals=visit.store.policy.approvals,
-        users=[one for one in list_users(visit.store) if one.is_active] if is_admin else [],
+        users=_list_readers(visit) if is_admin else [],
         is_admin=is_admin,
         can_release=user.role.includes(UserRole.ADJUDICATOR),
     )
+
+
+def _list_readers(visit: Visit) -> list[User]:
+    """Return the accounts that cases can be assigned to."""
+    return [one for one in list_users(visit.store) if one.is_active and one.role is not UserRole.ADMIN]
+
+
+def _hide_names(row: CaseRow, user: User) -> CaseRow:
+    """Return a line without the names of others: an adjudicator must not know whose work they settle."""
+
+    def hide(name: str | None) -> str | None:
+        return name if name is None else "you" if name == user.name else "another user"
+
+    return replace(row, assignee=hide(row.assignee), locked_by=hide(row.locked_by))
 
 
 def name_states(visit: Visit) -> dict[CaseState, str]:
@@ -124,6 +140,8 @@ def find_cases(visit: Visit) -> Response:
 
 def link_case(row: CaseRow, user: User) -> str:
     """Return the page of a case for a user, "" = there is none."""
+    if not user.role.includes(UserRole.REVIEWER):
+        return ""
     if row.state in _FINISHED:
         return f"/cases/{row.case_id}/finished"
     if row.state is CaseState.DISAGREED:
@@ -154,6 +172,13 @@ def assign_cases(visit: Visit) -> Response:
             visit, f"{count_words(len(cases), 'case')} assigned to {name}." if cases else SELECT_FIRST
         )
     raise ReviewError("select cases and an account")
+
+
+def break_selected(visit: Visit) -> Response:
+    """Take the selected cases from those who hold them."""
+    cases = read_selected(visit)
+    n_broken = break_locks(visit.store, visit.user, cases)
+    return go_back(visit, f"{count_words(n_broken, 'lock')} broken." if cases else SELECT_FIRST)
 
 
 def release_cases(visit: Visit) -> Response:

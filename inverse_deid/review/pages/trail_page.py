@@ -29,8 +29,9 @@ MAX_CHECKED_AT_ONCE = 20_000
 
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "words": ("decisions on words", ("change", "undo", "redo")),
+    "originals": ("originals shown", ("original ", "masked text shown")),
     "states": ("approvals and releases", ("begin", "approve", "settle", "state")),
-    "assign": ("assignments", ("assign",)),
+    "assign": ("assignments and locks", ("assign", "lock broken")),
     "notes": ("notes and forms", ("note", "causality form")),
     "sample": ("sample", ("sample ", "read for sample ")),
     "files": (
@@ -39,13 +40,21 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "file ",
             "files removed",
             "everything deleted",
+            "case deleted",
+            "retention",
             "released text",
             "list of old names",
             "annotated documents",
             "trail exported",
         ),
     ),
-    "accounts": ("accounts and log-ins", ("log ", "account of ", "password of ", "role of ")),
+    "accounts": (
+        "accounts, log-ins and limits",
+        (
+            *("log in", "log-in ", "log out", "session of ", "code ", "recovery code ", "own password "),
+            *("account of ", "password of ", "role of ", "second factor ", "limit ", "command "),
+        ),
+    ),
 }
 """Groups of events by how the events begin."""
 
@@ -129,6 +138,8 @@ def describe_event(event: TrailEvent) -> str:
     if event.event == "assign":
         return f"Assigned the case to {event.new or 'anybody'}"
     said = _WHOLE.get(event.event, event.event[:1].upper() + event.event[1:])
+    if event.event == "lock broken":
+        return f"Broke the lock of {event.old}"
     if event.event.startswith("file "):
         return said  # its `new` is a hash of the settings
     change = " to ".join(one for one in (event.old, event.new) if one)

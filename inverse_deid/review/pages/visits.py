@@ -6,15 +6,20 @@ messages of our own errors only. Templates escape all values, and unknown names 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import logging
+import os
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+import sys
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -37,9 +42,10 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.strict_json import parse_json
-from inverse_deid.review.accounts import Session, find_session, is_csrf_token, log_in, log_out
+from inverse_deid.review.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import User, UserRole
+from inverse_deid.web.connections import name_client
 
 MAX_POST_BYTES = 256 * 1024
 MAX_FIELDS = 2_000
@@ -57,13 +63,20 @@ STATIC_FOLDER = Path(__file__).with_name("static")
 
 LOG = logging.getLogger("inverse_deid.review")
 
-HASHING_AT_ONCE = BoundedSemaphore(2)
-"""Checking or hashing a password takes 64 MiB of memory; further ones wait."""
+_PASSWORD_PATHS = frozenset({"/log-in", "/password", "/accounts", "/second-factor"})
+"""Posts to them check or hash a password, which takes 64 MiB of memory and a good part of a second."""
+MAX_PASSWORDS_WAITING = 24
+MAX_PASSWORDS_OF_A_CLIENT = 6
+PASSWORD_RETRY_SECONDS = 3
 
-_WITH_A_FIRST_PASSWORD = frozenset({"/password", "/log-out", "/theme"})
-"""All that is open to a user who must change their password."""
+_ALWAYS_OPEN = frozenset({"/log-out", "/theme"})
+"""All that is open to a user who must do something first."""
 
-_CHANGE_FIRST = "choose your own password first"
+_FIRST = {
+    Step.CODE: "give your one-time code first",
+    Step.PASSWORD: "choose your own password first",
+    Step.SECOND_FACTOR: "set up your second factor first",
+}
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (LogInError, 401),
@@ -174,32 +187,76 @@ class Visit:
             return ""
 
 
+class Passwords:
+    """A thread for all that hashes a password, so that decisions of others do not wait for it.
+
+    A few requests can wait, and fewer of one client. Others are refused before any work is done.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "password", initializer=_give_way)
+        self._waiting: Counter[str] = Counter()
+
+    @property
+    def n_waiting(self) -> int:
+        """Requests that wait or are worked on."""
+        return self._waiting.total()
+
+    async def run(self, request: Request, answer: Callable[[], Response]) -> Response:
+        """Return the answer, or a refusal that tells when to try again."""
+        client = name_client(request.client.host if request.client else "")
+        is_full = self.n_waiting >= MAX_PASSWORDS_WAITING
+        if is_full or self._waiting[client] >= MAX_PASSWORDS_OF_A_CLIENT:
+            message = "too many log-ins at once. Try again in a few seconds."
+            refused = report_problem(request, 503 if is_full else 429, message)
+            refused.headers["Retry-After"] = str(PASSWORD_RETRY_SECONDS)
+            return refused
+        self._waiting[client] += 1
+        done = asyncio.get_running_loop().run_in_executor(self._thread, answer)
+        done.add_done_callback(lambda _: self._leave(client))
+        return await asyncio.shield(done)
+
+    def _leave(self, client: str) -> None:
+        self._waiting[client] -= 1
+        if not self._waiting[client]:
+            del self._waiting[client]
+
+
+def _give_way() -> None:
+    """Let the threads of requests go first: argon2 takes all cores."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
 Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def require(role: UserRole, handler: Handler) -> Endpoint:
-    """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token."""
+def require(roles: Collection[UserRole], handler: Handler, *, is_background: bool = False) -> Endpoint:
+    """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token.
+
+    `is_background`: an open page asks by itself, so the request does not prolong the session.
+    """
 
     def answer(request: Request, body: bytes) -> Response:
-        session = _find_session(request)
+        session = _find_session(request, prolongs=not is_background)
         is_json = _wants_json(request)
         fields = {} if is_json else _parse_form(body)
         payload = _parse_payload(body) if is_json else {}
         visit = Visit(request.app.state.store, session, request, fields, payload)
         _check_token(request, session, visit.text("csrf_token"))
-        if session.user.must_change_password and request.url.path not in _WITH_A_FIRST_PASSWORD:
+        if session.step is not None and request.url.path not in {session.step, *_ALWAYS_OPEN}:
             if is_json:
-                raise NotAllowedError(_CHANGE_FIRST)
-            return RedirectResponse("/password", status_code=303)
-        _check_role(session, role)
+                raise NotAllowedError(_FIRST[session.step])
+            return RedirectResponse(session.step, status_code=303)
+        _check_role(session, roles)
         return handler(visit)
 
-    return _guard(answer)
+    return guard(answer)
 
 
 def require_stream(
-    role: UserRole, receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
+    roles: Collection[UserRole], receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
 ) -> Endpoint:
     """Return an endpoint for posts whose body is read in pieces by `receive`, after the same checks.
 
@@ -209,9 +266,9 @@ def require_stream(
     def check(request: Request) -> Session:
         session = _find_session(request)
         _check_token(request, session, "")
-        if session.user.must_change_password:
-            raise NotAllowedError(_CHANGE_FIRST)
-        _check_role(session, role)
+        if session.step is not None:
+            raise NotAllowedError(_FIRST[session.step])
+        _check_role(session, roles)
         return session
 
     async def endpoint(request: Request) -> Response:
@@ -227,9 +284,12 @@ def require_stream(
     return endpoint
 
 
-def _find_session(request: Request) -> Session:
-    store: ReviewStore = request.app.state.store
-    return find_session(store, request.cookies.get(request.app.state.cookie, ""))
+def _find_session(request: Request, *, prolongs: bool = True) -> Session:
+    state = request.app.state
+    session = find_session(state.store, request.cookies.get(state.cookie, ""), prolongs=prolongs)
+    if session.user.issuer is None and not state.local_accounts:
+        raise LogInError("log in first")
+    return session
 
 
 def _check_token(request: Request, session: Session, form_token: str) -> None:
@@ -240,16 +300,16 @@ def _check_token(request: Request, session: Session, form_token: str) -> None:
             raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
 
 
-def _check_role(session: Session, role: UserRole) -> None:
-    if not session.user.role.includes(role):
-        raise NotAllowedError(f"this needs the role {role.value}")
+def _check_role(session: Session, roles: Collection[UserRole]) -> None:
+    if session.user.role not in roles:
+        raise NotAllowedError(f"this needs the role {' or '.join(roles)}")
 
 
 def _find_status(error: InverseDeidError) -> int:
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
-def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
+def guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
     """Return an endpoint that also responds to errors; messages of foreign errors may quote a narrative."""
 
     def answer_safely(request: Request, body: bytes) -> Response:
@@ -266,6 +326,9 @@ def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
             body = await _read_body(request)
         except PostTooLargeError as error:
             return report_problem(request, 413, str(error))
+        if request.method == "POST" and request.url.path in _PASSWORD_PATHS:
+            passwords: Passwords = request.app.state.passwords
+            return await passwords.run(request, partial(answer_safely, request, body))
         return await run_in_threadpool(answer_safely, request, body)
 
     return endpoint
@@ -381,6 +444,7 @@ def render_page(
     theme = request.cookies.get(THEME_COOKIE, "")
     common = {
         "user": None if session is None else session.user,
+        "step": None if session is None else session.step,
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
         "notice": "",
@@ -395,7 +459,7 @@ def render_page(
 
 async def show_log_in(request: Request) -> Response:
     """Return the log-in form, or respond to it; its token is bound to a cookie, as no session exists."""
-    return await _guard(_log_in)(request) if request.method == "POST" else _render_log_in(request)
+    return await guard(_log_in)(request) if request.method == "POST" else render_log_in(request)
 
 
 def _log_in(request: Request, body: bytes) -> Response:
@@ -404,30 +468,40 @@ def _log_in(request: Request, body: bytes) -> Response:
         fields.get(key, [""])[0].encode("utf-8", "replace") for key in ("name", "password", "csrf_token")
     )
     store: ReviewStore = request.app.state.store
+    if not request.app.state.local_accounts:
+        return render_log_in(request, "Nobody logs in with a password here.", status=403)
     visitor = request.cookies.get(VISITOR_COOKIE, "")
     if not visitor or not hmac.compare_digest(_make_visitor_token(store, visitor).encode(), token):
-        return _render_log_in(request, "The page was too old. Try again.", status=403)
+        return render_log_in(request, "The page was too old. Try again.", status=403)
     cookie: str = request.app.state.cookie
-    address = request.client.host if request.client else ""
+    address = find_address(request)
     old = request.cookies.get(cookie)
     try:
-        with HASHING_AT_ONCE:
-            session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
+        session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
         message = make_sentence(str(error))
-        return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
+        return render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)
     return response
 
 
-def _render_log_in(request: Request, message: str = "", *, status: int = 200) -> Response:
+def render_log_in(request: Request, message: str = "", *, status: int = 200) -> Response:
+    """Return the log-in form."""
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
-    token = _make_visitor_token(request.app.state.store, visitor)
-    response = render_page(request, "log_in.html", None, status=status, message=message, csrf_token=token)
+    state = request.app.state
+    token = _make_visitor_token(state.store, visitor)
+    provider = None if state.provider is None else state.provider.title
+    values = {"message": message, "provider": provider, "local_accounts": state.local_accounts}
+    response = render_page(request, "log_in.html", None, status=status, csrf_token=token, **values)
     set_cookie(request, response, VISITOR_COOKIE, visitor)
     return response
+
+
+def find_address(request: Request) -> str:
+    """Return the address of the client, "" = not known."""
+    return request.client.host if request.client else ""
 
 
 def set_cookie(
@@ -438,6 +512,11 @@ def set_cookie(
     response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
 
 
+def clear_cookie(request: Request, response: Response, name: str) -> None:
+    """Delete a cookie; browsers ignore this for a cookie that begins with `__Host-` unless it is secure."""
+    response.delete_cookie(name, secure=request.app.state.is_secure, httponly=True, samesite="strict")
+
+
 def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
     secret = b"log-in form " + visitor.encode("utf-8", "replace")
     return hmac.digest(store.session_key, secret, "sha256").hex()
@@ -445,9 +524,10 @@ def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
 
 def leave(visit: Visit) -> Response:
     """End the session."""
-    log_out(visit.store, visit.session.id)
-    response = RedirectResponse("/log-in", status_code=303)
-    response.delete_cookie(visit.request.app.state.cookie)
+    log_out(visit.store, visit.session)
+    address = "/log-in" if visit.user.issuer is None else "/signed-out"
+    response = RedirectResponse(address, status_code=303)
+    clear_cookie(visit.request, response, visit.request.app.state.cookie)
     response.headers["Clear-Site-Data"] = '"cache", "storage"'
     return response
 

@@ -1,9 +1,16 @@
 """`inverse-deid key new`."""
 
 import stat
+import sys
+import time
 from pathlib import Path
 
-from inverse_deid.cli.secret_files import read_secret
+import click
+import pytest
+from click.testing import CliRunner
+
+from inverse_deid.cli import secret_files
+from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, read_secret
 from inverse_deid.replacement.keys import check_key
 
 
@@ -54,3 +61,57 @@ def test_the_new_key_moves_dates(command, tmp_path):
     out: Path = tmp_path / "out"
     assert command("mask", given, "--out", out, "--dates", "shift", "--key", file).status == 0
     assert (out / "a.txt").exists()
+
+
+def mask_shifted(command, tmp_path, *options):
+    """Return the masked text of a case with moved dates, or the message of a refusal."""
+    given = tmp_path / "a.txt"
+    given.write_text("Seen on 12-OCT-2019, well.")
+    out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+    result = command("mask", given, "--out", out, "--dates", "shift", *options)
+    return (out / "a.txt").read_text() if result.status == 0 else result.stderr
+
+
+def test_a_command_gives_the_key_that_a_file_gives(command, tmp_path):
+    file = tmp_path / "my.key"
+    command("key", "new", file)
+    program = f"{sys.executable} -c \"print('  ' + open('{file}').read())\""
+    by_command = mask_shifted(command, tmp_path, "--key-command", program)
+    assert by_command == mask_shifted(command, tmp_path, "--key", file) != "Seen on PHI, well."
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("no-such-program-here", "cannot be started. Check its name"),
+        ("unclosed 'quote", "cannot be started. Check its name"),
+        ("echo", "printed nothing. Run it by itself"),
+        (
+            "sh -c 'echo secret-of-the-hospital; echo secret-of-the-hospital >&2; exit 3'",
+            "with status 3. Run",
+        ),
+    ],
+)
+def test_a_command_that_gives_no_key_is_refused_without_its_output(command, tmp_path, program, told):
+    message = mask_shifted(command, tmp_path, "--key-command", program)
+    assert told in message and "secret-of" not in message
+
+
+def test_a_command_and_a_file_are_refused(command, tmp_path):
+    file = tmp_path / "my.key"
+    command("key", "new", file)
+    told = mask_shifted(command, tmp_path, "--key", file, "--key-command", "echo key")
+    assert "--key-command and --key are both given" in told
+
+
+def test_a_command_that_hangs_is_killed_with_its_children(monkeypatch):
+    @click.command()
+    @KEY_COMMAND_OPTION
+    def show():
+        read_secret(None)
+
+    monkeypatch.setattr(secret_files, "_COMMAND_SECONDS", 0.3)
+    started = time.monotonic()
+    result = CliRunner().invoke(show, ["--key-command", "sh -c 'sleep 60 & sleep 60'"])
+    assert "took longer than 0.3 seconds" in str(result.exception)
+    assert time.monotonic() - started < 10

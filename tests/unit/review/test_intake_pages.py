@@ -372,7 +372,7 @@ def test_nothing_is_deleted_while_a_file_is_masked(tmp_path):
 
 @pytest.mark.parametrize(
     ("role", "adds", "deletes"),
-    [("reviewer", False, False), ("adjudicator", True, False), ("admin", True, True)],
+    [("reviewer", False, False), ("adjudicator", True, False), ("admin", False, True)],
 )
 def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, deletes):
     with store_of(tmp_path) as store:

@@ -1,10 +1,11 @@
 """Roles, first passwords, and the own password of a user."""
 
 import pytest
-from review_stores import PASSWORD, Clock, store_of, user
+from review_stores import KEY, PASSWORD, Clock, store_of, user
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.review.accounts import (
+    Step,
     add_user,
     change_own_password,
     find_session,
@@ -96,11 +97,16 @@ class TestOwnPassword:
 
 
 class TestRoles:
-    def test_a_new_role_holds_at_once_and_is_in_the_trail(self, store):
-        here = log_in(store, "ann", PASSWORD)
-        set_role(store, "ANN", UserRole.ADJUDICATOR, by="dora")
+    def test_a_new_role_ends_sessions_and_is_in_the_trail(self, store):
+        here, elsewhere = log_in(store, "ann", PASSWORD), log_in(store, "ann", PASSWORD)
+        set_role(store, "ANN", UserRole.ADJUDICATOR, by="dora", keep=here)
         assert find_session(store, here.id).user.role is UserRole.ADJUDICATOR
-        assert events(store)[0] == ("dora", "role of ann changed", "reviewer", "adjudicator")
+        with pytest.raises(LogInError):
+            find_session(store, elsewhere.id)
+        assert events(store)[:2] == [
+            ("dora", "session of ann ended", None, None),
+            ("dora", "role of ann changed", "reviewer", "adjudicator"),
+        ]
         n_before = len(events(store))
         set_role(store, "ann", UserRole.ADJUDICATOR, by="dora")
         assert len(events(store)) == n_before
@@ -125,3 +131,44 @@ class TestRoles:
     def test_an_unknown_account(self, store):
         with pytest.raises(ReviewError, match="no account"):
             set_role(store, "nobody", UserRole.ADMIN)
+
+
+def test_the_commands_help_a_person_in_again(command, store, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(KEY.secret)
+    key.chmod(0o600)
+    place = ("--store", tmp_path / "review.db", "--key", key)
+
+    def run(*words):
+        done = command("review", "user", *words, *place)
+        assert done.status == 0, done.stderr
+        return done.stdout
+
+    user(store, "ben")
+    for _ in range(6):
+        with pytest.raises(LogInError):
+            log_in(store, "ben", "a wrong long sentence")
+    # The command has the real clock, for which these failures are long ago.
+    assert run("unlock", "ben") == "ben can log in again\n"
+    with pytest.raises(LogInError, match="name or password"):
+        log_in(store, "ben", "a wrong long sentence")
+    add_user(store, "ben2", PASSWORD, UserRole.REVIEWER)
+    log_in(store, "ann", PASSWORD)
+    assert run("log-out", "ann") == "sessions ended: 1\n"
+    run("second-factor", "--require")
+    assert find_session(store, log_in(store, "ben2", PASSWORD).id).step is Step.SECOND_FACTOR
+    assert command("review", "user", "second-factor", "ann", *place).status == 2
+    assert command("review", "user", "second-factor", *place).status == 2
+    run("link", "ann", "https://login.example.org", "s-1")
+    assert find_user(store, "ann").issuer == "https://login.example.org"
+    with pytest.raises(LogInError):
+        log_in(store, "ann", PASSWORD)
+
+
+def test_only_the_beginning_of_a_password_is_rated(store, monkeypatch):
+    rated = []
+    monkeypatch.setattr("zxcvbn.zxcvbn", lambda given, words: rated.append((given, words)) or {"score": 4})
+    add_user(store, "eva.lind", "4@8({[<369&!1|70$5+7%2" * 40, UserRole.REVIEWER)
+    ((given, words),) = rated
+    assert len(given) == 32  # 72 can take five seconds
+    assert {"eva.lind", "eva", "lind", "hospital"} <= set(words)

@@ -35,4 +35,4 @@ def test_only_released_cases_are_in_the_exported_message(tmp_path, dialect):
         narratives = [t.text for case in cases_of(data) for t in case.free_texts if t.element == "H.1"]
         assert narratives == ["Dr PHI met PHI.", "Dr PHI met Okonkwo."]
         assert CANARY.encode() not in data
-        assert sum(CANARY in doc.text for doc in iterate_annotated(store)) >= 2
+        assert sum(CANARY in doc.text for doc in iterate_annotated(store, "export jsonl")) >= 2

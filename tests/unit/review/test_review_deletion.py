@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -10,19 +11,22 @@ from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, s
 from sqlalchemy import func, select
 
 from inverse_deid.core.errors import ReviewError
+from inverse_deid.formats.registry import FORMATS
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review import deletion
 from inverse_deid.review.accounts import find_user
+from inverse_deid.review.approval import withdraw
 from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
-from inverse_deid.review.deletion import delete_everything, delete_source, erase
+from inverse_deid.review.deletion import delete_case, delete_everything, delete_source, erase, purge
 from inverse_deid.review.editing import add_note
+from inverse_deid.review.exporting import export_released
 from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.quality import draw_sample, read_sample
 from inverse_deid.review.reading import open_case, view_case
 from inverse_deid.review.sources import list_sources
 from inverse_deid.review.tables import CONTENTS, FORMS, LAYERS, METADATA, NOTES, SOURCES
 from inverse_deid.review.trail import export_trail, verify_store
-from inverse_deid.review.values import ActionKind, CaseState
+from inverse_deid.review.values import ActionKind, CaseState, UserRole
 from inverse_deid.review.work_list import count_cases
 
 TESTED = 32
@@ -189,3 +193,95 @@ def test_old_pages_that_somebody_reads_are_erased_later(store, tmp_path, monkeyp
         raw.close()
         assert erase(impatient)
     assert count_left(tmp_path, values) == 0
+
+
+def test_one_case_is_deleted_from_its_file_and_the_others_keep_their_place(store, tmp_path):
+    gone, kept = sealed_values(store, (1,), (1,)), sealed_values(store, (3,), (2,))
+    n_before = verify_store(store).n_entries
+    deleted = delete_case(store, 1, by="dora")
+    assert (deleted.n_files, deleted.n_cases, deleted.n_decisions) == (0, 1, 2)
+    assert (deleted.n_notes, deleted.n_forms, deleted.is_erased) == (1, 1, True)
+    assert count_left(tmp_path, gone) == 0 and count_left(tmp_path, kept) == len(kept)
+    with store.reading() as connection:
+        sealed = connection.execute(select(SOURCES.c.sealed).where(SOURCES.c.id == 1)).scalar_one()
+    data = store.sealer.open(sealed, "file 1")
+    assert data.startswith(b'\n{"id": "c2"') and b"Okonkwo" not in data
+    entry = last_event(store, tmp_path)
+    assert (entry["user"], entry["event"], entry["case"], entry["name"]) == ("dora", "case deleted", 1, "c1")
+    assert verify_store(store).is_intact and verify_store(store).n_entries == n_before + 1
+    assert review(store, find_user(store, "ann"), 2) is CaseState.RELEASED
+    assert export_released(store, tmp_path / "out").problems == ()
+    assert json.loads((tmp_path / "out" / "a.jsonl").read_text())["id"] == "c2"
+
+
+def test_the_last_case_of_a_file_takes_the_file_with_it(store):
+    delete_case(store, 1, by="dora")
+    assert delete_case(store, 2, by="dora").n_files == 1
+    assert [one.name for one in list_sources(store)] == ["b.jsonl"]
+
+
+def test_a_row_of_a_table_is_deleted_with_all_its_lines(tmp_path):
+    table = tmp_path / "cases.csv"
+    table.write_bytes(
+        'text;land\r\n"Bo was\r\nwell";SE\r\nAnn was ill;NO\r\nsie hieß Änne;DE\r\n'.encode("cp1252")
+    )
+    with store_of(tmp_path, inputs=[table], approvals=1) as store:
+        delete_case(store, 1, by="dora")
+        review(store, user(store, "ann"), 3)
+        export_released(store, tmp_path / "out")
+        with store.reading() as connection:
+            sealed = connection.execute(select(SOURCES.c.sealed)).scalar_one()
+        assert store.sealer.open(sealed, "file 1").startswith(b"text;land\r\n\r\nAnn was ill;NO\r\n")
+    assert (tmp_path / "out" / "cases.csv").read_text("cp1252").splitlines()[-1] == "sie hieß PHI"
+
+
+def test_a_case_of_a_file_that_cannot_be_written_without_it_stays(tmp_path):
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps([{"id": "c1", "text": TEXT}, {"id": "c2", "text": "by Bo"}]))
+    with store_of(tmp_path, inputs=[file]) as store:
+        n_before = verify_store(store).n_entries
+        with pytest.raises(ReviewError, match="a json file cannot be written without one of its cases"):
+            delete_case(store, 1, by="dora")
+        assert sum(count_cases(store).values()) == 2 and verify_store(store).n_entries == n_before
+
+
+def test_a_file_that_would_be_read_in_another_way_stays(store, monkeypatch):
+    damaged = replace(FORMATS["jsonl"], blank=lambda data, *_: data.replace(b"by Bo", b"by Ann"))
+    monkeypatch.setattr(deletion, "FORMATS", {"jsonl": damaged})
+    with pytest.raises(ReviewError, match="file 1 would be read in another way without the case"):
+        delete_case(store, 1, by="dora")
+    assert sum(count_cases(store).values()) == 4
+
+
+def test_cases_are_purged_some_days_after_their_release(store, tmp_path):
+    released = store.now()
+    store.now.seconds += 29 * 86_400
+    review(store, find_user(store, "ann"), 2)
+    assert purge(store, 30, by="dora") == ()
+    store.now.seconds = released + 31 * 86_400
+    n_before = verify_store(store).n_entries
+    found = purge(store, 30, dry_run=True, by="dora")
+    assert [(one.name, one.case_ids, one.is_whole_file) for one in found] == [
+        ("a.jsonl", (1,), False),
+        ("b.jsonl", (3,), False),
+    ]
+    assert sum(count_cases(store).values()) == 4 and verify_store(store).n_entries == n_before
+    assert purge(store, 30, by="dora") == found
+    assert sum(count_cases(store).values()) == 2
+    assert last_event(store, tmp_path)["event"] == (
+        "retention: 2 cases deleted, 0 kept, released over 30 days ago"
+    )
+    store.now.seconds += 30 * 86_400
+    assert [one.is_whole_file for one in purge(store, 30, by="dora")] == [True]
+    assert [one.name for one in list_sources(store)] == ["b.jsonl"] and verify_store(store).is_intact
+
+
+def test_a_withdrawn_case_is_not_old(store):
+    carl = user(store, "carl", UserRole.ADJUDICATOR)
+    withdraw(store, carl, 1)
+    store.now.seconds += 99 * 86_400
+    assert [one.case_ids for one in purge(store, 30, dry_run=True, by="dora")] == [(3,)]
+    assert [one.case_ids for one in purge(store, 30, all_cases=True, dry_run=True, by="dora")] == [
+        (1, 2),
+        (3, 4),
+    ]

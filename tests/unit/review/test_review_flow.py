@@ -13,7 +13,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Reason
 from inverse_deid.review.approval import approve, release, withdraw
-from inverse_deid.review.causality import read_final_texts
+from inverse_deid.review.causality import read_masked
 from inverse_deid.review.editing import act, add_note, redo, undo
 from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case, view_masked
 from inverse_deid.review.tables import CASES
@@ -155,7 +155,7 @@ def test_notes_are_for_their_author_and_the_adjudicator(store):
 
 def test_one_approval_releases_under_such_a_policy(alone):
     assert review(alone, user(alone, "ann"), mask=[5]) is CaseState.RELEASED
-    assert read_final_texts(alone, 1, with_original=False) == ("seen by PHI today, then PHI left", "")
+    assert read_masked(alone, 1) == "seen by PHI today, then PHI left"
 
 
 def test_an_approved_layer_cannot_change(alone):
@@ -242,7 +242,8 @@ class TestDispute:
     def test_it_is_the_next_case_of_an_adjudicator_who_may_settle_it(self, disputed, clock):
         with disputed.writing() as connection:
             connection.execute(CASES.insert().from_select(*_copy_of_case(1, as_case=2)))
-        fay = user(disputed, "fay", UserRole.ADMIN)
+        fay = user(disputed, "fay", UserRole.ADJUDICATOR)
+        root = user(disputed, "root", UserRole.ADMIN)
         assert [next_case(disputed, one) for one in (self.eve, fay)] == [1, 1]
         # Bob reviewed it, and Ann is no adjudicator: both get a case to review.
         assert [next_case(disputed, one) for one in (self.ann, self.bob)] == [2, 2]
@@ -250,7 +251,7 @@ class TestDispute:
         assert [next_case(disputed, one) for one in (self.eve, fay)] == [1, 2]
         clock.seconds += 31 * 60
         assert next_case(disputed, fay) == 1
-        assign(disputed, fay, (1,), fay.id)
+        assign(disputed, root, (1,), fay.id)
         assert [next_case(disputed, one) for one in (self.eve, fay)] == [2, 1]
         view = open_dispute(disputed, fay, 1)
         at, _ = change(disputed, LayerRevision(fay.id, 1, view.case.revision), MASK, 2)
@@ -270,7 +271,7 @@ class TestDispute:
         with pytest.raises(ReviewError, match="decide 1 words in dispute"):
             approve(disputed, LayerRevision(self.eve.id, 1, view.case.revision))
         with pytest.raises(ReviewError, match="disagreed"):
-            read_final_texts(disputed, 1, with_original=False)
+            read_masked(disputed, 1)
 
     @pytest.mark.parametrize(("kind", "shown"), [(MASK, "PHI"), (UNMASK, "Okonkwo")])
     def test_the_adjudicator_has_the_last_word(self, disputed, kind, shown):
@@ -278,11 +279,11 @@ class TestDispute:
         at, edited = change(disputed, LayerRevision(self.eve.id, 1, view.case.revision), kind, 2)
         assert edited.n_undecided == 0
         assert approve(disputed, at) is CaseState.RELEASED
-        text, _ = read_final_texts(disputed, 1, with_original=False)
+        text = read_masked(disputed, 1)
         assert text == f"seen by {shown} today, then PHI left"
 
     def test_only_another_adjudicator_can_settle_it(self, disputed):
-        with pytest.raises(NotAllowedError, match="you reviewed case 1"):
+        with pytest.raises(NotAllowedError, match="you changed or approved case 1"):
             open_dispute(disputed, self.bob, 1)
         with pytest.raises(NotAllowedError, match="only an adjudicator can"):
             open_dispute(disputed, self.ann, 1)
@@ -293,7 +294,7 @@ class TestDispute:
         approve(disputed, at)
         withdraw(disputed, self.eve, 1)
         with pytest.raises(ReviewError):
-            read_final_texts(disputed, 1, with_original=False)
+            read_masked(disputed, 1)
         assert kept(open_case(disputed, self.ann, 1)) == only_masked(5)
         close_case(disputed, self.ann, 1)
         assert review(disputed, self.ann) is CaseState.IN_REVIEW
@@ -352,7 +353,7 @@ def test_only_the_assignee_can_open_an_assigned_case(store):
         open_case(store, ann, 1)
     with pytest.raises(NotAllowedError):
         assign(store, ann, (1,), ann.id)
-    with pytest.raises(ReviewError, match="does not exist or is closed"):
+    with pytest.raises(ReviewError, match="does not exist, is closed or sees no texts"):
         assign(store, root, (1,), 99)
     assert next_case(store, ann) is None and next_case(store, bob) == 1
 

@@ -27,12 +27,13 @@ from inverse_deid.review.approval import approve
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.intake import LoadSettings, add_cases, never, plan_cases
 from inverse_deid.review.loading import create_store
+from inverse_deid.review.oversight import set_limits
 from inverse_deid.review.reading import open_case, view_masked
 from inverse_deid.review.sources import list_sources
 from inverse_deid.review.store import open_store
 from inverse_deid.review.tables import CASES, CONTENTS, INTAKES, MASKINGS, SOURCES
 from inverse_deid.review.trail import export_trail, verify_store
-from inverse_deid.review.values import ActionKind, CaseState, WorkFilter
+from inverse_deid.review.values import ActionKind, CaseState, ReviewLimits, WorkFilter
 from inverse_deid.review.work_list import count_cases, list_cases, next_case
 
 CANARY = "Zebulonova"
@@ -360,9 +361,10 @@ def test_reviewers_and_additions_at_once_lose_nothing(store, more):
     cases = rows_of(store, CASES)
     assert [row.id for row in cases] == list(range(1, 3 + 2 * n_files * 5))
     assert len({one.name for one in list_sources(store)}) == 1 + 2 * n_files
+    set_limits(store, ReviewLimits(max_locks=100), by="command")
     texts = {open_case(store, people[0], row.id).text for row in cases[2:]}
     assert len(texts) == 2 * n_files * 5
-    assert verify_store(store).n_entries == 1 + 2 * (3 + n_actions) + 2 * (n_files + len(texts))
+    assert verify_store(store).n_entries == 2 + 2 * (4 + n_actions) + 2 * n_files + 3 * len(texts)
     assert verify_store(store).is_intact
 
 

@@ -1,36 +1,34 @@
-"""Stores that the program made when it knew one way of masking for a whole store (version 1)."""
+"""Stores that older versions of the program made."""
 
 import json
 import sqlite3
 import threading
-from pathlib import Path
 
 import pytest
-from review_stores import KEY, read_entries, review, user
+from older_stores import VERSIONS, describe_schema, make_older_store
+from review_stores import KEY, read_entries, review, store_of, user
 from review_stores import place as open_for
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
+from inverse_deid.review import migrations
 from inverse_deid.review.accounts import find_user
+from inverse_deid.review.causality import read_form
 from inverse_deid.review.exporting import export_released
+from inverse_deid.review.quality import read_sample
 from inverse_deid.review.reading import view_case
+from inverse_deid.review.rotation import rotate_key
 from inverse_deid.review.sources import list_sources
 from inverse_deid.review.store import ReviewKey, open_store
 from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import CaseState, WorkFilter
+from inverse_deid.review.waiting import list_uploads, read_bytes
 from inverse_deid.review.work_list import count_cases, list_cases
-
-DUMP = Path(__file__).with_name("store_version_1.sql")
-"""Of a store with invented cases in three files, under the key of the tests, with the marker XXX."""
 
 
 @pytest.fixture
 def older(tmp_path):
     """The path of a store of version 1."""
-    path = tmp_path / "review.db"
-    raw = sqlite3.connect(path)
-    raw.executescript(DUMP.read_text(encoding="utf-8"))
-    raw.close()
-    return path
+    return make_older_store(tmp_path / "review.db", "1")
 
 
 def version_of(path):
@@ -108,12 +106,10 @@ def test_processes_that_open_it_at_once_migrate_it_once(older):
 
 
 def test_a_fault_leaves_it_as_it_was(older, monkeypatch):
-    from inverse_deid.review import schema
-
     def fail(*_):
         raise UnreadableInputError("the disk broke")
 
-    monkeypatch.setattr(schema, "store_masking", fail)
+    monkeypatch.setattr(migrations, "seal_all", fail)
     with pytest.raises(UnreadableInputError, match="the disk broke"):
         open_store(older, KEY)
     raw = sqlite3.connect(older)
@@ -141,3 +137,51 @@ def test_a_store_of_a_newer_version_is_refused(older):
     raw.close()
     with pytest.raises(UnreadableInputError, match=r"has version 9, .* Install a newer program"):
         open_store(older, KEY)
+
+
+def test_a_store_of_version_2_opens_with_everything_in_it(tmp_path):
+    path = make_older_store(tmp_path / "review.db", "2")
+    with open_store(path, KEY) as store:
+        assert [(one.name, one.n_cases, one.n_released) for one in list_sources(store)][2:] == [
+            ("a.txt", 1, 0),
+            ("more.jsonl", 2, 1),
+        ]
+        bea = find_user(store, "bea")
+        assert read_form(store, bea, 6).remark == "Bergstrom was well"
+        assert read_bytes(store, list_uploads(store)[0].id) == b"Bergstrom"
+        assert read_sample(store).case_ids == (1, 6)
+        assert verify_store(store).is_intact
+        assert review(store, user(store, "cem"), 7) is CaseState.RELEASED
+        assert export_released(store, tmp_path / "out").problems == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_migrated_store_has_the_tables_of_a_new_one(version, tmp_path):
+    path = make_older_store(tmp_path / "older.db", version)
+    open_store(path, KEY).close()
+    store_of(tmp_path).close()
+    assert describe_schema(path) == describe_schema(tmp_path / "review.db")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_pseudonyms_of_an_older_store_stay_and_its_key_can_be_changed(version, tmp_path):
+    path = make_older_store(tmp_path / "review.db", version)
+    new_key = ReviewKey(b"another key of more than 16 bytes")
+    rotate_key(path, KEY, new_key, by="dora")
+    with pytest.raises(ConfigurationError):
+        open_store(path, KEY)
+    with open_store(path, new_key) as store:
+        assert store.case_key == KEY.secret
+        assert export_released(store, tmp_path / "out").problems == ()
+        assert verify_store(store).is_intact
+
+
+def test_a_running_program_does_not_write_into_a_store_that_was_migrated_meanwhile(older):
+    with open_store(older, KEY) as running:
+        ann = user(running, "cem")
+        raw = sqlite3.connect(older)
+        raw.execute("update meta set value = '4' where name = 'schema version'")
+        raw.commit()
+        raw.close()
+        with pytest.raises(OutputError, match="another program gave the store other tables"):
+            open_for(running, ann, 4)

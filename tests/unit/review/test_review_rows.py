@@ -1,11 +1,12 @@
 """Somebody who can write to the database and has no key: what they forge is refused and found."""
 
+import io
 import sqlite3
 
 import pytest
 from review_stores import KEY, PASSWORD, TEXT, change, place, review, store_of, user
 
-from inverse_deid.core.errors import StageError, UnreadableInputError
+from inverse_deid.core.errors import NotAllowedError, ReviewError, StageError, UnreadableInputError
 from inverse_deid.review.accounts import (
     add_user,
     begin_session,
@@ -13,13 +14,17 @@ from inverse_deid.review.accounts import (
     find_user,
     list_users,
     log_in,
+    log_out,
     set_active,
+    set_role,
 )
-from inverse_deid.review.exporting import export_released
+from inverse_deid.review.approval import withdraw
+from inverse_deid.review.exporting import export_released, iterate_annotated, released_zip
 from inverse_deid.review.reading import open_case, view_case
 from inverse_deid.review.rows import SEALED
 from inverse_deid.review.store import open_store
 from inverse_deid.review.tables import LAYERS, USERS
+from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import ActionKind, UserRole
 
 
@@ -142,7 +147,7 @@ def test_two_invented_layers_export_nothing(store, tmp_path):
         "update cases set (state, n_approvals, seal) = (select state, n_approvals, seal from cases where id = 1)",
     )
     exported = export_released(store, tmp_path / "out")
-    assert exported.n_cases == 1 and "cases 2 of the store was altered" in exported.problems[0]
+    assert exported.n_cases == 1 and "cases 2 was altered" in exported.problems[0]
 
 
 def test_a_changed_policy_does_not_open(store, tmp_path):
@@ -162,7 +167,7 @@ def test_a_store_that_is_said_to_be_older_gets_no_new_seals(store, tmp_path):
         "update users set role = 'admin', seal = null",
         "update meta set value = '2' where name = 'schema version'",
     )
-    with pytest.raises(UnreadableInputError, match="the head of the trail was altered"):
+    with pytest.raises(UnreadableInputError, match="is not of version 2: it was altered"):
         open_store(tmp_path / "review.db", KEY)
 
 
@@ -187,3 +192,109 @@ def test_a_row_without_a_value_has_another_seal_than_one_with_an_empty_value(sto
         for approval, actions in ((None, None), (None, ""), (0, None), (0, ""))
     }
     assert len(found) == 4
+
+
+class TestReplay:
+    """Rows with valid seals: what was true once is put back, or a row is deleted."""
+
+    def problems(self, store):
+        return list(verify_store(store).problems)
+
+    def test_an_untouched_store_has_none(self, store):
+        assert self.problems(store) == []
+
+    @pytest.mark.parametrize("change", ["is_active = 0", "role = 'admin'"])
+    def test_a_forged_account_is_found_and_nothing_is_exported(self, store, tmp_path, change):
+        forge(store, tmp_path, f"update users set {change} where id = 2")
+        assert self.problems(store) == ["users 2 was altered outside the program"]
+        with pytest.raises(NotAllowedError, match=r"users 2 was altered .* Nothing is exported"):
+            export_released(store, tmp_path / "out")
+
+    def test_an_older_row_of_an_account_is_found(self, store, tmp_path):
+        before = dump(tmp_path, "users", "id = 1")
+        set_role(store, "ann", UserRole.ADJUDICATOR)
+        restore(tmp_path, "users", before)
+        assert find_user(store, "ann").role is UserRole.REVIEWER  # its seal is intact
+        assert self.problems(store) == ["users 1 is not as entry 17 left it"]
+
+    def test_an_older_state_of_a_case_with_its_layers_is_found(self, store, tmp_path):
+        before = [dump(tmp_path, table, "1") for table in ("cases", "layers")]
+        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        withdraw(store, carl, 1)
+        for table, rows in zip(("cases", "layers"), before, strict=True):
+            restore(tmp_path, table, rows)
+        assert self.problems(store) == [
+            "cases 1 is not as entry 18 left it",
+            "layers 1 is not as entry 18 left it",
+            "layers 2 is not as entry 18 left it",
+        ]
+        with pytest.raises(ReviewError, match="is not as entry 18 left it"):
+            released_zip(store, io.BytesIO())
+
+    def test_older_actions_of_a_layer_are_found(self, store, tmp_path):
+        before = [dump(tmp_path, table, "1") for table in ("layers", "actions")]
+        change(store, place(store, find_user(store, "ann"), 2), ActionKind.MASK, 0)
+        for table, rows in zip(("layers", "actions"), before, strict=True):
+            restore(tmp_path, table, rows)
+        assert self.problems(store) == ["layers 3 is not as entry 17 left it"]
+
+    @pytest.mark.parametrize(
+        ("table", "problem"),
+        [
+            ("layers", "layers 2 is missing, and entry 12 recorded it"),
+            ("users", "users 2 is missing, and entry 3 recorded it"),
+            ("cases", "cases 2 is missing, and entry 15 recorded it"),
+        ],
+    )
+    def test_a_deleted_row_is_found(self, store, tmp_path, table, problem):
+        forge(store, tmp_path, f"delete from {table} where id = 2")
+        assert problem in self.problems(store)
+
+    def test_a_case_without_one_of_its_layers_is_held_back(self, store, tmp_path):
+        forge(store, tmp_path, "delete from layers where id = 2")
+        exported = export_released(store, tmp_path / "out")
+        assert exported.n_cases == 0
+        assert exported.problems[0] == "layers 2 is missing, and entry 12 recorded it"
+
+    def test_a_session_that_was_ended_and_put_back_is_found(self, store, tmp_path):
+        session = begin_session(store, find_user(store, "ann"))
+        before = dump(tmp_path, "sessions", "1")
+        log_out(store, session)
+        restore(tmp_path, "sessions", before)
+        assert self.problems(store)[0].endswith("was put back after entry 18 deleted it")
+
+    @pytest.mark.parametrize(
+        "forgery",
+        [
+            "update actions set layer_id = 1",
+            "update layers set n_done = 0 where id = 3",
+            "insert into actions values (1, 0, '[[2, 3, true, null]]')",
+        ],
+    )
+    def test_forged_actions_are_found(self, store, tmp_path, forgery):
+        forge(store, tmp_path, forgery)
+        assert self.problems(store) and all("layers " in one for one in self.problems(store))
+
+    def test_a_broken_trail_exports_nothing(self, store, tmp_path):
+        forge(store, tmp_path, "update trail set line = replace(line, 'ann', 'eve') where number = 4")
+        with pytest.raises(NotAllowedError, match=r"entry 4 was changed .* Nothing is exported"):
+            released_zip(store, io.BytesIO())
+        with pytest.raises(NotAllowedError, match="entry 4 was changed"):
+            list(iterate_annotated(store, "export"))
+
+
+def dump(tmp_path, table, condition):
+    """Return rows of a table as an administrator of the database sees them."""
+    raw = sqlite3.connect(tmp_path / "review.db")
+    found = raw.execute(f"select * from {table} where {condition}").fetchall()
+    raw.close()
+    return found
+
+
+def restore(tmp_path, table, rows):
+    """Put older rows back."""
+    raw = sqlite3.connect(tmp_path / "review.db")
+    raw.execute(f"delete from {table} where {'id = ' + str(rows[0][0]) if table == 'users' else '1'}")
+    raw.executemany(f"insert into {table} values ({', '.join('?' * len(rows[0]))})", rows)
+    raw.commit()
+    raw.close()

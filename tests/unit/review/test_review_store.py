@@ -21,10 +21,12 @@ from inverse_deid.core.errors import (
     StaleRevisionError,
     UnreadableInputError,
 )
+from inverse_deid.core.files import check_private
+from inverse_deid.review.accounts import find_user
 from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
 from inverse_deid.review.editing import act, add_note
 from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import MaskingFacts, ReviewKey, check_private, make_key_file, open_store
+from inverse_deid.review.store import MaskingFacts, ReviewKey, make_key_file, open_store
 from inverse_deid.review.trail import export_trail, verify_export, verify_store
 from inverse_deid.review.values import (
     ActionKind,
@@ -130,13 +132,15 @@ class TestTrail:
             "account of ann added",
             "begin",
             "state",
+            "original shown",
             "change",
             "change",
             "approve",
             "state",
             "state",
         ]
-        one = entries[4]
+        assert (entries[4]["user"], entries[4]["case"], entries[4]["new"]) == ("ann", 1, "reading page")
+        one = entries[5]
         assert one["at"] == "2023-11-14T22:13:20.000000+00:00" and one["user"] == "ann"
         assert (one["name"], one["document"], one["start"], one["end"]) == ("c1", "c1", 16, 21)
         assert (one["old"], one["new"], one["category"]) == ("keep", "mask PATIENT", "PATIENT")
@@ -185,8 +189,8 @@ class TestTrail:
         [
             "update trail set line = replace(line, 'ann', 'eve') where number = 3",
             "delete from trail where number = 2",
-            "delete from trail where number = 9",
-            "update trail set number = -number; update trail set number = 10 + number",
+            "delete from trail where number = 10",
+            "update trail set number = -number; update trail set number = 11 + number",
             "delete from trail; update trail_head set n_entries = 0",
             "delete from trail_head",
         ],
@@ -227,11 +231,11 @@ def test_an_acknowledged_decision_survives_kill_9(tmp_path):
                 child.send_signal(signal.SIGKILL)
     assert 5 <= acknowledged < 1000
     with open_store(tmp_path / "review.db", KEY) as store:
-        view = view_case(store, next(iter([type("U", (), {"id": 1})()])), 1)
+        view = view_case(store, find_user(store, "ann"), 1)
         assert view.revision in (acknowledged, acknowledged + 1)
         assert view.layer.keep[2] == (view.revision % 2 == 1)
         check = verify_store(store)
-        assert check.is_intact and check.n_entries == 4 + view.revision
+        assert check.is_intact and check.n_entries == 5 + view.revision
 
 
 def test_concurrent_reviewers_lose_no_update_and_do_not_deadlock(tmp_path):
@@ -256,7 +260,7 @@ def test_concurrent_reviewers_lose_no_update_and_do_not_deadlock(tmp_path):
         thread.join()
     assert not problems
     assert [view_case(store, who, i).revision for i, who in enumerate(people, 1)] == [n_actions] * n_people
-    assert verify_store(store).n_entries == 1 + n_people * (3 + n_actions)
+    assert verify_store(store).n_entries == 1 + n_people * (4 + n_actions)
     store.close()
 
 

@@ -1,13 +1,16 @@
 import logging
+import os
 
 import pytest
 from click.testing import CliRunner
 from fake_maskers import CANARY
 
-from inverse_deid.cli.serve import read_token, serve
+from inverse_deid.cli.serve import read_clients, serve
+from inverse_deid.cli.server_options import read_metrics_token
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
-from inverse_deid.service.app import strip_exception
-from inverse_deid.service.settings import ServiceSettings, Token, check_address, is_loopback
+from inverse_deid.service.clients import Clients
+from inverse_deid.service.settings import ServiceSettings, check_address, is_loopback
+from inverse_deid.web.server import strip_exception
 
 SECRET = "not-a-secret-0123456789"
 
@@ -37,9 +40,11 @@ def test_a_host_that_does_not_exist():
 
 def test_without_a_token_only_this_machine_may_ask():
     check_address("127.0.0.1", None)
-    check_address("0.0.0.0", Token.of(SECRET))
+    check_address("0.0.0.0", Clients.of_token(SECRET))
     with pytest.raises(ConfigurationError, match="without a token"):
         check_address("0.0.0.0", None)
+    with pytest.raises(ConfigurationError, match="without a token"):
+        check_address("127.0.0.1", None, proxy="127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -47,25 +52,32 @@ def test_without_a_token_only_this_machine_may_ask():
 )
 def test_weak_tokens_are_refused_without_an_echo(secret):
     with pytest.raises(ConfigurationError) as caught:
-        Token.of(secret)
+        Clients.of_token(secret)
     assert not secret or secret not in str(caught.value)
 
 
 def test_a_token_is_shown_nowhere():
-    assert SECRET not in repr(ServiceSettings(token=Token.of(SECRET)))
-    assert "digest" not in repr(Token.of(SECRET))
+    assert SECRET not in repr(ServiceSettings(clients=Clients.of_token(SECRET)))
+    assert "digest" not in repr(Clients.of_token(SECRET))
+
+
+def private(path, content):
+    path.write_bytes(content)
+    path.chmod(0o600)
+    return path
 
 
 def test_the_token_of_a_file_or_of_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("INVERSE_DEID_TOKEN", raising=False)
-    assert read_token(None) is None
-    file = tmp_path / "token"
-    file.write_text(f"{SECRET}\n")
-    assert read_token(file).fits(SECRET)
+    assert read_clients(None, None) is None
+    file = private(tmp_path / "token", f"{SECRET}\n".encode())
+    assert read_clients(file, None).find(SECRET)
     monkeypatch.setenv("INVERSE_DEID_TOKEN", SECRET)
-    assert read_token(None).fits(SECRET)
+    assert read_clients(None, None).find(SECRET)
     with pytest.raises(ConfigurationError, match="both given"):
-        read_token(file)
+        read_clients(file, None)
+    with pytest.raises(ConfigurationError, match="both given"):
+        read_clients(None, file)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"x" * 5000])
@@ -73,9 +85,22 @@ def test_a_token_file_that_cannot_be_used(tmp_path, monkeypatch, content):
     monkeypatch.delenv("INVERSE_DEID_TOKEN", raising=False)
     file = tmp_path / "token"
     if content is not None:
-        file.write_bytes(content)
+        private(file, content)
     with pytest.raises(InverseDeidError):
-        read_token(file)
+        read_clients(file, None)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_a_token_file_that_others_can_read_is_refused_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.delenv("INVERSE_DEID_TOKEN", raising=False)
+    file = tmp_path / "token"
+    file.write_text(SECRET)
+    file.chmod(0o640)
+    for given in ((file, None), (None, file)):
+        with pytest.raises(ConfigurationError, match="chmod 600"):
+            read_clients(*given)
+    with pytest.raises(ConfigurationError, match="chmod 600"):
+        read_metrics_token(file)
 
 
 def test_the_command_does_not_start_on_an_open_address_without_a_token(monkeypatch):

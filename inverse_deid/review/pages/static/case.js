@@ -197,7 +197,12 @@ function retry() {
 async function afresh(isAgain) {
   const waiting = queue.drop();
   calm();
-  if (!(await reload())) return;
+  if (!(await reload())) {
+    // Another person may have the case now: what is not stored stays here, and leaving asks first.
+    if (isAgain) queue.waiting.unshift(...waiting);
+    showSaved();
+    return;
+  }
   queue.isHalted = false;
   for (const item of isAgain ? waiting : []) {
     apply(item);
@@ -454,8 +459,15 @@ window.addEventListener("beforeunload", (event) => {
   if (queue.waiting.length) event.preventDefault();
 });
 
+// The lock of a case is kept for a person who reads, not for an open page.
+let isRead = true;
+for (const kind of ["keydown", "pointerdown", "pointermove", "wheel"]) {
+  window.addEventListener(kind, () => (isRead = true), { passive: true });
+}
+
 setInterval(() => {
-  if (state && !state.isApproved && document.visibilityState === "visible") {
+  if (state && !state.isApproved && isRead && document.visibilityState === "visible") {
+    isRead = false;
     post(at("keep"), token, {}).catch((error) => {
       if (error instanceof Refused && error.status === 423) refused(null, error);
     });

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InputError, StageError
-from inverse_deid.research.federated import flower
-from inverse_deid.research.federated.flower import FlowerSimulation
+from inverse_deid.research.federated import study
 from inverse_deid.research.federated.network import LocalEpoch, SiteTask
+from inverse_deid.research.federated.study import FlowerSimulation
 
 WEIGHTS = [np.array([[0.1, -2.5]], np.float32), np.zeros(3, np.float32)]
 OPTIMIZER = [np.array(7, np.int64), np.full(2, 0.25, np.float32)]
@@ -21,7 +21,7 @@ TASK = SiteTask(1, WEIGHTS, (3, 0, 1, 0))
 @pytest.fixture
 def packages(monkeypatch):
     found = {"flwr": "1.41.0", "ray": "2.55.1"}
-    monkeypatch.setattr(flower, "find_version", found.__getitem__)
+    monkeypatch.setattr(study, "find_version", found.__getitem__)
     return found
 
 
@@ -40,13 +40,13 @@ def test_no_process_is_idle(packages, wanted, n_sites, found):
 
 def test_a_corpus_that_changed_meanwhile_is_refused(tmp_path, monkeypatch):
     pytest.importorskip("flwr")
-    from inverse_deid.research.federated.flower import simulation
+    from inverse_deid.research.federated import flower
 
-    monkeypatch.setattr(simulation, "_limit_threads", lambda n: None)
+    monkeypatch.setattr(flower, "_limit_threads", lambda n: None)
     corpus = tmp_path / "train.jsonl"
     corpus.write_text("{}\n")
     with pytest.raises(InputError, match="changed since the study began"):
-        simulation.SimulatedSite(simulation.SitePlan(None, ((str(corpus), "0" * 64),), 1))
+        flower.SimulatedSite(flower.SitePlan(None, ((str(corpus), "0" * 64),), 1))
 
 
 class Standing:
@@ -68,14 +68,13 @@ def answers(monkeypatch):
     pytest.importorskip("flwr")
     from flwr.app import RecordDict
 
-    from inverse_deid.research.federated.flower import simulation
+    from inverse_deid.research.federated import flower
 
     def run(standing, *numbers):
-        monkeypatch.setattr(simulation, "find_simulated_site", lambda plan: standing)
+        monkeypatch.setattr(flower, "find_simulated_site", lambda plan: standing)
         state = RecordDict()
         return [
-            simulation.answer_question(None, simulation.pack_question(TASK, number, 0.5), state)
-            for number in numbers
+            flower.answer_question(None, flower.pack_question(TASK, number, 0.5), state) for number in numbers
         ]
 
     return run
@@ -97,7 +96,7 @@ def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
     assert first is None
     assert other is None
     assert are_equal(second, OPTIMIZER)
-    from inverse_deid.research.federated.flower.simulation import unpack_answer
+    from inverse_deid.research.federated.flower import unpack_answer
 
     for record in records:
         epoch = unpack_answer("east", record)
@@ -119,7 +118,7 @@ def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
 )
 def test_a_node_answers_in_one_line_what_goes_wrong(answers, problem, line):
     (record,) = answers(Standing(problem), 0)
-    from inverse_deid.research.federated.flower.simulation import unpack_answer
+    from inverse_deid.research.federated.flower import unpack_answer
 
     with pytest.raises(StageError) as raised:
         unpack_answer("east", record)
@@ -143,13 +142,13 @@ class Silent:
 
 
 @pytest.mark.parametrize("n_nodes", [0, 2])
-def test_nobody_waits_for_an_engine_that_has_stopped(n_nodes):
+def test_nobody_waits_for_an_engine_that_has_stopped(monkeypatch, n_nodes):
     pytest.importorskip("flwr")
-    from inverse_deid.research.federated.flower.secure_aggregation import act_as_server
-    from inverse_deid.research.federated.flower.simulation import NodeSites
+    from inverse_deid.research.federated import flower
 
+    monkeypatch.setattr(flower, "Message", lambda *content, ttl: content)  # a real one needs a running app
     ended = Event()
     ended.set()
-    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).begin(0.0)
-    with act_as_server(), pytest.raises(ClusterError, match="has stopped"):
+    train = flower.NodeSites(Silent(n_nodes), ("east", "west"), ended).begin(0.0)
+    with pytest.raises(ClusterError, match="has stopped"):
         train([TASK])

@@ -5,14 +5,14 @@ Weights are an `ArrayRecord`, which keeps every bit. The variables of an optimiz
 stay in the state of the node. Ray logs the errors of an actor, and Flower their messages, so the ClientApp
 raises nothing: it answers with one line without text of documents.
 
-Source: flwr 1.41, `simulation/run_simulation.py`, `server/superlink/fleet/vce/`.
+Only the public modules of Flower are used (`tests/contract/test_import.py`). Real sites do not use it
+(`docs/decisions/0016-flower-for-studies-only.md`). Import this module after `study` has turned telemetry off.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -36,7 +36,6 @@ from inverse_deid.core.errors import (
 from inverse_deid.engine.worker_pool import n_threads_each
 from inverse_deid.network.batches import Example
 from inverse_deid.research.federated.documents import deal_documents
-from inverse_deid.research.federated.flower import FlowerSimulation
 from inverse_deid.research.federated.network import (
     CommonNetwork,
     LocalEpoch,
@@ -53,15 +52,13 @@ _OBJECT_STORE_BYTES = 500_000_000
 """For weights and variables of optimizers on their way. Ray uses only what it needs."""
 _END_S = 60.0
 """Limit for the result of the work after the engine has returned."""
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Turn off Ray's usage report, and its warning about GPUs, which the processes do not use."""
 _WEIGHTS, _OPTIMIZER, _NUMBERS = "weights", "optimizer", "numbers"
 _STEP_S = 0.05
 _EPOCH_LIMIT_S = 86400.0
 
 
 def run_in_flower(
-    simulation: FlowerSimulation,
+    n_processes: int,
     settings: FederatedStudySettings,
     hashes: Mapping[str, str],
     sites: Sequence[str],
@@ -74,11 +71,9 @@ def run_in_flower(
     lost. `settings` have absolute paths, `hashes` are the SHA-256 of the corpora by path, `sites` the
     names in the order of their places.
     """
-    os.environ.update(_QUIET)
     import ray
     from flwr.simulation import run_simulation
 
-    n_processes = simulation.count_processes(len(sites))
     plan = SitePlan(settings, tuple(hashes.items()), n_threads_each(n_processes))
     ended, result, app = Event(), Future[None](), ServerApp()
 

@@ -1,0 +1,155 @@
+"""The head of a trail outside the store: anchors, an earlier export, and a signature without any secret."""
+
+import json
+import socket
+import sqlite3
+import time
+
+import pytest
+from click.testing import CliRunner
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from review_stores import KEY, Clock, store_of, user
+
+from inverse_deid.cli.main import main
+from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
+from inverse_deid.review.anchors import anchoring, write_anchor
+from inverse_deid.review.tables import TRAIL_HEAD
+from inverse_deid.review.trail import export_trail, read_anchors, verify_export, verify_store
+
+
+@pytest.fixture
+def store(tmp_path):
+    with store_of(tmp_path) as store:
+        user(store, "ann")
+        (tmp_path / "review.db.key").write_bytes(KEY.secret)
+        (tmp_path / "review.db.key").chmod(0o600)
+        yield store
+
+
+def call(*words):
+    return CliRunner().invoke(main, ["review", *map(str, words)])
+
+
+def cut_back(tmp_path, earlier):
+    """Cut the tail off with the head of an earlier copy, as an administrator of the database can."""
+    raw = sqlite3.connect(tmp_path / "review.db")
+    raw.execute("delete from trail where number > ?", (earlier.n_entries,))
+    raw.execute("update trail_head set n_entries = ?, hash = ?, seal = ?", earlier[1:])
+    raw.execute("delete from users where name = 'bea'")
+    raw.commit()
+    raw.close()
+
+
+@pytest.mark.parametrize("kept", ["export", "anchor"])
+def test_a_tail_cut_off_with_an_earlier_head_is_found(store, tmp_path, kept):
+    with store.reading() as connection:
+        earlier = connection.execute(TRAIL_HEAD.select()).one()
+    user(store, "bea")
+    place = tmp_path / "kept"
+    export_trail(store, place) if kept == "export" else write_anchor(store, [str(place)])
+    assert verify_store(store, read_anchors(place)).is_intact
+    cut_back(tmp_path, earlier)
+    assert verify_store(store).is_intact
+    problem = "the trail ends at entry 2, but an earlier one has 3: its end was cut off"
+    assert verify_store(store, read_anchors(place)).problems == (problem,)
+    said = call("verify", "--store", tmp_path / "review.db", "--against", place)
+    assert said.exit_code == 1 and problem in said.output
+    user(store, "cem")
+    assert "entry 3 is not the one of the earlier trail" in verify_store(store, read_anchors(place)).problems
+
+
+def test_anchors_are_appended_as_the_trail_grows_and_at_the_end(store, tmp_path):
+    place = tmp_path / "anchors"
+    with anchoring(store, [str(place)], every_entries=2, look_seconds=0.01):
+        for name in ("bea", "cem"):
+            user(store, name)
+        until = time.monotonic() + 20
+        while not (place.exists() and place.read_text()) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert max(read_anchors(place)) == 4
+        user(store, "dag")
+    assert sorted(read_anchors(place)) == [4, 5]
+    with anchoring(store, [str(place)]):
+        pass
+    assert len(place.read_text().splitlines()) == 2
+    assert place.stat().st_mode & 0o777 == 0o600
+
+
+def test_syslog_gets_the_anchor(store):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(10)
+        write_anchor(store, [f"syslog:127.0.0.1:{receiver.getsockname()[1]}"])
+        line = receiver.recv(65536).decode().rstrip("\0")
+    assert json.loads(line[line.index("{") :])["anchor"]["n_entries"] == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "fault"), [("syslog:nowhere", ConfigurationError), ("{}/no/a", OutputError)]
+)
+def test_a_place_that_cannot_be_written_is_an_error(store, tmp_path, place, fault):
+    with pytest.raises(fault):
+        write_anchor(store, [place.format(tmp_path)])
+
+
+def test_commands_anchor_what_they_append(store, tmp_path):
+    place = tmp_path / "anchors"
+    given = ["--store", tmp_path / "review.db", "--anchor", place]
+    assert call("user", "list", *given).exit_code == 0 and not place.exists()
+    assert call("user", "close", "ann", *given).exit_code == 0
+    assert list(read_anchors(place)) == [3]
+
+
+def test_an_export_is_checked_by_the_public_key_alone(store, tmp_path):
+    export, public = tmp_path / "trail.jsonl", tmp_path / "public.pem"
+    export_trail(store, export)
+    shown = call("public-key", "--store", tmp_path / "review.db")
+    public.write_text(shown.output)
+    (tmp_path / "review.db.key").unlink()
+    assert call("verify", "--trail", export, "--public-key", public).output == "2 entries, intact\n"
+    lines = export.read_text().splitlines()
+    head = json.loads(lines[-1])["head"]
+    forged = {"head": {**head, "n_entries": 1, "hash": json.loads(lines[0])["hash"]}}
+    export.write_text(lines[0] + "\n" + json.dumps(forged) + "\n")
+    said = call("verify", "--trail", export, "--public-key", public)
+    assert said.exit_code == 1 and "the signature of the head is broken" in said.output
+
+
+def test_a_signing_key_of_its_own_is_apart_from_the_key_of_the_store(store, tmp_path):
+    private = Ed25519PrivateKey.generate()
+    pem, raw = serialization.Encoding.PEM, serialization.NoEncryption()
+    own = tmp_path / "signing.pem"
+    own.write_bytes(private.private_bytes(pem, serialization.PrivateFormat.PKCS8, raw))
+    own.chmod(0o600)
+    export = tmp_path / "trail.jsonl"
+    given = ["--store", tmp_path / "review.db", "--signing-key", own]
+    assert call("export", *given, "--as", "trail", "--out", export).exit_code == 0
+    assert verify_export(export, None, public_key=private.public_key()).is_intact
+    assert not verify_export(export, None, public_key=store.signer.public_key()).is_intact
+    own.write_text("no key")
+    assert "is not an Ed25519 key" in call("public-key", *given).output
+
+
+@pytest.mark.parametrize(
+    "head", [{"n_entries": "x"}, {"n_entries": None}, {"n_entries": 1, "seal": 5}, {"n_entries": [1]}]
+)
+def test_a_malformed_head_is_a_problem_and_no_traceback(store, tmp_path, head):
+    export = tmp_path / "trail.jsonl"
+    export_trail(store, export)
+    lines = export.read_text().splitlines()[:-1]
+    export.write_text("\n".join([*lines, json.dumps({"head": head})]) + "\n")
+    assert "the head cannot be read" in verify_export(export, KEY).problems
+    said = call("verify", "--trail", export, "--store", tmp_path / "review.db")
+    assert said.exit_code == 1 and "Traceback" not in said.output
+    with pytest.raises(UnreadableInputError, match="has a line that cannot be read"):
+        read_anchors(export)
+
+
+def test_a_clock_that_was_put_back_is_noted(tmp_path):
+    clock = Clock()
+    with store_of(tmp_path, clock=clock) as store:
+        clock.seconds -= 3600
+        user(store, "ann")
+        check = verify_store(store)
+    assert check.is_intact and check.notes == ("the clock was put back before entry 2",)
