@@ -213,6 +213,7 @@ def test_a_file_whose_time_is_over_is_not_masked_further():
     assert len(masker.batch_sizes) == n_batches < 20
 
 
+@pytest.mark.slow
 def test_the_process_that_reads_a_file_ends_with_the_time_of_the_request():
     lines = "\n".join(["was seen in the house"] * 60)
     with client_of() as client:  # starts both processes
