@@ -7,8 +7,8 @@ Makes a store of invented cases in a temporary folder (or at a database address)
 `inverse-deid review serve`, and lets each reviewer open cases, mask, unmask, undo and approve. Every
 tenth reviewer settles disagreements. At equal distances, the server gets SIGKILL and is restarted. --idle and
 --hostile are those of load_service.py. A decision is lost if the server acknowledged it and the store does
-not contain it. Prints JSON: counts of actions and errors by kind, the most memory of the server in MB, and the
-median, 99th percentile and largest latency in milliseconds.
+not contain it. Prints JSON: counts of actions and errors by kind, the most memory of the server in MB, and
+the median, 99th percentile and largest latency in milliseconds.
 The exit status is 1 if anything went wrong.
 """
 
