@@ -113,6 +113,7 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
     )
     new = store.with_keys(keys)
     with store.writing(alone=True) as connection:
+        store.check_state(connection)  # another change of the key can have been faster
         recorded = read_recorded(connection, store)
         change_seal(connection, store, new)
         append(connection, new, [TrailEvent(user=by, event="key changed: all sessions ended")])

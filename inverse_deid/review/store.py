@@ -293,12 +293,12 @@ class ReviewStore:
                 lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
                 connection.exec_driver_sql(f"SELECT {lock}({_ADVISORY_LOCK})")
             if not alone:
-                self._check_state(connection)
+                self.check_state(connection)
             rows.begin(connection)
             yield connection
             rows.finish(connection)
 
-    def _check_state(self, connection: Connection) -> None:
+    def check_state(self, connection: Connection) -> None:
         """Refuse to write with keys that others dropped, or into tables that this program does not know."""
         found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, _KEYS]))
         stored = {row.name: row.value for row in connection.execute(found)}

@@ -155,6 +155,15 @@ class TestRotation:
                     is_as_before = set(roles) == {"reviewer"} and connection.execute(select(FORMS)).all()
                 assert is_as_before or not verify_store(store).is_intact
 
+    def test_the_slower_of_two_changes_of_the_key_is_refused(self, path):
+        third = ReviewKey(b"a third key of more than 16 bytes")
+        with open_store(path, KEY) as slower:
+            rotate_key(path, KEY, NEW_KEY, by="dora")
+            with pytest.raises(OutputError, match="another key"):
+                rotation._begin(slower, third, by="dora")
+        with open_store(path, NEW_KEY) as store:
+            assert verify_store(store).is_intact
+
     def test_a_program_that_has_the_store_open_writes_nothing_any_more(self, path):
         with open_store(path, KEY) as running:
             ann = find_user(running, "ann")
