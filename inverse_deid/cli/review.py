@@ -33,6 +33,7 @@ _COMMANDS: Commands = MappingProxyType(
             "purge": ("inverse_deid.cli.review_life", "Delete cases that were released long ago."),
             "backup": ("inverse_deid.cli.review_life", "Write an encrypted copy of a store in use."),
             "restore": ("inverse_deid.cli.review_life", "Make a store from a backup."),
+            "migrate": ("inverse_deid.cli.review_life", "Give an older store the tables of this version."),
             "rotate-key": ("inverse_deid.cli.review_life", "Give a store another key."),
             "summary": ("inverse_deid.cli.review_out", "Progress, agreement, time, causality forms."),
         }

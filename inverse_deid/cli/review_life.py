@@ -1,22 +1,24 @@
-"""The life of a store: `review delete`, `purge`, `backup`, `restore` and `rotate-key`."""
+"""The life of a store: `review delete`, `purge`, `backup`, `restore`, `migrate` and `rotate-key`."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from inverse_deid.cli.review_store import anchor_given, open_given, read_key, store_options
 from inverse_deid.cli.secret_files import read_secret, run_key_command
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.files import check_private, printable
 from inverse_deid.review import deletion
 from inverse_deid.review.backup import restore_backup, write_backup
 from inverse_deid.review.rotation import rotate_key as change_key
 from inverse_deid.review.store import ReviewKey, open_store
-from inverse_deid.review.trail import verify_store
+from inverse_deid.review.trail import count_entries, verify_store
 
 BY = "command"
+_NOT_ERASED = "WARNING: others were reading the store. Old encrypted bytes stay in it until the next deletion"
 
 
 @click.command()
@@ -38,10 +40,7 @@ def delete(address: str, key: Path | None, case_id: int | None, source_id: int |
             raise ConfigurationError("use one of --case N or --file N")
     click.echo(f"{done.n_cases:,} cases and {done.n_files:,} files deleted")
     if not done.is_erased:
-        click.echo(
-            "WARNING: others were reading the store. Old encrypted bytes stay in it until the next deletion",
-            err=True,
-        )
+        click.echo(_NOT_ERASED, err=True)
 
 
 @click.command()
@@ -69,6 +68,8 @@ def purge(address: str, key: Path | None, days: int, all_cases: bool, dry_run: b
     n_kept = sum(len(one.case_ids) for one in found if one.problem)
     n_deleted = sum(len(one.case_ids) for one in found) - n_kept
     click.echo(f"{n_deleted:,} cases {'would be' if dry_run else 'were'} deleted, {n_kept:,} stay")
+    if not all(one.is_erased for one in found):
+        click.echo(_NOT_ERASED, err=True)
     return 1 if n_kept else 0
 
 
@@ -110,6 +111,23 @@ def restore(file: Path, address: str, key: Path | None) -> int:
     state = "intact" if check.is_intact else "NOT intact"
     click.echo(f"{restored.n_cases:,} cases restored, {check.n_entries:,} entries of the trail, {state}")
     return 0 if check.is_intact else 1
+
+
+@click.command()
+@store_options
+def migrate(address: str, key: Path | None) -> None:
+    """Give a store of an older program the tables of this one. Make a copy first.
+
+    All rows get seals as they are. So do not do it if the store was migrated before:
+    then somebody altered it or put an older copy in its place. Change the key with
+    inverse-deid review rotate-key afterwards, so that no older copy can take its place.
+    """
+    secret = read_key(address, key)
+    with suppress(UnreadableInputError), open_store(address, secret):
+        raise ConfigurationError("the store is not of an older version, so there is nothing to migrate")
+    with open_store(address, secret, migrates=True) as store, anchor_given(store):
+        n_entries = count_entries(store)
+    click.echo(f"Migrated. The trail has {n_entries:,} entries.")
 
 
 @click.command()

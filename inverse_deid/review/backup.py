@@ -21,7 +21,7 @@ import msgspec
 from sqlalchemy import Connection, Table, func, insert, select
 
 from inverse_deid.core.errors import InputError, OutputExistsError, UnreadableInputError
-from inverse_deid.core.files import printable, write_whole
+from inverse_deid.core.files import output_errors, printable, write_whole
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.replacement.reversal import INCOMPLETE, SALT_BYTES, RecordChain
 from inverse_deid.review.loading import new_database
@@ -67,11 +67,16 @@ def write_backup(store: ReviewStore, key: ReviewKey, path: Path, *, by: str, for
     """Write a backup that only its owner can read (mode 600); return its number of cases.
 
     Raises:
-        OutputExistsError: The file exists and `force` is False.
+        OutputExistsError: The file exists, and `force` is False or it is not a backup.
         OutputError: It cannot be written.
     """
-    if path.exists() and not force:
-        raise OutputExistsError(f"{printable(path)} already exists. Use --force to overwrite it.")
+    if path.exists():
+        if not force:
+            raise OutputExistsError(f"{printable(path)} already exists. Use --force to overwrite it.")
+        with output_errors(path), path.open("rb") as stream:
+            is_backup = stream.read(len(MAGIC)) in (MAGIC, b"")
+        if not is_backup:  # it could be the store or its key
+            raise OutputExistsError(f"{printable(path)} is not a backup and is kept. Use another name.")
     with store.reading(snapshot=True) as connection:
         n_cases = int(connection.execute(select(func.count()).select_from(CASES)).scalar_one())
         write_whole(path, _encode(connection, key, store.now()), private=True)

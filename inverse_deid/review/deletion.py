@@ -75,6 +75,7 @@ class OldCases:
     """The cases of one file that are older than the limit.
 
     `problem` says why they stay, "" = they are deleted (with the whole file if it has no other case).
+    `is_erased` is as in `Deleted`.
     """
 
     source_id: int
@@ -82,6 +83,7 @@ class OldCases:
     case_ids: tuple[int, ...]
     is_whole_file: bool
     problem: str = ""
+    is_erased: bool = True
 
 
 def delete_source(store: ReviewStore, source_id: int, *, by: str) -> Deleted:
@@ -144,9 +146,8 @@ def purge(
     event = f"retention: {n_cases} cases deleted, {n_kept} kept, {what} over {older_than_days} days ago"
     with store.writing() as connection:
         append(connection, store, [TrailEvent(user=by, event=event)])
-    if n_cases:
-        erase(store)
-    return tuple(done)
+    is_erased = not n_cases or erase(store)
+    return tuple(replace(one, is_erased=is_erased) for one in done)
 
 
 def erase(store: ReviewStore) -> bool:

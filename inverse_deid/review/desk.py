@@ -105,7 +105,7 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
     """Open the store of a desk, or make an empty one; return it with its only user."""
     path = place.folder / _STORE
     if path.exists():
-        store = open_store(path, key)
+        store = open_store(path, key, migrates=True)
     else:
         settings = LoadSettings(
             policy=ReviewPolicy(approvals=1),

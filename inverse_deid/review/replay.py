@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select, update
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Table, select, update
 
 from inverse_deid.review.rows import SEALED, hash_actions
 from inverse_deid.review.store import ReviewStore
@@ -25,11 +28,17 @@ def seal_all(connection: Connection, store: ReviewStore) -> None:
     reseal(connection, store)
 
 
-def reseal(connection: Connection, store: ReviewStore, *, by: str = "migration") -> None:
-    """Seal all rows as they are with the key of the store, and let the replay begin here.
+def reseal(
+    connection: Connection,
+    store: ReviewStore,
+    *,
+    by: str = "migration",
+    check: Callable[[Table, Mapping[str, Any]], None] | None = None,
+) -> None:
+    """Seal all rows that a check lets pass with the key of the store, and let the replay begin here.
 
     For a store that was migrated or has a new key. The trail of a store with a new key must have a new head
     before.
     """
-    counts = [f"{store.rows.seal_table(connection, table)} {table.name}" for table in SEALED]
+    counts = [f"{store.rows.seal_table(connection, table, check)} {table.name}" for table in SEALED]
     append(connection, store, [TrailEvent(user=by, event=f"{SEALED_EVENT}: {', '.join(counts)}")])

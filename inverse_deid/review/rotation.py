@@ -15,17 +15,18 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, and_, delete, select, tuple_, update
+from sqlalchemy import Connection, Row, Table, and_, delete, select, true, tuple_, update
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
 from inverse_deid.review.deletion import erase
 from inverse_deid.review.replay import reseal
-from inverse_deid.review.rows import SEALED, select_sealed
+from inverse_deid.review.rows import SEALED
 from inverse_deid.review.schema import hash_file
-from inverse_deid.review.store import Clock, ReviewKey, ReviewStore, Sealer, open_store
+from inverse_deid.review.store import Clock, ReviewKey, ReviewStore, open_store
 from inverse_deid.review.tables import (
     CONTENTS,
     FAILURES,
@@ -36,7 +37,7 @@ from inverse_deid.review.tables import (
     SOURCES,
     WAITING_PIECES,
 )
-from inverse_deid.review.trail import TrailEvent, append, change_seal, verify_store
+from inverse_deid.review.trail import TrailEvent, append, change_seal, read_recorded
 
 PLACES: Mapping[str, str] = {
     "contents.sealed_text": "the text of case {case_id}",
@@ -102,10 +103,6 @@ def _open_begun(
 
 def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
     """Put the new key in force, in one transaction."""
-    if not verify_store(store).is_intact:
-        raise ReviewError(
-            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup."
-        )
     data = (ReviewKey(os.urandom(32)), *store.keys.data)
     keys = replace(
         store.keys,
@@ -116,19 +113,22 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
     )
     new = store.with_keys(keys)
     with store.writing(alone=True) as connection:
-        for table in SEALED:  # nothing that was forged gets a new seal
-            store.rows.read(connection, select(*select_sealed(table)), table)
+        store.check_state(connection)  # another change of the key can have been faster
+        recorded = read_recorded(connection, store)
         change_seal(connection, store, new)
-        connection.execute(delete(SESSIONS))
+        append(connection, new, [TrailEvent(user=by, event="key changed: all sessions ended")])
+        # Triggers could forge rows at any moment: a row is checked as it was read for its new seal.
+        reseal(connection, new, by=by, check=partial(recorded.check, store.rows))
+        if missing := recorded.list_missing():
+            raise ReviewError(f"{missing[0].problem}. Restore a backup.")
+        new.rows.delete(connection, SESSIONS, true())
         connection.execute(delete(FAILURES))  # hashes that nobody can compare any more
-        connection.execute(update(META).where(META.c.name == "keys").values(value=keys.wrap(new_key)))
+        new.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))
         for table in METADATA.sorted_tables:
             if table in _LARGE or not any(str(column) in PLACES for column in table.c):
                 continue
             for row in connection.execute(select(table)).all():
-                _renew(connection, new.sealer, table, row)
-        append(connection, new, [TrailEvent(user=by, event="key changed: all sessions ended")])
-        reseal(connection, new, by=by)
+                _renew(connection, new, table, row)
 
 
 def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) -> Iterator[tuple[int, int]]:
@@ -141,7 +141,7 @@ def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) ->
             found = found.where(tuple_(*keys) > tuple_(*last))
         with store.writing() as connection:
             rows = connection.execute(found).all()
-            done = [_renew(connection, store.sealer, table, row) for row in rows]
+            done = [_renew(connection, store, table, row) for row in rows]
             if table is SOURCES and rows and done[0][0]:
                 _hash_again(connection, store, rows[0], by=by)
         if not rows:
@@ -150,7 +150,7 @@ def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) ->
         yield sum(n for n, _ in done), sum(n for _, n in done)
 
 
-def _renew(connection: Connection, sealer: Sealer, table: Table, row: Row[Any]) -> tuple[int, int]:
+def _renew(connection: Connection, store: ReviewStore, table: Table, row: Row[Any]) -> tuple[int, int]:
     """Encrypt the values of a row with the newest key; return how many it were, and how many are damaged."""
     values: dict[str, bytes] = {}
     n_damaged = 0
@@ -159,14 +159,17 @@ def _renew(connection: Connection, sealer: Sealer, table: Table, row: Row[Any]) 
         if str(column) not in PLACES or sealed is None:
             continue
         try:
-            renewed = sealer.renew(sealed, PLACES[str(column)].format_map(dict(row._mapping)))
+            renewed = store.sealer.renew(sealed, PLACES[str(column)].format_map(dict(row._mapping)))
         except UnreadableInputError:
             n_damaged += 1
         else:
             values |= {} if renewed is None else {column.name: renewed}
     if values:
         mine = and_(*(key == row._mapping[key] for key in table.primary_key))
-        connection.execute(update(table).where(mine).values(**values))
+        if table in SEALED and table is not SOURCES:
+            store.rows.update(connection, table, mine, **values)
+        else:
+            connection.execute(update(table).where(mine).values(**values))
     return len(values), n_damaged
 
 

@@ -164,8 +164,10 @@ class SealedRows:
             _noted(connection)[name_row(table, row._mapping)] = None
         return connection.execute(delete(table).where(condition)).rowcount
 
-    def seal_table(self, connection: Connection, table: Table) -> int:
-        """Seal all rows of a table as they are, and return how many they are."""
+    def seal_table(
+        self, connection: Connection, table: Table, check: Callable[[Table, Mapping[str, Any]], None] | None
+    ) -> int:
+        """Seal all rows of a table that a check lets pass (None = all), and return how many they are."""
         keys = list(table.primary_key)
         mine = and_(*(key == bindparam(f"key_{key.name}") for key in keys))
         changed = update(table).where(mine).values(seal=bindparam("new_seal"))
@@ -173,6 +175,8 @@ class SealedRows:
         sealed = []
         for row in rows:
             values = dict(row._mapping)
+            if check is not None:
+                check(table, values)
             new = {f"key_{key.name}": values[key.name] for key in keys}
             sealed.append({**new, "new_seal": self.seal(table, values)})
             self._note(connection, table, None, values)
@@ -232,6 +236,31 @@ class RecordedRows:
         for name, mark in marks.items():
             self._last[name] = (mark, number, case_id)
 
+    def copy(self) -> RecordedRows:
+        """Return the same, as `compare` and `check` forget what they have seen."""
+        other = RecordedRows()
+        other._last |= self._last
+        return other
+
+    def check(self, sealed: SealedRows, table: Table, values: Mapping[str, Any]) -> None:
+        """Check one row.
+
+        Raises:
+            UnreadableInputError: It is not as the trail left it.
+        """
+        if fault := self._find_fault(sealed, table, values):
+            raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup.")
+
+    def list_missing(self) -> list[Suspect]:
+        """Return the rows that the trail has and that were not seen."""
+        found = []
+        for name, (mark, number, case_id) in self._last.items():
+            table_name, _, key = name.partition(" ")
+            problem = f"{name} is missing, and entry {number} recorded it"
+            if mark is not None:
+                found.append(Suspect(problem, int(key) if table_name == CASES.name else case_id))
+        return found
+
     def compare(self, connection: Connection, sealed: SealedRows) -> Iterator[Suspect]:
         """Yield all rows that are not as the trail left them."""
         actions = dict(_hash_all_actions(connection))
@@ -249,11 +278,7 @@ class RecordedRows:
                     source_id = values["id"] if table is SOURCES else values.get("source_id")
                     name = name_row(table, values)
                     yield Suspect(f"{name} {fault}", case_id, source_id)
-        for name, (mark, number, case_id) in self._last.items():
-            table_name, _, key = name.partition(" ")
-            problem = f"{name} is missing, and entry {number} recorded it"
-            if mark is not None:
-                yield Suspect(problem, int(key) if table_name == CASES.name else case_id)
+        yield from self.list_missing()
 
     def _find_fault(self, sealed: SealedRows, table: Table, values: Mapping[str, Any]) -> str:
         """Return what is wrong with a row, "" = nothing; the settings of a new store have no entry."""

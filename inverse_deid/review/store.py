@@ -293,12 +293,12 @@ class ReviewStore:
                 lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
                 connection.exec_driver_sql(f"SELECT {lock}({_ADVISORY_LOCK})")
             if not alone:
-                self._check_state(connection)
+                self.check_state(connection)
             rows.begin(connection)
             yield connection
             rows.finish(connection)
 
-    def _check_state(self, connection: Connection) -> None:
+    def check_state(self, connection: Connection) -> None:
         """Refuse to write with keys that others dropped, or into tables that this program does not know."""
         found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, _KEYS]))
         stored = {row.name: row.value for row in connection.execute(found)}
@@ -417,8 +417,13 @@ def write_settings(
     return keys
 
 
-def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
-    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy; an older one is migrated.
+def open_store(
+    address: str | Path, key: ReviewKey, *, clock: Clock = time.time, migrates: bool = False
+) -> ReviewStore:
+    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy.
+
+    With `migrates`, an older one is migrated: all of its rows get seals as they are, so somebody who knows
+    that it is an older one must have asked for it.
 
     Raises:
         UnreadableInputError: The store does not exist, is not a database or has another version.
@@ -450,6 +455,11 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
         if keys is None:
             raise ConfigurationError(
                 f"the key does not belong to {name}. Give the key that it was made with, or its newest one."
+            )
+        if version in OLDER_VERSIONS and not migrates:
+            raise UnreadableInputError(
+                f"{name} has the older version {version}. Run inverse-deid review migrate. If it was "
+                "migrated before, somebody altered it: restore a backup."
             )
         store = ReviewStore(engine, keys, clock)
         if version in OLDER_VERSIONS:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Connection, insert, or_, select, update
 
-from inverse_deid.core.errors import NotAllowedError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import NotAllowedError, OutputExistsError, ReviewError, UnreadableInputError
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review import rows
@@ -34,6 +34,8 @@ from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
 from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
 
 NO_HASH = "0" * 64
+Anchors = Mapping[int, Set[str]]
+"""Hashes of earlier entries by number. More than one of an entry are of trails that contradict each other."""
 PAGE_ENTRIES = 100
 ORIGINAL_SHOWN = "original shown"
 """A user saw the original of a case; `new` is the way: `reading page`, `dispute`, `causality form`, `import`,
@@ -203,7 +205,7 @@ def _name_model(facts: MaskingFacts) -> dict[str, Any]:
     }
 
 
-def verify_store(store: ReviewStore, anchors: Mapping[int, str] = MappingProxyType({})) -> TrailCheck:
+def verify_store(store: ReviewStore, anchors: Anchors = MappingProxyType({})) -> TrailCheck:
     """Check the trail of a store from its first entry to its sealed head, and all rows against it.
 
     `anchors` are hashes of earlier entries by number, see `read_anchors`.
@@ -214,10 +216,32 @@ def verify_store(store: ReviewStore, anchors: Mapping[int, str] = MappingProxyTy
     return replace(check, problems=problems[:MAX_PROBLEMS])
 
 
+def read_recorded(connection: Connection, store: ReviewStore) -> rows.RecordedRows:
+    """Check everything, and return what the trail says of all rows.
+
+    Raises:
+        ReviewError: The trail or a row was altered.
+    """
+    check, recorded = _follow(connection, store)
+    if not check.is_intact or list(recorded.copy().compare(connection, store.rows)):
+        raise ReviewError(
+            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup."
+        )
+    return recorded
+
+
 def _replay(
-    connection: Connection, store: ReviewStore, anchors: Mapping[int, str] = MappingProxyType({})
+    connection: Connection, store: ReviewStore, anchors: Anchors = MappingProxyType({})
 ) -> tuple[TrailCheck, list[rows.Suspect]]:
     """Check the trail, and compare what it says with the tables."""
+    check, recorded = _follow(connection, store, anchors)
+    return check, list(recorded.compare(connection, store.rows))
+
+
+def _follow(
+    connection: Connection, store: ReviewStore, anchors: Anchors = MappingProxyType({})
+) -> tuple[TrailCheck, rows.RecordedRows]:
+    """Check the trail, and return what it says of all rows."""
     chain, recorded = _HashChain(anchors), rows.RecordedRows()
     for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
         link = chain.add(row.line, row.hash)
@@ -226,8 +250,7 @@ def _replay(
         recorded.follow(chain.n, link.case, link.rows, is_begin=link.event.startswith(SEALED_EVENT))
     stated = connection.execute(select(TRAIL_HEAD)).one_or_none()
     head = None if stated is None else _Head(stated.n_entries, stated.hash, stated.seal)
-    check = chain.check(head, store.trail_key)
-    return check, list(recorded.compare(connection, store.rows))
+    return chain.check(head, store.trail_key), recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +291,7 @@ def verify_export(
     key: ReviewKey | None,
     *,
     public_key: Ed25519PublicKey | None = None,
-    anchors: Mapping[int, str] = MappingProxyType({}),
+    anchors: Anchors = MappingProxyType({}),
 ) -> TrailCheck:
     """Check an exported trail, its end by the key of the store or by the public key of its signature.
 
@@ -299,13 +322,13 @@ def verify_export(
     return replace(check, problems=(*check.problems, problem))
 
 
-def read_anchors(path: Path) -> dict[int, str]:
+def read_anchors(path: Path) -> Anchors:
     """Return hashes of entries by number, from an earlier export of the trail or a file of anchors.
 
     Raises:
         UnreadableInputError: The file cannot be read, or has no head and no anchor.
     """
-    found: dict[int, str] = {}
+    found: dict[int, set[str]] = {}
     for parsed in _read_lines(path):
         given = parsed.get("anchor", parsed.get("head"))
         if given is not None:
@@ -313,7 +336,7 @@ def read_anchors(path: Path) -> dict[int, str]:
                 head = msgspec.convert(given, _Head)
             except msgspec.ValidationError:
                 raise UnreadableInputError(f"{path} has a line that cannot be read") from None
-            found[head.n_entries] = head.hash
+            found.setdefault(head.n_entries, set()).add(head.hash)
     if not found:
         raise UnreadableInputError(f"{path} is neither an export of a trail nor a file of anchors")
     return found
@@ -426,7 +449,7 @@ class _Link(msgspec.Struct, frozen=True):
 class _HashChain:
     """Follows the hashes from entry to entry."""
 
-    def __init__(self, anchors: Mapping[int, str] = MappingProxyType({})) -> None:
+    def __init__(self, anchors: Anchors = MappingProxyType({})) -> None:
         self.n = 0
         self.problems: list[str] = []
         self._notes: list[str] = []
@@ -447,7 +470,7 @@ class _HashChain:
             self.problems.append(f"entry {self.n} does not follow the one before it")
         if _hash(line) != stated_hash:
             self.problems.append(f"entry {self.n} was changed after it was written")
-        if self._anchors.get(self.n, stated_hash) != stated_hash:
+        if self._anchors.get(self.n, {stated_hash}) != {stated_hash}:
             self.problems.append(f"entry {self.n} is not the one of the earlier trail")
         if entry.at < self._at:
             self._notes.append(f"the clock was put back before entry {self.n}")
@@ -504,7 +527,9 @@ def _signed(n_entries: int, last: str) -> bytes:
 
 
 def _is_sealed(key: bytes, n_entries: int, last: str, seal: str, version: str = _VERSION) -> bool:
-    return hmac.compare_digest(seal.encode(), _seal(key, n_entries, last, version).encode())
+    # SQLite stores a text of any length in any column.
+    is_head = type(n_entries) is int and len(last) == len(NO_HASH)
+    return is_head and hmac.compare_digest(seal.encode(), _seal(key, n_entries, last, version).encode())
 
 
 def _seal(key: bytes, n_entries: int, last: str, version: str = _VERSION) -> str:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.errors import ReviewError, UnreadableInputError
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.review.intake_choices import MaskingChoices
 from inverse_deid.review.store import ReviewStore, insert_row
@@ -55,6 +55,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
         n_expected: Its documents (rows of a table), as far as they were counted when it was received.
         n_documents: Once it is masked: its documents.
         problems: Once it is masked: documents or rows that were left out, and why.
+        n_bytes: Its size, 0 = an older program received it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     n_expected: int = 0
     n_documents: int = 0
     problems: tuple[tuple[str, str], ...] = ()
+    n_bytes: int = 0
 
     def __repr__(self) -> str:
         return f"UploadFacts(format={self.format!r})"
@@ -129,7 +131,7 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
         n_files, n_waiting = connection.execute(pieces.where(WAITING.c.state != UploadState.DONE.value)).one()
         if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
             raise ReviewError("too many files are waiting. Mask or remove those first, then add more")
-        facts = UploadFacts(name=clean_name(name), by=by)
+        facts = UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes)
         row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "sealed": b""}
         upload_id = insert_row(connection, WAITING, row)
         upload = Upload(id=upload_id, state=UploadState.RECEIVING, n_bytes=n_bytes, facts=facts)
@@ -147,13 +149,21 @@ def add_piece(store: ReviewStore, upload_id: int, number: int, data: bytes) -> N
 
 
 def read_bytes(store: ReviewStore, upload_id: int) -> bytes:
-    """Return the bytes of a file that was received to its end."""
+    """Return the bytes of a file that was received to its end.
+
+    Raises:
+        UnreadableInputError: They were altered, or some are missing.
+    """
     found = select(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload_id)
     with store.reading() as connection:
+        upload = next(_read(connection, store, upload_id), None)
         rows = connection.execute(found.order_by(WAITING_PIECES.c.number)).yield_per(16)
-        return b"".join(
+        data = b"".join(
             store.sealer.open(row.sealed, f"waiting {upload_id} piece {row.number}") for row in rows
         )
+    if upload is not None and upload.facts.n_bytes not in (0, len(data)):
+        raise UnreadableInputError("has lost a part: the store was altered. Add the file again")
+    return data
 
 
 def list_uploads(store: ReviewStore) -> tuple[Upload, ...]:

@@ -153,7 +153,7 @@ def test_a_store_without_readable_cases_leaves_nothing(address, tmp_path):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_older_store_is_migrated(address, tmp_path, version):
     copy_tables(make_older_store(tmp_path / "older.db", version), address)
-    with open_store(address, KEY) as store:
+    with open_store(address, KEY, migrates=True) as store:
         assert [one.name for one in list_sources(store)][:3] == ["cases.jsonl", "table.csv", "a.txt"]
         assert review(store, user(store, "cem"), 5, mask=[0]) is CaseState.RELEASED
         assert export_released(store, tmp_path / "released").problems == ()

@@ -59,6 +59,20 @@ def test_a_tail_cut_off_with_an_earlier_head_is_found(store, tmp_path, kept):
     assert "entry 3 is not the one of the earlier trail" in verify_store(store, read_anchors(place)).problems
 
 
+def test_a_later_anchor_of_another_trail_does_not_hide_an_earlier_one(store, tmp_path):
+    """The cut trail grew again until it had as many entries, and was anchored by the program itself."""
+    with store.reading() as connection:
+        earlier = connection.execute(TRAIL_HEAD.select()).one()
+    user(store, "bea")
+    place = tmp_path / "kept"
+    write_anchor(store, [str(place)])
+    cut_back(tmp_path, earlier)
+    user(store, "cem")
+    write_anchor(store, [str(place)])
+    said = call("verify", "--store", tmp_path / "review.db", "--against", place)
+    assert said.exit_code == 1 and "entry 3 is not the one of the earlier trail" in said.output
+
+
 def test_anchors_are_appended_as_the_trail_grows_and_at_the_end(store, tmp_path):
     place = tmp_path / "anchors"
     with anchoring(store, [str(place)], every_entries=2, look_seconds=0.01):

@@ -276,6 +276,12 @@ def test_cases_are_purged_some_days_after_their_release(store, tmp_path):
     assert [one.name for one in list_sources(store)] == ["b.jsonl"] and verify_store(store).is_intact
 
 
+def test_a_purge_says_that_old_pages_are_left(store, monkeypatch):
+    monkeypatch.setattr(deletion, "erase", lambda _: False)
+    store.now.seconds += 31 * 86_400
+    assert not any(one.is_erased for one in purge(store, 30, by="dora"))
+
+
 def test_a_withdrawn_case_is_not_old(store):
     carl = user(store, "carl", UserRole.ADJUDICATOR)
     withdraw(store, carl, 1)

@@ -3,11 +3,12 @@
 import json
 import sqlite3
 import stat
+from contextlib import suppress
 
 import pytest
 from postgres_cluster import postgres_address
 from review_stores import KEY, TEXT, Clock, place, review, store_of, user
-from sqlalchemy import LargeBinary, select
+from sqlalchemy import LargeBinary, delete, select
 
 from inverse_deid.core.errors import (
     ConfigurationError,
@@ -26,7 +27,7 @@ from inverse_deid.review.intake import GivenFile, find_source
 from inverse_deid.review.reading import view_case
 from inverse_deid.review.rotation import PLACES, rotate_key
 from inverse_deid.review.store import ReviewKey, open_store
-from inverse_deid.review.tables import METADATA, SESSIONS, SOURCES
+from inverse_deid.review.tables import FORMS, METADATA, SESSIONS, SOURCES, USERS, WAITING_PIECES
 from inverse_deid.review.trail import TrailEvent, append, verify_store
 from inverse_deid.review.values import CaseState
 from inverse_deid.review.waiting import (
@@ -97,6 +98,18 @@ def test_every_encrypted_column_is_encrypted_again():
     assert found <= PLACES.keys()
 
 
+def test_a_waiting_file_that_lost_a_piece_is_not_masked(path):
+    with open_store(path, KEY) as store:
+        upload = begin_upload(store, "long.txt", 6, by="ann")
+        for number, data in enumerate((b"not", b"Bo.")):
+            add_piece(store, upload.id, number, data)
+        assert read_bytes(store, upload.id) == b"notBo."
+        with store.writing() as connection:
+            connection.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.number == 1))
+        with pytest.raises(UnreadableInputError, match="has lost a part"):
+            read_bytes(store, upload.id)
+
+
 class TestRotation:
     def test_the_new_key_opens_everything_and_the_old_key_nothing(self, path, tmp_path):
         with open_store(path, KEY) as store:
@@ -126,6 +139,30 @@ class TestRotation:
         rotate_key(path, KEY, NEW_KEY, by="dora")
         stored = b"".join(file.read_bytes() for file in tmp_path.glob("review.db*"))
         assert not [value for value in old if value[:32] in stored or value[:16].hex().encode() in stored]
+
+    @pytest.mark.parametrize("at", ["delete on sessions", "update on trail_head", "update on meta"])
+    @pytest.mark.parametrize("forgery", ["update users set role = 'admin'", "delete from forms"])
+    def test_a_trigger_that_forges_rows_meanwhile_gets_no_seals_for_them(self, path, at, forgery):
+        raw = sqlite3.connect(path)
+        raw.execute(f"create trigger forge after {at} begin {forgery}; end")
+        raw.close()
+        with suppress(UnreadableInputError, ReviewError):
+            rotate_key(path, KEY, NEW_KEY, by="dora")
+        for key in (KEY, NEW_KEY):
+            with suppress(ConfigurationError), open_store(path, key) as store:
+                with store.reading() as connection:
+                    roles = connection.execute(select(USERS.c.role)).scalars().all()
+                    is_as_before = set(roles) == {"reviewer"} and connection.execute(select(FORMS)).all()
+                assert is_as_before or not verify_store(store).is_intact
+
+    def test_the_slower_of_two_changes_of_the_key_is_refused(self, path):
+        third = ReviewKey(b"a third key of more than 16 bytes")
+        with open_store(path, KEY) as slower:
+            rotate_key(path, KEY, NEW_KEY, by="dora")
+            with pytest.raises(OutputError, match="another key"):
+                rotation._begin(slower, third, by="dora")
+        with open_store(path, NEW_KEY) as store:
+            assert verify_store(store).is_intact
 
     def test_a_program_that_has_the_store_open_writes_nothing_any_more(self, path):
         with open_store(path, KEY) as running:
@@ -197,6 +234,16 @@ class TestBackup:
         with open_store(path, KEY, clock=Clock()) as store:
             assert write_backup(store, KEY, tmp_path / "backup", by="dora") == 2
         return tmp_path / "backup"
+
+    def test_it_overwrites_an_older_backup_and_nothing_else(self, backup, path, tmp_path):
+        (tmp_path / "key").write_bytes(KEY.secret)
+        with open_store(path, KEY) as store:
+            write_backup(store, KEY, backup, by="dora", force=True)
+            for kept in (path, tmp_path / "key"):
+                before = kept.read_bytes()
+                with pytest.raises(OutputExistsError, match="is not a backup and is kept"):
+                    write_backup(store, KEY, kept, by="dora", force=True)
+                assert kept.read_bytes() == before
 
     def test_it_is_restored_and_nobody_is_logged_in(self, backup, tmp_path):
         restored = restore_backup(backup, tmp_path / "again.db", KEY, by="dora", clock=Clock())
