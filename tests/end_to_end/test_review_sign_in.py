@@ -4,7 +4,9 @@ import base64
 import hashlib
 import json
 import re
+import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -318,6 +320,22 @@ def test_a_provider_that_does_not_answer(provider, tmp_path):
     ):
         answer = httpx.get(address + "/sign-in")
     assert answer.status_code == 503 and "cannot be reached" in answer.text
+
+
+def test_a_provider_that_keeps_everybody_waiting_does_not_stop_the_review(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(60) as visitors:
+        file = settings_file(tmp_path, SimpleNamespace(issuer=f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        with (
+            store_of(tmp_path) as store,
+            served_app(make_application(store, door=open_provider(file))) as address,
+        ):
+            waiting = [visitors.submit(httpx.get, address + "/sign-in", timeout=60) for _ in range(60)]
+            time.sleep(1)
+            try:
+                assert httpx.get(address + "/health", timeout=5).status_code == 200
+            finally:
+                silent.close()
+            assert {one.result().status_code for one in waiting} == {429, 503}
 
 
 @pytest.mark.slow
