@@ -1,12 +1,14 @@
 """Let many reviewers work at once, kill the server meanwhile, and look for lost decisions.
 
-Usage: python scripts/load_review.py [--reviewers 20] [--seconds 300] [--cases 1000] [--store ADDRESS]
+Usage: python scripts/load_review.py [--reviewers 20] [--seconds 300] [--cases 1000] [--kills 2]
+       [--store ADDRESS] [--idle 0] [--hostile 0]
 
 Makes a store of invented cases in a temporary folder (or at a database address), serves it with
 `inverse-deid review serve`, and lets each reviewer open cases, mask, unmask, undo and approve. Every
-tenth reviewer settles disagreements. After half of the time, the server gets SIGKILL and is restarted. A
-decision is lost if the server acknowledged it and the store does not contain it. Prints JSON: counts of
-actions and errors by kind, and the median, 99th percentile and largest latency in milliseconds.
+tenth reviewer settles disagreements. At equal distances, the server gets SIGKILL and is restarted. --idle and
+--hostile are those of load_service.py. A decision is lost if the server acknowledged it and the store does
+not contain it. Prints JSON: counts of actions and errors by kind, the most memory of the server in MB, and
+the median, 99th percentile and largest latency in milliseconds.
 The exit status is 1 if anything went wrong.
 """
 
@@ -32,7 +34,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from load_service import quantile
+from load_service import quantile, strangers
 
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.review.accounts import add_user
@@ -64,6 +66,7 @@ class Work:
         done: How often what was done.
         wrong: How often what went wrong.
         latencies: Seconds of each answer.
+        decisions: Seconds of each decision that was stored.
     """
 
     port: int
@@ -72,6 +75,7 @@ class Work:
     done: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
+    decisions: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, where: Counter[str], what: str) -> None:
@@ -116,7 +120,10 @@ class Reviewer(threading.Thread):
     def _log_in(self) -> None:
         _, _, page = self._send("GET", "/log-in")
         form = {"name": self.user.name, "password": PASSWORD, "csrf_token": _found(_TOKEN, page)}
-        status, _, _ = self._send("POST", "/log-in", urlencode(form), "application/x-www-form-urlencoded")
+        status = 429
+        while status in (429, 503):  # others are logging in
+            status, _, _ = self._send("POST", "/log-in", urlencode(form), "application/x-www-form-urlencoded")
+            time.sleep(self._random.uniform(0.1, 1) if status != 303 else 0)
         if status != 303:
             raise RuntimeError(f"log-in: status {status}")
         self._token = _found(_TOKEN, self._send("GET", "/")[2])
@@ -176,6 +183,7 @@ class Reviewer(threading.Thread):
         self, case_id: int, what: str, revision: int, keep: str, payload: dict[str, Any]
     ) -> tuple[str, int] | None:
         """Make one decision; return the layer and its revision, None if the case must be reopened."""
+        asked = time.perf_counter()
         try:
             body = self._ask(f"/cases/{case_id}/{what}", revision=revision, **payload)
         except ServerGoneError:
@@ -185,6 +193,7 @@ class Reviewer(threading.Thread):
             return None
         if body is None:
             return None
+        self._work.decisions.append(time.perf_counter() - asked)
         signs = list(keep)
         for first, stop, is_kept, _ in body["changed"]:
             signs[first:stop] = [str(int(is_kept))] * (stop - first)
@@ -287,6 +296,14 @@ class Server:
                 return time.monotonic() - started
         raise TimeoutError("the server does not respond")
 
+    def most_mb(self) -> float:
+        """Return the most memory that it had, 0 = unknown (not Linux)."""
+        with suppress(OSError, AttributeError):
+            status = Path(f"/proc/{self._process.pid}/status").read_text("utf-8")  # type: ignore[union-attr]
+            found = re.search(r"VmHWM:\s+(\d+)", status)
+            return int(found.group(1)) // 1024 if found else 0
+        return 0
+
     def stop(self, with_signal: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(with_signal)
@@ -343,9 +360,14 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         reviewer.start()
     work.begin.wait(120)
     work.until = time.monotonic() + given.seconds
-    time.sleep(given.seconds / 2)
-    server.stop(signal.SIGKILL)
-    back = server.start()
+    back, most_mb = 0.0, 0.0
+    with strangers("127.0.0.1", server.port, given.idle, given.hostile):
+        for part in range(given.kills + 1):
+            time.sleep(given.seconds / (given.kills + 1))
+            most_mb = max(most_mb, server.most_mb())
+            if part < given.kills:
+                server.stop(signal.SIGKILL)
+                back = max(back, server.start())
     for reviewer in reviewers:
         reviewer.join(given.seconds + 120)
         if reviewer.is_alive():
@@ -360,6 +382,8 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "done": dict(work.done),
         "wrong": dict(wrong),
         "seconds_until_back": round(back, 2),
+        "most_mb": most_mb,
+        "median_ms_of_decisions": quantile(sorted(work.decisions), 0.5),
         "median_ms": quantile(ordered, 0.5),
         "p99_ms": quantile(ordered, 0.99),
         "max_ms": quantile(ordered, 1.0),
@@ -373,6 +397,9 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--idle", type=int, default=0)
+    parser.add_argument("--hostile", type=int, default=0)
     parser.add_argument("--store", help="address of an empty database, such as postgresql+psycopg://...")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,8 @@ Each client keeps one connection and asks again as soon as it has its answer; wi
 ask at most so often a second. The narratives are invented and short, or the texts of a JSON Lines file, each
 of them once. An answer counts as an error if its
 status is not 200, if it is not the answer to its own request, or if it shows a name that was sent.
+With --idle and --hostile, as many connections stay open meanwhile that ask nothing, or send an endless header
+or body; each is opened again when the server closes it.
 Prints requests, errors by kind, requests a second, and the median, 99th percentile and largest latency in
 milliseconds (None = no answer).
 """
@@ -17,9 +19,12 @@ import argparse
 import asyncio
 import json
 import os
+import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -105,6 +110,50 @@ async def ask(load: Load, number: int, streams: tuple[asyncio.StreamReader, asyn
     return "a name" if NAME.encode() in answer else ""
 
 
+@contextmanager
+def strangers(host: str, port: int, n_idle: int, n_hostile: int) -> Iterator[None]:
+    """Keep connections open that never finish a request, until the block ends."""
+    is_over = threading.Event()
+    thread = threading.Thread(target=_pester, args=(host, port, n_idle, n_hostile, is_over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join(30)
+
+
+def _pester(host: str, port: int, n_idle: int, n_hostile: int, is_over: threading.Event) -> None:
+    begins = [b"", *[b"GET /health HTTP/1.1\r\nHost: x\r\nX-Drip: ", _SLOW_BODY] * (n_hostile > 0)]
+    kinds = [0] * n_idle + [1 + i % 2 for i in range(n_hostile)]
+    opened: list[socket.socket | None] = [None] * len(kinds)
+    while not is_over.wait(1):
+        for i, kind in enumerate(kinds):
+            one = opened[i]
+            try:
+                if one is None:
+                    one = opened[i] = socket.create_connection((host, port), 5)
+                    one.setblocking(False)
+                    one.send(begins[kind])
+                elif kind:
+                    one.send(b"x")
+                with suppress(BlockingIOError):
+                    if not one.recv(4096):
+                        raise ConnectionResetError
+            except OSError:
+                if one is not None:
+                    one.close()
+                opened[i] = None
+    for one in opened:
+        if one is not None:
+            one.close()
+
+
+_SLOW_BODY = (
+    b"POST /mask HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"
+)
+
+
 async def measure(load: Load, n_clients: int) -> dict[str, object]:
     """Let the clients ask; what they saw."""
     started = time.perf_counter()
@@ -145,6 +194,8 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--documents", type=Path, help="JSON Lines file with what is sent, instead")
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second, 0 = as fast as it goes")
+    parser.add_argument("--idle", type=int, default=0, help="connections that ask nothing")
+    parser.add_argument("--hostile", type=int, default=0, help="connections that send without end")
     given = parser.parse_args()
     url = urlsplit(given.address)
     documents = texts_of(given.documents) if given.documents else []
@@ -156,7 +207,8 @@ def main() -> None:
         seconds_between=1 / given.rate if given.rate else 0.0,
         token=os.environ.get("INVERSE_DEID_TOKEN", ""),
     )
-    print(json.dumps(asyncio.run(measure(load, given.clients)), indent=1))
+    with strangers(load.host, load.port, given.idle, given.hostile):
+        print(json.dumps(asyncio.run(measure(load, given.clients)), indent=1))
 
 
 if __name__ == "__main__":

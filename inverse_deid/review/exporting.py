@@ -403,9 +403,9 @@ def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iter
     released = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
     with store.reading(snapshot=True) as connection:
         held_back = check_for_export(connection, store)
+        if problems := [*held_back.sources.values(), *held_back.cases.values()]:
+            raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup.")
         cases = store.rows.read(connection, released, CASES)
-    if problems := [*held_back.sources.values(), *held_back.cases.values()]:
-        raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup.")
     disclose_all(store, by, [case.id for case in cases], way)
     with store.reading(snapshot=True) as connection:
         for case in cases:

@@ -276,6 +276,8 @@ class TestAccounts:
         assert dora.send("/accounts", what="close", name="DORA").status_code == 400
         fay = visitor(store, "fay", UserRole.ADMIN)
         assert fay.send("/accounts", what="role", name="dora", role="reviewer").status_code == 303
+        assert dora.get("/accounts").headers["location"] == "/log-in"  # a new role ends the sessions
+        dora.log_in("dora")
         assert dora.get("/accounts").status_code == 403
 
     def test_an_admin_needs_the_old_password_for_their_own(self, store, dora):

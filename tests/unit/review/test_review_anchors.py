@@ -65,7 +65,7 @@ def test_anchors_are_appended_as_the_trail_grows_and_at_the_end(store, tmp_path)
         for name in ("bea", "cem"):
             user(store, name)
         until = time.monotonic() + 20
-        while not place.exists() and time.monotonic() < until:
+        while not (place.exists() and place.read_text()) and time.monotonic() < until:
             time.sleep(0.01)
         assert max(read_anchors(place)) == 4
         user(store, "dag")

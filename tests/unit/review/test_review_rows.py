@@ -215,7 +215,7 @@ class TestReplay:
         set_role(store, "ann", UserRole.ADJUDICATOR)
         restore(tmp_path, "users", before)
         assert find_user(store, "ann").role is UserRole.REVIEWER  # its seal is intact
-        assert self.problems(store) == ["users 1 is not as entry 14 left it"]
+        assert self.problems(store) == ["users 1 is not as entry 17 left it"]
 
     def test_an_older_state_of_a_case_with_its_layers_is_found(self, store, tmp_path):
         before = [dump(tmp_path, table, "1") for table in ("cases", "layers")]
@@ -224,11 +224,11 @@ class TestReplay:
         for table, rows in zip(("cases", "layers"), before, strict=True):
             restore(tmp_path, table, rows)
         assert self.problems(store) == [
-            "cases 1 is not as entry 15 left it",
-            "layers 1 is not as entry 15 left it",
-            "layers 2 is not as entry 15 left it",
+            "cases 1 is not as entry 18 left it",
+            "layers 1 is not as entry 18 left it",
+            "layers 2 is not as entry 18 left it",
         ]
-        with pytest.raises(ReviewError, match="is not as entry 15 left it"):
+        with pytest.raises(ReviewError, match="is not as entry 18 left it"):
             released_zip(store, io.BytesIO())
 
     def test_older_actions_of_a_layer_are_found(self, store, tmp_path):
@@ -236,14 +236,14 @@ class TestReplay:
         change(store, place(store, find_user(store, "ann"), 2), ActionKind.MASK, 0)
         for table, rows in zip(("layers", "actions"), before, strict=True):
             restore(tmp_path, table, rows)
-        assert self.problems(store) == ["layers 3 is not as entry 14 left it"]
+        assert self.problems(store) == ["layers 3 is not as entry 17 left it"]
 
     @pytest.mark.parametrize(
         ("table", "problem"),
         [
-            ("layers", "layers 2 is missing, and entry 10 recorded it"),
+            ("layers", "layers 2 is missing, and entry 12 recorded it"),
             ("users", "users 2 is missing, and entry 3 recorded it"),
-            ("cases", "cases 2 is missing, and entry 12 recorded it"),
+            ("cases", "cases 2 is missing, and entry 15 recorded it"),
         ],
     )
     def test_a_deleted_row_is_found(self, store, tmp_path, table, problem):
@@ -254,14 +254,14 @@ class TestReplay:
         forge(store, tmp_path, "delete from layers where id = 2")
         exported = export_released(store, tmp_path / "out")
         assert exported.n_cases == 0
-        assert exported.problems[0] == "layers 2 is missing, and entry 10 recorded it"
+        assert exported.problems[0] == "layers 2 is missing, and entry 12 recorded it"
 
     def test_a_session_that_was_ended_and_put_back_is_found(self, store, tmp_path):
         session = begin_session(store, find_user(store, "ann"))
         before = dump(tmp_path, "sessions", "1")
-        log_out(store, session.id)
+        log_out(store, session)
         restore(tmp_path, "sessions", before)
-        assert self.problems(store)[0].endswith("was put back after entry 15 deleted it")
+        assert self.problems(store)[0].endswith("was put back after entry 18 deleted it")
 
     @pytest.mark.parametrize(
         "forgery",
@@ -280,7 +280,7 @@ class TestReplay:
         with pytest.raises(NotAllowedError, match=r"entry 4 was changed .* Nothing is exported"):
             released_zip(store, io.BytesIO())
         with pytest.raises(NotAllowedError, match="entry 4 was changed"):
-            list(iterate_annotated(store))
+            list(iterate_annotated(store, "export"))
 
 
 def dump(tmp_path, table, condition):

@@ -21,11 +21,12 @@ from inverse_deid.core.errors import (
     StaleRevisionError,
     UnreadableInputError,
 )
+from inverse_deid.core.files import check_private
 from inverse_deid.review.accounts import find_user
 from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
 from inverse_deid.review.editing import act, add_note
 from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import MaskingFacts, ReviewKey, check_private, make_key_file, open_store
+from inverse_deid.review.store import MaskingFacts, ReviewKey, make_key_file, open_store
 from inverse_deid.review.trail import export_trail, verify_export, verify_store
 from inverse_deid.review.values import (
     ActionKind,

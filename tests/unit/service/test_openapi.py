@@ -1,5 +1,7 @@
 """The description is written by hand; what the service really does is held against it."""
 
+import hashlib
+
 import jsonschema
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker, mask_capitals
@@ -8,12 +10,13 @@ from starlette.routing import Route
 
 from inverse_deid.formats.known_values import values_of
 from inverse_deid.service.app import build_app
-from inverse_deid.service.clients import Clients
+from inverse_deid.service.clients import Client, Clients
 from inverse_deid.service.description import describe_api
 from inverse_deid.service.settings import ServiceSettings
 
 API = describe_api()
 SECRET = "not-a-secret-0123456789"
+BEARER = {"Authorization": f"Bearer {SECRET}"}
 KNOWN = {"name": [CANARY], "date 2": "1980-05-12", "number": "12"}
 DOCUMENT = {"id": 7, "text": f"{CANARY} fell", "known": KNOWN}
 GOOD = [
@@ -50,6 +53,12 @@ BAD = [
     {**DOCUMENT, "settings": {"today": "tomorrow"}},
     {**DOCUMENT, "settings": {"day_first": 1}},
 ]
+
+
+def seldom():
+    """Return a client that may ask once a minute."""
+    sha256 = hashlib.sha256(SECRET.encode()).hexdigest()
+    return Clients([Client(name="seldom", sha256=sha256, requests_per_minute=1)])
 
 
 def schema(found):
@@ -104,6 +113,8 @@ def test_every_refusal_is_described():
     answers = []
     with client_of(clients=Clients.of_token(SECRET)) as client:
         answers.append(client.post("/mask", json=DOCUMENT))
+    with client_of(clients=seldom()) as client:
+        answers += [client.post("/mask", json=DOCUMENT, headers=BEARER) for _ in range(2)][1:]
     with client_of(has_details=False) as client:
         answers.append(client.post("/mask", json={**DOCUMENT, "details": "masks"}))
     with client_of(max_body_bytes=5) as client:
@@ -139,6 +150,8 @@ def test_every_refusal_of_a_file_is_described():
     answers = []
     with client_of(clients=Clients.of_token(SECRET)) as client:
         answers.append(client.post("/mask-file", files=good))
+    with client_of(clients=seldom()) as client:
+        answers += [client.post("/mask-file", files=good, headers=BEARER) for _ in range(2)][1:]
     with client_of(max_file_bytes=3) as client:
         answers.append(client.post("/mask-file", files=good))
     with client_of() as client:

@@ -132,7 +132,7 @@ def test_a_request_leaves_one_line_without_text_or_query(caplog):
     own = [record.getMessage() for record in caplog.records if record.name == "inverse_deid.service"]
     assert len(own) == 2
     assert re.fullmatch(r"POST /mask 200 \d+\.\d ms -", own[0])
-    assert re.fullmatch(r"\(other\) \(no such path\) 40\d \d+\.\d ms", own[1])
+    assert re.fullmatch(r"\(other\) \(no such path\) 40\d \d+\.\d ms -", own[1])
     assert CANARY not in "".join(own)
 
 
