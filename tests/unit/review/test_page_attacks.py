@@ -111,7 +111,7 @@ def test_nobody_has_the_name_of_a_program_in_the_trail(tmp_path, name):
 def test_a_desk_can_leave_many_cases_open(tmp_path):
     lines = b"".join(json.dumps({"id": f"c{n}", "text": "seen today"}).encode() + b"\n" for n in range(22))
     with desk_of(tmp_path) as desk:
-        desk.add("cases.jsonl", lines)
-        desk.choose()
+        number = desk.add("cases.jsonl", lines).json()["id"]
+        desk.choose({f"column {number} 0": "id", f"column {number} 1": "masked"})
         desk.wait(UploadState.DONE)
         assert {desk.ask(f"/cases/{n}/open").status_code for n in range(1, 23)} == {200}
