@@ -104,6 +104,17 @@ def of_form(*fields: str, content: str = "", catalog: str = "") -> bytes:
     )
 
 
+def of_nested_forms(n_levels: int = 8, n_each: int = 10) -> bytes:
+    """Return a small file whose page shows a form that shows forms that show forms."""
+    forms: dict[int, str | bytes] = {4: PICTURE}
+    for level in range(n_levels):
+        content = "/Im Do " * n_each if level < n_levels - 1 else shown(below("seen"))
+        inner = f"/Resources<</XObject<</Im {101 + level} 0 R>>/Font<</F1 3 0 R>>>>"
+        forms[100 + level] = stream(content, f"/Type/XObject/Subtype/Form/BBox[0 0 600 800]{inner}")
+    page = "/Resources<</XObject<</Im 100 0 R>>>>"  # the last one of a key counts
+    return of_pages("/Im Do", page=page, others=forms)
+
+
 def hostile(t: Canary, h: Canary) -> bytes:
     """Return a file with a value of `t` wherever there is text, and one of `h` in all other places."""
     content = (

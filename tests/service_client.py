@@ -11,7 +11,7 @@ import httpx
 from fake_maskers import mask_capitals
 
 from inverse_deid.engine.masker import Masker
-from inverse_deid.service.app import build_app
+from inverse_deid.service.app import MakeMasker, build_app
 from inverse_deid.service.batching import BatchingSettings
 from inverse_deid.service.settings import ServiceSettings
 
@@ -19,8 +19,10 @@ from inverse_deid.service.settings import ServiceSettings
 class ServiceClient:
     """Asks one request after the other."""
 
-    def __init__(self, masker: Masker, settings: ServiceSettings) -> None:
-        self._app = build_app(lambda chosen: masker, settings)
+    def __init__(
+        self, masker: Masker | None, settings: ServiceSettings, make_masker: MakeMasker | None = None
+    ) -> None:
+        self._app = build_app(make_masker or (lambda chosen: masker), settings)
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
 

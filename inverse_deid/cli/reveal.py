@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError, OutputExistsError
 from inverse_deid.core.files import PartialFile
@@ -24,7 +25,17 @@ from inverse_deid.replacement.reversal import MapReader
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+_HEADINGS = {
+    "What is revealed": ("map_path", "key", "key_command", "out", "only"),
+    "How it is read": ("format_name", "text_column", "id_column", "delimiter", "encoding"),
+}
+_EXAMPLES = {
+    "A file": "inverse-deid reveal masked/a.txt --map maps/a.txt.map --key key --out originals",
+    "One case of it": "inverse-deid reveal masked/c.csv --map maps/c.map --key key --out originals --case 7",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_HEADINGS, heading="Output", examples=_EXAMPLES)
 @click.argument("masked", type=_FILE)
 @click.option("--map", "map_path", type=_FILE, required=True, help="The reversal map of the masked file.")
 @click.option("--key", type=_FILE, help=f"File with the key.  [default: the variable {KEY_VARIABLE}]")

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.review_store import (
     key_option,
     open_given,
@@ -229,7 +230,15 @@ def public_key(address: str, key: Path | None) -> None:
         click.echo(write_public_key(store.signer.public_key()), nl=False)
 
 
-@click.command()
+_SAMPLE_HEADINGS = {"The sample": ("result", "confidence", "clean", "leak", "name")}
+_SAMPLE_EXAMPLES = {
+    "Draw 60 cases": "inverse-deid review sample 60 --store review.db",
+    "Say that one has no leak": "inverse-deid review sample --clean 7 --user ann --store review.db",
+    "How many cases leak": "inverse-deid review sample --result --store review.db",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_SAMPLE_HEADINGS, heading="The store", examples=_SAMPLE_EXAMPLES)
 @click.argument("n_cases", type=click.IntRange(1), required=False, metavar="[N]")
 @store_options
 @click.option("--result", is_flag=True, help="Report the bound from the latest sample.")

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from types import TracebackType
 
+from inverse_deid.core.child_process import end_with_parent, no_keyboard_signals, strip_error
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -48,11 +47,11 @@ _loaded: list[DocumentMasker] = []
 
 def load_in_worker(build: Load) -> Loaded | InverseDeidError:
     """Load the masker of this process, or return the error; end with the process that started it."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         masker = build()
     except Exception as error:  # noqa: BLE001 - its message may quote a file
-        return _strip_error(error)
+        return strip_error(error)
     _loaded[:] = [masker]
     return Loaded(os.getpid(), masker.fingerprint, dict(getattr(masker, "made_of", {})))
 
@@ -62,22 +61,7 @@ def mask_in_worker(docs: Sequence[Document]) -> list[MaskedDocument] | InverseDe
     try:
         return _loaded[0].mask_many(docs)
     except Exception as error:  # noqa: BLE001 - its message may quote a narrative
-        return _strip_error(error)
-
-
-def _strip_error(error: Exception) -> InverseDeidError:
-    """Return an error without its cause and traceback; an unforeseen one without its message."""
-    if isinstance(error, InverseDeidError):
-        return type(error)(str(error))
-    return StageError(f"a worker process met {describe_error(error)}")
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent ends: a killed program leaves no worker behind."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+        return strip_error(error)
 
 
 class WorkerDiedError(StageError):
@@ -107,7 +91,7 @@ class WorkerProcess:
         self._start()
 
     def _start(self) -> None:
-        with self._starting, _no_keyboard_signals():
+        with self._starting, no_keyboard_signals():
             if self._is_closed.is_set():
                 raise KeyboardInterrupt
             self._executor = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
@@ -129,7 +113,7 @@ class WorkerProcess:
                 self._replace()
                 continue
             if isinstance(found, InverseDeidError):
-                raise _strip_error(found)  # a new one: it may be raised again
+                raise strip_error(found)  # a new one: it may be raised again
             return found
         raise StageError(
             f"a worker process ended {MAX_STARTS} times while it loaded the model. "
@@ -184,19 +168,6 @@ class WorkerProcess:
     def close(self) -> None:
         """Let the process end, and wait for it; no thread may be waiting for its answer."""
         self._executor.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _no_keyboard_signals() -> Iterator[None]:
-    """Let processes that are started here ignore signals from the keyboard (where they exist)."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerPool:

@@ -70,8 +70,12 @@ def without_gz(path: PurePath) -> PurePath:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def format_of(path: PurePath) -> Format:
+def format_of(path: PurePath, otherwise: str = " (each also with .gz), or give --format") -> Format:
     """Return the format of a suffix.
+
+    Args:
+        path: The name of the file.
+        otherwise: What else to do if the suffix is unknown, after the list of those that are known.
 
     Raises:
         FormatError: The suffix is unknown.
@@ -84,7 +88,7 @@ def format_of(path: PurePath) -> Format:
         raise FormatError(f"is a {suffix} file, which is not read. Save it as .xlsx in Excel or LibreOffice")
     if suffix not in by_suffix:
         known = ", ".join(by_suffix)
-        raise FormatError(f"has an unknown suffix. Use {known} (each also with .gz), or give --format")
+        raise FormatError(f"has an unknown suffix. Use {known}{otherwise}")
     return by_suffix[suffix]
 
 
@@ -103,13 +107,13 @@ def sniff_format(file: Path, place: PurePath) -> Format:
     return choose_format(place, head)
 
 
-def choose_format(place: PurePath, head: bytes) -> Format:
+def choose_format(place: PurePath, head: bytes, *otherwise: str) -> Format:
     """Return the format of a file by its suffix and, where formats share a suffix, by its first bytes.
 
     Raises:
-        FormatError: The suffix is unknown.
+        FormatError: The suffix is unknown (see `format_of`).
     """
-    usual = format_of(place)
+    usual = format_of(place, *otherwise)
     others = _list_others(usual)
     return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
 

@@ -205,6 +205,7 @@ class _Service:
             self._batcher,
             batch_chars=self._settings.batching.batch_chars,
             max_chars=self._settings.max_body_bytes,
+            max_seconds=self._settings.seconds,
         )
         loop = asyncio.get_running_loop()
         try:

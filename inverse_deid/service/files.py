@@ -1,6 +1,7 @@
 """A file of a request, masked in memory: its form read, its format found, its records masked and written.
 
-Nothing is written to a disk. The name of the file tells its format and is not used for anything else.
+A child process reads and writes it, within limits of memory and time, and asks this process to mask. Nothing
+is written to a disk. The name of the file tells its format and is not used for anything else.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ import asyncio
 import io
 import re
 import secrets
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import PurePath
+from queue import SimpleQueue
 from typing import Any, cast
 
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import (
     ConfigurationError,
     FormatError,
@@ -190,9 +194,9 @@ def _find_format(named: str | None, content: bytes, suffix: str) -> Format:
         raise FormatError("the file is compressed. Unpack it before you send it")
     problem = ""
     try:
-        return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES])
+        return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES], ", or give format")
     except FormatError as error:
-        problem = f"the file {error}".replace(" (each also with .gz), or give --format", ", or give format")
+        problem = f"the file {error}"
     raise FormatError(problem)
 
 
@@ -215,6 +219,7 @@ class FileJob:
         batcher: Masks.
         batch_chars: How much text is masked at a time.
         max_chars: How long one text may be: nothing else is masked at the same time.
+        max_seconds: How long reading and writing the file may take.
     """
 
     def __init__(
@@ -225,12 +230,14 @@ class FileJob:
         *,
         batch_chars: int,
         max_chars: int,
+        max_seconds: float,
     ) -> None:
         self._request = request
         self._chosen = chosen
         self._batcher = batcher
         self._batch_chars = batch_chars
         self._max_chars = max_chars
+        self._max_seconds = max_seconds
         self._loop = asyncio.get_running_loop()
         self._waits: Future[list[MaskedCase]] | None = None
         self._is_stopped = False
@@ -238,14 +245,10 @@ class FileJob:
         """Masked so far, also if the file is refused later."""
 
     def stop(self) -> None:
-        """Give up: the next batch is not masked any more."""
+        """Give up: the child process is killed, and the next batch is not masked any more."""
         self._is_stopped = True
         if self._waits is not None:
             self._waits.cancel()
-
-    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Mask documents, each as a case of its own."""
-        return [case.docs[0] for case in self.mask_cases([CaseTexts(id=one.id, docs=(one,)) for one in docs])]
 
     def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
         """Mask cases, some at a time so that requests with little text do not wait long."""
@@ -276,30 +279,72 @@ class FileJob:
             StageError: The masker broke its contract, or the time is over.
         """
         given, chosen = self._request, self._chosen
+        idle = _idle_processes()
+        process = idle.get()
         problem = ""
         try:
-            with input_errors():
-                return self._mask(given, chosen)
+            masked: MaskedFile = process.call(
+                _mask_file,
+                given,
+                chosen.cases.dates,
+                chosen.cases.ages,
+                chosen.masking.marker,
+                answer=self.mask_cases,
+                is_stopped=lambda: self._is_stopped,
+                max_seconds=self._max_seconds,
+            )
         except InputError as error:
             problem = name_keywords(str(error))
-        raise FormatError(problem)
+        finally:
+            idle.put(process)
+        if problem:
+            raise FormatError(problem)
+        return masked
 
-    def _mask(self, given: FileRequest, chosen: Chosen) -> MaskedFile:
-        target = io.BytesIO()
-        tally = Tally()
+
+@cache
+def _idle_processes() -> SimpleQueue[LimitedProcess]:
+    found: SimpleQueue[LimitedProcess] = SimpleQueue()
+    for _ in range(MAX_FILES_AT_ONCE):
+        found.put(LimitedProcess())
+    return found
+
+
+def _mask_file(
+    given: FileRequest, dates: DateMode, ages: AgeMode, marker: str, ask: Callable[[object], Any]
+) -> MaskedFile:
+    """Mask a file, in the child."""
+    target = io.BytesIO()
+    tally = Tally()
+    # Nobody can repeat the pseudonyms of this key.
+    key = secrets.token_bytes(32)
+    progress = SourceProgress("file", tally, lambda *_: None, key=key, marker=marker)
+    with input_errors():
         source = given.format.open(
-            io.BytesIO(given.content), _read_options(given, chosen), f"file{given.suffix}"
+            io.BytesIO(given.content), _read_options(given, dates, ages), f"file{given.suffix}"
         )
         sink = _StrictSink(source.sink(target), source.unit)
-        # Nobody can repeat the pseudonyms of this key.
-        key, marker = secrets.token_bytes(32), chosen.masking.marker
-        progress = SourceProgress("file", tally, lambda *_: None, key=key, marker=marker)
-        for _ in mask_source(source, [sink], self, progress):
+        for _ in mask_source(source, [sink], _Parent(ask), progress):
             pass
         sink.finish()
-        if isinstance(source, RemovesParts):
-            tally.note_removed(source.removed)
-        return MaskedFile(target.getvalue(), tally)
+    if isinstance(source, RemovesParts):
+        tally.note_removed(source.removed)
+    return MaskedFile(target.getvalue(), tally)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    """The process that masks (a `JobMasker`)."""
+
+    ask: Callable[[object], Any] = field(repr=False)
+
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Mask documents, each as a case of its own."""
+        return [case.docs[0] for case in self.mask_cases([CaseTexts(id=one.id, docs=(one,)) for one in docs])]
+
+    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
+        """Mask the texts of cases."""
+        return cast("list[MaskedCase]", self.ask(cases))
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,13 +377,13 @@ class _StrictSink:
         return FormatError(f"the file cannot be masked: {where}{problem}. Nothing of it is returned")
 
 
-def _read_options(request: FileRequest, chosen: Chosen) -> ReadOptions:
+def _read_options(request: FileRequest, dates: DateMode, ages: AgeMode) -> ReadOptions:
     """Return how the file is read; fields of case reports are treated as the dates and ages of texts are."""
     if not request.format.holds_cases:
         return request.options
     profile = builtin_profile(DEFAULT_PROFILE)
-    profile = profile if chosen.cases.dates is DateMode.MASK else profile.with_dates()
-    profile = profile if chosen.cases.ages is AgeMode.MASK else profile.with_ages()
+    profile = profile if dates is DateMode.MASK else profile.with_dates()
+    profile = profile if ages is AgeMode.MASK else profile.with_ages()
     return replace(request.options, profile=profile)
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import random
 import struct
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from fake_maskers import CANARY
 from icsr_messages import Invention, r3_batch, r3_case
 from pdf_files import of_text
 from word_files import paragraph, simple, zipped
+
+from inverse_deid.formats.containers import archive, parts
 
 NOTE = f"{CANARY} had urticaria on 12 May."
 MASKED = "PHI had urticaria on PHI."
@@ -191,6 +194,19 @@ def test_what_cannot_be_masked_is_left_out_and_listed(command, given, out, n_wor
         assert name in failures, failures
     assert "file 11 (inner.zip)" in failures
     assert "file 2 (y.bin)" in failures
+
+
+@pytest.mark.parametrize("limit", [20, 2000], ids=["before masking", "after masking"])
+def test_a_large_part_is_left_out_and_never_on_a_disk(command, given, out, monkeypatch, limit):
+    monkeypatch.setattr(archive, "MAX_PART_BYTES", limit)
+    monkeypatch.setattr(parts, "MAX_PART_BYTES", limit)
+    monkeypatch.setattr(tempfile, "SpooledTemporaryFile", None)
+    long_lines = "".join(json.dumps({"id": n, "text": "A b " * 20}) + "\n" for n in range(19))
+    (given / "a.zip").write_bytes(pack({"a.jsonl": long_lines, "b.txt": "well"}))
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert set(unpack(out / "a.zip")) == {"b.txt"}
+    assert "is larger than 256 MiB. Mask it as a file of its own" in result.stderr
 
 
 def test_links_and_encrypted_files_are_left_out(command, given, out):

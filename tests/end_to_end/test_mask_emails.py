@@ -106,6 +106,19 @@ def test_subject_text_and_attachments_are_masked(command, given, out):
     assert ids == ["a.eml", "7", "a.eml/attachment-02.docx", "a.eml/attachment-03.txt"]
 
 
+def test_an_attachment_of_an_unknown_type_is_listed_with_what_helps(command, given, out):
+    mail = EmailMessage()
+    mail["Subject"] = "rash"
+    mail.set_content(NOTE)
+    mail.add_attachment(b"x", maintype="application", subtype="x", filename="a.xyz")
+    write_mail(given, mail)
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert "attachment 1: has an unknown suffix. Use .txt" in result.stderr
+    assert "or save it as a file of its own and mask that" in result.stderr
+    assert "--format" not in result.stderr
+
+
 def test_a_page_alone_becomes_text(command, given, out):
     mail = EmailMessage()
     mail["Subject"] = "rash"

@@ -13,13 +13,14 @@ import pypdfium2
 import pytest
 from fake_maskers import CANARY
 from masked_folders import visible
-from pdf_files import SCANNED, below, of_pages, of_text, shown
+from pdf_files import SCANNED, below, of_nested_forms, of_pages, of_text, shown
 from review_stores import FACTS, KEY, review, store_of, user
 from rtf_files import of_text as rtf_of
 from test_mask_workers import contents, finish, start
 from test_real_pipeline import finish as finish_real
 from test_real_pipeline import start as start_real
 
+from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.formats.pdf.writing import _load_font
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
@@ -76,6 +77,17 @@ def test_files_without_text_are_named_and_the_others_finished(command, given, ou
     assert CANARY not in result.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_a_pdf_that_takes_too_much_memory_is_named_and_the_others_finished(command, given, out):
+    (given / "a.pdf").write_bytes(of_nested_forms())
+    (given / "b.pdf").write_bytes(FILES["a.pdf"])
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert visible(out) == ["b.pdf"]
+    assert "a.pdf: could not be read within 512 MB of memory and 60 s." in result.stderr
+
+
 @pytest.mark.parametrize("missing", ["pypdfium2", "striprtf", "reportlab"])
 def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, monkeypatch, missing):
     name = "b.rtf" if missing == "striprtf" else "a.pdf"
@@ -84,6 +96,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, 
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, missing, None)
     monkeypatch.setattr("inverse_deid.formats.pdf.writing._load_font", _load_font.__wrapped__)
+    monkeypatch.setattr(LimitedProcess, "call", lambda _process, work, *given: work(*given))
     result = command("mask", given, "--out", out)
     assert result.status == 2
     assert f"needs the package {missing}" in result.stderr

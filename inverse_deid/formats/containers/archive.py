@@ -21,13 +21,18 @@ from typing import IO, BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.files import printable
-from inverse_deid.formats.containers.parts import Container, Part, inside, open_part
+from inverse_deid.formats.containers.parts import (
+    IF_UNKNOWN,
+    MAX_PART_BYTES,
+    TOO_LARGE,
+    Container,
+    Part,
+    inside,
+    open_part,
+)
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.office_package import EPOCH, UNREADABLE, is_bomb, leaves_folder
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
-
-MAX_BYTES_IN_MEMORY = 256 * 1024 * 1024
-"""The largest file in an archive whose format needs all of it in memory (Word, Excel, Parquet)."""
 
 _DAMAGED = "is not a zip file or is damaged. Pack it again"
 _SYSTEM_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
@@ -101,14 +106,12 @@ class _Archive:
             head, problem = stream.read(MAX_HEAD_BYTES), ""
         if problem:
             raise FormatError(problem)
-        return choose_format(PurePosixPath(name), head)
+        return choose_format(PurePosixPath(name), head, IF_UNKNOWN)
 
     def _open(self, kind: Format, info: zipfile.ZipInfo, new_name: str) -> Source:
         stream: BinaryIO | None = None
-        if not kind.can_be_piped and info.file_size > MAX_BYTES_IN_MEMORY:
-            raise FormatError(
-                f"is larger than {MAX_BYTES_IN_MEMORY >> 20} MiB. Mask it outside of the archive"
-            )
+        if info.file_size > MAX_PART_BYTES:
+            raise FormatError(TOO_LARGE)
         with suppress(*UNREADABLE):
             opened = cast(BinaryIO, self.file.open(info))
             stream = opened if kind.can_be_piped else io.BytesIO(opened.read())

@@ -30,7 +30,14 @@ from typing import BinaryIO
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.containers import MESSAGE_SUFFIX
-from inverse_deid.formats.containers.parts import Container, Part, inside, open_part, rename_document
+from inverse_deid.formats.containers.parts import (
+    IF_UNKNOWN,
+    Container,
+    Part,
+    inside,
+    open_part,
+    rename_document,
+)
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.rebuilt_file import RebuiltFile
@@ -173,7 +180,7 @@ def _choose_format(attachment: Attachment) -> Format:
         return FORMATS["eml"]
     if not attachment.suffix:
         raise FormatError("has a name without a suffix, so its format is unknown")
-    return choose_format(PurePosixPath(f"a{attachment.suffix}"), attachment.data[:MAX_HEAD_BYTES])
+    return choose_format(PurePosixPath(f"a{attachment.suffix}"), attachment.data[:MAX_HEAD_BYTES], IF_UNKNOWN)
 
 
 def _open_attachment(

@@ -7,12 +7,12 @@ of the new container, and listed.
 
 from __future__ import annotations
 
-import tempfile
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol
 
-from inverse_deid.core.errors import InverseDeidError, RefusedRecordError, StageError
+from inverse_deid.core.errors import FormatError, InverseDeidError, RefusedRecordError, StageError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.office_package import UNREADABLE
 from inverse_deid.formats.records import (
@@ -28,8 +28,11 @@ from inverse_deid.formats.records import (
 )
 
 _DAMAGED = "is damaged. Pack it again"
-_MAX_BYTES_IN_MEMORY = 32 * 1024 * 1024
-"""Masked parts that are larger wait in a file without a name until they are complete."""
+IF_UNKNOWN = ", or save it as a file of its own and mask that"
+"""What to do with a part whose suffix is unknown. No option names the format of one part."""
+MAX_PART_BYTES = 256 * 1024 * 1024
+"""The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
+TOO_LARGE = f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,16 @@ def _next_record(found: Iterator[Record]) -> Record | None:
     return Record(0, problem=problem)
 
 
+class _MaskedPart(io.BytesIO):
+    """A masked part until it is complete."""
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - as its base
+        if self.tell() + len(data) > MAX_PART_BYTES:
+            self.truncate(0)
+            raise FormatError(TOO_LARGE)
+        return super().write(data)
+
+
 class ContainerSink:
     """Writes the masked parts into a new container (a `Sink`)."""
 
@@ -160,7 +173,7 @@ class ContainerSink:
         self._writer = source.writer(target)
         self._number = -1  # of the part that is being written
         self._sink: Sink | None = None
-        self._data: IO[bytes] | None = None
+        self._data: _MaskedPart | None = None
         self._n_written = self._n_refused = 0  # records of this part
         self._n_parts = 0  # that were written
         self._reports: dict[str, Any] = {}
@@ -215,7 +228,7 @@ class ContainerSink:
 
     def _begin(self, number: int) -> None:
         self._number, self._n_written, self._n_refused = number, 0, 0
-        self._data = tempfile.SpooledTemporaryFile(max_size=_MAX_BYTES_IN_MEMORY)  # noqa: SIM115 - closed in _finish_part
+        self._data = _MaskedPart()
         opened = self._source.opened.get(number)
         self._sink = None if opened is None else opened[1].sink(self._data)
 
@@ -239,7 +252,7 @@ class ContainerSink:
             sink.finish()
             if part.number not in self._source.failed and not is_lost:
                 data.seek(0)
-                self._writer.add(part, cast(BinaryIO, data))
+                self._writer.add(part, data)
                 self._n_parts += 1
             if isinstance(sink, ReportingSink) and (report := sink.as_json()):
                 self._reports[part.name] = report

@@ -49,6 +49,7 @@ _XFA = (
 _STREAM = re.compile(rb"(?<!end)stream\r?\n")
 _NOT_DRAWN = re.compile(rb"/Subtype\s*/(?:Image|Type1C|CIDFontType0C|OpenType)|/Length1\b|/EmbeddedFile\b")
 _MAX_ENTRIES_BYTES = 400
+_RICH_TEXT_FLAG = 1 << 25
 _BLOCK_BYTES = 64 * 1024
 _LOCK = Lock()
 """PDFium must not be used by two threads at once."""
@@ -366,6 +367,9 @@ class _Reader:
                 lambda *to: raw.FPDFAnnot_GetFormFieldValue(form, widget, *to)
             )
         if not value.strip():
+            flags = raw.FPDFAnnot_GetFormFieldFlags(form, widget)
+            is_rich = raw.FPDFAnnot_HasKey(widget, b"RV") or flags & _RICH_TEXT_FLAG
+            self._note("rich text of a form field" if is_rich else "")
             return ""
         label = _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldAlternateName(form, widget, *to))
         label = label or _read_name(
@@ -384,6 +388,7 @@ class _Reader:
         """Count what no page shows."""
         raw, pdf = self._raw, self._pdf
         self._note("attachment", raw.FPDFDoc_GetAttachmentCount(pdf))
+        self._note("XFA form", int(raw.FPDF_GetXFAPacketCount(pdf) > 0))
         self._note("script", raw.FPDFDoc_GetJavaScriptActionCount(pdf))
         self._note("named destination", raw.FPDF_CountNamedDests(pdf))
         self._note("property", len(pdf.get_metadata_dict(skip_empty=True)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import BinaryIO
 
+from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.pdf.reading import read_pdf_text
+from inverse_deid.formats.pdf.reading import PdfContent, read_pdf_text
 from inverse_deid.formats.pdf.writing import PAGE_BREAK, write_pdf
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
@@ -16,13 +18,19 @@ def read_pdf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     """Open a PDF file.
 
     Raises:
-        FormatError: Not a PDF, damaged, encrypted, an XFA form, or pages without text.
+        FormatError: Not a PDF, damaged, encrypted, an XFA form, pages without text, or too large to read.
         UnreadableInputError: Empty or too large.
         ConfigurationError: The extra `office` is not installed.
     """
-    content = read_pdf_text(read_whole(stream))
+    content: PdfContent = _reader().call(read_pdf_text, read_whole(stream))
     doc = Document(name, PAGE_BREAK.join(content.pages))
     return RebuiltFile(doc, _build, content.removed)
+
+
+@cache
+def _reader() -> LimitedProcess:
+    """Return the process that reads all PDF files: PDFium is large, and a hostile file can make it crash."""
+    return LimitedProcess()
 
 
 def _build(masked: MaskedDocument) -> bytes:

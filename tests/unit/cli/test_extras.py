@@ -58,14 +58,12 @@ def test_every_command_names_its_extra(tmp_path):
             ["research", "share", "pool", g, "--out", out],
             ["research", "share", "train", g, "--out", out, "--representation", str(tmp_path / "r")],
             ["research", "share", "pseudonymise", g, "--out", out],
-            ["research", "extraction", "train", "--train", g, "--dev", g, "--out", out],
-            ["research", "extraction", "inject", g, "--out", out],
-            ["research", "extraction", "find", g, "--out", out, "--model", str(tmp_path)],
-        ],
-        "federated": [
             ["research", "federated", "simulate", "--config", config, "--out", out],
             ["research", "federated", "server", "--config", config],
             ["research", "federated", "site", "--config", config],
+            ["research", "extraction", "train", "--train", g, "--dev", g, "--out", out],
+            ["research", "extraction", "inject", g, "--out", out],
+            ["research", "extraction", "find", g, "--out", out, "--model", str(tmp_path)],
         ],
         "surrogates": [
             ["generate", "--out", f"{out}.jsonl", "--documents", "2"],

@@ -1,5 +1,6 @@
 """Worker processes with stand-ins for the model: they die, are replaced, and show nothing."""
 
+import multiprocessing
 import pickle
 import threading
 import time
@@ -25,8 +26,9 @@ def docs(*texts: str) -> list[Document]:
 
 
 def children() -> list[psutil.Process]:
-    """The processes of pools, without the one that looks after semaphores."""
-    found = psutil.Process().children()
+    """The processes of pools, without those of semaphores and readers of files."""
+    readers = {child.pid for child in multiprocessing.active_children() if child.daemon}
+    found = [child for child in psutil.Process().children() if child.pid not in readers]
     return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
 
 

@@ -31,7 +31,7 @@ from reportlab.pdfgen.canvas import Canvas
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.formats.pdf import FORMAT, reading
 from inverse_deid.formats.pdf.layout import Segment, order_lines
-from inverse_deid.formats.pdf.reading import MAX_STREAM_BYTES
+from inverse_deid.formats.pdf.reading import MAX_STREAM_BYTES, read_pdf_text
 from inverse_deid.formats.pdf.writing import write_pdf
 from inverse_deid.formats.records import ReadOptions
 
@@ -366,8 +366,18 @@ def test_a_form_with_values_beside_its_xfa_is_read(caplog):
     data = of_form(field("Tx", "a", "(typed)", "1 1 9 9")).replace(
         b"/AcroForm<<", b"/AcroForm<</XFA[(template)4 0 R]"
     )
-    assert text_of(data) == "a: typed"
+    content = read_pdf_text(data)
+    assert content.pages == ("a: typed",)
+    assert content.removed["XFA form"] == 1
     assert not caplog.records
+
+
+@pytest.mark.parametrize("more", [f"/RV(<body>{CANARY}</body>)", "/Ff 33554432"])
+def test_a_value_that_only_rich_text_has_is_counted(more):
+    data = of_form(field("Tx", "a", "", "1 1 9 9", more), field("Tx", "b", "(typed)", "1 20 9 30", more))
+    content = read_pdf_text(data)
+    assert content.pages == ("b: typed",)
+    assert content.removed == {"rich text of a form field": 1}
 
 
 def test_fuzzed_files_are_read_or_refused_without_text(capfd, caplog):
@@ -418,7 +428,7 @@ def test_a_stream_that_unpacks_to_very_much_is_refused_before_it_is_unpacked(ent
     data = of_pages("", others={11: large})
     monkeypatch.setattr(pypdfium2, "PdfDocument", None)  # is not reached
     with pytest.raises(FormatError, match="unpacks to more"):
-        opened(data)
+        read_pdf_text(data)
 
 
 def test_a_large_picture_is_no_reason_to_refuse_a_file():
@@ -429,4 +439,4 @@ def test_a_large_picture_is_no_reason_to_refuse_a_file():
 def test_a_page_of_too_many_letters_is_refused(monkeypatch):
     monkeypatch.setattr(reading, "MAX_PAGE_CHARS", 10)
     with pytest.raises(FormatError, match="too much content on page 1"):
-        opened(of_text("was seen by nobody"))
+        read_pdf_text(of_text("was seen by nobody"))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fake_maskers import BROKEN_STAGE, FakeMasker, mask_capitals
+from pdf_files import of_nested_forms
 from review_stores import FACTS, KEY, TEXT, change, change_rows, json_lines, place, review, store_of, user
 from sqlalchemy import select
 
@@ -268,6 +269,15 @@ class TestWholeOrNotAtAll:
         tally = add(store, json_lines(more / "a.jsonl", ["by Cy"]), masker=masker, stop=lambda: True)
         assert tally.n_documents == 0 and not masker.batch_sizes
         assert len(list_sources(store)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_a_pdf_that_takes_too_much_memory_is_listed(store, more):
+    (more / "a.pdf").write_bytes(of_nested_forms())
+    tally = add(store, more / "a.pdf")
+    assert (tally.n_documents, tally.n_failures) == (0, 1)
+    assert "could not be read within 512 MB" in str(tally.failures)
 
 
 def test_progress_says_what_is_left(store, more, small_batches):

@@ -5,18 +5,25 @@ import csv
 import hashlib
 import io
 import json
+import multiprocessing
+import sys
 import tempfile
 
+import psutil
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from icsr_canaries import sample
-from service_client import client_of
+from pdf_files import below, of_nested_forms, of_pages, shown
+from service_client import ServiceClient, client_of
 from starlette.datastructures import Headers
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts
+from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.service.choices import Operator, Permit
 from inverse_deid.service.clients import Client, Clients
 from inverse_deid.service.files import read_file_form
+from inverse_deid.service.settings import ServiceSettings
 
 ALL = Operator(permits=frozenset(Permit))
 
@@ -220,6 +227,43 @@ def test_a_file_whose_time_is_over_is_not_masked_further():
         n_batches = len(masker.batch_sizes)
         client.run(asyncio.sleep(0.6))
     assert len(masker.batch_sizes) == n_batches < 20
+
+
+@pytest.mark.slow
+def test_the_process_that_reads_a_file_ends_with_the_time_of_the_request():
+    lines = "\n".join(["was seen in the house"] * 60)
+    with client_of() as client:  # starts both processes
+        assert [send(client, "x.txt", b"well").status_code for _ in range(2)] == [200, 200]
+    with client_of(seconds=3) as client:
+        assert send(client, "x.pdf", of_pages(*[shown(below(lines))] * 600)).status_code == 503
+        client.run(asyncio.sleep(0.5))
+        readers = [psutil.Process(one.pid) for one in multiprocessing.active_children() if one.daemon]
+        assert all(one.cpu_percent(0.2) < 50 for one in readers)
+    with client_of() as client:
+        assert send(client, "x.pdf", of_pages(shown(below("well")))).status_code == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_a_file_that_takes_too_much_memory_is_refused():
+    with client_of() as client:
+        answer = send(client, "x.pdf", of_nested_forms())
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("could not be read within 512 MB of memory and 30 s.")
+
+
+def test_dates_and_ages_of_case_reports_are_replaced_in_the_file():
+    settings = MaskingSettings()
+    parts = load_parts(settings)
+    chosen = json.dumps({"dates": "relative-day", "ages": "band", "age_bands": "10-years"})
+    with ServiceClient(
+        None,
+        ServiceSettings(operator=ALL),
+        lambda one: CaseMasker(build_deidentifier(one.masking, parts), one.cases),
+    ) as client:
+        replaced = send(client, "x.xml", sample("r3"), settings=chosen)
+        masked = send(client, "x.xml", sample("r3"))
+    assert (replaced.status_code, masked.status_code) == (200, 200)
+    assert replaced.content != masked.content
 
 
 @pytest.mark.parametrize("size", [2_000, 3_000_000])

@@ -1,0 +1,144 @@
+"""Work in a child process: limits of memory and time, and what happens when the child dies."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+
+from inverse_deid.core.child_process import MAX_MEMORY_BYTES, LimitedProcess
+from inverse_deid.core.errors import FormatError, StageError
+
+SECRET = "Okonkwo"
+
+
+@pytest.fixture(scope="module")
+def shared():
+    process = LimitedProcess()
+    yield process
+    process.end()
+
+
+def get_pid():
+    return os.getpid()
+
+
+def raise_error(error):
+    raise error
+
+
+def allocate(n_bytes):
+    return len(bytearray(n_bytes))
+
+
+def try_to_allocate():
+    """Continue without what could not be allocated, as PDFium does."""
+    large = bytearray(MAX_MEMORY_BYTES)
+    for i in range(0, len(large), 4096):
+        large[i] = 1
+    try:
+        return len(large) + len(bytearray(2 * MAX_MEMORY_BYTES))
+    except MemoryError:
+        return 0
+
+
+def crash():
+    ctypes.string_at(0)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def ask_twice(number, ask):
+    return ask(number) + ask(number + 1)
+
+
+def is_gone(pid):
+    for _ in range(100):
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_one_child_does_many_calls(shared):
+    pids = {shared.call(get_pid) for _ in range(3)}
+    assert len(pids) == 1
+    assert os.getpid() not in pids
+
+
+def test_the_child_can_ask(shared):
+    assert shared.call(ask_twice, 1, answer=lambda number: 10 * number) == 30
+
+
+def test_an_error_of_an_answer_is_raised_and_the_child_stays(shared):
+    pid = shared.call(get_pid)
+
+    def refuse(_number):
+        raise FormatError("no more")
+
+    with pytest.raises(FormatError, match=r"^no more$"):
+        shared.call(ask_twice, 1, answer=refuse)
+    assert shared.call(get_pid) == pid
+
+
+def test_an_error_is_raised_without_its_context(shared):
+    with pytest.raises(FormatError, match=r"^has no text$") as caught:
+        shared.call(raise_error, FormatError("has no text"))
+    assert caught.value.__context__ is None
+
+
+def test_an_unforeseen_error_does_not_show_its_message(shared):
+    with pytest.raises(StageError, match="KeyError") as caught:
+        shared.call(raise_error, KeyError(SECRET))
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+@pytest.mark.parametrize(
+    ("work", "given"), [(allocate, (3 * MAX_MEMORY_BYTES,)), (try_to_allocate, ()), (crash, ()), (die, ())]
+)
+def test_a_child_that_needs_too_much_or_dies_fails_and_the_next_call_has_another(shared, work, given):
+    pid = shared.call(get_pid)
+    with pytest.raises(FormatError, match=r"^could not be read within 512 MB of memory and 60 s\."):
+        shared.call(work, *given)
+    assert is_gone(pid)
+    assert shared.call(get_pid) != pid
+
+
+def test_a_child_that_hangs_is_killed_after_its_time(shared):
+    pid = shared.call(get_pid)
+    with pytest.raises(FormatError, match=r"and 0\.2 s"):
+        shared.call(time.sleep, 600, max_seconds=0.2)
+    assert is_gone(pid)
+
+
+def test_a_child_is_killed_when_nobody_waits_any_more(shared):
+    pid = shared.call(get_pid)
+    stopped = threading.Event()
+    threading.Timer(0.2, stopped.set).start()
+    with pytest.raises(StageError, match="the time of the request is over"):
+        shared.call(time.sleep, 600, is_stopped=stopped.is_set)
+    assert is_gone(pid)
+
+
+def test_a_killed_parent_leaves_no_busy_child(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, threading, time\n"
+        "from inverse_deid.core.child_process import LimitedProcess\n"
+        "if __name__ == '__main__':\n"
+        "    process = LimitedProcess()\n"
+        "    print(process.call(os.getpid), flush=True)\n"
+        "    process.call(time.sleep, 600)\n"
+    )
+    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    assert is_gone(pid)
