@@ -40,7 +40,7 @@ class Visitor:
     def __init__(self, store: ReviewStore, *, secure: bool = False, address: str = "") -> None:
         if address:
             self.client: Any = httpx.Client(
-                base_url=address, limits=httpx.Limits(max_keepalive_connections=0)
+                base_url=address, limits=httpx.Limits(max_keepalive_connections=0), timeout=60
             )
         else:
             scheme = "https" if secure else "http"

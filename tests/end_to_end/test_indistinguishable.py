@@ -190,7 +190,8 @@ def test_released_text_is_the_same_bytes_and_the_work_list_does_not_tell_cases_a
         with store_of(folder, inputs=[source], masker=Leaky(str.islower), approvals=1) as store:
             ann = user(store, "ann")
             with store.reading() as connection:
-                rows = [tuple(row) for row in connection.execute(select(CASES))]
+                shown = [column for column in CASES.c if column is not CASES.c.seal]  # random by store
+                rows = [tuple(row) for row in connection.execute(select(*shown))]
             for row in rows:
                 review(store, ann, row[0])
             export_released(store, folder / "out")
