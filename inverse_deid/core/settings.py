@@ -65,6 +65,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path}: not valid TOML ({error})") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML (not UTF-8). Save it as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: not valid TOML (a number or a nesting is too long)") from error
 
 
 def make_settings(values: object, kind: type[Settings], *, folder: Path | None = None) -> Settings:

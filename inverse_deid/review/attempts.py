@@ -26,9 +26,14 @@ _RECORD_EVERY_SECONDS = 3600.0
 
 
 def limit_log_ins(name: str, address: str) -> dict[str, int]:
-    """Return how many failures a name and an address of a client ("" = not known) may have."""
+    """Return how many failures a name and an address of a client ("" = not known) may have.
+
+    Addresses of one IPv6 network count together: whoever has one has all of them.
+    """
+    from inverse_deid.web.connections import name_client  # it knows the server
+
     limits = {f"name {name.lower()[:200]}": MAX_FAILURES_NAME}
-    return limits | ({f"address {address}": MAX_FAILURES_ADDRESS} if address else {})
+    return limits | ({f"address {name_client(address)}": MAX_FAILURES_ADDRESS} if address else {})
 
 
 def limit_old_passwords(user_id: int) -> dict[str, int]:

@@ -28,6 +28,7 @@ from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.intake_choices import BuildMasker
 from inverse_deid.review.intake_service import IntakeService
 from inverse_deid.review.loading import LoadSettings, create_store
+from inverse_deid.review.oversight import read_limits, set_limits
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place, open_answer, prove
 from inverse_deid.review.store import (
@@ -39,7 +40,7 @@ from inverse_deid.review.store import (
 )
 from inverse_deid.review.tables import USERS
 from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import ReviewPolicy, User, UserRole
+from inverse_deid.review.values import ReviewLimits, ReviewPolicy, User, UserRole
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import WebSettings, run_server
 
@@ -128,6 +129,9 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
             append(
                 connection, store, [TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value)]
             )
+        limits = read_limits(connection, store)
+    if limits == ReviewLimits():  # nobody waits for the locks of a desk, and it has no admin to break them
+        set_limits(store, ReviewLimits(max_locks=10_000), by="command")
     return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)
 
 

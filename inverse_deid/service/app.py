@@ -188,8 +188,7 @@ class _Service:
                     HTTPStatus.FORBIDDEN,
                     "columns cannot be copied unmasked here. The operator of the service does not permit it",
                 )
-            masked = await self._mask_one_file(given)
-            self._charge(request, masked.tally.n_tokens)
+            masked = await self._mask_one_file(request, given)
         finally:
             self._n_files -= 1
         return _file_answer(masked, given.suffix)
@@ -198,7 +197,7 @@ class _Service:
         if self._settings.clients is not None:
             self._settings.clients.charge(request.scope.get(_CLIENT), n_words)
 
-    async def _mask_one_file(self, given: FileRequest) -> MaskedFile:
+    async def _mask_one_file(self, request: Request, given: FileRequest) -> MaskedFile:
         chosen = self._settings.operator.choose(given.settings, _today())
         job = FileJob(
             given,
@@ -213,6 +212,7 @@ class _Service:
             return await loop.run_in_executor(self._file_threads, job.work)
         finally:
             job.stop()
+            self._charge(request, job.n_words)
 
 
 def _today() -> date:

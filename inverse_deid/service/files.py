@@ -241,6 +241,8 @@ class FileJob:
         self._loop = asyncio.get_running_loop()
         self._waits: Future[list[MaskedCase]] | None = None
         self._is_stopped = False
+        self.n_words = 0
+        """Masked so far, also if the file is refused later."""
 
     def stop(self) -> None:
         """Give up: the child process is killed, and the next batch is not masked any more."""
@@ -263,7 +265,9 @@ class FileJob:
             self._waits = asyncio.run_coroutine_threadsafe(
                 self._batcher.mask_cases(some, self._chosen), self._loop
             )
-            found += self._waits.result()
+            masked = self._waits.result()
+            self.n_words += sum(len(doc.tokens) for case in masked for doc in case.docs)
+            found += masked
         return found
 
     def work(self) -> MaskedFile:

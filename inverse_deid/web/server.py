@@ -131,13 +131,15 @@ class _Server(uvicorn.Server):
 
     def _reload(self) -> None:
         """Take new tokens and certificates for what comes; what runs goes on."""
+        chain, key, context = self._settings.certificate, self._settings.private_key, self.config.ssl
         try:
-            if self.config.ssl is not None and self._settings.certificate is not None:
-                chain, key = self._settings.certificate, self._settings.private_key
-                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(chain, key)  # or nothing changes
-                self.config.ssl.load_cert_chain(chain, key)
+            # All is read before anything changes. Without the empty password, OpenSSL would ask for one.
+            if context is not None and chain is not None:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(chain, key, "")
             if self._settings.reload is not None:
                 self._settings.reload()
+            if context is not None and chain is not None:
+                context.load_cert_chain(chain, key, "")
         except (OSError, InverseDeidError) as error:
             said = str(error) if isinstance(error, InverseDeidError) else type(error).__name__
             LOG.error("not reloaded, the old ones stay: %s", said)  # noqa: TRY400 - one line

@@ -4,7 +4,9 @@ import base64
 import hashlib
 import json
 import re
+import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +20,7 @@ from review_stores import KEY, store_of
 from review_visitors import Visitor, account
 from served_apps import served_app
 from sqlalchemy import select
+from starlette.responses import JSONResponse, RedirectResponse
 from test_deployment import DEPLOY
 from test_review_browser import serious_faults
 
@@ -206,6 +209,10 @@ SPOILED = {
     "issuer": lambda claims: claims | {"iss": "https://elsewhere.example.org"},
     "audience": lambda claims: claims | {"aud": ["another-client"]},
     "audience of another client": lambda claims: claims | {"aud": "another-client", "azp": "review"},
+    "party": lambda claims: claims | {"aud": ["review", "another-client"], "azp": "another-client"},
+    "no party": lambda claims: claims | {"aud": ["review", "another-client"]},
+    "another party": lambda claims: claims | {"azp": "another-client"},
+    "future": lambda claims: claims | {"iat": int(time.time()) + 900},
     "nonce": lambda claims: claims | {"nonce": "another"},
     "no nonce": lambda claims: {name: value for name, value in claims.items() if name != "nonce"},
     "expired": lambda claims: claims | {"exp": int(time.time()) - 120},
@@ -318,6 +325,35 @@ def test_a_provider_that_does_not_answer(provider, tmp_path):
     ):
         answer = httpx.get(address + "/sign-in")
     assert answer.status_code == 503 and "cannot be reached" in answer.text
+
+
+def test_a_provider_that_keeps_everybody_waiting_does_not_stop_the_review(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(60) as visitors:
+        file = settings_file(tmp_path, SimpleNamespace(issuer=f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        with (
+            store_of(tmp_path) as store,
+            served_app(make_application(store, door=open_provider(file))) as address,
+        ):
+            waiting = [visitors.submit(httpx.get, address + "/sign-in", timeout=60) for _ in range(60)]
+            time.sleep(1)
+            try:
+                assert httpx.get(address + "/health", timeout=5).status_code == 200
+            finally:
+                silent.close()
+            assert {one.result().status_code for one in waiting} == {429, 503}
+
+
+def test_redirects_of_the_provider_are_not_followed(tmp_path):
+    async def provider(scope, receive, send):
+        issuer = f"http://127.0.0.1:{scope['server'][1]}"
+        known = {"issuer": issuer, "authorization_endpoint": issuer, "token_endpoint": issuer}
+        is_elsewhere = scope["path"] == "/elsewhere"
+        await (JSONResponse(known) if is_elsewhere else RedirectResponse("/elsewhere"))(scope, receive, send)
+
+    with store_of(tmp_path) as store, served_app(provider) as issuer:
+        asked = open_provider(settings_file(tmp_path, SimpleNamespace(issuer=issuer)))
+        with served_app(make_application(store, door=asked)) as address:
+            assert httpx.get(address + "/sign-in").status_code == 503
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives import serialization
 from fake_maskers import CANARY
 from review_servers import certificate, log_in, serving, started
 from review_stores import KEY, store_of
@@ -312,23 +313,34 @@ def test_a_certificate_is_reloaded_and_open_connections_stay(tmp_path):
     certificate(old)
     certificate(new)
     chain, key = (shutil.copy(old / name, used / name) for name in ("chain.pem", "key.pem"))
-    log = tmp_path / "log"
-    options = (*REVIEW, store, "--certificate", chain, "--private-key", key)
+    log, token = tmp_path / "log", private(tmp_path / "metrics", METRICS.encode())
+    options = (*REVIEW, store, "--certificate", chain, "--private-key", key, "--metrics-token", token)
     with (
         log.open("wb") as written,
         started(*options, log=written) as (port, process),
         connected(port, old / "chain.pem") as open_one,
     ):
         assert is_healthy(open_one)
-        shutil.copy(new / "chain.pem", chain)  # not the key yet: the two do not fit
-        process.send_signal(signal.SIGHUP)
+        shutil.copy(new / "chain.pem", chain)
         until = time.monotonic() + 20
-        while b"not reloaded" not in log.read_bytes():
-            assert time.monotonic() < until
-            assert is_healthy(open_one)
-            time.sleep(0.05)
-        with connected(port, old / "chain.pem") as made:
-            assert is_healthy(made)
+        loaded = serialization.load_pem_private_key((new / "key.pem").read_bytes(), None)
+        encrypted = loaded.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"a password"),
+        )
+        short = (new / "key.pem").read_bytes(), b"short"
+        not_fitting = (old / "key.pem").read_bytes(), METRICS.encode()
+        for n, (content, secret) in enumerate([not_fitting, short, (encrypted, METRICS.encode())], start=1):
+            key.write_bytes(content)
+            token.write_bytes(secret)
+            process.send_signal(signal.SIGHUP)
+            while log.read_bytes().count(b"not reloaded") < n:
+                assert time.monotonic() < until
+                assert is_healthy(open_one)
+                time.sleep(0.05)
+            with connected(port, old / "chain.pem") as made:
+                assert is_healthy(made)
         shutil.copy(new / "key.pem", key)
         process.send_signal(signal.SIGHUP)
         while b"reloaded tokens" not in log.read_bytes():

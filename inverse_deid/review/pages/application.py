@@ -44,7 +44,7 @@ from inverse_deid.review.pages.visits import (
     LOG,
     STATIC_FOLDER,
     Handler,
-    Passwords,
+    LogIns,
     report_problem,
     require,
     require_stream,
@@ -65,6 +65,9 @@ _TOO_LONG = re.compile(r"/\d{19}")
 
 _BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
 """What open pages ask by themselves."""
+
+PROVIDER_THREADS = 4
+"""Sign-ins that wait for an OpenID provider at the same time."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -171,9 +174,14 @@ def make_application(
     """
     provider = None if door is None or isinstance(door, Door) else door
     door = door if isinstance(door, Door) else None
-    passwords, metrics = Passwords(), metrics or Metrics()
+    passwords, sign_ins, metrics = LogIns(1), LogIns(PROVIDER_THREADS), metrics or Metrics()
     metrics.add("cases", "Cases by state.", "state", partial(_count_states, store))
-    metrics.add("queue_length", "What waits.", "queue", lambda: {"passwords": passwords.n_waiting})
+    metrics.add(
+        "queue_length",
+        "What waits.",
+        "queue",
+        lambda: {"passwords": passwords.n_waiting, "sign_ins": sign_ins.n_waiting},
+    )
     application = Starlette(
         routes=[
             Route("/health", _show_health, methods=["GET"]),
@@ -189,6 +197,7 @@ def make_application(
     application.router.redirect_slashes = False
     application.state.store = store
     application.state.passwords = passwords
+    application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure
     application.state.cookie = "__Host-session" if is_secure else "session"
     if door is not None:

@@ -160,7 +160,7 @@ def show_case(visit: Visit) -> Response:
         "case.html",
         case_id=visit.case_id,
         name=read_line(visit.store, visit.case_id).name,
-        is_dispute=visit.request.url.path.startswith("/disputes/"),
+        is_dispute=visit.request.scope["path"].startswith("/disputes/"),
         legend_open=visit.request.cookies.get(LEGEND_COOKIE) != "closed",
     )
 

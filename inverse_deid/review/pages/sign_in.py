@@ -105,8 +105,16 @@ def is_safe_address(address: object) -> bool:
     return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
 
 
+class _Session(OAuth2Session):  # type: ignore[misc]
+    """A session that follows no redirect: only the addresses that the provider states are called."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - as authlib calls it
+        super().__init__(*given, **options)
+        self.max_redirects = 0
+
+
 class _Client(OAuth2Mixin, OpenIDMixin, BaseApp):  # type: ignore[misc]
-    client_cls = OAuth2Session
+    client_cls = _Session
 
 
 class Provider:

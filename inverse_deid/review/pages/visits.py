@@ -65,9 +65,11 @@ LOG = logging.getLogger("inverse_deid.review")
 
 _PASSWORD_PATHS = frozenset({"/log-in", "/password", "/accounts", "/second-factor"})
 """Posts to them check or hash a password, which takes 64 MiB of memory and a good part of a second."""
-MAX_PASSWORDS_WAITING = 24
-MAX_PASSWORDS_OF_A_CLIENT = 6
-PASSWORD_RETRY_SECONDS = 3
+_PROVIDER_PATHS = frozenset({"/sign-in", "/signed-in", "/signed-out"})
+"""They ask the OpenID provider, which may take until its time-out."""
+MAX_LOG_INS_WAITING = 24
+MAX_LOG_INS_OF_A_CLIENT = 6
+LOG_IN_RETRY_SECONDS = 3
 
 _ALWAYS_OPEN = frozenset({"/log-out", "/theme"})
 """All that is open to a user who must do something first."""
@@ -187,14 +189,14 @@ class Visit:
             return ""
 
 
-class Passwords:
-    """A thread for all that hashes a password, so that decisions of others do not wait for it.
+class LogIns:
+    """Threads for what takes long at a log-in, so that decisions of others do not wait for it.
 
     A few requests can wait, and fewer of one client. Others are refused before any work is done.
     """
 
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "password", initializer=_give_way)
+    def __init__(self, n_threads: int) -> None:
+        self._threads = ThreadPoolExecutor(n_threads, "log-in", initializer=_give_way)
         self._waiting: Counter[str] = Counter()
 
     @property
@@ -205,14 +207,14 @@ class Passwords:
     async def run(self, request: Request, answer: Callable[[], Response]) -> Response:
         """Return the answer, or a refusal that tells when to try again."""
         client = name_client(request.client.host if request.client else "")
-        is_full = self.n_waiting >= MAX_PASSWORDS_WAITING
-        if is_full or self._waiting[client] >= MAX_PASSWORDS_OF_A_CLIENT:
+        is_full = self.n_waiting >= MAX_LOG_INS_WAITING
+        if is_full or self._waiting[client] >= MAX_LOG_INS_OF_A_CLIENT:
             message = "too many log-ins at once. Try again in a few seconds."
             refused = report_problem(request, 503 if is_full else 429, message)
-            refused.headers["Retry-After"] = str(PASSWORD_RETRY_SECONDS)
+            refused.headers["Retry-After"] = str(LOG_IN_RETRY_SECONDS)
             return refused
         self._waiting[client] += 1
-        done = asyncio.get_running_loop().run_in_executor(self._thread, answer)
+        done = asyncio.get_running_loop().run_in_executor(self._threads, answer)
         done.add_done_callback(lambda _: self._leave(client))
         return await asyncio.shield(done)
 
@@ -245,7 +247,8 @@ def require(roles: Collection[UserRole], handler: Handler, *, is_background: boo
         payload = _parse_payload(body) if is_json else {}
         visit = Visit(request.app.state.store, session, request, fields, payload)
         _check_token(request, session, visit.text("csrf_token"))
-        if session.step is not None and request.url.path not in {session.step, *_ALWAYS_OPEN}:
+        # Not `request.url`, which is made of the `Host` of the request.
+        if session.step is not None and request.scope["path"] not in {session.step, *_ALWAYS_OPEN}:
             if is_json:
                 raise NotAllowedError(_FIRST[session.step])
             return RedirectResponse(session.step, status_code=303)
@@ -326,12 +329,23 @@ def guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
             body = await _read_body(request)
         except PostTooLargeError as error:
             return report_problem(request, 413, str(error))
-        if request.method == "POST" and request.url.path in _PASSWORD_PATHS:
-            passwords: Passwords = request.app.state.passwords
-            return await passwords.run(request, partial(answer_safely, request, body))
+        log_ins = _find_queue(request)
+        if log_ins is not None:
+            return await log_ins.run(request, partial(answer_safely, request, body))
         return await run_in_threadpool(answer_safely, request, body)
 
     return endpoint
+
+
+def _find_queue(request: Request) -> LogIns | None:
+    """Return where a request waits that takes long, None = it does not."""
+    state, path = request.app.state, request.scope["path"]
+    queue: LogIns | None = None
+    if request.method == "POST" and path in _PASSWORD_PATHS:
+        queue = state.passwords
+    elif path in _PROVIDER_PATHS:
+        queue = state.sign_ins
+    return queue
 
 
 async def _read_body(request: Request) -> bytes:
@@ -448,7 +462,7 @@ def render_page(
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
         "notice": "",
-        "path": request.url.path,
+        "path": request.scope["path"],
         "intake": request.app.state.intake is not None,
         "is_desk": request.app.state.door is not None,
         "static": static_address(),

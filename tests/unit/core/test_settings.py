@@ -57,6 +57,8 @@ def test_paths_count_from_the_folder_of_the_file(tmp_path):
         ("training = 1", "training: expected `object`, got `int`"),
         ('[training]\noutput = "crf"\nrate = 1', "training.rate must be below 1 for a CRF"),
         ("x", "not valid TOML"),
+        ("x = " + "[" * 20_000, "not valid TOML"),
+        ("x = " + "9" * 10_000, "not valid TOML"),
         (
             '[methods.A]\n[methods.B]\nway = "x"\n[methods.C]\nway = "y"',
             "methods.B.way: invalid enum value 'x'. Choose one of average, central",

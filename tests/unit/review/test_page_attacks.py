@@ -1,5 +1,6 @@
 """Attacks on the pages: other users of the computer, forged proofs and searches, numbers without end, names."""
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from inverse_deid.core.errors import ReviewError
 from inverse_deid.review.accounts import add_user
 from inverse_deid.review.pages.door import is_neighbour
 from inverse_deid.review.values import UserRole
+from inverse_deid.review.waiting import UploadState
 
 ASK = """
 import encodings.idna, http.client, os, sys
@@ -104,3 +106,12 @@ def test_an_address_with_a_search_tells_another_user_nothing(tmp_path):
 def test_nobody_has_the_name_of_a_program_in_the_trail(tmp_path, name):
     with store_of(tmp_path) as store, pytest.raises(ReviewError, match="calls a program"):
         add_user(store, name, "a long enough sentence", UserRole.ADMIN)
+
+
+def test_a_desk_can_leave_many_cases_open(tmp_path):
+    lines = b"".join(json.dumps({"id": f"c{n}", "text": "seen today"}).encode() + b"\n" for n in range(22))
+    with desk_of(tmp_path) as desk:
+        number = desk.add("cases.jsonl", lines).json()["id"]
+        desk.choose({f"column {number} 0": "id", f"column {number} 1": "masked"})
+        desk.wait(UploadState.DONE)
+        assert {desk.ask(f"/cases/{n}/open").status_code for n in range(1, 23)} == {200}

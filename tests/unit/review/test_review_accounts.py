@@ -4,6 +4,7 @@ import pytest
 from review_stores import KEY, PASSWORD, Clock, store_of, user
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
+from inverse_deid.review import accounts
 from inverse_deid.review.accounts import (
     Step,
     add_user,
@@ -15,6 +16,7 @@ from inverse_deid.review.accounts import (
     set_password,
     set_role,
 )
+from inverse_deid.review.attempts import MAX_FAILURES_ADDRESS
 from inverse_deid.review.trail import TrailFilter, list_entries
 from inverse_deid.review.values import UserRole
 
@@ -172,3 +174,14 @@ def test_only_the_beginning_of_a_password_is_rated(store, monkeypatch):
     ((given, words),) = rated
     assert len(given) == 32  # 72 can take five seconds
     assert {"eva.lind", "eva", "lind", "hospital"} <= set(words)
+
+
+def test_an_ipv6_network_is_one_address_to_the_limit_of_failures(store, monkeypatch):
+    monkeypatch.setattr(accounts, "_is_password", lambda *_: False)
+    for n in range(MAX_FAILURES_ADDRESS):
+        with pytest.raises(LogInError, match="wrong"):
+            log_in(store, f"name{n}", "x", address=f"2001:db8::{n:x}")
+    with pytest.raises(LogInError, match="too many"):
+        log_in(store, "another", "x", address="2001:db8::ffff")
+    with pytest.raises(LogInError, match="wrong"):
+        log_in(store, "another", "x", address="2001:db8:0:1::1")

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import hashlib
 import io
 import json
 import multiprocessing
@@ -20,6 +21,7 @@ from inverse_deid.core.errors import FormatError
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.service.choices import Operator, Permit
+from inverse_deid.service.clients import Client, Clients
 from inverse_deid.service.files import read_file_form
 from inverse_deid.service.settings import ServiceSettings
 
@@ -199,6 +201,20 @@ def test_a_case_report_is_masked_with_its_fields(dialect):
     assert answer.status_code == 200, answer.text
     assert answer.content not in (b"", sample(dialect))
     assert json.loads(answer.headers["inverse-deid-counts"])["documents"] >= 1
+
+
+def test_the_words_of_a_file_that_is_refused_at_its_end_are_counted():
+    client = Client(
+        name="ward-7", sha256=hashlib.sha256(b"a-token-of-a-client").hexdigest(), words_per_minute=2
+    )
+    lines = b"".join(json.dumps({"id": n, "text": "well again now"}).encode() + b"\n" for n in range(9_000))
+    form = {"files": {"file": ("x.jsonl", lines + b"{")}}
+    with client_of(clients=Clients([client])) as service:
+        answers = [
+            service.post("/mask-file", **form, headers={"Authorization": "Bearer a-token-of-a-client"})
+            for _ in range(2)
+        ]
+    assert [one.status_code for one in answers] == [422, 429]
 
 
 def test_a_file_whose_time_is_over_is_not_masked_further():
