@@ -18,9 +18,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -113,21 +113,24 @@ async def ask(load: Load, number: int, streams: tuple[asyncio.StreamReader, asyn
 @contextmanager
 def strangers(host: str, port: int, n_idle: int, n_hostile: int) -> Iterator[None]:
     """Keep connections open that never finish a request, until the block ends."""
-    is_over = threading.Event()
-    thread = threading.Thread(target=_pester, args=(host, port, n_idle, n_hostile, is_over), daemon=True)
-    thread.start()
+    # A process of its own, so that it delays nobody whose time is taken.
+    process = multiprocessing.get_context("spawn").Process(
+        target=_pester, args=(host, port, n_idle, n_hostile), daemon=True
+    )
+    process.start()
     try:
         yield
     finally:
-        is_over.set()
-        thread.join(30)
+        process.terminate()
+        process.join(30)
 
 
-def _pester(host: str, port: int, n_idle: int, n_hostile: int, is_over: threading.Event) -> None:
+def _pester(host: str, port: int, n_idle: int, n_hostile: int) -> None:
     begins = [b"", *[b"GET /health HTTP/1.1\r\nHost: x\r\nX-Drip: ", _SLOW_BODY] * (n_hostile > 0)]
     kinds = [0] * n_idle + [1 + i % 2 for i in range(n_hostile)]
     opened: list[socket.socket | None] = [None] * len(kinds)
-    while not is_over.wait(1):
+    while True:
+        time.sleep(1)
         for i, kind in enumerate(kinds):
             one = opened[i]
             try:
@@ -144,9 +147,6 @@ def _pester(host: str, port: int, n_idle: int, n_hostile: int, is_over: threadin
                 if one is not None:
                     one.close()
                 opened[i] = None
-    for one in opened:
-        if one is not None:
-            one.close()
 
 
 _SLOW_BODY = (
