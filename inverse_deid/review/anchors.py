@@ -10,7 +10,6 @@ anchors, with the anchor itself: `{"anchor": ..., "token": base64}`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import logging.handlers
@@ -90,7 +89,7 @@ def _find_files(places: Sequence[str]) -> list[Path]:
 
 
 def _find_authorities(places: Sequence[str]) -> list[str]:
-    """Return the URLs of the places, of which none is in a message: it can hold a password."""
+    """Return the URLs of the places, of which none is in a message: it can hold a secret."""
     urls = [place.removeprefix(_AUTHORITY) for place in places if place.startswith(_AUTHORITY)]
     for url in urls:
         try:
@@ -172,11 +171,14 @@ def _request_stamp(url: str, line: bytes, seconds: float) -> bytes:
             return
         try:
             stamp = decode_timestamp_response(answer)
-            info = stamp.tst_info
-            is_fit = stamp.status == PKIStatus.GRANTED and info.nonce == request.nonce
-            is_fit = is_fit and info.message_imprint.message == hashlib.sha256(line).digest()
+            is_fit = (
+                stamp.status == PKIStatus.GRANTED
+                and stamp.tst_info.nonce == request.nonce
+                and stamp.tst_info.message_imprint.message == request.message_imprint.message
+            )
         except ValueError:
-            is_fit = False
+            faults.append("its answer cannot be read")
+            return
         if is_fit:
             found.append(answer)
         else:
@@ -201,8 +203,6 @@ def check_stamps(check: TrailCheck, path: Path, certificates: Sequence[Certifica
     Raises:
         UnreadableInputError: The file cannot be read, or has no time stamp for the certificates.
     """
-    from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
-
     problems: list[str] = []
     notes: list[str] = []
     stamped: list[tuple[datetime, int]] = []
@@ -213,6 +213,8 @@ def check_stamps(check: TrailCheck, path: Path, certificates: Sequence[Certifica
         return replace(check, notes=(*check.notes, *notes))
     if not tokens:
         raise UnreadableInputError(f"{path} has no time stamps")
+    from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
+
     verifier = VerifierBuilder(roots=list(certificates)).build()
     for i, anchor, token in tokens:
         try:

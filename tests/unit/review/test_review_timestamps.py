@@ -178,7 +178,7 @@ def test_an_anchor_that_was_dated_back_is_noted(store, tmp_path, authority):
     [
         ("hang", "no answer within 0.5 seconds"),
         ("away", "it cannot be reached"),
-        ("garbage", "its answer does not fit the request"),
+        ("garbage", "its answer cannot be read"),
         ("replay", "its answer does not fit the request"),
         ("redirect", "status 307"),
     ],
@@ -215,3 +215,11 @@ def test_a_malformed_address_is_refused_before_anything_is_done(store, tmp_path,
 def test_time_stamps_need_a_file(store):
     with pytest.raises(ConfigurationError, match="Add --anchor FILE"):
         write_anchor(store, ["tsa:https://stamps.invalid/"])
+
+
+def test_a_command_succeeds_without_its_time_stamp_and_says_so(store, tmp_path, caplog):
+    places = ["--anchor", tmp_path / "anchors", "--anchor", "tsa:http://127.0.0.1:9/?key=secret"]
+    words = ["review", "user", "close", "ann", "--store", tmp_path / "review.db", *places]
+    assert CliRunner().invoke(main, [*map(str, words)]).exit_code == 0
+    assert len(read_lines(tmp_path)) == 1
+    assert "no time stamp from 127.0.0.1" in caplog.text and "secret" not in caplog.text
