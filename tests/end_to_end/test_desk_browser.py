@@ -303,6 +303,7 @@ def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_
         choose_files(page, [path, tmp_path / "big.jsonl"])
         page.click("#next")
         page.get_by_role("button", name="Mask 2 files").click()
+        page.locator("li", has_text="narrative.txt").get_by_text("masked").wait_for()
         page.locator("li", has_text="big.jsonl").get_by_text(" of 6,000 documents").wait_for()
         os.kill(process.pid, signal.SIGKILL)
         process.wait(30)

@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
@@ -22,10 +22,11 @@ pytestmark = pytest.mark.slow
 
 
 def fill(store):
-    """Case 1 is released by ann and bea, dora is an admin, and ann is at work on case 2."""
+    """Case 1 is released by ann and bea, dora is an admin, fay settles, and ann is at work on case 2."""
     ann, bea = user(store, "ann"), user(store, "bea")
     account(store, "dora", UserRole.ADMIN)
     account(store, "emil")
+    account(store, "fay", UserRole.ADJUDICATOR)
     review(store, ann, 1)
     review(store, bea, 1)
     change(store, place(store, ann, 2), ActionKind.MASK, 5)
@@ -33,17 +34,19 @@ def fill(store):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """The path of a store that is served, and clients in which dora and emil are logged in."""
+    """The path of a store that is served, and clients in which dora, emil and fay are logged in."""
     path = tmp_path_factory.mktemp("forged") / "review.db"
     with store_of(path.parent, [TEXT, TEXT], clock=time.time) as store:
         fill(store)
     key = path.with_name("review.db.key")
     key.write_bytes(KEY.secret)
     key.chmod(0o600)
-    with serving(path) as port:
-        dora, emil = (httpx.Client(base_url=f"http://127.0.0.1:{port}") for _ in range(2))
-        assert (log_in(dora, "dora").status_code, log_in(emil, "emil").status_code) == (303, 303)
-        yield path, dora, emil
+    with serving(path) as port, ExitStack() as opened:
+        names = ("dora", "emil", "fay")
+        base = f"http://127.0.0.1:{port}"
+        clients = [opened.enter_context(httpx.Client(base_url=base, timeout=60)) for _ in names]
+        assert [log_in(*one).status_code for one in zip(clients, names, strict=True)] == [303] * 3
+        yield path, *clients
 
 
 def log_in(client, name):
@@ -81,14 +84,14 @@ COPY_OF_DORA = (
 
 
 def test_an_inserted_admin_is_refused(served):
-    path, dora, _ = served
+    path, dora, *_ = served
     with forged(path, COPY_OF_DORA), httpx.Client(base_url=dora.base_url) as eve:
         answer = log_in(eve, "eve")
         assert answer.status_code == 500 and "Users 9 of the store was altered" in answer.text
 
 
 def test_a_changed_role_is_refused(served):
-    path, _, emil = served
+    path, _, emil, _ = served
     assert emil.get("/accounts").status_code == 403
     with forged(path, "update users set role = 'admin' where name = 'emil'"):
         answer = emil.get("/accounts")
@@ -97,14 +100,14 @@ def test_a_changed_role_is_refused(served):
 
 
 def test_a_session_of_another_user_is_refused(served):
-    path, _, emil = served
+    path, _, emil, _ = served
     with forged(path, "update sessions set user_id = 3"):
         assert emil.get("/accounts").status_code == 500
     assert emil.get("/accounts").status_code == 403
 
 
 def test_a_swapped_assignee_is_refused(served):
-    path, _, emil = served
+    path, _, emil, _ = served
     with forged(path, "update cases set assignee_id = 4, lock_user_id = 4 where id = 2"):
         headers = {"X-CSRF-Token": token(emil, "/")}
         answer = emil.post("/cases/2/open", json={}, headers=headers)
@@ -112,14 +115,14 @@ def test_a_swapped_assignee_is_refused(served):
 
 
 def test_a_download_leaves_out_what_was_forged(served):
-    path, dora, _ = served
+    path, *_, fay = served
     with forged(path, "update cases set state = 'released', n_approvals = 2 where id = 2"):
-        answer = dora.post("/files/download", data={"csrf_token": token(dora, "/files")})
+        answer = fay.post("/files/download", data={"csrf_token": token(fay, "/files")})
         assert answer.status_code == 200 and answer.headers["content-type"] == "application/zip"
-        page = dora.get("/files").text
+        page = fay.get("/files").text
         assert "1 case downloaded, but 1 could not be written. cases 2 was altered" in page
     with forged(path, "update users set is_active = 0 where name = 'bea'"):
-        answer = dora.post("/files/download", data={"csrf_token": token(dora, "/files")})
+        answer = fay.post("/files/download", data={"csrf_token": token(fay, "/files")})
         assert answer.status_code == 403 and "Nothing is exported" in answer.text
 
 

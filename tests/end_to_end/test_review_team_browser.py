@@ -1,7 +1,6 @@
 """The pages for a team in a real browser, with and without scripts."""
 
 import io
-import os
 import re
 import time
 import zipfile
@@ -12,6 +11,7 @@ from fake_maskers import mask_capitals, near_the_threshold
 from review_stores import PASSWORD, store_of
 from review_visitors import account
 from test_review_browser import (
+    AXE,
     READY,
     TEXTS,
     approve,
@@ -300,8 +300,8 @@ def test_an_open_page_keeps_the_lock_only_for_a_person(chromium, address):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, scheme, width):
-    if not os.environ.get("AXE_CORE"):
-        pytest.skip("no axe-core; npm install --no-save axe-core, and set AXE_CORE")
+    if not AXE.is_file():
+        pytest.skip("no axe-core; npm install --no-save axe-core")
     approve_as(store, "ann", 1)
     add_user(store, "eva", FIRST, UserRole.REVIEWER, must_change=True)
     page = person(chromium, address, "dora", color_scheme=scheme, viewport={"width": width, "height": 800})
