@@ -15,6 +15,7 @@ from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.review_store import (
     key_option,
     open_given,
+    read_certificates,
     read_key,
     read_public_key,
     store_options,
@@ -26,6 +27,7 @@ from inverse_deid.core.errors import ConfigurationError, NotAllowedError, Review
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
 from inverse_deid.review.accounts import find_user
+from inverse_deid.review.anchors import check_stamps
 from inverse_deid.review.causality import CausalitySummary, summarise_forms
 from inverse_deid.review.exporting import (
     AnnotationFormat,
@@ -193,9 +195,17 @@ def _import_document(
 @key_option
 @click.option("--trail", type=_FILE, help="Check an exported trail instead of that of the store.")
 @click.option("--against", type=_FILE, help="An earlier export of the trail, or a file of anchors.")
+@click.option(
+    "--tsa-certificate", type=_FILE, help="Certificate (PEM) to check the time stamps of --against with."
+)
 @click.option("--public-key", type=_FILE, help="Check --trail with this key (PEM) and without any secret.")
 def verify(
-    address: str | None, key: Path | None, trail: Path | None, against: Path | None, public_key: Path | None
+    address: str | None,
+    key: Path | None,
+    trail: Path | None,
+    against: Path | None,
+    tsa_certificate: Path | None,
+    public_key: Path | None,
 ) -> int:
     """Check that nobody changed the trail, or rows of the store, outside the program.
 
@@ -204,6 +214,9 @@ def verify(
 
     Exit status: 0 intact, 1 tampered with, and the places are listed.
     """
+    if tsa_certificate is not None and against is None:
+        raise ConfigurationError("--tsa-certificate needs --against")
+    certificates = read_certificates(tsa_certificate) if tsa_certificate is not None else []
     anchors = read_anchors(against) if against is not None else {}
     if trail is not None and public_key is not None:
         check = verify_export(trail, None, public_key=read_public_key(public_key), anchors=anchors)
@@ -214,6 +227,8 @@ def verify(
     else:
         with open_given(address, key) as store:
             check = verify_store(store, anchors)
+    if against is not None:
+        check = check_stamps(check, against, certificates)
     for problem in check.problems:
         click.echo(f"inverse-deid: {problem}", err=True)
     for note in check.notes:

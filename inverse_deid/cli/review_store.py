@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
+from cryptography.x509 import Certificate, load_pem_x509_certificates
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -81,11 +82,11 @@ _OPTIONS = (
         "--anchor",
         "anchors",
         multiple=True,
-        metavar="FILE|syslog:",
+        metavar="FILE|syslog:|tsa:",
         envvar="INVERSE_DEID_ANCHOR",
         expose_value=False,
         callback=_remember,
-        help="Append the head of the trail here whenever it has grown. Can be given twice.",
+        help="Append the head of the trail here whenever it has grown. Can be given more than once.",
     ),
     click.option(
         "--signing-key",
@@ -218,6 +219,18 @@ def read_public_key(path: Path) -> Ed25519PublicKey:
     if not isinstance(key, Ed25519PublicKey):
         raise _not_a_key(path)
     return key
+
+
+def read_certificates(path: Path) -> list[Certificate]:
+    """Read the certificates of a PEM file.
+
+    Raises:
+        UnreadableInputError: The file cannot be read, or has no certificate.
+    """
+    certificates = _load_pem(path, load_pem_x509_certificates)
+    if not isinstance(certificates, list):
+        raise UnreadableInputError(f"{path} has no certificate in PEM form")
+    return certificates
 
 
 def write_public_key(key: Ed25519PublicKey) -> bytes:

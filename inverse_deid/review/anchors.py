@@ -3,6 +3,9 @@
 An anchor is one line of JSON with the number and hash of the last entry, its time, the seal and a signature.
 It is appended to a file that should be elsewhere, or sent to syslog. `review verify --against FILE` checks
 that the trail still has all anchored entries. Entries after the last anchor can still be cut off.
+
+A time-stamp authority (RFC 3161) can stamp the SHA-256 of the line. Its answer is appended to the files of
+anchors, with the anchor itself: `{"anchor": ..., "token": base64}`.
 """
 
 from __future__ import annotations
@@ -11,19 +14,29 @@ import json
 import logging
 import logging.handlers
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
 from pathlib import Path
 from threading import Event, Thread
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sqlalchemy import select
 
-from inverse_deid.core.errors import ConfigurationError, OutputError, describe_error
+from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError, describe_error
 from inverse_deid.core.files import output_errors
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import TRAIL_HEAD
-from inverse_deid.review.trail import describe_head
+from inverse_deid.review.trail import MAX_PROBLEMS, TrailCheck, describe_head, read_lines
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
 
 EVERY_ENTRIES = 1000
 EVERY_MINUTES = 10.0
@@ -33,26 +46,66 @@ LOG = logging.getLogger("inverse_deid.review")
 _LOOK_SECONDS = 5.0
 _SYSLOG = "syslog:"
 _SYSLOG_SOCKET = "/dev/log"
+_AUTHORITY = "tsa:"
+_STAMP_SECONDS = 10.0
+_MAX_ANSWER_BYTES = 1 << 18
+_USUAL_DELAY = timedelta(minutes=5)
 
 
-def write_anchor(store: ReviewStore, places: Sequence[str]) -> int:
+def write_anchor(store: ReviewStore, places: Sequence[str], *, stamp_seconds: float = _STAMP_SECONDS) -> int:
     """Write the head of the trail to every place, and return the number of its last entry.
 
-    A place is the path of a file, `syslog:` (this machine) or `syslog:HOST:PORT` (UDP).
+    A place is the path of a file, `syslog:` (this machine), `syslog:HOST:PORT` (UDP), or `tsa:URL`, whose
+    time stamp is appended to the files. A time stamp that fails is logged, and the anchor is written.
 
     Raises:
+        ConfigurationError: A place is malformed, or a time stamp has no file.
         OutputError: A file cannot be written, or syslog cannot be reached.
     """
+    files, authorities = _find_files(places), _find_authorities(places)
     with store.reading() as connection:
         head = connection.execute(select(TRAIL_HEAD)).one()
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
-    line = json.dumps({"anchor": {"at": at, **describe_head(store, head.n_entries, head.hash, head.seal)}})
+    anchor = {"at": at, **describe_head(store, head.n_entries, head.hash, head.seal)}
+    line = _encode_anchor(anchor)
+    for path in files:
+        _append_line(path, line)
     for place in places:
         if place.startswith(_SYSLOG):
             _send_to_syslog(place.removeprefix(_SYSLOG), line)
-        else:
-            _append_line(Path(place), line)
+    for url in authorities:
+        try:
+            token = b64encode(_request_stamp(url, line.encode(), stamp_seconds)).decode()
+        except OutputError as error:
+            LOG.error("%s", error)  # noqa: TRY400 - no traceback
+            continue
+        for path in files:
+            _append_line(path, json.dumps({"anchor": anchor, "token": token}))
     return int(head.n_entries)
+
+
+def _find_files(places: Sequence[str]) -> list[Path]:
+    return [Path(place) for place in places if not place.startswith((_SYSLOG, _AUTHORITY))]
+
+
+def _find_authorities(places: Sequence[str]) -> list[str]:
+    """Return the URLs of the places, of which none is in a message: it can hold a secret."""
+    urls = [place.removeprefix(_AUTHORITY) for place in places if place.startswith(_AUTHORITY)]
+    for url in urls:
+        try:
+            parts = urlsplit(url)
+            is_url = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            is_url = False
+        if not is_url:
+            raise ConfigurationError(f"{_AUTHORITY} needs an address such as {_AUTHORITY}https://HOST/PATH")
+    if urls and not _find_files(places):
+        raise ConfigurationError(f"{_AUTHORITY} needs a file for its time stamps. Add --anchor FILE.")
+    return urls
+
+
+def _encode_anchor(anchor: object) -> str:
+    return json.dumps({"anchor": anchor})
 
 
 def _append_line(path: Path, line: str) -> None:
@@ -85,6 +138,112 @@ def _send_to_syslog(address: str, line: str) -> None:
     handler.close()
 
 
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirect: nothing is sent anywhere else."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return None, so that the redirect is an error."""
+
+
+def _request_stamp(url: str, line: bytes, seconds: float) -> bytes:
+    """Return the answer of an authority, which gets the SHA-256 of the line and a random number.
+
+    Source: RFC 3161, sections 2.4 and 3.4.
+    """
+    from rfc3161_client import HashAlgorithm, PKIStatus, TimestampRequestBuilder, decode_timestamp_response
+
+    request = TimestampRequestBuilder().data(line).hash_algorithm(HashAlgorithm.SHA256).build()
+    headers = {"Content-Type": "application/timestamp-query", "User-Agent": "inverse-deid"}
+    found: list[bytes] = []
+    faults: list[str] = []
+
+    def ask() -> None:
+        try:
+            asked = Request(url, request.as_bytes(), headers)  # noqa: S310 - only http and https get here
+            with build_opener(_NoRedirect).open(asked, timeout=seconds) as stream:
+                answer = stream.read(_MAX_ANSWER_BYTES)
+        except HTTPError as error:
+            faults.append(f"status {error.code}")
+            error.close()
+            return
+        except (OSError, HTTPException, ValueError):
+            faults.append("it cannot be reached")
+            return
+        try:
+            stamp = decode_timestamp_response(answer)
+            is_fit = (
+                stamp.status == PKIStatus.GRANTED
+                and stamp.tst_info.nonce == request.nonce
+                and stamp.tst_info.message_imprint.message == request.message_imprint.message
+            )
+        except ValueError:
+            faults.append("its answer cannot be read")
+            return
+        if is_fit:
+            found.append(answer)
+        else:
+            faults.append("its answer does not fit the request")
+
+    thread = Thread(target=ask, name="time stamp", daemon=True)  # as a look-up of a name has no time-out
+    thread.start()
+    thread.join(seconds)
+    if found:
+        return found[0]
+    fault = faults[0] if faults else f"no answer within {seconds:g} seconds"
+    host = urlsplit(url).hostname
+    raise OutputError(f"no time stamp from {host}: {fault}. The anchor is written. The next one tries again")
+
+
+def check_stamps(check: TrailCheck, path: Path, certificates: Sequence[Certificate]) -> TrailCheck:
+    """Add to a check whether the time stamps of a file of anchors fit their lines and the certificates.
+
+    The certificates are trusted: that of the authority, or those that issued it. Without any, nothing is
+    checked, and a note says so.
+
+    Raises:
+        UnreadableInputError: The file cannot be read, or has no time stamp for the certificates.
+    """
+    problems: list[str] = []
+    notes: list[str] = []
+    stamped: list[tuple[datetime, int]] = []
+    lines = [(i, line) for i, line in enumerate(read_lines(path), 1) if "anchor" in line]
+    tokens = [(i, line["anchor"], line["token"]) for i, line in lines if "token" in line]
+    if not certificates:
+        notes = [f"{len(tokens):,} time stamps were not checked. Use --tsa-certificate."] if tokens else []
+        return replace(check, notes=(*check.notes, *notes))
+    if not tokens:
+        raise UnreadableInputError(f"{path} has no time stamps")
+    from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
+
+    verifier = VerifierBuilder(roots=list(certificates)).build()
+    for i, anchor, token in tokens:
+        try:
+            answer = decode_timestamp_response(b64decode(token, validate=True))
+            verifier.verify_message(answer, _encode_anchor(anchor).encode())
+            at, n_entries = answer.tst_info.gen_time, int(anchor["n_entries"])
+            if abs(at - datetime.fromisoformat(anchor["at"])) > _USUAL_DELAY:
+                notes.append(f"the anchor of entry {n_entries} has another time than its stamp, {_show(at)}")
+            stamped.append((at, n_entries))
+        except (VerificationError, ValueError, TypeError, KeyError):
+            problems.append(f"line {i} of the anchors: the time stamp does not fit the line or certificate")
+    n_bare = len(
+        {_encode_anchor(line["anchor"]) for _, line in lines} - {_encode_anchor(a) for _, a, _ in tokens}
+    )
+    if n_bare:
+        notes.append(f"{n_bare:,} anchors have no time stamp")
+    for at, n_entries in dict.fromkeys((min(stamped), max(stamped)) if stamped else ()):
+        notes.append(f"entry {n_entries} and those before it existed at {_show(at)}, by their time stamp")
+    return replace(
+        check,
+        problems=(*check.problems, *problems[:MAX_PROBLEMS]),
+        notes=(*check.notes, *notes[-MAX_PROBLEMS:]),
+    )
+
+
+def _show(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 @contextmanager
 def anchoring(
     store: ReviewStore,
@@ -103,6 +262,7 @@ def anchoring(
     if not places:
         yield
         return
+    _find_authorities(places)
     anchored, began = 0 if is_new else _count(store), store.now()
     is_over = Event()
 

@@ -302,7 +302,7 @@ def verify_export(
     """
     chain = _HashChain(anchors)
     head: _Head | None = None
-    for parsed in _read_lines(path):
+    for parsed in read_lines(path):
         if head is not None:
             chain.problems.append("the head is followed by another line")
         if isinstance(parsed.get("entry"), dict):
@@ -329,7 +329,7 @@ def read_anchors(path: Path) -> Anchors:
         UnreadableInputError: The file cannot be read, or has no head and no anchor.
     """
     found: dict[int, set[str]] = {}
-    for parsed in _read_lines(path):
+    for parsed in read_lines(path):
         given = parsed.get("anchor", parsed.get("head"))
         if given is not None:
             try:
@@ -496,7 +496,7 @@ class _HashChain:
         return TrailCheck(self.n, tuple(self.problems[:MAX_PROBLEMS]), tuple(self._notes[:MAX_PROBLEMS]))
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Read the objects of a file; any other line becomes an empty one."""
     try:
         with input_errors(), open_input(path) as stream:
