@@ -230,7 +230,7 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
     paths = write_files(tmp_path / "in")
     with running(tmp_path / "desk") as (_, address):
         page = open_page(chromium, address, accept_downloads=True)
-        assert page.url.endswith("/add")
+        page.wait_for_url("**/add")
         assert str(tmp_path / "desk") in page.inner_text("main")
         choose_files(page, paths)
         assert page.inner_text("#summary") == "8 files are ready"

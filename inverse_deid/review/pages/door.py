@@ -27,7 +27,7 @@ from starlette.types import Scope
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.files import replace_own
 from inverse_deid.review.accounts import begin_session
-from inverse_deid.review.pages.visits import render_page, set_cookie
+from inverse_deid.review.pages.visits import render_page, set_cookie, static_address
 from inverse_deid.review.store import ReviewStore, Sealer
 from inverse_deid.review.values import User
 from inverse_deid.review.work_list import count_cases
@@ -62,7 +62,7 @@ class Place:
         path, link = self.folder / OPENING, html.escape(address)
         page = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>inverse-deid</title>'
-            '<meta name="referrer" content="no-referrer">'
+            '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
             f'<meta http-equiv="refresh" content="0; url={link}"><p><a href="{link}">Open the desk</a>'
         )
         replace_own(path, page.encode())
@@ -195,7 +195,12 @@ def _enter(request: Request) -> Response:
     has_cases = any(count_cases(store).values())
     # Not a redirect: the file of `Place.write_opening` is another site, whose redirects get no strict cookie.
     home = "/" if has_cases else "/add"
-    response = HTMLResponse(f'<a href="{home}">Open the desk</a>', headers={"Refresh": f"0; url={home}"})
+    page = (
+        '<!doctype html><html lang="en"><title>inverse-deid</title>'
+        f'<link rel="icon" href="{static_address()}/mark.png">'
+        f'<a href="{home}">Open the desk</a>'
+    )
+    response = HTMLResponse(page, headers={"Refresh": f"0; url={home}"})
     set_cookie(request, response, door.cookie, session.id)
     return response
 
