@@ -321,7 +321,7 @@ def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, schem
     page.get_by_text("Set a new password for ann").click()
     assert serious_faults(page) == []
     assert PASSWORD not in page.content()
-    page = person(chromium, address, "cem", color_scheme=scheme, viewport={"width": width, "height": 800})
+    page = person(chromium, address, "carl", color_scheme=scheme, viewport={"width": width, "height": 800})
     for path in ("/files", "/cases/1/finished"):
         page.goto(address + path)
         assert serious_faults(page) == [], path
