@@ -40,14 +40,15 @@ def as_pdf():
 
 @contextlib.contextmanager
 def watching(process, seen):
-    """Note the most memory that a process has, in bytes, until the block ends."""
+    """Note the most memory that a process and its children have (PSS, bytes), until the block ends."""
     is_over, watched = threading.Event(), psutil.Process(process.pid)
     seen.append(0)
 
     def watch():
         while not is_over.wait(0.05):
             with contextlib.suppress(psutil.Error):
-                seen[0] = max(seen[0], watched.memory_info().rss)
+                together = [watched, *watched.children(recursive=True)]
+                seen[0] = max(seen[0], sum(one.memory_full_info().pss for one in together))
 
     thread = threading.Thread(target=watch)
     thread.start()
