@@ -172,9 +172,9 @@ class _Front:
         elif scope["path"] in _DIRECT_PATHS and is_local(peer):
             await self._answer(scope, receive, send)
         else:
-            await _refuse("connect through the proxy, which must set X-Forwarded-For and -Proto", 403)(
-                scope, receive, send
-            )
+            await _refuse(
+                "connect through the proxy. It must set X-Forwarded-For and X-Forwarded-Proto", 403
+            )(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = name_client(scope["client"][0] if scope["client"] else "")
