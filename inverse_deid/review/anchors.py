@@ -166,8 +166,9 @@ def _request_stamp(url: str, line: bytes, seconds: float) -> bytes:
             faults.append(f"status {error.code}")
             error.close()
             return
-        except (OSError, HTTPException, ValueError):
-            faults.append("it cannot be reached")
+        except (OSError, HTTPException, ValueError) as error:
+            if not isinstance(getattr(error, "reason", error), TimeoutError):
+                faults.append("it cannot be reached")
             return
         try:
             stamp = decode_timestamp_response(answer)

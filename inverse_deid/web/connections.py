@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from starlette.responses import PlainTextResponse
@@ -49,6 +50,7 @@ class ConnectionLimits:
     proxy: str | None = None  # its address
 
 
+@lru_cache(1024)
 def parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Return an IP address; an IPv4 address within an IPv6 address is itself.
 
@@ -89,6 +91,7 @@ def is_same(address: str, other: str | None) -> bool:
     return False
 
 
+@lru_cache(1024)
 def name_client(address: str) -> str:
     """Return what is counted as one client: an IPv4 address, or the network of 64 bits of an IPv6 address.
 
