@@ -5,11 +5,12 @@ Usage: python scripts/load_review.py [--reviewers 20] [--seconds 300] [--cases 1
 
 Makes a store of invented cases in a temporary folder (or at a database address), serves it with
 `inverse-deid review serve`, and lets each reviewer open cases, mask, unmask, undo and approve. Every
-tenth reviewer settles disagreements. --pause is the mean of the seconds between two decisions of one reviewer:
-a person takes a second or more, and the default asks for far more than twenty people do. At equal distances, the server gets SIGKILL and is restarted. --idle and
---hostile are those of load_service.py. A decision is lost if the server acknowledged it and the store does
-not contain it. Prints JSON: counts of actions and errors by kind, the most memory of the server in MB, and
-the median, 99th percentile and largest latency in milliseconds.
+tenth reviewer settles disagreements. --pause is the mean of the seconds between two decisions of one
+reviewer. A person takes a second or more, so the default asks for far more than that many people do. At
+equal distances, the server gets SIGKILL and is restarted. --idle and --hostile are those of load_service.py.
+A decision is lost if the server acknowledged it and the store does not contain it. Prints JSON: counts of
+actions and errors by kind, the most memory of the server in MB, and the median, 99th percentile and largest
+latency in milliseconds.
 The exit status is 1 if anything went wrong.
 """
 

@@ -71,7 +71,7 @@ PROVIDER_THREADS = 4
 """Sign-ins that wait for an OpenID provider at the same time."""
 
 DECISION_THREADS = 4
-"""Decisions have threads of their own: no list or download holds them up, and few threads change places less."""
+"""Decisions have threads of their own, so that no list or download holds them up."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
