@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.phi import OUR_TYPES, PhiType, TypeMapping
 from inverse_deid.core.settings import read_toml
-from inverse_deid.core.values import Document
+from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input
@@ -166,6 +168,46 @@ def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) ->
         if count > _PHRASE_DOCUMENTS and not key.startswith((_PERSON, _WHOLE))
     }
     return [doc for doc, keys in zip(docs, shared, strict=True) if doc.id not in ids and keys <= phrases]
+
+
+def without_shared_passages(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
+    """Leave out documents of the patients of others (`of`), and lines with ten tokens in a row of theirs.
+
+    Documents with an id of theirs, or with the same text, are left out as well. Unlike
+    `without_near_duplicates` it keeps the rest of a document that shares the head of a letter.
+
+    Example:
+        >>> text = "one two three four five six seven eight nine ten"
+        >>> [doc.text for doc in without_shared_passages([Document("a", text + "\\nmore")], [Document("b", text)])]
+        ['more']
+    """
+    ids = {doc.id for doc in of if not doc.id.isdecimal()}
+    theirs = {key for doc in of for key in _keys(doc)}
+    strict = {key for key in theirs if key.startswith((_PERSON, _WHOLE))}
+    apart = [doc for doc in docs if doc.id not in ids and strict.isdisjoint(_keys(doc))]
+    kept = [_without_runs(doc, theirs) for doc in apart]
+    return [doc for doc in kept if doc.text.strip()]
+
+
+def _without_runs(doc: Document, theirs: Set[str]) -> Document:
+    """Cut the lines that touch a run, with the annotations that reach into them, until none is left."""
+    tokens = tokenize(doc.text)
+    words = [word.casefold() for word in tokens.words]
+    cut = bytearray(len(doc.text))
+    for i in range(len(words) - _SHINGLE_TOKENS + 1):
+        if " ".join(words[i : i + _SHINGLE_TOKENS]) in theirs:
+            first, last = int(tokens.starts[i]), int(tokens.ends[i + _SHINGLE_TOKENS - 1])
+            start, end = doc.text.rfind("\n", 0, first) + 1, doc.text.find("\n", last) + 1 or len(doc.text)
+            cut[start:end] = b"\1" * (end - start)
+    if not any(cut):
+        return doc
+    for span in doc.spans:
+        if any(cut[span.start : span.end]):
+            cut[span.start : span.end] = b"\1" * (span.end - span.start)
+    left = [0, *accumulate(1 - gone for gone in cut)]
+    spans = [PhiSpan(left[s.start], left[s.end], s.type) for s in doc.spans if not cut[s.start]]
+    text = "".join(character for character, gone in zip(doc.text, cut, strict=True) if not gone)
+    return _without_runs(dataclasses.replace(doc, text=text, spans=tuple(spans)), theirs)
 
 
 def _keys(doc: Document) -> Iterator[str]:

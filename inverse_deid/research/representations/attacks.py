@@ -95,12 +95,14 @@ class AttackOutcome:
         hits: int64 (n_documents,), how often it was right in each document.
         trials: int64 (n_documents,), how often it was tried.
         chance: Share that is right without the representation.
+        documents: int64 (n_documents,), the number of each.
     """
 
     name: str
     hits: Int64Array = field(repr=False)
     trials: Int64Array = field(repr=False)
     chance: float
+    documents: Int64Array = field(repr=False)
 
     @property
     def share(self) -> float:
@@ -132,9 +134,9 @@ def count_outcome(name: str, right: BoolArray, documents: Sequence[int], chance:
         raise ConfigurationError(
             "no PHI token of the held-out documents has a word vector. Nothing to attack"
         )
-    _, numbers = np.unique(np.asarray(documents), return_inverse=True)
+    distinct, numbers = np.unique(np.asarray(documents, np.int64), return_inverse=True)
     hits, trials = np.bincount(numbers, right), np.bincount(numbers)
-    return AttackOutcome(name, hits.astype(np.int64), trials.astype(np.int64), chance)
+    return AttackOutcome(name, hits.astype(np.int64), trials.astype(np.int64), chance, distinct)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,8 @@ from inverse_deid.network.config import Positive, Seed, ShareBelowOne, Size
 Procedure = Literal["three-phase", "reversal"]
 TABLES = ("representation", "adversary", "tagger", "learning")
 """Of a file of settings."""
-LEARNED = "learned"
+LEARNED, SUBWORDS = "learned", "subwords"
+"""What may be given in place of a file of word vectors."""
 
 AtLeastTwo = Annotated[int, Meta(ge=2)]
 Strength = Annotated[float, Meta(gt=0, le=1000)]
@@ -53,8 +54,8 @@ class LearningConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         seed: Of weights, batches, pairs and split; never of the noise of an encoding.
     """
 
-    epochs: Size = 50
-    patience: Size = 5
+    epochs: Size = 40
+    patience: Size = 10
     batch: Size = 32
     learning_rate: Positive = 2e-3
     clip_norm: Positive = 1.0
@@ -63,32 +64,47 @@ class LearningConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class RepresentationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The private representation.
+    """The private representation; the defaults are those of the authors' code.
 
     Args:
-        dim: Size of a private vector; even, as half of it is read in each direction.
+        dim: Size of a private vector; even.
+        units: Units per direction of its LSTM, which a dense layer turns into `dim` values. With 0
+            the LSTM has `dim / 2` units per direction, without a dense layer.
+        normalise: Whether vectors have length 1: always after the noise, or before it as well, so
+            that no weights can outgrow the noise.
+        dynamic: Whether the noise on private vectors depends on the LSTM's output (the paper's
+            future work); its deviations begin at `noise_out` all the same.
+        pre_training: Largest number of epochs in which the task is trained alone.
+        hold_noise: Whether the noise stays as it is meanwhile.
         neighbours: N: an adversary must not tell a PHI token from its N nearest neighbours. With 1
             a token cannot move, and nothing is hidden.
         procedure: How it is trained: in three phases, or with gradient reversal.
         privacy_weight: The paper's lambda, the weight of the adversary in the loss of the
             representation in the last of three phases. Gradient reversal does not use it.
         noise_in: Standard deviation of the noise on words at the start, in every dimension.
-        noise_out: The same for private vectors, which are in (-1, 1) without noise.
+        noise_out: The same for private vectors.
+
+    Source: github.com/maxfriedrich/deid-training-data, model/representer.py, model/layers/noise.py and
+    the template of settings for alternating training.
     """
 
     dim: Annotated[int, Meta(ge=2, multiple_of=2)] = 50
+    units: Annotated[int, Meta(ge=0)] = 128
+    normalise: Literal["never", "after noise", "around noise"] = "after noise"
+    dynamic: bool = False
+    pre_training: Size = 20
+    hold_noise: bool = False
     neighbours: AtLeastTwo = 100
     procedure: Procedure = "three-phase"
     privacy_weight: Strength = 1.0
-    noise_in: Strength = 0.1
-    noise_out: Strength = 2.5
+    noise_in: Strength = 0.05
+    noise_out: Strength = 0.05
 
 
 class AdversaryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The adversaries that a representation is trained against.
 
-    They need many passes: the first ten or so show no progress. Gradient reversal trains all
-    networks alike, and only `units` counts.
+    Gradient reversal trains all networks alike, and only `units` counts.
 
     Args:
         units: Units per direction of each LSTM.
@@ -97,10 +113,10 @@ class AdversaryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         passes: Passes in each round of the alternation, before the representation moves once.
     """
 
-    units: Size = 32
-    epochs: Size = 50
-    patience: Size = 15
-    passes: Size = 4
+    units: Size = 300
+    epochs: Size = 20
+    patience: Size = 10
+    passes: Size = 1
 
 
 class SharingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,6 +138,7 @@ class StudiedCorpus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         mapping: As `read_type_mapping`; None = our types.
         word_vectors: File of word vectors; None = those of the packaged model, or learned ones.
         learned: Learn the word vectors from the training documents.
+        subwords: Give every word without a vector one that is made of its parts.
     """
 
     name: str
@@ -130,6 +147,7 @@ class StudiedCorpus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     mapping: Path | None = None
     word_vectors: Path | None = None
     learned: bool = False
+    subwords: bool = False
 
     def __post_init__(self) -> None:
         if self.train == self.test:
@@ -147,17 +165,22 @@ class StudyTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Args:
         neighbours: The Ns of figures 4 and 5.
-        attacked: The N at which all attacks run, also that of gradient reversal and of noise alone.
+        attacked: The N at which all attacks run, also that of gradient reversal and of noise.
+        strengths: Standard deviations at which noise alone is held.
         adversary_epochs: Epochs of continued training of an adversary.
         inverse_epochs: Epochs of the inverse model.
+        controls: Whether representations are also attacked in ways that the comparison with noise alone
+            does not need, such as by the adversary of their own training.
         learned_dim: Length of learned word vectors.
         note: What readers of the report must know of these settings.
     """
 
     neighbours: Annotated[tuple[AtLeastTwo, ...], Meta(min_length=1)] = (10, 100, 500, 1000)
     attacked: int = 100
+    strengths: Annotated[tuple[Strength, ...], Meta(min_length=1)] = (0.1, 0.2, 0.3, 0.45, 0.7)
     adversary_epochs: Size = 50
     inverse_epochs: Size = 20
+    controls: bool = True
     learned_dim: Size = 100
     note: str = ""
 
@@ -191,7 +214,7 @@ def read_sharing_config(path: Path | None) -> SharingConfig:
 
 
 def read_study_config(path: Path) -> StudyConfig:
-    """Read the settings of the study; `word_vectors = "learned"` is not a path.
+    """Read the settings of the study; `word_vectors = "learned"` or `"subwords"` is not a path.
 
     Raises:
         ConfigurationError: The file cannot be read, or has an unknown or unfit setting.
@@ -199,9 +222,8 @@ def read_study_config(path: Path) -> StudyConfig:
     values = read_toml(path)
     corpora = values.get("corpora")
     for corpus in corpora if isinstance(corpora, list) else ():
-        if isinstance(corpus, dict) and corpus.get("word_vectors") == LEARNED:
-            del corpus["word_vectors"]
-            corpus["learned"] = True
+        if isinstance(corpus, dict) and corpus.get("word_vectors") in (LEARNED, SUBWORDS):
+            corpus[corpus.pop("word_vectors")] = True
     try:
         return make_settings(values, StudyConfig, folder=path.parent)
     except ConfigurationError as error:

@@ -38,7 +38,7 @@ from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import write_manifest
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 REPRESENTATION, NETWORK = "private representation", "network over a private representation"
 _REMEDIES = {
     REPRESENTATION: "Give a folder that `inverse-deid research share init` wrote",

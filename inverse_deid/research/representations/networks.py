@@ -1,7 +1,7 @@
 """The networks: private representation, de-identification network and adversaries; their losses and scores.
 
-The representation is R = N_out + LSTM(E + N_in), with noise whose strength is learned. Two BiLSTM layers
-and a CRF read it. Two adversaries ask whether two sequences come from the same sentence.
+The representation is R = |N_out + W LSTM(E + N_in)|, of length 1, with noise whose strength is learned.
+Two BiLSTM layers and a CRF read it. Two adversaries ask whether two sequences come from the same sentence.
 
 Source: Friedrich et al. 2019, sections 3 and 5.2 to 5.4, equations 1 and 2, table 1; variational dropout
 after Gal and Ghahramani 2016, gradient reversal after Ganin et al. 2016, losses after Feutry et al. 2018.
@@ -25,7 +25,6 @@ from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores
 from inverse_deid.network.crf import Crf
-from inverse_deid.network.encoding import word_numbers
 from inverse_deid.research.representations.config import RepresentationConfig, SharingConfig, TaggerConfig
 from inverse_deid.research.representations.folders import PrivateNetwork, Representation
 from inverse_deid.research.representations.secret_draws import SecretNormal
@@ -38,6 +37,7 @@ from inverse_deid.research.representations.sentences import (
     casings_of,
     predict_sentences,
     with_vectors,
+    word_rows,
 )
 from inverse_deid.research.sentences import sentence_bounds
 
@@ -52,12 +52,13 @@ class TrainableNoise(layers.Layer):  # type: ignore[misc]
     """Adds Gaussian noise with a learned standard deviation in each dimension, always above 0.
 
     The draws are an input, so that callers decide where they come from. `initial` is the standard
-    deviation at the start.
+    deviation at the start. With `dynamic`, deviations also depend on the values, linearly
+    before the softplus, from nothing at the start.
     """
 
-    def __init__(self, initial: float, **options: Any) -> None:  # noqa: ANN401 - as Keras declares it
+    def __init__(self, initial: float, *, dynamic: bool = False, **options: Any) -> None:  # noqa: ANN401 - as Keras declares it
         super().__init__(**options)
-        self._initial = initial
+        self._initial, self._dynamic = initial, dynamic
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Make one weight per dimension; its softplus is the standard deviation."""
@@ -67,11 +68,14 @@ class TrainableNoise(layers.Layer):  # type: ignore[misc]
             initializer=keras.initializers.Constant(inverse_softplus),
             name="strength",
         )
+        if self._dynamic:
+            shape = (input_shape[-1], input_shape[-1])
+            self.kernel = self.add_weight(shape=shape, initializer="zeros", name="kernel")
         super().build(input_shape)
 
     @property
     def standard_deviations(self) -> Any:  # noqa: ANN401 - a tensor of the backend
-        """float32 (dim,), the standard deviations."""
+        """float32 (dim,), the standard deviations; of dynamic noise, those of values of 0."""
         return tf.math.softplus(self.strength)
 
     def call(self, values: Any, draws: Any) -> Any:  # noqa: ANN401 - tensors of the backend
@@ -81,7 +85,10 @@ class TrainableNoise(layers.Layer):  # type: ignore[misc]
             values: float32 (batch, time, dim).
             draws: float32 of that shape, standard normal; 0 = no noise.
         """
-        return values + self.standard_deviations * draws
+        if not self._dynamic:
+            return values + self.standard_deviations * draws
+        moved = tf.tensordot(values, self.kernel, 1)
+        return values + tf.math.softplus(self.strength + moved) * draws
 
     def compute_mask(self, *_: object) -> None:
         """The padding is given as an input; no mask is passed on."""
@@ -100,9 +107,16 @@ def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Mode
     draws_out = layers.Input((None, config.dim), name="draws_out")
     valid = layers.Input((None,), dtype="bool", name="valid")
     noisy = TrainableNoise(config.noise_in, name=NOISE_IN)(vectors, draws_in)
-    lstm = layers.LSTM(config.dim // 2, return_sequences=True, name="lstm")
+    lstm = layers.LSTM(config.units or config.dim // 2, return_sequences=True, name="lstm")
     hidden = layers.Bidirectional(lstm, name="bilstm")(noisy, mask=valid)
-    output = TrainableNoise(config.noise_out, name=NOISE_OUT)(hidden, draws_out)
+    if config.units:
+        hidden = layers.Dense(config.dim, name="dense")(hidden)
+    if config.normalise == "around noise":
+        hidden = layers.UnitNormalization(name="bounded")(hidden)
+    noise = TrainableNoise(config.noise_out, dynamic=config.dynamic, name=NOISE_OUT)
+    output = noise(hidden, draws_out)
+    if config.normalise != "never":
+        output = layers.UnitNormalization(name="normalised")(output)
     return keras.Model([vectors, draws_in, draws_out, valid], output, name="representer")
 
 
@@ -410,7 +424,7 @@ class PrivateScorer:
         """Return float32 (n_tokens, n_classes), classes of `HyperClass`; the first is `p_safe`."""
         found = np.full((len(tokens), N_CLASSES), np.nan, np.float32)
         parts = [slice(*bound) for bound in sentence_bounds(tokens, LONGEST)]
-        rows, casings = word_numbers(tokens.words, self._numbers), casings_of(tokens.words)
+        rows, casings = word_rows(tokens.words, self._numbers), casings_of(tokens.words)
         unknown = np.zeros(len(tokens), np.int32)
         sentences = [Sentence(rows[part], casings[part], unknown[part]) for part in parts]
         private = encode_sentences(self._representer, sentences, self._matrix, None)

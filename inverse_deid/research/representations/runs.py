@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,10 +21,9 @@ from typing import Literal
 import keras
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import change_settings
-from inverse_deid.core.values import Document, FloatArray
-from inverse_deid.network.encoding import WordVectors, quantise
+from inverse_deid.core.values import FloatArray
+from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.representations.attacks import (
     N_ENCODINGS,
     AttackOutcome,
@@ -60,6 +58,7 @@ from inverse_deid.research.representations.training import (
     train_against_adversaries,
     train_tagger,
 )
+from inverse_deid.research.representations.vectors import add_fallbacks, add_subwords, learn_vectors
 from inverse_deid.research.studies.records import (
     Record,
     fingerprint,
@@ -70,39 +69,49 @@ from inverse_deid.research.studies.records import (
 )
 from inverse_deid.research.studies.study import Say
 from inverse_deid.research.studies.training import assign_weights, weights_of
-from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.calibration import calibrate, measure
-from inverse_deid.training.corpus import read_annotated, read_type_mapping, without_near_duplicates
+from inverse_deid.training.corpus import read_annotated, read_type_mapping, without_shared_passages
 from inverse_deid.training.run import load_word_vectors
 
 Kind = Literal[
-    "non-private", "non-private, no casing", "pseudonymised", "noise alone", "adversarial", "reversal"
+    "non-private",
+    "non-private, no casing",
+    "augmented",
+    "pseudonymised",
+    "noise alone",
+    "adversarial",
+    "dynamic noise",
+    "reversal",
 ]
+ON_WORDS = frozenset({"non-private", "non-private, no casing", "augmented", "pseudonymised"})
+"""The kinds whose network reads words; the others read a representation."""
+NEW_ADVERSARY = ", new adversary"
 CALIBRATED_RECALL = 0.99
 """Recall of PHI tokens that thresholds reach on held-out private vectors."""
-MIN_COUNT = 2
-WINDOW = 4
-"""Tokens on either side that a word is seen with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingRun:
-    """One training of the study."""
+    """One training of the study; `strength` is that of noise alone."""
 
     corpus: StudiedCorpus
     kind: Kind
     neighbours: int
     seed: int
+    strength: float = 0.0
 
     @property
     def name(self) -> str:
         """For file names."""
         kind = self.kind.replace(", ", "-").replace(" ", "-")
-        return f"{self.corpus.name}-{kind}-{self.neighbours}-{self.seed}"
+        strength = f"{self.strength}-" if self.strength else ""
+        return f"{self.corpus.name}-{kind}-{strength}{self.neighbours}-{self.seed}"
 
     @property
     def pre_training(self) -> str:
-        """The name of the training that all runs of a corpus and seed begin with."""
+        """The name of the training that runs of several N begin with."""
+        if self.kind != "adversarial":
+            return self.name
         return f"{self.corpus.name}-pre-training-{self.seed}"
 
     @property
@@ -111,13 +120,21 @@ class SharingRun:
         return (self.name,)
 
     def settings(self, config: StudyConfig) -> SharingConfig:
-        """Return the settings of the study, changed as the run says."""
+        """Return the settings of the study, changed as the run says.
+
+        Noise alone is held where it is, and no weight may outgrow it.
+        """
+        part = change_settings(
+            config.representation,
+            neighbours=max(2, self.neighbours),
+            procedure="reversal" if self.kind == "reversal" else "three-phase",
+            dynamic=self.kind == "dynamic noise" or config.representation.dynamic,
+        )
+        if self.kind == "noise alone":
+            bounded = "never" if part.normalise == "never" and not part.units else "around noise"
+            part = change_settings(part, noise_out=self.strength, hold_noise=True, normalise=bounded)
         return SharingConfig(
-            representation=change_settings(
-                config.representation,
-                neighbours=max(2, self.neighbours),
-                procedure="reversal" if self.kind == "reversal" else "three-phase",
-            ),
+            representation=part,
             adversary=config.adversary,
             tagger=change_settings(config.tagger, casing=self.kind != "non-private, no casing"),
             learning=change_settings(config.learning, seed=self.seed),
@@ -125,16 +142,20 @@ class SharingRun:
 
 
 def list_runs(config: StudyConfig, seeds: Sequence[int]) -> list[SharingRun]:
-    """Return all runs in order; those without neighbours have 1."""
-    plan: list[tuple[Kind, int]] = [("non-private", 1), ("non-private, no casing", 1)]
-    plan += [("pseudonymised", n) for n in config.study.neighbours]
-    plan.append(("noise alone", config.study.attacked))
-    plan += [("adversarial", n) for n in config.study.neighbours]
-    plan.append(("reversal", config.study.attacked))
+    """Return all runs, those that answer the question first; those without neighbours have 1."""
+    study, n = config.study, config.study.attacked
+    others = [other for other in study.neighbours if other != n]
+    plan: list[tuple[Kind, int, float]] = [("non-private", 1, 0), ("adversarial", n, 0)]
+    plan += [("noise alone", n, strength) for strength in study.strengths]
+    plan += [("pseudonymised", n, 0), ("augmented", n, 0), ("dynamic noise", n, 0)]
+    plan += [("reversal", n, 0), ("non-private, no casing", 1, 0)]
+    plan += [("pseudonymised", other, 0) for other in others] + [
+        ("adversarial", other, 0) for other in others
+    ]
     return [
-        SharingRun(corpus=corpus, kind=kind, neighbours=n, seed=seed)
+        SharingRun(corpus=corpus, kind=kind, neighbours=n, seed=seed, strength=strength)
         for corpus in config.corpora
-        for kind, n in plan
+        for kind, n, strength in plan
         for seed in seeds
     ]
 
@@ -151,7 +172,7 @@ class StudyData:
 
 
 def read_study_data(corpus: StudiedCorpus, config: StudyConfig) -> StudyData:
-    """Read a corpus; no training document is a near duplicate of a test document.
+    """Read a corpus; training and test documents share neither a person nor a passage.
 
     The split into training and held-out documents is the same for all seeds.
 
@@ -160,53 +181,18 @@ def read_study_data(corpus: StudiedCorpus, config: StudyConfig) -> StudyData:
     """
     types = read_type_mapping(corpus.mapping)
     test = read_annotated(corpus.test, types)
-    docs = without_near_duplicates(read_annotated(corpus.train, types), test)
+    docs = without_shared_passages(read_annotated(corpus.train, types), test)
     learning = config.learning
     if corpus.learned:
         vectors = learn_vectors(docs, config.study.learned_dim, learning.seed)
     else:
         vectors = load_word_vectors(corpus.word_vectors)
+    if corpus.subwords:
+        vectors = add_subwords(vectors, [*docs, *test])
+    else:
+        vectors = add_fallbacks(vectors, docs)
     train, held_out = split_sentences(docs, vectors, learning.validation_share, learning.seed)
     return StudyData(train, held_out, sentences_of(test, vectors.numbers()), vectors, vectors.matrix())
-
-
-def learn_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVectors:
-    """Learn word vectors from running text, for a language without any at hand.
-
-    The vocabulary is that of the corpus, names included: good for a study, never to be published.
-    Annotations are not read. The seed is of the decomposition.
-
-    Raises:
-        ConfigurationError: Fewer words occur twice than a vector is long.
-
-    Source: Levy and Goldberg 2014 (truncated SVD of positive pointwise mutual information).
-    """
-    from scipy.sparse import csr_matrix
-    from sklearn.decomposition import TruncatedSVD
-
-    texts = [tokenize(doc.text.lower()).words for doc in docs]
-    counts = Counter(word for words in texts for word in words)
-    vocabulary = sorted(word for word, count in counts.items() if count >= MIN_COUNT)
-    if len(vocabulary) <= dim:
-        raise ConfigurationError(
-            f"{len(vocabulary)} words occur {MIN_COUNT} times. Vectors of length {dim} need more text"
-        )
-    number = {word: i for i, word in enumerate(vocabulary)}
-    together: Counter[tuple[int, int]] = Counter()
-    for words in texts:
-        rows = [number[word] for word in words if word in number]
-        for distance in range(1, WINDOW + 1):
-            together.update(zip(rows, rows[distance:], strict=False))
-    pairs = np.array(list(together), np.int64).reshape(-1, 2)
-    values = np.fromiter(together.values(), np.float64, len(together))
-    size = (len(vocabulary), len(vocabulary))
-    seen = csr_matrix((values, (pairs[:, 0], pairs[:, 1])), size)
-    seen = (seen + seen.T).tocoo()
-    sums = np.asarray(seen.sum(axis=1)).ravel()
-    information = np.log(seen.data * sums.sum() / (sums[seen.row] * sums[seen.col]))
-    positive = csr_matrix((np.maximum(information, 0), (seen.row, seen.col)), size)
-    vectors = TruncatedSVD(dim, random_state=seed).fit_transform(positive)
-    return quantise(vocabulary, vectors.astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +258,7 @@ class FinishedStages:
 def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: FinishedStages, say: Say) -> Record:
     """Do the stages of a run that are missing; the record contains only numbers."""
     stage = _RunStages(run, data, config, say)
-    if run.kind not in ("adversarial", "reversal", "noise alone"):
+    if run.kind in ON_WORDS:
         return _join_stages({"network": stages.record("network", stage.train_on_words)})
     networks = stage.make_networks()
     done: dict[str, Record] = {}
@@ -283,8 +269,9 @@ def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: Finish
         shared = dataclasses.replace(stages, run=run.pre_training)
         phases += shared.train("pre-training", task, lambda: stage.train(pre_train))["phases"]
         if run.kind == "noise alone":
-            return _join_stages({"network": stages.record("network", stage.train_on_encodings)})
-        if attacked:
+            plan = {"network": stage.train_on_encodings, "attacks": stage.attack_by_rivals}
+            return _join_stages({name: stages.record(name, make) for name, make in plan.items()})
+        if attacked and config.study.controls:
             done["pre-trained"] = stages.record("pre-trained", stage.attack_pre_trained)
 
     def train() -> Record:
@@ -293,7 +280,11 @@ def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: Finish
 
     kept = {"representer": networks.representer, "adversary": networks.adversary}
     done["representation"] = stages.train("representation", kept, train)
-    plan = {"network": stage.train_on_encodings, "adversary": stage.attack_further}
+    plan = {"network": stage.train_on_encodings}
+    if attacked and not config.study.controls:
+        plan["attacks"] = stage.attack_by_rivals
+        return _join_stages(done | {name: stages.record(name, make) for name, make in plan.items()})
+    plan["adversary"] = stage.attack_further
     if attacked:
         plan["new-adversaries"] = stage.attack_anew
         plan |= {"inverse": stage.attack_inversely, "look-ups": stage.attack_by_look_up}
@@ -305,8 +296,9 @@ def _join_stages(done: Mapping[str, Record]) -> Record:
     found = {name: value for name, value in done["network"].items() if not name.endswith("seconds")}
     if "representation" in done:
         found |= {name: done["representation"][name] for name in ("phases", "noise")}
-        attacks = [record.get("attacks", {}) for record in done.values()]
-        found["attacks"] = {name: told for one in attacks for name, told in one.items()}
+    attacks = {name: told for one in done.values() for name, told in one.get("attacks", {}).items()}
+    if attacks:
+        found["attacks"] = attacks
     found["seconds"] = sum(record["seconds"] for record in done.values())
     return {**found, "cpu_seconds": {stage: record["cpu_seconds"] for stage, record in done.items()}}
 
@@ -321,17 +313,32 @@ class _RunStages:
         self.settings = run.settings(config)
 
     def train_on_words(self) -> Record:
-        """Train a network on word vectors; pseudonymised once, as what is shared is shared once."""
+        """Train a network on word vectors; pseudonymised once, as what is shared is shared once.
+
+        An augmented one learns from the sentences as they are and with pseudonyms.
+        """
         train, matrix, survived = self._data.train, self._data.matrix, {}
-        if self._run.kind == "pseudonymised":
+        if self._run.kind in ("pseudonymised", "augmented"):
             table = phi_neighbours(matrix, train, self._run.neighbours)
             moved = pseudonymise(train, table, np.random.default_rng(self._run.seed))
             left = measure_survival(train, moved, table, self._data.vectors.words)
-            train, survived = moved, {"survival": dataclasses.asdict(left)}
+            train = moved if self._run.kind == "pseudonymised" else [*train, *moved]
+            survived = {"survival": dataclasses.asdict(left)}
         sides = (train, self._data.held_out, self._data.test)
         known, held_out, test = (with_vectors(side, matrix) for side in sides)
         tagger, records = self._train_tagger(known, held_out)
-        return {**binary_f1(test, class_probabilities(tagger, test)), "epochs": len(records), **survived}
+        probabilities = class_probabilities(tagger, test)
+        counts = self._count_documents(test, probabilities)
+        return {**binary_f1(test, probabilities), **counts, "epochs": len(records), **survived}
+
+    def _count_documents(self, test: list[VectorSentence], probabilities: list[FloatArray]) -> Record:
+        """Return hits, found and PHI tokens of each test document, for paired intervals."""
+        n_documents = 1 + max(sentence.document for sentence in self._data.test)
+        counts = np.zeros((3, n_documents), np.int64)
+        for own, sentence, rows in zip(self._data.test, test, probabilities, strict=True):
+            is_phi, found = sentence.classes > 0, rows.argmax(axis=1) > 0
+            counts[:, own.document] += (is_phi & found).sum(), found.sum(), is_phi.sum()
+        return {"documents": counts.tolist()}
 
     def _train_tagger(
         self, train: list[VectorSentence], held_out: list[VectorSentence]
@@ -360,8 +367,8 @@ class _RunStages:
         train, held_out, noisy = (self._encode(side, rng) for side in sides)
         tagger, records = self._train_tagger(train, held_out)
         thresholds = calibrate([scored(held_out, class_probabilities(tagger, held_out))], CALIBRATED_RECALL)
-        readings = {}
-        for reading, side in (("without noise", self._encode(data.test, None)), ("with noise", noisy)):
+        readings, counts = {}, {}
+        for reading, side in (("with noise", noisy), ("without noise", self._encode(data.test, None))):
             probabilities = class_probabilities(tagger, side)
             point = measure(scored(side, probabilities), thresholds)
             readings[reading] = {
@@ -369,8 +376,9 @@ class _RunStages:
                 "recall at threshold": point.recall,
                 "precision at threshold": point.precision,
             }
+            counts = self._count_documents(side, probabilities)
         found = {name: readings["without noise"][name] for name in ("precision", "recall", "f1")}
-        return {**found, "epochs": len(records), "readings": readings}
+        return {**found, **counts, "epochs": len(records), "readings": readings}
 
     def _encode(self, side: Sequence[Sentence], rng: np.random.Generator | None) -> list[VectorSentence]:
         return encode_sentences(self.networks.representer, side, self._data.matrix, rng)
@@ -388,6 +396,11 @@ class _RunStages:
         found = [self._continue_adversary(self._renew_adversary()), *self._look_up()]
         return _record_attacks(found, ", before adversarial training")
 
+    def attack_by_rivals(self) -> Record:
+        """Train a new adversary, and look sentences up: what noise alone is compared by."""
+        attacks = _record_attacks([self._continue_adversary(self._renew_adversary())], NEW_ADVERSARY)
+        return {"attacks": {**attacks["attacks"], **_record_attacks(self._look_up())["attacks"]}}
+
     def attack_anew(self) -> Record:
         """Train adversaries from the start: one as it is, and one on the representation without noise.
 
@@ -396,7 +409,7 @@ class _RunStages:
         """
         bare = self._renew_adversary()
         remove_noise(bare.representer)
-        attacked = {", new adversary": self._renew_adversary(), ", new adversary, without noise": bare}
+        attacked = {NEW_ADVERSARY: self._renew_adversary(), f"{NEW_ADVERSARY}, without noise": bare}
         attacks: Record = {}
         for title, networks in attacked.items():
             attacks |= _record_attacks([self._continue_adversary(networks)], title)["attacks"]
@@ -439,6 +452,7 @@ def _record_attacks(found: Sequence[AttackOutcome], title: str = "") -> Record:
                 "trials": one.trials.tolist(),
                 "chance": one.chance,
                 "share": one.share,
+                "documents": one.documents.tolist(),
             }
             for one in found
         }

@@ -7,6 +7,7 @@ Tokens are those of this project, on which `mask` decides, so that "25yo" stays 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ LONGEST = 100
 """Tokens of the longest sentence; longer ones are cut."""
 
 _CLASS_NUMBER = {name: number for number, name in enumerate(HyperClass)}
+_LONG_RUN = re.compile(r"(.)\1{4,}")
 _FEWEST_STEPS = 2
 """Smallest number of columns of a batch: a chain over one has no step."""
 _PREDICTION_BATCH = 128
@@ -124,6 +126,31 @@ class WrittenSentence:
     marks: list[Mark | None] = field(repr=False)
 
 
+def word_rows(words: Sequence[str], numbers: Mapping[str, int]) -> IntArray:
+    """Return the row of each word's vector: int32 (n_words,), 0 = unknown.
+
+    A word without one has that of its digits as zeros, or else of its shape.
+    """
+    rows = word_numbers(words, dict(numbers))
+    for i in np.flatnonzero(rows == 0).tolist():
+        rows[i] = next((numbers[form] for form in fallbacks_of(words[i]) if form in numbers), 0)
+    return rows
+
+
+def fallbacks_of(word: str) -> tuple[str, str]:
+    """Return a word with zeros for digits, and its shape, of at most four characters of a kind in a row.
+
+    Letters of a shape are upper case, so that it is never a word of a vocabulary.
+
+    Example:
+        >>> fallbacks_of("25mg"), fallbacks_of("200712345")
+        (('00mg', '00XX'), ('000000000', '0000'))
+    """
+    zeros = "".join("0" if character.isdigit() else character for character in word.lower())
+    shape = "".join("0" if character.isdigit() else "X" for character in word)
+    return zeros, _LONG_RUN.sub(r"\1\1\1\1", shape)
+
+
 def sentences_of(docs: Sequence[Document], numbers: Mapping[str, int]) -> list[Sentence]:
     """Return `written_sentences` without the text."""
     return [one.sentence for one in written_sentences(docs, numbers)]
@@ -147,7 +174,7 @@ def written_sentences(docs: Sequence[Document], numbers: Mapping[str, int]) -> l
 
 def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iterator[WrittenSentence]:
     tokens = tokenize(doc.text)
-    rows = word_numbers(tokens.words, dict(numbers))
+    rows = word_rows(tokens.words, numbers)
     owners = span_of_token(tokens, doc.spans)
     of_span = [_CLASS_NUMBER[HYPER_CLASS_OF[span.type]] for span in doc.spans]
     classes = np.array([*of_span, 0], np.int32)[owners]  # owner -1, no PHI, takes the last

@@ -57,6 +57,7 @@ from inverse_deid.research.representations.shared_file import (
     write_shared,
 )
 from inverse_deid.research.representations.training import Material, train_representation, train_tagger
+from inverse_deid.research.representations.vectors import add_fallbacks
 from inverse_deid.research.studies.study import Say
 from inverse_deid.training.calibration import ScoredCorpus, operating_points
 from inverse_deid.training.config import CalibrationConfig
@@ -102,6 +103,7 @@ def publish_representation(
     refuse_other(out, REPRESENTATION)
     check_vectors(vectors)
     docs = read_annotated(corpus, read_type_mapping(mapping))
+    vectors = add_fallbacks(vectors, docs)
     require_two(sentences_of(docs, vectors.numbers()))
     learning = config.learning
     train, held_out = split_sentences(docs, vectors, learning.validation_share, learning.seed)

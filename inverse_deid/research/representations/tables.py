@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from inverse_deid.core.values import FloatArray, IntArray
 from inverse_deid.evaluation.resampling import bootstrap_share
-from inverse_deid.research.representations.attacks import DISTINGUISHING
+from inverse_deid.research.representations.attacks import A2, DISTINGUISHING
 from inverse_deid.research.representations.config import StudyConfig
 from inverse_deid.research.representations.networks import NOISE_IN, NOISE_OUT
-from inverse_deid.research.representations.runs import CALIBRATED_RECALL, Kind, SharingRun
+from inverse_deid.research.representations.runs import (
+    CALIBRATED_RECALL,
+    NEW_ADVERSARY,
+    Kind,
+    SharingRun,
+)
 from inverse_deid.research.representations.training import PRE_TRAINING_ADVERSARY
 from inverse_deid.research.studies.figures import Panel, curve_of, logarithmic_chart, panels
 from inverse_deid.research.studies.report import read_published
@@ -30,6 +37,8 @@ ACCURACY_AIM = 0.55
 _PSEUDONYMISED, _ADVERSARIAL, _ADVERSARY = "#8e5a00", "#1565c0", "#b71c1c"
 _NEIGHBOURS = "neighbours N"
 _LEFT = ("n_unknown", "n_same", "n_part")
+_RIVALS = {"new adversary": DISTINGUISHING + NEW_ADVERSARY, "look-up": A2}
+"""The attacks that both rivals, adversarial training and noise alone, are measured with."""
 _READ = ("f1", "recall at threshold", "precision at threshold")
 
 PROTECTION = (
@@ -72,6 +81,7 @@ def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -
             _noise(config, measures),
             _aims(config, measures, len(seeds)),
         ],
+        "Adversarial training or noise": [_strengths(config, measures), _comparison(config, records)],
         "Attacks": [_attacks(config, records)],
     }
 
@@ -108,11 +118,15 @@ def _collect(records: Records) -> Measures:
     rows = []
     for run, record in records.items():
         row = {"corpus": run.corpus.name, "kind": run.kind, "N": run.neighbours, "f1": float(record["f1"])}
+        row["strength"] = run.strength
         if left := record.get("survival"):
             row |= {name: left[name] / left["n_tokens"] for name in _LEFT}
             row["neighbours"] = left["neighbours_with_original"]
         if DISTINGUISHING in (attacks := record.get("attacks", {})):
             row["adversary"] = float(attacks[DISTINGUISHING]["share"])
+        for name, attack in _RIVALS.items():
+            if attack in attacks:
+                row[name] = float(attacks[attack]["share"])
         epochs = [one for one in record.get("phases", ()) if one["phase"] == PRE_TRAINING_ADVERSARY]
         if epochs:  # the epoch that was kept, before the representation learned to deceive
             kept = min(epochs, key=lambda one: float(one["validation"]))
@@ -122,7 +136,7 @@ def _collect(records: Records) -> Measures:
         for layer, values in record.get("noise", {}).items():
             row |= {f"{layer} {i}": float(value) for i, value in enumerate(values)}
         rows.append(row)
-    names = ("corpus", "kind", "N", "f1", *_LEFT, "neighbours", "adversary", "before")
+    names = ("corpus", "kind", "N", "strength", "f1", *_LEFT, "neighbours", "adversary", "before", *_RIVALS)
     read = [f"{reading} {name}" for reading in ("without noise", "with noise") for name in _READ]
     noise = [f"{layer} {i}" for layer in (NOISE_IN, NOISE_OUT) for i in range(3)]
     return pd.DataFrame(rows, columns=[*names, *read, *noise])
@@ -161,9 +175,10 @@ def _table_2(config: StudyConfig, measures: Measures) -> Table:
     plan: tuple[tuple[Kind, str, int], ...] = (
         ("non-private", "non-private", 1),
         ("non-private, no casing", "non-private, no casing", 1),
+        ("augmented", f"non-private, with pseudonyms as augmentation, N = {n}", n),
         ("pseudonymised", f"pseudonymised, N = {n}", n),
-        ("noise alone", "noise alone, before adversarial training", n),
         ("adversarial", f"adversarial, N = {n}", n),
+        ("dynamic noise", f"adversarial, dynamic noise, N = {n}", n),
         ("reversal", f"adversarial by gradient reversal, N = {n}", n),
     )
     rows: list[tuple[Cell, ...]] = []
@@ -270,8 +285,8 @@ def _noise(config: StudyConfig, measures: Measures) -> Table:
         "Standard deviation of the noise after training, over dimensions",
         _by_neighbours(config, measures, "adversarial", columns),
         notes=(
-            f"It began at {part.noise_in} on words and {part.noise_out} on private vectors, which are in "
-            "(-1, 1) without it. Means over seeds.",
+            f"It began at {part.noise_in} on words and {part.noise_out} on private vectors. "
+            "Means over seeds.",
         ),
     )
 
@@ -306,6 +321,104 @@ def _aims(config: StudyConfig, measures: Measures, n_seeds: int) -> Table:
     return Table("aims", "Aims", frame_of(("corpus", "aim", "value", "result"), rows), digits=4)
 
 
+def _strengths(config: StudyConfig, measures: Measures) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    n = config.study.attacked
+    for corpus in (corpus.name for corpus in config.corpora):
+        alone = _select(measures, corpus, "noise alone", n)
+        plan = [(f"noise alone, {s}", alone[alone["strength"] == s]) for s in config.study.strengths]
+        kinds: tuple[Kind, ...] = ("adversarial", "dynamic noise", "reversal")
+        for title, found in [*plan, *((kind, _select(measures, corpus, kind, n)) for kind in kinds)]:
+            rows.append((corpus, title, mean(found["f1"]), *(mean(found[name]) for name in _RIVALS)))
+    return Table(
+        "strengths",
+        f"Noise alone at several strengths, and adversarial training, N = {n}",
+        frame_of(("corpus", "representation", "F1", *_RIVALS), rows),
+        notes=(
+            "Means over seeds. Noise alone is held at its strength while the task is trained, and no weight "
+            "can outgrow it. Both are attacked alike: by a new adversary and by look-ups.",
+        ),
+        digits=4,
+    )
+
+
+def _comparison(config: StudyConfig, records: Records) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for corpus in (corpus.name for corpus in config.corpora):
+        own = {run: record for run, record in records.items() if run.corpus.name == corpus}
+        for name, attack in _RIVALS.items():
+            found = compare_at_equal_attack(own, config.study.attacked, attack)
+            rows.append((corpus, name, *(found or (None, None, None, None, "cannot be compared"))))
+    return Table(
+        "equal-attack",
+        "F1 of adversarial training minus that of noise alone at which the attack succeeds as often",
+        frame_of(("corpus", "attack", "success", "difference", "low", "high", "result"), rows),
+        notes=(
+            "F1 of noise alone is interpolated between its strengths. Paired 95 % intervals from drawing "
+            "seeds and documents again, both the same for all. Not compared where an attack on adversarial "
+            "training succeeds more or less often than on noise of any strength.",
+        ),
+        digits=4,
+    )
+
+
+def compare_at_equal_attack(
+    records: Records, n: int, attack: str, n_resamples: int = 2000
+) -> tuple[float, float, float, float, str] | None:
+    """Compare adversarial training with noise alone of the strength at which an attack succeeds as often.
+
+    Args:
+        records: The runs of one corpus.
+        n: Neighbours of both.
+        attack: Its name in the records.
+        n_resamples: Draws of seeds and documents.
+
+    Returns:
+        Success of the attack, difference of F1, both ends of its paired interval, and the verdict; None
+        where runs are missing or the success is out of reach of the noise.
+    """
+    rivals: dict[float, dict[int, Mapping[str, Any]]] = defaultdict(dict)
+    for run, record in records.items():
+        if run.kind in ("adversarial", "noise alone") and run.neighbours == n:
+            rivals[run.strength][run.seed] = record  # adversarial training has strength 0
+    seeds = sorted(set.intersection(*(set(by_seed) for by_seed in rivals.values()))) if rivals else []
+    if len(rivals) < 3 or 0 not in rivals or not seeds:
+        return None
+    counts = np.array([[_count(rivals[s][seed], attack) for seed in seeds] for s in sorted(rivals)])
+
+    def compare(of_seeds: IntArray, weights: IntArray) -> tuple[float, float, bool]:
+        drawn = counts[:, of_seeds] @ weights  # (n_rivals, n_seeds, 5)
+        f1 = (2 * drawn[..., 0] / (drawn[..., 1] + drawn[..., 2])).mean(axis=1)
+        success = (drawn[..., 3] / drawn[..., 4]).mean(axis=1)
+        order = 1 + np.argsort(success[1:])
+        within = bool(success[1:].min() <= success[0] <= success[1:].max())
+        return success[0], f1[0] - np.interp(success[0], success[order], f1[order]), within
+
+    n_documents = counts.shape[-1]
+    success, difference, is_within = compare(np.arange(len(seeds)), np.ones(n_documents, np.int64))
+    if not is_within:
+        return None
+    rng = np.random.default_rng(1)
+    drawn = [
+        compare(
+            rng.integers(len(seeds), size=len(seeds)),
+            np.bincount(rng.integers(n_documents, size=n_documents), minlength=n_documents),
+        )[1]
+        for _ in range(n_resamples)
+    ]
+    low, high = np.nanquantile(drawn, (0.025, 0.975)).tolist()
+    verdict = "adversarial is better" if low > 0 else "noise alone is better" if high < 0 else "undecided"
+    return float(success), float(difference), low, high, verdict
+
+
+def _count(record: Mapping[str, Any], attack: str) -> FloatArray:
+    """Return (5, n_documents): hits, found and PHI tokens, then successes and trials of the attack."""
+    of_f1, told = np.array(record["documents"], np.float32), record["attacks"][attack]
+    of_attack = np.zeros((2, of_f1.shape[1]), np.float32)
+    of_attack[:, told["documents"]] = told["hits"], told["trials"]
+    return np.concatenate([of_f1, of_attack])
+
+
 def _attacks(config: StudyConfig, records: Records) -> Table:
     n = config.study.attacked
     rows: list[tuple[Cell, ...]] = []
@@ -314,7 +427,8 @@ def _attacks(config: StudyConfig, records: Records) -> Table:
             interval = bootstrap_share(found["hits"], found["trials"])
             bounds = (None, None) if interval is None else (interval.low, interval.high)
             n_trials = int(np.sum(found["trials"]))
-            label = f"{run.corpus.name}, {run.kind}, seed {run.seed}"
+            strength = f" {run.strength}" if run.strength else ""
+            label = f"{run.corpus.name}, {run.kind}{strength}, seed {run.seed}"
             rows.append((label, name, float(found["share"]), *bounds, float(found["chance"]), n_trials))
     return Table(
         "attacks",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -359,7 +360,9 @@ class PhaseTraining:
         keras.utils.set_random_seed(config.learning.seed)
         self._networks, self._given, self._say = networks, given, say
         self._config, self._adversary_config = config.learning, config.adversary
-        self._losses = Losses(networks, config.representation.privacy_weight)
+        part = config.representation
+        self._holds_noise, self._n_alone = part.hold_noise, part.pre_training
+        self._losses = Losses(networks, part.privacy_weight)
         self._task_loss = compile_function(lambda batch: self._losses.task(batch, training=False))
         self._answers = compile_function(self._losses.answers)
         self._rng = np.random.default_rng(config.learning.seed)
@@ -375,16 +378,17 @@ class PhaseTraining:
     def pre_train(self) -> list[EpochRecord]:
         """Phase 1: train representation and de-identification network for the task alone.
 
-        The noise stays as it is: the task alone would take it away, and with it what hides names.
+        With `hold_noise` the noise stays as it is: the task alone takes it away.
         """
         networks = [self._networks.representer, self._networks.tagger]
-        with hold_noise(self._networks.representer):
+        with hold_noise(self._networks.representer) if self._holds_noise else nullcontext():
             step = self._make_step(lambda batch: self._losses.task(batch, training=True), networks)
             return self._run(
                 PRE_TRAINING,
                 lambda: epoch_loss(step, self._draw_batches()),
                 lambda: (self._validate_task(), None),
                 networks,
+                change_settings(self._config, epochs=self._n_alone),
             )
 
     def pre_train_adversary(self) -> list[EpochRecord]:
