@@ -178,7 +178,8 @@ def without_shared_passages(docs: Sequence[Document], of: Sequence[Document]) ->
 
     Example:
         >>> text = "one two three four five six seven eight nine ten"
-        >>> [doc.text for doc in without_shared_passages([Document("a", text + "\\nmore")], [Document("b", text)])]
+        >>> left = without_shared_passages([Document("a", f"{text}{chr(10)}more")], [Document("b", text)])
+        >>> [doc.text for doc in left]
         ['more']
     """
     ids = {doc.id for doc in of if not doc.id.isdecimal()}

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 SETTINGS = """
 [representation]
 dim = 4
+units = 3
 neighbours = 3
 procedure = "reversal"
 [adversary]

@@ -21,6 +21,7 @@ SHARING = """
 [study]
 neighbours = [3]
 attacked = 3
+strengths = [0.1]
 adversary_epochs = 1
 inverse_epochs = 1
 learned_dim = 6
@@ -31,6 +32,8 @@ test = "test.jsonl"
 word_vectors = "learned"
 [representation]
 dim = 4
+units = 3
+pre_training = 1
 [adversary]
 units = 2
 epochs = 1

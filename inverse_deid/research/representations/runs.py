@@ -187,10 +187,7 @@ def read_study_data(corpus: StudiedCorpus, config: StudyConfig) -> StudyData:
         vectors = learn_vectors(docs, config.study.learned_dim, learning.seed)
     else:
         vectors = load_word_vectors(corpus.word_vectors)
-    if corpus.subwords:
-        vectors = add_subwords(vectors, [*docs, *test])
-    else:
-        vectors = add_fallbacks(vectors, docs)
+    vectors = add_subwords(vectors, [*docs, *test]) if corpus.subwords else add_fallbacks(vectors, docs)
     train, held_out = split_sentences(docs, vectors, learning.validation_share, learning.seed)
     return StudyData(train, held_out, sentences_of(test, vectors.numbers()), vectors, vectors.matrix())
 

@@ -22,8 +22,10 @@ def test_a_shipped_configuration_is_valid(path):
 
 
 def test_the_shipped_settings_of_sharing_and_of_the_studies_are_valid():
-    assert read_sharing_config(CONFIGS / "sharing.toml").learning.epochs
-    assert read_study_config(CONFIGS / "experiments" / "sharing.toml").corpora
+    assert read_sharing_config(CONFIGS / "sharing.toml") == read_sharing_config(None)
+    assert read_sharing_config(CONFIGS / "sharing-small.toml").representation.units == 0
+    for path in (CONFIGS / "experiments").glob("sharing*.toml"):
+        assert read_study_config(path).corpora
     assert read_extraction_study(CONFIGS / "experiments" / "extraction.toml").english
 
 

@@ -11,6 +11,7 @@ from inverse_deid.training.corpus import (
     read_annotated,
     split_by_group,
     without_near_duplicates,
+    without_shared_passages,
 )
 
 CANARY = "Zebulonova"
@@ -90,6 +91,21 @@ def test_what_is_trained_on_shares_nothing_with_what_is_held_out():
         Document("other", "well"),
     ]
     assert [doc.id for doc in without_near_duplicates(training, apart)] == ["other"]
+
+
+def test_a_shared_head_is_cut_and_the_rest_of_the_document_stays():
+    head = "Referred by the ward for bones of the house on the hill"
+    letter = Document(
+        "a", f"{head}\nSeen by Zora", (PhiSpan(42, 46, PhiType.CITY), PhiSpan(63, 67, PhiType.PATIENT))
+    )
+    (left,) = without_shared_passages([letter], [Document("b", f"{head}.")])
+    assert (left.text, left.spans) == ("Seen by Zora", (PhiSpan(8, 12, PhiType.PATIENT),))
+
+
+def test_documents_of_a_held_out_patient_are_left_out_whole():
+    name = (PhiSpan(0, 11, PhiType.PATIENT),)
+    ours, theirs = (Document(i, f"Ann Lindero {state}", name) for i, state in (("a", "well"), ("b", "ill")))
+    assert without_shared_passages([ours, Document("c", "well")], [theirs])[0].id == "c"
 
 
 def test_a_phrase_of_many_documents_excludes_none():

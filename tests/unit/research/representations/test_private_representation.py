@@ -31,6 +31,7 @@ from inverse_deid.research.representations.networks import (
     TrainableNoise,
     build_adversary,
     build_networks,
+    build_representer,
     build_tagger,
     class_probabilities,
     remove_noise,
@@ -53,6 +54,7 @@ from inverse_deid.research.representations.training import (
 pytestmark = pytest.mark.slow
 
 MATRIX = tiny.vectors().matrix()
+NAMED = ("noise_in", "bilstm", "dense", "bounded", "noise_out", "normalised")
 CONFIG = SharingConfig(
     representation=RepresentationConfig(dim=4, neighbours=3),
     adversary=AdversaryConfig(units=3, epochs=3, patience=3, passes=2),
@@ -131,6 +133,37 @@ def test_the_noise_has_the_deviation_that_it_says():
     noise = np.asarray(layer(np.zeros_like(draws), draws))
     assert np.allclose(noise.std(axis=(0, 1)), 0.3, atol=0.01)
     assert np.allclose(layer.standard_deviations, 0.3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (RepresentationConfig(dim=4, units=3), ["noise_in", "bilstm", "dense", "noise_out", "normalised"]),
+        (RepresentationConfig(dim=4, units=0, normalise="never"), ["noise_in", "bilstm", "noise_out"]),
+        (
+            RepresentationConfig(dim=4, units=3, normalise="around noise"),
+            ["noise_in", "bilstm", "dense", "bounded", "noise_out", "normalised"],
+        ),
+    ],
+    ids=["authors", "small", "bounded"],
+)
+def test_the_settings_decide_the_layers(part, expected):
+    found = [layer.name for layer in build_representer(part, tiny.DIM).layers if layer.name in NAMED]
+    assert found == expected
+
+
+def test_normalised_vectors_have_length_1(networks, material):
+    batch = some_batch(material)
+    found = np.asarray(represent_batch(networks.representer, batch["vectors"], batch["valid"]))
+    assert np.allclose(np.linalg.norm(found, axis=-1)[np.asarray(batch["valid"])], 1, atol=1e-5)
+
+
+def test_dynamic_noise_depends_on_what_it_is_added_to():
+    layer, ones = TrainableNoise(0.3, dynamic=True), tf.ones((1, 1, 2))
+    assert np.allclose(layer(ones, ones), 1.3, atol=1e-6)
+    layer.kernel.assign(np.eye(2))
+    assert np.asarray(layer(ones, ones)).min() > 1.6
+    assert np.asarray(layer(-ones, ones)).max() < -0.8
 
 
 def test_the_deviations_of_the_noise_learn(networks, material):

@@ -26,6 +26,7 @@ STUDY = """
 [study]
 neighbours = [3, 4]
 attacked = 3
+strengths = [0.1, 0.2]
 [[corpora]]
 name = "invented"
 train = "train.jsonl"
@@ -97,7 +98,7 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
             done.append(name)
             if done == [*PRE_TRAINED, "representation", "network", "same sentence"]:
                 raise KeyboardInterrupt
-            return AttackOutcome(name, np.array([1]), np.array([2]), 0.5)
+            return AttackOutcome(name, np.array([1]), np.array([2]), 0.5, np.array([0]))
 
         return attack
 
@@ -158,11 +159,11 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
     assert len(done) == begun + 7
     executed(other)  # whose first phase is that of the other N
     assert done[begun + 7 :] == ["representation", "network", "same sentence"]
-    (alone,) = (run for run in list_runs(config, (1,)) if run.kind == "noise alone")
-    found = executed(alone)  # on the same first phase, without adversaries
-    assert done[begun + 10 :] == ["network"]
+    alone = next(run for run in list_runs(config, (1,)) if run.kind == "noise alone")
+    found = executed(alone)  # its own first phase, with noise that is held
+    assert done[begun + 10 :] == ["pre-training", "network", "same sentence", "look-up", "look-up"]
     assert found["f1"] == found["readings"]["without noise"]["f1"]
-    assert "attacks" not in found
+    assert list(found["attacks"]) == ["same sentence, new adversary", "look-up"]
 
 
 def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
@@ -171,11 +172,12 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
     def executes(run, data, config, stages, say):
         done.append(run.name)
         write_record(stages.folder / "models" / run.name / "x.npz", "key", {})
-        share = {"hits": [1], "trials": [2], "chance": 0.5, "share": 0.5}
+        share = {"hits": [1], "trials": [2], "chance": 0.5, "share": 0.5, "documents": [0]}
         counts = dict.fromkeys(("n_tokens", "n_unknown", "n_same", "n_part", "neighbours_with_original"), 1)
         attacks = {"same sentence or moved twin": share}
         return {
             "f1": 0.9,
+            "documents": [[1], [1], [1]],
             "seconds": 1.0,
             "survival": counts,
             "attacks": attacks,
@@ -199,7 +201,7 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
         write_record(weights / f"invented-pre-training-{seed}" / "pre-training.npz", "key", {})
     do_study(seeds=(1, 2))
     assert [path.name for path in weights.iterdir()] == ["invented-pre-training-3"]
-    assert len(done) == len(set(done)) == 2 * 8
+    assert len(done) == len(set(done)) == 2 * 11
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
     with pytest.raises(ConfigurationError, match="no runs named other"):
         do_study(seeds=(1, 2), only=("other",))

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import tiny_representations as tiny
 
@@ -9,15 +10,19 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("sklearn")
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.research.representations.config import read_study_config
-from inverse_deid.research.representations.runs import learn_vectors, list_runs
+from inverse_deid.network.encoding import quantise
+from inverse_deid.research.representations.config import StudiedCorpus, read_study_config
+from inverse_deid.research.representations.runs import SharingRun, list_runs
+from inverse_deid.research.representations.sentences import word_rows
 from inverse_deid.research.representations.tables import (
     DISTINGUISHING,
+    compare_at_equal_attack,
     draw_figures,
     make_head,
     make_sections,
 )
 from inverse_deid.research.representations.training import PRE_TRAINING_ADVERSARY
+from inverse_deid.research.representations.vectors import add_fallbacks, add_subwords, learn_vectors
 
 STUDY = """
 [study]
@@ -44,7 +49,7 @@ def test_paths_count_from_the_file(tmp_path):
 
 def test_every_kind_runs_with_every_seed_under_its_own_name(tmp_path):
     runs = list_runs(read(tmp_path, STUDY), (1, 2))
-    assert len(runs) == 2 * (2 + 2 + 1 + 2 + 1) == len({run.name for run in runs})
+    assert len(runs) == 2 * (9 + 5) == len({run.name for run in runs})
     assert {run.neighbours for run in runs if run.kind == "adversarial"} == {100, 500}
     assert {run.neighbours for run in runs if run.kind == "reversal"} == {100}
 
@@ -112,7 +117,7 @@ def test_the_tables_hold_means_ranges_and_aims(tmp_path):
     assert tables["readings"].rows[1][2:] == pytest.approx((0.9, 0.99, 0.5, 0.8, 0.98, 0.4))
     table_2 = {row[0]: row[1:] for row in tables["table-2"].rows}
     assert table_2["non-private"] == pytest.approx((0.955, 0.01, 0.9767, 0.9762))
-    assert table_2["noise alone, before adversarial training"][:2] == pytest.approx((0.905, 0.01))
+    assert table_2["adversarial, dynamic noise, N = 100"][:2] == pytest.approx((0.905, 0.01))
     assert table_2["adversarial, N = 100"] == pytest.approx((0.905, 0.01, 0.9740, 0.9689))
     assert tables["figure-5"].rows[1][5:] == pytest.approx((0.8, 0.9, 0.9, 0.9))
     assert tables["survival"].rows[0][2:] == pytest.approx((0.2, 0.1, 0.3, 0.5))
@@ -177,3 +182,64 @@ def test_learned_vectors_hold_the_words_that_occur_twice():
     assert "hapax" not in found.words
     with pytest.raises(ConfigurationError, match="need more text"):
         learn_vectors(docs[:1], 100, 1)
+
+
+def test_noise_alone_is_held_and_no_weight_outgrows_it(tmp_path):
+    config = read(tmp_path, STUDY)
+    alone = [run for run in list_runs(config, (1,)) if run.kind == "noise alone"]
+    part = alone[1].settings(config).representation
+    assert (part.noise_out, part.hold_noise, part.normalise) == (0.2, True, "around noise")
+
+
+def test_unknown_numbers_have_the_vector_of_their_shape():
+    docs = [tiny.annotated(f"The rash was mild by {year}.", str(year)) for year in (1998, 2007)]
+    found = add_fallbacks(tiny.vectors(), docs)
+    assert set(found.words) - set(tiny.vectors().words) == {"0000"}
+    assert "2013" not in found.numbers()
+    assert word_rows(["2013", "rash", "Quirke"], found.numbers()).tolist() == [
+        found.numbers()["0000"],
+        found.numbers()["rash"],
+        0,
+    ]
+
+
+def test_forms_that_are_published_tell_no_letters():
+    docs = [tiny.annotated("[Quirke7] and 山田 had a rash.", name) for name in ("a", "b")]
+    assert set(add_fallbacks(tiny.vectors(), docs).words) - set(tiny.vectors().words) == {"XXXX0", "XX"}
+
+
+def test_subwords_give_a_word_a_vector_near_those_with_its_parts():
+    words = [f"{stem}{end}" for stem in ("lind", "brask") for end in ("ero", "era", "eri", "ers")]
+    rows = np.repeat(np.eye(2), 4, axis=0)
+    found = add_subwords(quantise(words, rows.astype(np.float32)), [tiny.annotated("[Lindere]")])
+    row = found.matrix()[found.numbers()["lindere"]]
+    assert row[0] > 2 * abs(row[1])
+
+
+def compared(f1_of_noise, found_by_adversarial):
+    """Two seeds, 30 documents; the attack finds .9, .7 and .5 under noise."""
+    records = {}
+    config_of = {0.0: found_by_adversarial, 0.1: 9, 0.2: 7, 0.3: 5}
+    corpus = StudiedCorpus(name="invented", train="a", test="b")
+    for strength, n_found in config_of.items():
+        for seed in (1, 2):
+            kind = "noise alone" if strength else "adversarial"
+            run = SharingRun(corpus=corpus, kind=kind, neighbours=100, seed=seed, strength=strength)
+            right = f1_of_noise if strength else 8
+            told = {"hits": [n_found] * 30, "trials": [10] * 30, "documents": list(range(30))}
+            records[run] = {"documents": [[right] * 30, [10] * 30, [10] * 30], "attacks": {"attack": told}}
+    return compare_at_equal_attack(records, 100, "attack", n_resamples=50)
+
+
+@pytest.mark.parametrize(
+    ("f1", "verdict"), [(6, "adversarial is better"), (9, "noise alone is better"), (8, "undecided")]
+)
+def test_adversarial_training_is_compared_with_noise_at_equal_success(f1, verdict):
+    success, difference, low, high, found = compared(f1, 6)
+    assert (success, difference) == pytest.approx((0.6, 0.8 - f1 / 10))
+    assert low <= difference + 1e-9 and difference - 1e-9 <= high
+    assert found == verdict
+
+
+def test_success_out_of_reach_of_the_noise_is_not_compared():
+    assert compared(6, 4) is None
