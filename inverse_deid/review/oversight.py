@@ -204,7 +204,7 @@ def list_activity(store: ReviewStore) -> tuple[Activity, ...]:
         limits = read_limits(connection, store)
         held = select(USERS.c.name, func.count()).join(CASES, CASES.c.lock_user_id == USERS.c.id)
         held = held.where(CASES.c.lock_until > now).group_by(USERS.c.name)
-        n_held: dict[str, int] = {name: int(n) for name, n in connection.execute(held)}
+        n_held: dict[str, int] = {str(name): int(n) for name, n in connection.execute(held)}
         hours = _read_hours(connection, now)
     found = []
     for user in sorted(n_held.keys() | hours.keys()):

@@ -110,7 +110,7 @@ class Sealer:
             UnreadableInputError: Another key, another place, or altered bytes.
         """
         for cipher in self._ciphers:
-            with suppress(InvalidTag, ValueError):
+            with suppress(InvalidTag, ValueError, TypeError):  # NULL, if somebody changed the table
                 return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
         raise UnreadableInputError(
             f"{place} of the store cannot be decrypted: it was altered, or belongs to another key"
@@ -122,7 +122,7 @@ class Sealer:
         Raises:
             UnreadableInputError: As `open`.
         """
-        with suppress(InvalidTag, ValueError):
+        with suppress(InvalidTag, ValueError, TypeError):
             self._ciphers[0].decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
             return None
         return self.seal(self.open(sealed, place), place)
