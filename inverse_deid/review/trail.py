@@ -453,7 +453,9 @@ def _find_head(connection: Connection, *, locks: bool = False) -> _Head | None:
     found = select(TRAIL_HEAD.c.n_entries, TRAIL_HEAD.c.hash, TRAIL_HEAD.c.seal)
     row = connection.execute(found.with_for_update() if locks else found).one_or_none()
     try:
-        return None if row is None else msgspec.convert(dict(row._mapping), _Head)
+        if row is None:
+            return None
+        return msgspec.convert({"n_entries": row.n_entries, "hash": row.hash, "seal": row.seal}, _Head)
     except msgspec.ValidationError:
         return _Head()
 
