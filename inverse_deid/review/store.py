@@ -320,7 +320,7 @@ class ReviewStore:
         """Refuse to write with keys that others dropped, or into tables that this program does not know."""
         found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, _KEYS]))
         stored = {row.name: row.value for row in connection.execute(found)}
-        generation = stored.get(_KEYS, "").partition(" ")[0]
+        generation = str(stored.get(_KEYS, "")).partition(" ")[0]
         if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
             raise OutputError(
                 "another program gave the store other tables or another key. Stop this program, and start it "
