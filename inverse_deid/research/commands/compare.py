@@ -82,8 +82,8 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     hybrid-strict, hybrid, hybrid-lenient, hybrid-careful (see docs/comparing.md).
 
     Training documents that share an id, a patient or text with TEST are left out, or the TEST
-    documents if the packaged model learned from the same file. A line says how many. The systems crf, svm and bilstm need the extra `compare`
-    (pip install '.[compare]').
+    documents if the packaged model learned from the same file. A line says how many.
+    The systems crf, svm and bilstm need the extra `compare` (pip install '.[compare]').
 
     Exit status: 0 done, 2 refused and nothing written.
     """

@@ -18,7 +18,7 @@ from inverse_deid.evaluation.evaluation import (
     intervals_of,
 )
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
-from inverse_deid.masking.assemble import packaged_model, packaged_second_reader
+from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import read_manifest
 from inverse_deid.research.comparison.systems import (
     REFERENCE,
@@ -187,14 +187,11 @@ def _choose_reference(settings: ComparisonSettings, names: Sequence[str]) -> str
 
 
 def _list_training_files() -> list[tuple[str, str]]:
-    """Return name and SHA-256 of each file that the packaged model or its second reader was trained on."""
-    found: list[tuple[str, str]] = []
-    for folder in (packaged_model(), packaged_second_reader()):
-        provenance = read_manifest(folder)["provenance"]
-        numbers = provenance.get("n_documents", {})  # the first is 0 = only compared
-        files = provenance.get("data_sha256", {})
-        found += [(name, digest) for name, digest in files.items() if numbers.get(name, [1])[0]]
-    return found
+    """Return name and SHA-256 of each file that the packaged model was trained on."""
+    provenance = read_manifest(packaged_model())["provenance"]
+    numbers = provenance.get("n_documents", {})  # the first is 0 = only compared
+    files = provenance.get("data_sha256", {})
+    return [(name, digest) for name, digest in files.items() if numbers.get(name, [1])[0]]
 
 
 def _leave_out_known(docs: list[Document], train: Path, note: Say) -> list[Document]:
@@ -211,8 +208,8 @@ def _leave_out_known(docs: list[Document], train: Path, note: Say) -> list[Docum
         )
     if len(apart) < len(docs):
         note(
-            f"{train}: the packaged model was trained on it. {len(docs) - len(apart):,} of {len(docs):,} test "
-            "documents share id, patient or text with it and are left out"
+            f"{train}: the packaged model was trained on it. {len(docs) - len(apart):,} of {len(docs):,} "
+            "test documents share id, patient or text with it and are left out"
         )
     return apart
 
@@ -335,7 +332,7 @@ def _run(system: System, train: Sequence[Document], test: _Test, say: Say) -> Re
 def _move_systems(
     systems: Sequence[System], results: Sequence[Result], reference: str | None, test: _Test, say: Say
 ) -> dict[tuple[str, str | float], Evaluation | None]:
-    """Return `Comparison.moved`: systems with scores at equal recall, and the reference at that of the others.
+    """Return `Comparison.moved`: systems with scores at equal recall, the reference at that of the others.
 
     Nothing is moved if the reference has no scores.
     """
@@ -345,11 +342,14 @@ def _move_systems(
         return {}
     own = {result.name: result.evaluation.value("recall_hipaa") for result in results}
     wanted: list[tuple[str, str | float, float]] = []
-    for name in own:
-        at = (reference, *RECALLS) if name in sweeps else ()
-        wanted += [(name, recall, own[recall] or 0.0 if isinstance(recall, str) else recall) for recall in at]
-        if name not in sweeps:
-            wanted.append((reference, name, own[name] or 0.0))
+    for name, value in own.items():
+        if name in sweeps:
+            wanted += [
+                (name, reference, own[reference] or 0.0),
+                *((name, recall, recall) for recall in RECALLS),
+            ]
+        elif name not in _OF_THE_MODEL:
+            wanted.append((reference, name, value or 0.0))
     moved: dict[tuple[str, str | float], Evaluation | None] = {}
     for name, recall, value in wanted:
         say(f"{name}: moved to HIPAA recall {value:.4f}")

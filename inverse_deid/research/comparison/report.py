@@ -143,6 +143,14 @@ def as_json(comparison: Comparison, provenance: dict[str, Any]) -> dict[str, Any
         "notes": list(comparison.notes),
         "reference": comparison.reference,
         "systems": systems,
+        "at_equal_recall": [
+            {
+                "system": name,
+                "recall_of": recall,
+                **{figure: found and found.value(figure) for figure in ("recall_hipaa", "precision")},
+            }
+            for (name, recall), found in comparison.moved.items()
+        ],
     }
 
 
