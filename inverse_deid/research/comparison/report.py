@@ -227,8 +227,9 @@ _PAIRED = (
 )
 _PICKED = (
     "The thresholds are picked on the test documents, for all systems alike: the lowest that reaches the "
-    "recall, which may be passed where tokens have one score. So the table compares how systems order the "
-    "tokens, not what a user can expect. The thresholds stay the same when documents are drawn."
+    "recall. It may be passed where many tokens have one score, and where rules mask at every threshold. So "
+    "the table compares how systems order the tokens, not what a user can expect. The thresholds stay the "
+    "same when documents are drawn."
 )
 
 
