@@ -81,8 +81,10 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     NAME is one of patterns, dictionary, crf, svm, bilstm, bilstm-crf, presidio, rules, network,
     hybrid-strict, hybrid, hybrid-lenient, hybrid-careful (see docs/comparing.md).
 
-    Training documents that share an id, a patient or text with TEST are left out, or the TEST
-    documents if the packaged model learned from the same file. A line says how many.
+    Training documents that share an id, a patient or text with TEST are left out. If the
+    packaged model learned from the same file, TEST documents are left out instead. A line
+    says how many.
+
     The systems crf, svm and bilstm need the extra `compare` (pip install '.[compare]').
 
     Exit status: 0 done, 2 refused and nothing written.

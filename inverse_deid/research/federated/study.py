@@ -318,7 +318,8 @@ class ScoredTokens:
         """
         columns = np.stack([2 * (self.is_phi & self.is_masked), self.is_phi + 1 * self.is_masked], axis=1)
         sums = np.concatenate([np.zeros((1, 2), np.int64), columns.cumsum(0)])
-        return np.diff(sums[np.cumsum([0, *self.lengths])], axis=0)
+        found: npt.NDArray[np.int64] = np.diff(sums[np.cumsum([0, *self.lengths])], axis=0)
+        return found
 
     def for_calibration(self, name: str) -> ScoredCorpus:
         """Return what calibration reads: the network alone, without rules."""
