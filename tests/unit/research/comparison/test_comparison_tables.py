@@ -154,7 +154,7 @@ def test_a_tool_without_scores_is_beside_the_reference_at_its_recall(with_scores
     (row,) = with_scores[0]["own-recall"].rows
     assert row[:5] == ("some", 4 / 6, 4 / 5, 4 / 6, 1.0)
     assert row[5] == pytest.approx(-1 / 5)
-    assert row[6] < row[5] < row[7]
+    assert row[6] <= row[5] <= row[7] and row[6] < row[7]
 
 
 def test_own_thresholds_are_compared_by_paired_intervals(with_scores):
