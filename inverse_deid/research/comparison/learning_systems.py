@@ -21,7 +21,7 @@ import numpy as np
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.settings import change_settings
-from inverse_deid.core.values import Document, PhiSpan, Tokens
+from inverse_deid.core.values import Document, FloatArray, PhiSpan, Tokens
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
@@ -199,6 +199,19 @@ class ConditionalRandomField:
             ranges_of(one, np.array([label != OUTSIDE for label in found], np.bool_))
             for one, found in zip(tokens, labels, strict=True)
         ]
+
+    def p_safe(self, docs: Sequence[Document]) -> list[FloatArray]:
+        """Return the marginal probability that a token is outside: float32 (n_tokens,) per document."""
+        if self._tagger is None:
+            raise not_fitted(self.name)
+        found = []
+        for tokens in (tokenize(doc.text) for doc in docs):
+            if len(tokens):
+                self._tagger.set(self._features.of(tokens))
+            found.append(
+                np.array([self._tagger.marginal(OUTSIDE, i) for i in range(len(tokens))], np.float32)
+            )
+        return found
 
 
 class SupportVectorMachine:
