@@ -98,7 +98,8 @@ class JudgedCorpus:
             return log_odds(given.p_safe)
         if combiner == BETWEEN:
             odds = (log_odds(given.p_safe) + log_odds(self.crf)) / 2
-            given = dataclasses.replace(given, p_safe=(1 / (1 + np.exp(-odds))).astype(np.float32))
+            between = np.where(np.isnan(given.p_safe), np.nan, 1 / (1 + np.exp(-odds)))
+            given = dataclasses.replace(given, p_safe=between.astype(np.float32))
         found = find_margins(given.decide(high, self.ours if combiner == OURS else self.published))
         return np.where(self.crf < 0.5, -np.inf, found) if combiner == EITHER else found
 
@@ -126,7 +127,7 @@ def log_odds(p: FloatArray) -> Float64Array:
 def find_margins(decisions: Decisions) -> Float64Array:
     """Return the log odds of `p_safe` above the threshold of each token: float64 (n_tokens,).
 
-    What is always masked has minus infinity.
+    Tokens that are always masked have minus infinity.
 
     Example:
         >>> from inverse_deid.masking.combine import combine
