@@ -1,14 +1,16 @@
 """Let many reviewers work at once, kill the server meanwhile, and look for lost decisions.
 
 Usage: python scripts/load_review.py [--reviewers 20] [--seconds 300] [--cases 1000] [--kills 2]
-       [--store ADDRESS] [--idle 0] [--hostile 0]
+       [--store ADDRESS] [--idle 0] [--hostile 0] [--pause 0.135]
 
 Makes a store of invented cases in a temporary folder (or at a database address), serves it with
 `inverse-deid review serve`, and lets each reviewer open cases, mask, unmask, undo and approve. Every
-tenth reviewer settles disagreements. At equal distances, the server gets SIGKILL and is restarted. --idle and
---hostile are those of load_service.py. A decision is lost if the server acknowledged it and the store does
-not contain it. Prints JSON: counts of actions and errors by kind, the most memory of the server in MB, and
-the median, 99th percentile and largest latency in milliseconds.
+tenth reviewer settles disagreements. --pause is the mean of the seconds between two decisions of one
+reviewer. A person takes a second or more, so the default asks for far more than that many people do. At
+equal distances, the server gets SIGKILL and is restarted. --idle and --hostile are those of load_service.py.
+A decision is lost if the server acknowledged it and the store does not contain it. Prints JSON: counts of
+actions and errors by kind, the most memory of the server in MB, and the median, 99th percentile and largest
+latency in milliseconds.
 The exit status is 1 if anything went wrong.
 """
 
@@ -62,6 +64,7 @@ class Work:
     Args:
         port: Of the server.
         begin: Where all wait until everybody is logged in.
+        pause: Mean of the seconds between two decisions.
         until: When they stop (clock of `time.monotonic`).
         done: How often what was done.
         wrong: How often what went wrong.
@@ -71,6 +74,7 @@ class Work:
 
     port: int
     begin: threading.Barrier
+    pause: float
     until: float = math.inf
     done: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
@@ -168,7 +172,7 @@ class Reviewer(threading.Thread):
                 keep, revision = found
             if self._random.random() < 0.1 and revision > 0:
                 self._try_stale(case_id, revision - 1)
-            time.sleep(self._random.uniform(0.02, 0.25))
+            time.sleep(self._random.uniform(0.15, 1.85) * self._work.pause)
         self._approve(case_id, revision, keep)
 
     def _settle(self, case_id: int, case: dict[str, Any], keep: str) -> None:
@@ -354,7 +358,7 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         users = [add_user(store, f"reviewer{i}", PASSWORD, role) for i, role in enumerate(roles)]
     server = Server(address, key_file)
     server.start()
-    work = Work(server.port, threading.Barrier(given.reviewers + 1))
+    work = Work(server.port, threading.Barrier(given.reviewers + 1), given.pause)
     reviewers = [Reviewer(work, user, seed) for seed, user in enumerate(users)]
     for reviewer in reviewers:
         reviewer.start()
@@ -378,6 +382,7 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {
         "reviewers": given.reviewers,
         "seconds": given.seconds,
+        "pause": given.pause,
         "requests": len(ordered),
         "done": dict(work.done),
         "wrong": dict(wrong),
@@ -398,6 +403,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--pause", type=float, default=0.135, help="mean seconds between two decisions")
     parser.add_argument("--idle", type=int, default=0)
     parser.add_argument("--hostile", type=int, default=0)
     parser.add_argument("--store", help="address of an empty database, such as postgresql+psycopg://...")

@@ -20,6 +20,7 @@ from inverse_deid.review.values import CaseState
 
 MAX_PAUSE_SECONDS = 120.0
 """At most this much of a pause between two actions counts as work."""
+_RENEW_SECONDS = 20.0  # a lock is not prolonged by less
 
 _STEPS: frozenset[tuple[CaseState, CaseState]] = frozenset(
     {
@@ -75,6 +76,8 @@ def take_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_i
     if case.lock_user_id != user_id or case.lock_until <= store.now():
         refuse_too_many_locks(connection, store, user_id, case.id)
     until = store.now() + 60.0 * store.policy.lock_minutes
+    if case.lock_user_id == user_id and 0.0 <= until - case.lock_until < _RENEW_SECONDS:
+        return float(case.lock_until)
     store.rows.update(connection, CASES, CASES.c.id == case.id, lock_user_id=user_id, lock_until=until)
     return until
 

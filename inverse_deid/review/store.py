@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -45,6 +46,7 @@ from inverse_deid.review.values import ReviewPolicy
 MIN_KEY_BYTES = 16
 
 _BUSY_SECONDS = 30
+_POOL_SIZE = 20  # opening a connection takes as long as a decision
 _KEYS = "keys"
 _ADVISORY_LOCK = 0x1DE1D
 _NONCE_BYTES = 12
@@ -223,6 +225,7 @@ class ReviewStore:
 
     def __init__(self, engine: Engine, keys: StoreKeys, clock: Clock) -> None:
         self._engine = engine
+        self._turn = Lock()
         self.now = clock
         self.keys = keys
         key = keys.data[0]
@@ -252,7 +255,21 @@ class ReviewStore:
         """Return the same store with other keys; both have the same connections."""
         other = ReviewStore(self._engine, keys, self.now)
         other.policy, other.facts = self.policy, self.facts
+        other._turn = self._turn
         return other
+
+    @contextmanager
+    def _taking_turns(self) -> Iterator[None]:
+        """Let one thread at a time write to an SQLite file: SQLite itself lets others sleep up to 0.1 s."""
+        if self._engine.dialect.name != "sqlite":
+            yield
+            return
+        if not self._turn.acquire(timeout=_BUSY_SECONDS):
+            raise OutputError("others are writing to the store. Nothing of this step was stored. Try again.")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def __enter__(self) -> ReviewStore:
         return self
@@ -284,6 +301,7 @@ class ReviewStore:
             OutputError: Another program migrated the store or gave it another key.
         """
         with (
+            self._taking_turns(),
             database_errors("written"),
             self._engine.connect().execution_options(**{_WRITES: True}) as connection,
             connection.begin(),
@@ -379,7 +397,7 @@ def make_engine(address: str | Path) -> Engine:
         url = make_url(f"sqlite+pysqlite:///{address}" if store_path(address) else str(address))
         is_sqlite = url.get_backend_name() == "sqlite"
         arguments: dict[str, Any] = {"timeout": _BUSY_SECONDS} if is_sqlite else {}
-        engine = create_engine(url, connect_args=arguments, hide_parameters=True)
+        engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_size=_POOL_SIZE)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         problem = type(error).__name__
     if problem:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anyio import CapacityLimiter
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -68,6 +69,9 @@ _BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
 
 PROVIDER_THREADS = 4
 """Sign-ins that wait for an OpenID provider at the same time."""
+
+DECISION_THREADS = 4
+"""Decisions have threads of their own, so that no list or download holds them up."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -196,6 +200,7 @@ def make_application(
     # The address of such a redirect would contain the `Host` of the request.
     application.router.redirect_slashes = False
     application.state.store = store
+    application.state.decisions = CapacityLimiter(DECISION_THREADS)
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure

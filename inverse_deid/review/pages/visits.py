@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -332,6 +333,9 @@ def guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
         log_ins = _find_queue(request)
         if log_ins is not None:
             return await log_ins.run(request, partial(answer_safely, request, body))
+        if _wants_json(request):
+            decisions: CapacityLimiter = request.app.state.decisions
+            return await to_thread.run_sync(answer_safely, request, body, limiter=decisions)
         return await run_in_threadpool(answer_safely, request, body)
 
     return endpoint

@@ -383,3 +383,20 @@ def test_the_masked_categories_are_stored_and_older_stores_have_none():
     assert MaskingFacts.from_json(stored) == facts
     del stored["categories"]
     assert MaskingFacts.from_json(stored).categories == ()
+
+
+def test_a_writer_does_not_wait_for_ever_for_its_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr("inverse_deid.review.store._BUSY_SECONDS", 0.05)
+    with store_of(tmp_path) as store, store.writing():
+        problems = []
+
+        def write():
+            try:
+                user(store, "ann")
+            except InverseDeidError as error:
+                problems.append(str(error))
+
+        other = threading.Thread(target=write)
+        other.start()
+        other.join()
+    assert problems == ["others are writing to the store. Nothing of this step was stored. Try again."]
