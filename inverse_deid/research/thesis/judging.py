@@ -242,14 +242,14 @@ def draw_figures(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """What each cluster adds at every step of a rising threshold, float64 (n_clusters, n_steps).
+    """What each cluster adds at every step of a rising threshold, float32 (n_clusters, n_steps).
 
     `found` are target tokens, `phi` and `masked` all masked PHI tokens and tokens.
     """
 
-    found: Float64Array = field(repr=False)
-    phi: Float64Array = field(repr=False)
-    masked: Float64Array = field(repr=False)
+    found: FloatArray = field(repr=False)
+    phi: FloatArray = field(repr=False)
+    masked: FloatArray = field(repr=False)
 
     def precisions(self, recalls: Sequence[float], clusters: Float64Array) -> Float64Array:
         """Return the precision at the lowest threshold of each recall: float64 (n_recalls, n_draws).
@@ -266,7 +266,7 @@ class Curve:
         return precisions
 
     @property
-    def _columns(self) -> tuple[Float64Array, Float64Array, Float64Array]:
+    def _columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.found, self.phi, self.masked
 
 
@@ -285,9 +285,9 @@ def trace_curve(margins: Float64Array, is_target: BoolArray, is_phi: BoolArray, 
     n_clusters = int(clusters.max()) + 1
     cells = clusters * len(steps) + at
 
-    def count(which: BoolArray) -> Float64Array:
+    def count(which: BoolArray) -> FloatArray:
         found = np.bincount(cells[which & counted], minlength=n_clusters * len(steps))
-        return found.reshape(n_clusters, len(steps)).astype(np.float64)
+        return found.reshape(n_clusters, len(steps)).astype(np.float32)
 
     return Curve(count(is_target), count(is_phi), count(np.ones(len(margins), np.bool_)))
 
