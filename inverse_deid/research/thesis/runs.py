@@ -224,9 +224,9 @@ def train_rival(run: RivalRun, place: Path) -> Record:
         else:
             masked = [{start for start, _ in ranges} for ranges in system.masks(corpus.docs)]
             of_docs = [
-                np.array([start not in starts for start in tokens.starts.tolist()], np.float32)
+                np.array([start not in starts for start in tokens.starts.tolist()], np.float64)
                 for tokens, starts in zip(corpus.tokens, masked, strict=True)
             ]
-        found[corpus.name] = np.concatenate([np.zeros(0, np.float32), *of_docs])
+        found[corpus.name] = np.concatenate([np.zeros(0), *of_docs]).astype(np.float32)
     write_arrays(place / "safe.npz", found)
     return {"files": [f"{run.name}/safe.npz"]}
