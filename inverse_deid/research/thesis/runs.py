@@ -26,7 +26,14 @@ from inverse_deid.network.config import NetworkConfig, Targets, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.comparison.learning_systems import ConditionalRandomField
 from inverse_deid.research.comparison.systems import make_system
-from inverse_deid.research.studies.records import Record, read_arrays, read_record, write_arrays, write_record
+from inverse_deid.research.studies.records import (
+    Arrays,
+    Record,
+    read_arrays,
+    read_record,
+    write_arrays,
+    write_record,
+)
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     TokenScores,
@@ -217,7 +224,7 @@ def train_rival(run: RivalRun, place: Path) -> Record:
     """
     system = make_system(run.system)
     system.fit(run.gold, run.seed)
-    found = {}
+    found: Arrays = {}
     for corpus in run.corpora:
         if isinstance(system, ConditionalRandomField):
             of_docs = system.p_safe(corpus.docs)
