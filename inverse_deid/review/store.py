@@ -236,7 +236,7 @@ class ReviewStore:
         self.file_key = key.derive("hashes of files")
         self.case_key = keys.case
         self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
-        self.shown: dict[tuple[str, object, str], float] = {}
+        self.shown: dict[tuple[str, int, str, str], float] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 
