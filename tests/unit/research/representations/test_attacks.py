@@ -39,7 +39,9 @@ LEARNING = LearningConfig(learning_rate=0.02, batch=16)
 
 def networks(noise):
     config = SharingConfig(
-        representation=RepresentationConfig(dim=8, neighbours=4, noise_in=noise, noise_out=noise),
+        representation=RepresentationConfig(
+            dim=8, units=0, normalise="never", neighbours=4, noise_in=noise, noise_out=noise
+        ),
         adversary=AdversaryConfig(units=6),
         tagger=TaggerConfig(units=2, layers=1),
         learning=LearningConfig(seed=3),

@@ -56,7 +56,7 @@ pytestmark = pytest.mark.slow
 MATRIX = tiny.vectors().matrix()
 NAMED = ("noise_in", "bilstm", "dense", "bounded", "noise_out", "normalised")
 CONFIG = SharingConfig(
-    representation=RepresentationConfig(dim=4, neighbours=3),
+    representation=RepresentationConfig(dim=4, units=3, neighbours=3, pre_training=2, hold_noise=True),
     adversary=AdversaryConfig(units=3, epochs=3, patience=3, passes=2),
     tagger=TaggerConfig(units=4, layers=1),
     learning=LearningConfig(epochs=2, patience=1, batch=8, learning_rate=0.01),
@@ -283,7 +283,9 @@ def test_early_stopping_goes_back_to_the_best_epoch():
 @pytest.mark.parametrize("procedure", ["three-phase", "reversal"])
 def test_a_procedure_runs_its_phases(material, procedure):
     config = SharingConfig(
-        representation=RepresentationConfig(dim=4, neighbours=3, procedure=procedure),
+        representation=RepresentationConfig(
+            dim=4, units=3, neighbours=3, procedure=procedure, pre_training=2
+        ),
         adversary=CONFIG.adversary,
         tagger=TaggerConfig(units=3, layers=1),
         learning=LearningConfig(epochs=2, patience=2, batch=16),

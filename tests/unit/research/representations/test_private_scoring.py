@@ -33,7 +33,7 @@ SENTENCE = "Okonkwo had a mild rash."
 
 def network(noise):
     keras.utils.set_random_seed(2)
-    config = RepresentationConfig(dim=4, neighbours=3, noise_in=noise, noise_out=noise)
+    config = RepresentationConfig(dim=4, units=3, neighbours=3, noise_in=noise, noise_out=noise)
     shape = TaggerConfig(units=4, layers=1)
     representer, tagger = build_representer(config, tiny.DIM), build_tagger(shape, config.dim)
     representation = Representation(config, tiny.vectors(), weights_by_path(representer))
