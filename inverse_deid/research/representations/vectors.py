@@ -1,4 +1,4 @@
-"""Word vectors: learned from a corpus, and for words that have none, by their shape or their parts."""
+"""Word vectors: learned from a corpus, and for unknown words, by their shape or their parts."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def add_fallbacks(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors
 
 
 def add_subwords(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors:
-    """Give vectors to all words of documents that have none, as the mean of the vectors of their parts.
+    """Give vectors to all unknown words of documents, as the mean of the vectors of their parts.
 
     The parts are runs of three to five characters, whose vectors are fitted to those of the known words.
     The vocabulary then contains names: good for a study, never to be published.
