@@ -73,7 +73,7 @@ class RepresentationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fie
         normalise: Whether vectors have length 1: always after the noise, or before it as well, so
             that no weights can outgrow the noise.
         dynamic: Whether the noise on private vectors depends on the LSTM's output (the paper's
-            future work); its deviations begin at `noise_out` all the same.
+            future work); its deviations begin at `noise_out` as well.
         pre_training: Largest number of epochs in which the task is trained alone.
         hold_noise: Whether the noise stays as it is meanwhile.
         neighbours: N: an adversary must not tell a PHI token from its N nearest neighbours. With 1

@@ -364,8 +364,9 @@ class _RunStages:
         train, held_out, noisy = (self._encode(side, rng) for side in sides)
         tagger, records = self._train_tagger(train, held_out)
         thresholds = calibrate([scored(held_out, class_probabilities(tagger, held_out))], CALIBRATED_RECALL)
-        readings, counts = {}, {}
-        for reading, side in (("with noise", noisy), ("without noise", self._encode(data.test, None))):
+        readings: Record = {}
+        counts: Record = {}
+        for reading, side in (("without noise", self._encode(data.test, None)), ("with noise", noisy)):
             probabilities = class_probabilities(tagger, side)
             point = measure(scored(side, probabilities), thresholds)
             readings[reading] = {
@@ -373,7 +374,7 @@ class _RunStages:
                 "recall at threshold": point.recall,
                 "precision at threshold": point.precision,
             }
-            counts = self._count_documents(side, probabilities)
+            counts = counts or self._count_documents(side, probabilities)
         found = {name: readings["without noise"][name] for name in ("precision", "recall", "f1")}
         return {**found, **counts, "epochs": len(records), "readings": readings}
 

@@ -78,8 +78,9 @@ def add_fallbacks(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors
         sums = np.concatenate([np.zeros((1, vectors.dim)), np.cumsum(rows, axis=0)]).astype(np.float32)
         for i, word in enumerate(words):
             context = sums[min(len(words), i + WINDOW + 1)] - sums[max(0, i - WINDOW)] - rows[i]
-            known = word.lower() in numbers
-            for form in {word.lower()} if known else {f for f in fallbacks_of(word) if set(f) <= {"0", "X"}}:
+            lower = word.lower()
+            public = {form for form in fallbacks_of(word) if set(form) <= {"0", "X"}}
+            for form in {lower} if lower in numbers else public:
                 counts[form] += 1
                 around[form] += context
     known = [word for word in counts if word in numbers]
