@@ -289,9 +289,9 @@ def test_figures_of_attacks_that_cannot_be_told_are_refused(shared, tmp_path, at
 
 
 def test_a_representation_of_another_version_is_refused(shared, tmp_path):
-    later = edited(shared / "representation", tmp_path / "later", format=4)
+    later = edited(shared / "representation", tmp_path / "later", format=5)
     out = ["--out", tmp_path / "out.parquet"]
-    assert "format 4, this version reads 3" in refused(
+    assert "format 5, this version reads 4" in refused(
         "encode", shared / "one.jsonl", "--representation", later, *out
     )
 

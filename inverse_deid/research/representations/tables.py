@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.core.values import FloatArray
 from inverse_deid.evaluation.resampling import bootstrap_share
-from inverse_deid.research.representations.attacks import A2, DISTINGUISHING
+from inverse_deid.research.representations.attacks import A2, DISTINGUISHING, Int64Array
 from inverse_deid.research.representations.config import StudyConfig
 from inverse_deid.research.representations.networks import NOISE_IN, NOISE_OUT
 from inverse_deid.research.representations.runs import (
@@ -379,14 +379,15 @@ def compare_at_equal_attack(
     """
     rivals: dict[float, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     for run, record in records.items():
-        if run.kind in ("adversarial", "noise alone") and run.neighbours == n:
+        is_rival = run.kind in ("adversarial", "noise alone") and run.neighbours == n
+        if is_rival and attack in record.get("attacks", {}):
             rivals[run.strength][run.seed] = record  # adversarial training has strength 0
     seeds = sorted(set.intersection(*(set(by_seed) for by_seed in rivals.values()))) if rivals else []
     if len(rivals) < 3 or 0 not in rivals or not seeds:
         return None
     counts = np.array([[_count(rivals[s][seed], attack) for seed in seeds] for s in sorted(rivals)])
 
-    def compare(of_seeds: IntArray, weights: IntArray) -> tuple[float, float, bool]:
+    def compare(of_seeds: Int64Array, weights: Int64Array) -> tuple[float, float, bool]:
         drawn = counts[:, of_seeds] @ weights  # (n_rivals, n_seeds, 5)
         f1 = (2 * drawn[..., 0] / (drawn[..., 1] + drawn[..., 2])).mean(axis=1)
         success = (drawn[..., 3] / drawn[..., 4]).mean(axis=1)
