@@ -96,7 +96,7 @@ def test_what_is_trained_on_shares_nothing_with_what_is_held_out():
 def test_a_shared_head_is_cut_and_the_rest_of_the_document_stays():
     head = "Referred by the ward for bones of the house on the hill"
     letter = Document(
-        "a", f"{head}\nSeen by Zora", (PhiSpan(42, 46, PhiType.CITY), PhiSpan(63, 67, PhiType.PATIENT))
+        "a", f"{head}\nSeen by Zora", (PhiSpan(50, 54, PhiType.CITY), PhiSpan(64, 68, PhiType.PATIENT))
     )
     (left,) = without_shared_passages([letter], [Document("b", f"{head}.")])
     assert (left.text, left.spans) == ("Seen by Zora", (PhiSpan(8, 12, PhiType.PATIENT),))
