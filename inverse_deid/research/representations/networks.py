@@ -377,8 +377,11 @@ def load_representer(representation: Representation) -> keras.Model:
     """Return the representation as a network.
 
     Raises:
-        ModelError: The weights are not those of its sizes, or add no noise in some dimension.
+        ModelError: The weights are not those of its sizes, or add no noise in some dimension, or the
+            noise depends on the words, so that it may vanish for some.
     """
+    if representation.config.dynamic:
+        raise ModelError("the noise of the representation depends on the words. Get another")
     network = build_representer(representation.config, representation.word_vectors.dim)
     _assign_weights(network, representation.weights)
     if not all((values > 0).all() for values in standard_deviations_of(network).values()):

@@ -100,6 +100,8 @@ def publish_representation(
     Raises:
         InverseDeidError: The corpus, the settings or the folder cannot be used.
     """
+    if config.representation.dynamic:
+        raise ConfigurationError("representation.dynamic is for studies. Set it to false to publish")
     refuse_other(out, REPRESENTATION)
     check_vectors(vectors)
     docs = read_annotated(corpus, read_type_mapping(mapping))

@@ -102,3 +102,9 @@ def test_weights_that_hide_nothing_are_refused(strength, expected):
     strength_of(given)[1] = strength
     with pytest.raises(ModelError, match=expected):
         load_representer(given.representation)
+
+
+def test_noise_that_depends_on_the_words_is_refused():
+    representation = Representation(RepresentationConfig(dynamic=True), tiny.vectors(), {})
+    with pytest.raises(ModelError, match="depends on the words"):
+        load_representer(representation)
