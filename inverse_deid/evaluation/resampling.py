@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +100,77 @@ def bootstrap_share(
     check_confidence(confidence)
     sums = np.stack([np.asarray(parts, np.float64), np.asarray(wholes, np.float64)], axis=1)
     return _interval(sums, _draw_sums(sums[order_rows(sums)], n_resamples, seed), confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A figure of one system less that of another on the same documents, with the bounds of its interval.
+
+    All are in [-1, 1]. An interval of no width means that the systems do not differ in any document.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def judge(self, aim: float = 0.0) -> Literal["higher", "lower", "undecided"]:
+        """Say on which side of an aim the whole interval is.
+
+        Example:
+            >>> Difference(-0.01, -0.03, 0.0).judge(), Difference(-0.01, -0.03, 0.0).judge(-0.05)
+            ('undecided', 'higher')
+        """
+        return "higher" if self.low > aim else "lower" if self.high < aim else "undecided"
+
+
+def bootstrap_difference(
+    a: Float64Array,
+    b: Float64Array,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> Difference | None:
+    """Return how far a figure of `a` is from that of `b`, both over the same resampled clusters.
+
+    `a` and `b` are parts and wholes by run of a system, float64 (n_runs, n_clusters, 2). The figure of a
+    system is the mean of its runs, each a ratio of sums. Draws with nothing to measure are left out.
+
+    Returns:
+        None if a figure is undefined.
+
+    Example:
+        >>> one, other = np.array([[[1, 2], [2, 2]]]), np.array([[[0, 2], [1, 2]]])
+        >>> bootstrap_difference(one, other)
+        Difference(value=0.5, low=0.5, high=0.5)
+    """
+    check_confidence(confidence)
+    sums = np.hstack([*a, *b]).astype(np.float64)
+    drawn = np.vstack([sums.sum(0), _draw_sums(sums[order_rows(sums)], n_resamples, seed)])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        figures = drawn[:, ::2] / drawn[:, 1::2]
+    value, *found = (figures[:, : len(a)].mean(1) - figures[:, len(a) :].mean(1)).tolist()
+    if np.isnan(value):
+        return None
+    tail = (1 - confidence) / 2
+    return Difference(value, *np.nanquantile([value, *found], [tail, 1 - tail]).tolist())
+
+
+def paired_difference(
+    counts_a: Counts,
+    counts_b: Counts,
+    figure: Figure,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    seed: int = SEED,
+) -> Difference | None:
+    """Return how far two systems are apart in a figure, on the same documents in the same order.
+
+    Raises:
+        StageError: As `paired_permutation_test`.
+    """
+    a, b = _share_by_cluster(counts_a, counts_b, figure, clusters)
+    return bootstrap_difference(a[None], b[None], seed=seed)
 
 
 def _interval(sums: Float64Array, drawn: Float64Array, confidence: float) -> Interval | None:
@@ -253,14 +324,22 @@ def paired_permutation_test(
         StageError: The counts are of different documents, the clusters have another
             length, or the figure is not a ratio of sums.
     """
-    _check_same_documents(counts_a, counts_b)
     if n_permutations < 1:
         raise ConfigurationError(f"{n_permutations} permutations. Try at least one.")
+    a, b = _share_by_cluster(counts_a, counts_b, figure, clusters)
+    return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed, most_enumerated=_MAX_ENUMERATED)
+
+
+def _share_by_cluster(
+    counts_a: Counts, counts_b: Counts, figure: Figure, clusters: npt.ArrayLike | None
+) -> tuple[Float64Array, Float64Array]:
+    """Return what each cluster adds to part and whole in each system, both float64 (n_clusters, 2)."""
+    _check_same_documents(counts_a, counts_b)
     a, b = (
         sum_clusters(flatten_counts(counts), clusters) @ weigh_counts(counts, lambda rows: {"": figure(rows)})
         for counts in (counts_a, counts_b)
     )
-    return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed, most_enumerated=_MAX_ENUMERATED)
+    return a, b
 
 
 def paired_ratio_test(

@@ -108,18 +108,6 @@ class TaggerNetwork:
         """The tasks, in the order of the model's outputs."""
         return tuple(self.model.output)
 
-    def parts(self) -> tuple[list[Any], list[Any]]:
-        """Return trainable variables: those of the concept part of a joint model, and all others."""
-        is_joint = len(self.tasks) > 1
-        above = {
-            id(variable)
-            for layer in self.model.layers
-            if is_joint and (layer.name.startswith(CONCEPTS) or layer.name == MASKED)
-            for variable in layer.trainable_variables
-        }
-        variables = self.model.trainable_variables
-        return [v for v in variables if id(v) in above], [v for v in variables if id(v) not in above]
-
 
 def build_tagger_network(
     config: ExtractorConfig, types: Types, word_matrix: FloatArray, *, n_further: int = 0, seed: int = 0

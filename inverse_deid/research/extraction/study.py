@@ -19,6 +19,7 @@ from seqeval.metrics import f1_score
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.settings import change_settings, make_settings, read_toml
+from inverse_deid.evaluation.resampling import sum_clusters
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import model_fingerprint, read_model
@@ -182,7 +183,9 @@ def _rewrite_part(corpus: ConceptCorpus, part: str, view: View) -> list[Rewritte
 def measure_spans(
     docs: Sequence[ConceptDocument], found: Sequence[Sequence[ConceptSpan]], task: str, kinds: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return F1 by seqeval, all together and by type, and the two parts of its ratio by document.
+    """Return F1 by seqeval, all together and by type, and the two parts of its ratio by case report.
+
+    A case report is a document, or all `REPORT_1`, `REPORT_2`, which are its sentences in PHEE.
 
     Raises:
         StageError: The counts are not those of seqeval.
@@ -192,13 +195,14 @@ def measure_spans(
     snapped = [snap_spans(each, spans) for each, spans in zip(tokens, found, strict=True)]
     labels = [list(map(label_tokens, tokens, spans)) for spans in (gold, snapped)]
     counts = count_concepts(gold, snapped, kinds)
+    reports = [doc.id.rpartition("_")[0] or doc.id for doc in docs]
     f1 = float(f1_score(*labels, zero_division=0))
     if abs(f1 - (counts.score().f1 or 0.0)) > _ROUNDING:
         raise StageError("F1 of the counts differs from that of seqeval. Report this as a bug")
     return {
         "f1": f1,
         "by_type": {kind: counts.score(kind).f1 for kind in kinds},
-        "parts": np.asarray(counts.ratio_parts(), np.int64).tolist(),
+        "parts": sum_clusters(counts.ratio_parts(), reports).astype(np.int64).tolist(),
     }
 
 
