@@ -19,6 +19,9 @@ class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     layer of `hidden_units` each. `stacked` is an extractor that sees words only through the output of a
     de-identifier, by a Gumbel softmax of this temperature.
 
+    `reads` says which vectors of its own a token has: of the word, of its characters. Those of embedders and
+    of the three characters after it are always read.
+
     `word_dim` is the length of vectors learned from the training documents (`learn_words`), `gap_dim`
     that of each of the three characters after a word. Units of a BiLSTM are per direction. Dropout is that
     of token vectors and hidden states.
@@ -29,6 +32,7 @@ class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     kind: Kind = "tagger"
+    reads: tuple[Literal["words", "characters"], ...] = ("words", "characters")
     learn_words: bool = False
     word_dim: Size = 100
     char_dim: Size = 25

@@ -92,9 +92,11 @@ class MaskedEmbedding(layers.Layer):  # type: ignore[misc]
 class TaggerNetwork:
     """The network of an extractor: `scorer` returns the scores before the CRF.
 
-    `model` returns the class probabilities of each task, float32 (batch, time, n_labels).
+    `model` returns the class probabilities of each task, float32 (batch, time, n_labels). Both read at most
+    `max_characters` of a word.
     """
 
+    max_characters: int
     model: keras.Model = field(repr=False)
     scorer: keras.Model = field(repr=False)
 
@@ -117,17 +119,22 @@ def build_tagger_network(
     The word matrix is float32 (n_words + 1, word_dim). The seed is that of the draws of the Gumbel softmax.
 
     Returns:
-        Models of the inputs `characters`, `distinct`, `words`, `gaps`, `valid` and, with
-        further numbers per token, `features`, as in `network.network.build_network`.
+        Models of the inputs `gaps`, `valid`, those that the settings read of `characters` with `distinct`
+        and `words`, and with further numbers per token `features`, as in `network.network.build_network`.
     """
     inputs = make_inputs(config.characters, n_further)
-    of_characters = character_encoder(config.characters)(inputs["characters"])
-    parts = [
-        keras.ops.take(of_characters, inputs["distinct"], axis=0),
-        word_embedding(inputs["words"], word_matrix, learned=config.learn_words),
-        gap_embedding(inputs["gaps"], config.gap_dim),
-        *([inputs["features"]] if n_further else []),
-    ]
+    parts = [gap_embedding(inputs["gaps"], config.gap_dim)]
+    if "words" in config.reads:
+        parts.append(word_embedding(inputs["words"], word_matrix, learned=config.learn_words))
+    else:
+        del inputs["words"]
+    if "characters" in config.reads:
+        of_characters = character_encoder(config.characters)(inputs["characters"])
+        parts.append(keras.ops.take(of_characters, inputs["distinct"], axis=0))
+    else:
+        del inputs["characters"], inputs["distinct"]
+    if n_further:
+        parts.append(inputs["features"])
     vectors = layers.Concatenate(name="token_vector")(parts)
     vectors = layers.Dropout(config.dropout, name="token_dropout")(vectors)
     n_labels = {task: len(list_labels(kinds)) for task, kinds in types.items()}
@@ -145,7 +152,9 @@ def build_tagger_network(
         scores = {task: _add_scores(config, task, n, hidden) for task, n in n_labels.items()}
     probabilities = {task: crfs[task](found, inputs["valid"]) for task, found in scores.items()}
     return TaggerNetwork(
-        keras.Model(inputs, probabilities, name="extractor"), keras.Model(inputs, scores, name="scorer")
+        max_characters=config.max_characters,
+        model=keras.Model(inputs, probabilities, name="extractor"),
+        scorer=keras.Model(inputs, scores, name="scorer"),
     )
 
 

@@ -197,7 +197,7 @@ class _Fitting:
     def _learn(self, task: str, group: Sequence[Passage]) -> float:
         """Learn a task from one batch; return its mean loss."""
         model = self._network.model
-        padded = pad_passages(group, int(model.get_layer("characters").output.shape[1]))
+        padded = pad_passages(group, self._network.max_characters)
         hidden = self._rng.random(padded["words"].shape) < self._config.word_dropout
         padded["words"] = np.where(hidden, 0, padded["words"]).astype(np.int32)
         inputs = {tensor.name: padded[tensor.name] for tensor in model.inputs}
