@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def folder(tmp_path):
     write_study(tmp_path, SETTINGS)
+    change_study(tmp_path, "epochs = 2", "epochs = 2\nmeasure_every = 2")
     return tmp_path
 
 
@@ -67,7 +68,9 @@ def test_a_study_from_one_command(simulate, folder):
     assert set(runs) == {("A", 1), ("C", 1), ("D", 1), ("FedAvg", 1)}
     for run in runs.values():
         assert len(run["epochs"]) == 2
-        assert set(run["epochs"][0]["sites"]) == {"site-1", "site-2", "site-3"}
+        assert "sites" not in run["epochs"][0]
+        assert set(run["epochs"][1]["sites"]) == {"site-1", "site-2", "site-3"}
+        assert {len(rows) for rows in run["f1_by_document"].values()} == {6}
         assert set(run["calibrated"]) == {"site-1", "site-2", "site-3"}
         assert 0 <= run["membership"]["all tokens"]["low"] <= run["membership"]["all tokens"]["auc"] <= 1
     assert runs["C", 1]["epochs"][0]["n_sent"] > 0

@@ -17,8 +17,8 @@ from inverse_deid.research.comparison.systems import REFERENCE, SYSTEMS
 
 _ANY = click.Path(path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-_N_PRINTED = 2
-"""Tables that fit a terminal: the comparison of methods, the recall by category."""
+_PRINTED = ("methods", "equal-recall", "categories")
+"""Tables that fit a terminal."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
@@ -51,8 +51,8 @@ class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
     multiple=True,
     metavar="NAME",
     type=click.Choice(list(SYSTEMS)),
-    help="Run this system. May be repeated. Without it all systems run except bilstm, bilstm-crf and "
-    "presidio. Systems that learn run only with --train.",
+    help="Run this system. May be repeated. Without it all systems run except bilstm, bilstm-crf, "
+    "presidio and hybrid-careful. Systems that learn run only with --train.",
 )
 @click.option(
     "--masks",
@@ -79,11 +79,13 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     """Run systems on the annotated documents TEST and evaluate them side by side.
 
     NAME is one of patterns, dictionary, crf, svm, bilstm, bilstm-crf, presidio, rules, network,
-    hybrid-strict, hybrid, hybrid-lenient (see docs/comparing.md).
+    hybrid-strict, hybrid, hybrid-lenient, hybrid-careful (see docs/comparing.md).
 
-    Training documents that share an id, a patient or text with TEST are left out, and a line
-    says how many. The systems crf, svm and bilstm need the extra `compare`
-    (pip install '.[compare]').
+    Training documents that share an id, a patient or text with TEST are left out. If the
+    packaged model learned from the same file, TEST documents are left out instead. A line
+    says how many.
+
+    The systems crf, svm and bilstm need the extra `compare` (pip install '.[compare]').
 
     Exit status: 0 done, 2 refused and nothing written.
     """
@@ -111,7 +113,7 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
         device=_processor_name(),
         n_seconds=time.perf_counter() - start,
     )
-    for table in tables[:_N_PRINTED]:
+    for table in (table for table in tables if table.name in _PRINTED):
         for line in (*table.plain_lines(), *table.notes, ""):
             click.echo(line)
     click.echo(f"these and further tables written to {out / 'report.md'}")

@@ -20,7 +20,14 @@ from inverse_deid.evaluation.evaluation import (
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import read_manifest
-from inverse_deid.research.comparison.systems import REFERENCE, SYSTEMS, System, make_system, usual_systems
+from inverse_deid.research.comparison.systems import (
+    REFERENCE,
+    SYSTEMS,
+    Sweep,
+    System,
+    make_system,
+    usual_systems,
+)
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated, without_near_duplicates
 from inverse_deid.training.documents import corpus_sha256
@@ -30,7 +37,10 @@ Say = Callable[[str], None]
 BATCH_DOCUMENTS = 64
 """How many documents a system gets at a time."""
 _WARM_UP_DOCUMENTS = 10
-_OF_THE_MODEL = frozenset({"network", "hybrid-strict", "hybrid", "hybrid-lenient"})
+_OF_THE_MODEL = frozenset({"network", "hybrid-strict", "hybrid", "hybrid-lenient", "hybrid-careful"})
+
+RECALLS = (0.98, 0.99)
+"""HIPAA recalls at which all systems with scores are compared, besides that of the reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +86,9 @@ class Comparison:
 
     `hashes` has the SHA-256 of each given file by its path, from before the first system ran, `clusters` the
     group of each document (see `near_duplicate_groups`), `notes` say what was left out and why.
+
+    `moved` are systems at the lowest threshold that reaches a HIPAA recall on these documents, by system and
+    by recall: that of another system, under its name, or one of `RECALLS`. None = no threshold reaches it.
     """
 
     settings: ComparisonSettings
@@ -83,6 +96,7 @@ class Comparison:
     reference: str | None
     hashes: Mapping[str, str] = field(repr=False)
     clusters: tuple[int, ...] = field(repr=False)
+    moved: Mapping[tuple[str, str | float], Evaluation | None] = field(repr=False)
     notes: tuple[str, ...] = ()
 
     @property
@@ -114,9 +128,14 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
     files = (settings.test, *settings.train, *settings.masks.values())
     hashes = {str(path): corpus_sha256(path) for path in files}
     docs = read_annotated(settings.test)
-    _check_test(settings, names, docs, hashes[str(settings.test)])
-    test = _Test(docs, near_duplicate_groups(docs), settings.seed)
+    trained_on = [] if _OF_THE_MODEL.isdisjoint(names) else _list_training_files()
+    _check_test(settings, trained_on, docs, hashes[str(settings.test)])
     foreign = {name: _read_masks(path, docs) for name, path in settings.masks.items()}
+    for path in settings.train:
+        if any(digest == hashes[str(path)] for _, digest in trained_on):
+            docs = _leave_out_known(docs, path, note)
+    foreign = {name: {doc.id: masks[doc.id] for doc in docs} for name, masks in foreign.items()}
+    test = _Test(docs, near_duplicate_groups(docs), settings.seed)
     learners = [name for name in names if SYSTEMS[name].learns]
     train: list[Document] = []
     if learners:
@@ -126,12 +145,14 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
     systems = [make_system(name, settings.n_epochs) for name in names]
     results = [_run(system, train if system.name in learners else [], test, say) for system in systems]
     results += [test.judge(masks, name, name, "masks that were read") for name, masks in foreign.items()]
+    moved = _move_systems(systems, results, reference, test, say)
     return Comparison(
         settings=settings,
         results=tuple(results),
         reference=reference,
         hashes=hashes,
         clusters=tuple(test.clusters),
+        moved=moved,
         notes=tuple(notes),
     )
 
@@ -165,20 +186,46 @@ def _choose_reference(settings: ComparisonSettings, names: Sequence[str]) -> str
     return settings.reference
 
 
+def _list_training_files() -> list[tuple[str, str]]:
+    """Return name and SHA-256 of each file that the packaged model was trained on."""
+    provenance = read_manifest(packaged_model())["provenance"]
+    numbers = provenance.get("n_documents", {})  # the first is 0 = only compared
+    files = provenance.get("data_sha256", {})
+    return [(name, digest) for name, digest in files.items() if numbers.get(name, [1])[0]]
+
+
+def _leave_out_known(docs: list[Document], train: Path, note: Say) -> list[Document]:
+    """Leave out test documents that belong with one of a file that the packaged model was trained on.
+
+    Raises:
+        ConfigurationError: No document is left.
+    """
+    apart = without_near_duplicates(docs, read_annotated(train))
+    if not apart:
+        raise ConfigurationError(
+            f"{train}: the packaged model was trained on it, and all test documents share id, patient or "
+            "text with it. Give other test documents"
+        )
+    if len(apart) < len(docs):
+        note(
+            f"{train}: the packaged model was trained on it. {len(docs) - len(apart):,} of {len(docs):,} "
+            "test documents share id, patient or text with it and are left out"
+        )
+    return apart
+
+
 def _check_test(
-    settings: ComparisonSettings, names: Sequence[str], test: Sequence[Document], sha256: str
+    settings: ComparisonSettings,
+    trained_on: Sequence[tuple[str, str]],
+    test: Sequence[Document],
+    sha256: str,
 ) -> None:
     if twice := find_repeated(doc.id for doc in test):
         raise ConfigurationError(
             f"{settings.test}: duplicate ids: {name_documents(twice)}. Give every document a unique id"
         )
-    if _OF_THE_MODEL.isdisjoint(names):
-        return
-    provenance = read_manifest(packaged_model())["provenance"]
-    numbers = provenance.get("n_documents", {})
-    for corpus, digest in provenance.get("data_sha256", {}).items():
-        n_trained_on = numbers.get(corpus, [1])[0]  # 0 = only compared
-        if digest == sha256 and n_trained_on:
+    for corpus, digest in trained_on:
+        if digest == sha256:
             raise ConfigurationError(
                 f"{settings.test}: the packaged model was trained on it (as {corpus}), so its figures would "
                 "be meaningless. Give other documents, or choose systems without the model with --system"
@@ -280,6 +327,55 @@ def _run(system: System, train: Sequence[Document], test: _Test, say: Say) -> Re
         learning_seconds=learning_seconds,
         tokens_per_second=n_tokens / seconds if seconds else None,
     )
+
+
+def _move_systems(
+    systems: Sequence[System], results: Sequence[Result], reference: str | None, test: _Test, say: Say
+) -> dict[tuple[str, str | float], Evaluation | None]:
+    """Return `Comparison.moved`: systems with scores at equal recall, the reference at that of the others.
+
+    Nothing is moved if the reference has no scores.
+    """
+    docs = [Document(doc.id, doc.text) for doc in test.docs]
+    sweeps = {system.name: sweep for system in systems if (sweep := system.sweep(docs)) is not None}
+    if reference not in sweeps:
+        return {}
+    own = {result.name: result.evaluation.value("recall_hipaa") for result in results}
+    wanted: list[tuple[str, str | float, float]] = []
+    for name, value in own.items():
+        if name in sweeps:
+            wanted += [
+                (name, reference, own[reference] or 0.0),
+                *((name, recall, recall) for recall in RECALLS),
+            ]
+        elif name not in _OF_THE_MODEL:
+            wanted.append((reference, name, value or 0.0))
+    moved: dict[tuple[str, str | float], Evaluation | None] = {}
+    for name, recall, value in wanted:
+        say(f"{name}: moved to HIPAA recall {value:.4f}")
+        moved[name, recall] = _move(sweeps[name], test.docs, value)
+    return moved
+
+
+def _move(sweep: Sweep, docs: Sequence[Document], recall: float) -> Evaluation | None:
+    """Evaluate the masks at the lowest threshold that reaches a HIPAA recall; None if none reaches it."""
+
+    def evaluate(number: int) -> Evaluation:
+        masks = sweep.masks_at(float(sweep.thresholds[number]))
+        return evaluate_masks(docs, {doc.id: found for doc, found in zip(docs, masks, strict=True)})
+
+    first, last = 0, len(sweep.thresholds) - 1
+    best = evaluate(last)
+    if (best.value("recall_hipaa") or 0.0) < recall:
+        return None
+    while first < last:
+        middle = (first + last) // 2
+        found = evaluate(middle)
+        if (found.value("recall_hipaa") or 0.0) < recall:
+            first = middle + 1
+        else:
+            best, last = found, middle
+    return best
 
 
 def _mask(system: System, docs: Sequence[Document]) -> tuple[dict[str, list[Range]], float]:

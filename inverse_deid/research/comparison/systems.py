@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol, cast
+
+import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import BoolArray, Document, Tokens
 from inverse_deid.evaluation.counts import Range
+from inverse_deid.evaluation.uncertainty import Float64Array
 
 REFERENCE = "hybrid"
 """The system that the others are tested against by default."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweep:
+    """The masks of some documents at every threshold of a system.
+
+    `thresholds` rise, float64 (n_thresholds,). `masks_at` returns the masks of each document at one of them,
+    and a higher one never masks less.
+    """
+
+    thresholds: Float64Array = field(repr=False)
+    masks_at: Callable[[float], list[list[Range]]] = field(repr=False)
 
 
 class System(Protocol):
@@ -40,6 +55,10 @@ class System(Protocol):
             StageError: It learns, and `fit` was not called.
         """
 
+    def sweep(self, docs: Sequence[Document]) -> Sweep | None:
+        """Return the masks at every threshold; a system without scores inherits None."""
+        return None
+
 
 def ranges_of(tokens: Tokens, is_masked: BoolArray) -> list[Range]:
     """Return the characters of the masked tokens of a text, one range per token.
@@ -51,6 +70,26 @@ def ranges_of(tokens: Tokens, is_masked: BoolArray) -> list[Range]:
         [(3, 5), (6, 8)]
     """
     return list(zip(tokens.starts[is_masked].tolist(), tokens.ends[is_masked].tolist(), strict=True))
+
+
+def sweep_tokens(tokens: Sequence[Tokens], scores: Sequence[Float64Array]) -> Sweep:
+    """Return the sweep of a system that masks every token whose score is below a threshold.
+
+    `scores`, (n_tokens,) of each document, are on any scale; the higher, the safer. NaN is always masked.
+
+    Example:
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> sweep = sweep_tokens([tokenize("Mr Li left")], [np.array([0.9, 0.2, 0.9])])
+        >>> [sweep.masks_at(threshold) for threshold in sweep.thresholds[:2]]
+        [[[]], [[(3, 5)]]]
+    """
+    values = np.unique(np.concatenate([np.zeros(0), *scores]))
+    return Sweep(
+        np.append(values[~np.isnan(values)], np.inf),
+        lambda threshold: [
+            ranges_of(one, ~(found >= threshold)) for one, found in zip(tokens, scores, strict=True)
+        ],
+    )
 
 
 def not_fitted(name: str) -> StageError:
@@ -88,6 +127,9 @@ SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
         "hybrid-strict": SystemEntry("ready_systems:hybrid", ("hybrid-strict", "strict")),
         "hybrid": SystemEntry("ready_systems:hybrid", ("hybrid", "balanced")),
         "hybrid-lenient": SystemEntry("ready_systems:hybrid", ("hybrid-lenient", "lenient")),
+        "hybrid-careful": SystemEntry(
+            "ready_systems:hybrid", ("hybrid-careful", "balanced", "careful"), is_usual=False
+        ),
     }
 )
 """All systems, in the order of the tables."""

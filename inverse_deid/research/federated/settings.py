@@ -141,11 +141,13 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [study] of a study: each method runs once per seed.
 
+    The networks are measured after every epoch whose number `measure_every` divides, and after the last.
     Recall is measured at `precision`. Each site calibrates its threshold to `recall` on its own
     held-out documents.
     """
 
     epochs: Size = 25
+    measure_every: Size = 1
     seeds: tuple[Seed, ...] = (1, 2, 3)
     precision: PositiveShare = 0.95
     recall: PositiveShare = 0.98

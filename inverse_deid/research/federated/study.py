@@ -209,33 +209,35 @@ class StudyWork:
     common: CommonNetwork
 
     def run_method(self, run: FederatedRun, begin: BeginSites, say: Say) -> Record:
-        """Train a method and measure it after every epoch; `StageError` if a loss is not a number.
+        """Train a method and measure it on the way; `StageError` if a loss is not a number.
 
-        The record contains every epoch, the threshold that each site calibrates at the end, and the
-        attempt on membership.
+        The record contains every epoch, parts and wholes of F1 by network and test document at the end, the
+        threshold that each site calibrates then, and the attempt on membership.
         """
         method, study = self.settings.methods[run.kind], self.study
         proximal = method.proximal or 0.0
         trainer, start = self.common.trainer_with(proximal), self.common.start(run.seed)
         begin_run = partial(begin, proximal)
-        course = Course(trainer, study.sites, begin_run, start, self.settings.study.epochs, run.seed)
+        wanted = self.settings.study
+        course = Course(trainer, study.sites, begin_run, start, wanted.epochs, run.seed)
         epochs: list[dict[str, Any]] = []
         for number, outcome in enumerate(_train(course, method), start=1):
-            found = {
-                name: score_tokens(study.test, trainer.predict(weights, study.test))
-                for name, weights in outcome.networks.items()
-            }
-            rows = self._measure_sites(found)
             numbers = {name: getattr(outcome, name) for name in ("loss", "n_sent", "n_received", "seconds")}
-            epochs.append({**numbers, "sites": rows})
-            f1 = [row["all"]["f1"] or 0.0 for row in rows.values()]
-            say(
-                f"{run.kind}, seed {run.seed}, epoch {number}: loss {outcome.loss:.4f}, F1 mean "
-                f"{np.mean(f1):.4f} (from {min(f1):.4f} to {max(f1):.4f}), {outcome.seconds:.0f} s"
-            )
+            epochs.append(numbers)
+            line = f"{run.kind}, seed {run.seed}, epoch {number}: loss {outcome.loss:.4f}"
+            if number % wanted.measure_every == 0 or number == wanted.epochs:
+                found = {
+                    name: score_tokens(study.test, trainer.predict(weights, study.test))
+                    for name, weights in outcome.networks.items()
+                }
+                numbers["sites"] = self._measure_sites(found)
+                f1 = [row["all"]["f1"] or 0.0 for row in numbers["sites"].values()]
+                line += f", F1 mean {np.mean(f1):.4f} (from {min(f1):.4f} to {max(f1):.4f})"
+            say(f"{line}, {outcome.seconds:.0f} s")
         networks = {site.name: _of_site(outcome.networks, site.name) for site in study.sites}
         return {
             "epochs": epochs,
+            "f1_by_document": {name: one.share_by_document().tolist() for name, one in found.items()},
             "calibrated": self._calibrate(trainer, outcome, found),
             "membership": attempt_membership(trainer, study.sites, networks, run.seed),
         }
@@ -305,6 +307,19 @@ class ScoredTokens:
         tokens = np.repeat(chosen, self.lengths)
         kept = tuple(n for n, is_chosen in zip(self.lengths, chosen.tolist(), strict=True) if is_chosen)
         return ScoredTokens(self.is_phi[tokens], self.p_safe[tokens], self.is_masked[tokens], kept)
+
+    def share_by_document(self) -> npt.NDArray[np.int64]:
+        """Return part and whole of F1 in each document, int64 (n_documents, 2): F1 is a ratio of their sums.
+
+        Example:
+            >>> flags = np.array([True, True, False])
+            >>> ScoredTokens(flags, np.ones(3, np.float32), ~flags, (1, 2)).share_by_document().tolist()
+            [[0, 1], [0, 2]]
+        """
+        columns = np.stack([2 * (self.is_phi & self.is_masked), self.is_phi + 1 * self.is_masked], axis=1)
+        sums = np.concatenate([np.zeros((1, 2), np.int64), columns.cumsum(0)])
+        found: npt.NDArray[np.int64] = np.diff(sums[np.cumsum([0, *self.lengths])], axis=0)
+        return found
 
     def for_calibration(self, name: str) -> ScoredCorpus:
         """Return what calibration reads: the network alone, without rules."""

@@ -11,7 +11,12 @@ from inverse_deid.evaluation import resampling
 from inverse_deid.evaluation.counts import Counts, GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share
-from inverse_deid.evaluation.resampling import bootstrap_all, paired_permutation_test
+from inverse_deid.evaluation.resampling import (
+    bootstrap_all,
+    bootstrap_difference,
+    paired_difference,
+    paired_permutation_test,
+)
 from inverse_deid.evaluation.uncertainty import (
     Interval,
     Method,
@@ -264,3 +269,31 @@ def test_systems_on_other_documents_are_not_compared():
         paired_permutation_test(counts_of((1, 1)), counts_of((1, 1), (0, 0)), RECALL)
     with pytest.raises(ConfigurationError, match="permutations"):
         paired_permutation_test(counts_of((1, 1)), counts_of((1, 1)), RECALL, n_permutations=0)
+
+
+def test_a_system_that_is_better_in_every_document_is_surely_higher():
+    worse, better = counts_of(*[(8, 10)] * 20, (5, 10)), counts_of(*[(9, 10)] * 20, (9, 10))
+    found = paired_difference(better, worse, RECALL)
+    assert found.value == pytest.approx(0.9 - 165 / 210)
+    assert 0.1 - 1e-9 <= found.low <= found.value <= found.high
+    assert (found.judge(), paired_difference(worse, better, RECALL).judge()) == ("higher", "lower")
+
+
+def test_systems_that_win_some_documents_each_are_undecided():
+    found = paired_difference(counts_of((9, 10), (5, 10)), counts_of((5, 10), (9, 10)), RECALL)
+    assert (found.value, found.judge(), found.judge(-0.5)) == (0.0, "undecided", "higher")
+
+
+def test_documents_of_one_cluster_are_drawn_together_for_a_difference():
+    a, b = counts_of((9, 10), (5, 10)), counts_of((5, 10), (9, 10))
+    found = paired_difference(a, b, RECALL, ["one", "one"])
+    assert (found.low, found.high) == (0.0, 0.0)
+
+
+def test_the_difference_of_several_runs_is_that_of_their_means():
+    runs, other = [[[1, 2], [1, 2]], [[2, 2], [2, 2]]], [[[1, 4], [1, 4]]]
+    assert bootstrap_difference(np.array(runs), np.array(other)).value == pytest.approx(0.75 - 0.25)
+
+
+def test_a_difference_of_nothing_is_undefined():
+    assert paired_difference(counts_of((0, 0)), counts_of((0, 0)), RECALL) is None

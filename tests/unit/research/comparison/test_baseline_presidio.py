@@ -9,7 +9,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.research.comparison.ready_systems import Presidio
 
-MODELS = ["de_core_news_lg", "en_core_web_sm", "en_core_web_lg"]
+MODELS = {name: name for name in ("de_core_news_lg", "en_core_web_sm", "en_core_web_lg")}
 
 
 class StandIn:
@@ -53,12 +53,19 @@ def test_the_largest_english_model_runs_and_is_named():
         }
     ]
     assert "en_core_web_lg" in system.source
-    assert "en_web_trf" in Presidio(StandIn(), ["en_web_trf"]).source
+    assert "en_web_trf" in Presidio(StandIn(), {"en_web_trf": "en_web_trf"}).source
+
+
+def test_a_model_in_a_folder_is_loaded_from_there_and_named():
+    module = StandIn()
+    system = Presidio(module, {"en_core_web_md": "some/folder"})
+    assert module.configurations[0]["models"][0]["model_name"] == "some/folder"
+    assert "en_core_web_md" in system.source
 
 
 def test_without_an_english_model_the_message_says_what_to_get():
     with pytest.raises(ConfigurationError, match="no English spaCy model is: python -m spacy download"):
-        Presidio(StandIn(), ["de_core_news_lg"])
+        Presidio(StandIn(), {"de_core_news_lg": "de_core_news_lg"})
 
 
 def test_without_presidio_the_message_says_what_to_install(monkeypatch):

@@ -1,5 +1,8 @@
 """What every system has to do, whichever it is."""
 
+from itertools import pairwise
+
+import numpy as np
 import pytest
 from invented_notes import NAMES, notes
 
@@ -10,6 +13,7 @@ from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.research.comparison.learning_systems import ConditionalRandomField, SupportVectorMachine
 from inverse_deid.research.comparison.ready_systems import ConceptMatch, Network, Patterns, hybrid, rules
 from inverse_deid.research.comparison.systems import SYSTEMS, make_system, usual_systems
+from inverse_deid.text.tokenizer import tokenize
 
 LIGHT = {
     "patterns": Patterns,
@@ -88,6 +92,33 @@ def test_what_learns_finds_a_name_that_it_has_never_seen_by_its_place(name):
 def test_what_learns_refuses_to_mask_before(name):
     with pytest.raises(StageError, match=f"{name} has not learned anything"):
         LIGHT[name]().masks(notes(1))
+    with pytest.raises(StageError, match=f"{name} has not learned anything"):
+        LIGHT[name]().sweep(notes(1))
+
+
+def characters(masks):
+    return {i for start, end in masks for i in range(start, end)}
+
+
+def test_a_higher_threshold_never_masks_less_and_the_highest_masks_all(system):
+    docs = [*notes(3, first=20), Document("nothing", "")]
+    sweep = system.sweep(docs)
+    if system.name in ("patterns", "dictionary", "rules"):
+        assert sweep is None
+        return
+    assert (np.diff(sweep.thresholds) > 0).all()
+    chosen = sweep.thresholds[np.linspace(0, len(sweep.thresholds) - 1, 6).astype(int)]
+    masks = [sweep.masks_at(float(threshold)) for threshold in chosen]
+    for low, high in pairwise([[characters(one) for one in found] for found in masks]):
+        assert all(less <= more for less, more in zip(low, high, strict=True))
+    if system.name != "hybrid":  # what is surely safe passes every threshold below 1
+        assert [len(one) for one in masks[-1]] == [len(tokenize(doc.text)) for doc in docs]
+
+
+def test_the_hybrid_at_its_own_threshold_is_the_hybrid(monkeypatch):
+    made, docs = hybrid("hybrid", "balanced"), notes(6)
+    assert made.sweep(docs).masks_at(made._stages.thresholds.high) == made.masks(docs)
+    assert hybrid("hybrid-strict", "strict").sweep(docs) is None
 
 
 def test_rules_and_hybrid_are_what_the_command_masks_with():

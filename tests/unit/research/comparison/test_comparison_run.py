@@ -2,7 +2,7 @@
 
 import pytest
 from invented_notes import notes
-from two_documents import ALL, DOCS, SOME, write_gold, write_masks
+from two_documents import ALL, DOCS, SOME, Scored, write_gold, write_masks
 
 from inverse_deid.core.errors import AnnotationError, ConfigurationError, StageError
 from inverse_deid.core.values import Document
@@ -27,6 +27,9 @@ class Spy:
     def masks(self, docs):
         self.given.append(list(docs))
         return [[(0, len(doc.text))] for doc in docs][: self.n_results]
+
+    def sweep(self, docs):
+        return None
 
 
 @pytest.fixture
@@ -121,6 +124,54 @@ def test_masks_of_tools_are_measured_as_they_are(tmp_path, gold, spies):
 )
 def test_the_reference_is_the_hybrid_unless_another_is_named(gold, spies, systems, reference, expected):
     assert compare(settings(gold, systems=systems, reference=reference)).reference == expected
+
+
+def recall_and_precision(found):
+    return found.figure("recall_hipaa"), found.figure("precision")
+
+
+@pytest.fixture
+def moved(gold, monkeypatch):
+    def make(name, n_epochs):
+        return Scored(name) if name in ("hybrid", "network") else Spy(name)
+
+    monkeypatch.setattr(running, "make_system", make)
+    return compare(settings(gold, systems=("patterns", "network", "hybrid", "hybrid-lenient"))).moved
+
+
+def test_systems_with_scores_are_moved_to_the_lowest_threshold_that_reaches_a_recall(moved):
+    # own masks of the hybrid: 5 of 6 and one wrong; 6 of 6 need the next score
+    for name in ("network", "hybrid"):
+        assert recall_and_precision(moved[name, "hybrid"]) == (Share(5, 6), Share(5, 6))
+        assert recall_and_precision(moved[name, 0.98]) == (Share(6, 6), Share(6, 7))
+
+
+def test_the_reference_is_moved_to_the_recall_of_each_system_without_scores(moved):
+    assert recall_and_precision(moved["hybrid", "patterns"]) == (Share(6, 6), Share(6, 7))
+    assert set(moved) == {
+        *((name, at) for name in ("network", "hybrid") for at in ("hybrid", 0.98, 0.99)),
+        ("hybrid", "patterns"),  # and not the other operating point, which is the same system
+    }
+
+
+def test_nothing_is_moved_beside_a_reference_without_scores(gold, spies):
+    assert compare(settings(gold, systems=("patterns", "hybrid"))).moved == {}
+
+
+def test_test_documents_like_those_that_the_model_learned_from_are_left_out(
+    tmp_path, gold, spies, monkeypatch
+):
+    train = write_gold(tmp_path / "train.jsonl", [DOCS[0], *notes(3)])
+    provenance = {"data_sha256": {"some/train": corpus_sha256(train)}, "n_documents": {"some/train": [4, 0]}}
+    monkeypatch.setattr(running, "read_manifest", lambda folder: {"provenance": provenance})
+    masks = {"some": write_masks(tmp_path / "some.jsonl", SOME)}
+    found = compare(settings(gold, train=(train,), systems=("crf", "hybrid"), masks=masks))
+    assert [result.evaluation.ids for result in found.results] == [("b",)] * 3
+    assert "1 of 2 test documents share id, patient or text" in found.notes[0]
+    assert len(spies["crf"].fitted[0][0]) == 4
+    with pytest.raises(ConfigurationError, match="all test documents share"):
+        alike = write_gold(tmp_path / "alike.jsonl", [DOCS[0]])
+        compare(settings(alike, train=(train,), systems=("hybrid",)))
 
 
 def test_documents_of_one_patient_are_resampled_together(tmp_path, spies):

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from two_documents import ALL, SOME, write_gold, write_masks
+from two_documents import ALL, SOME, Scored, write_gold, write_masks
 
 from inverse_deid.core.errors import OutputError, OutputExistsError
+from inverse_deid.research.comparison import comparison as running
 from inverse_deid.research.comparison.comparison import ComparisonSettings, compare
 from inverse_deid.research.comparison.report import (
     check_folder,
@@ -122,6 +123,54 @@ def test_without_a_reference_nothing_is_tested(tmp_path):
     methods = comparison_tables(compared(tmp_path, reference=None))[0]
     assert set(column(methods, "p, precision").values()) == {None}
     assert "No reference is compared: there are no tests." in methods.notes
+
+
+@pytest.fixture
+def with_scores(tmp_path, monkeypatch):
+    """The tables of a system with scores beside the masks of a tool."""
+    monkeypatch.setattr(running, "make_system", lambda name, n_epochs: Scored(name))
+    masks = {"some": write_masks(tmp_path / "some.jsonl", SOME)}
+    settings = ComparisonSettings(
+        test=write_gold(tmp_path / "gold.jsonl"), systems=("network", "hybrid"), masks=masks
+    )
+    found = compare(settings)
+    written = json.loads((write(tmp_path / "out", found) / "comparison.json").read_text())
+    return {table.name: table for table in comparison_tables(found)}, written
+
+
+def test_systems_with_scores_are_shown_at_equal_recall(with_scores):
+    rows = with_scores[0]["equal-recall"].rows
+    assert [row[:4] for row in rows] == [
+        ("that of hybrid", "network", 5 / 6, 5 / 6),
+        ("that of hybrid", "hybrid", 5 / 6, 5 / 6),
+        *((recall, name, 1.0, 6 / 7) for recall in ("0.98", "0.99") for name in ("network", "hybrid")),
+    ]
+    assert rows[0][4:] == (0.0, 0.0, 0.0, "undecided")
+    assert rows[1][4:] == (None,) * 4
+
+
+def test_a_tool_without_scores_is_beside_the_reference_at_its_recall(with_scores):
+    # the lowest threshold with 4 of 6 is below the rash
+    (row,) = with_scores[0]["own-recall"].rows
+    assert row[:5] == ("some", 4 / 6, 4 / 5, 4 / 6, 1.0)
+    assert row[5] == pytest.approx(-1 / 5)
+    assert row[6] <= row[5] <= row[7] and row[6] < row[7]
+
+
+def test_own_thresholds_are_compared_by_paired_intervals(with_scores):
+    rows = {row[0]: row for row in with_scores[0]["differences"].rows}
+    assert set(rows) == {"network", "some"}
+    assert rows["network"][1:5] == (0.0, 0.0, 0.0, "undecided")
+    assert rows["some"][1] == pytest.approx(4 / 6 - 5 / 6)
+
+
+def test_json_has_the_figures_at_equal_recall(with_scores):
+    assert with_scores[1]["at_equal_recall"][0] == {
+        "system": "network",
+        "recall_of": "hybrid",
+        "recall_hipaa": 5 / 6,
+        "precision": 5 / 6,
+    }
 
 
 def write(folder, comparison, command="inverse-deid research compare"):

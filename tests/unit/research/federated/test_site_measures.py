@@ -1,10 +1,20 @@
 """What is measured of a network, on hand-counted tokens."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tiny_networks import examples, network_config
 
+from inverse_deid.research.federated.settings import (
+    CorpusSettings,
+    DealSettings,
+    FederatedStudySettings,
+    MeasureSettings,
+    MethodSettings,
+)
 from inverse_deid.research.federated.study import ScoredTokens, measure_tokens, score_tokens
+from inverse_deid.research.federated.tables import StudyFrames, _tabulate_differences
 
 
 def tokens(is_phi, p_safe, masked=None, lengths=None):
@@ -37,6 +47,51 @@ def test_some_documents():
     part = whole.select([2, 0])
     assert part.lengths == (2, 1)
     assert part.p_safe.tolist() == pytest.approx([0.1, 0.9, 0.9])
+
+
+def test_f1_is_the_ratio_of_the_sums_over_documents():
+    whole = tokens([True, False, True, True], [0.1, 0.3, 0.2, 0.9], lengths=(2, 0, 2))
+    rows = whole.share_by_document()
+    assert rows.tolist() == [[2, 3], [0, 0], [2, 3]]
+    part, all_of_it = rows.sum(0).tolist()
+    assert part / all_of_it == measure_tokens(whole, 0.9)["f1"]
+
+
+def frames(f1_by_document, methods=("A", "C", "D")):
+    ways = {"A": "central", "C": "selective", "D": "isolated"}
+    study = FederatedStudySettings(
+        data=CorpusSettings(train=(Path("x"),), test=(Path("y"),)),
+        methods={name: MethodSettings(way=ways[name]) for name in methods},
+        sites=DealSettings(number=2),
+        study=MeasureSettings(epochs=1, seeds=(1,)),
+    )
+    records = {
+        (name, 1): {"epochs": [], "calibrated": {}, "f1_by_document": f1_by_document[name]}
+        for name in methods
+    }
+    return StudyFrames(study, ["site-1", "site-2"], records)
+
+
+def test_methods_are_compared_with_central_and_isolated_training_by_documents():
+    some, few, many = [[[part, 100]] * 30 for part in (97, 90, 99)]
+    found = frames(
+        {
+            "A": {"all sites": some},
+            "C": {"site-1": some, "site-2": many},
+            "D": {"site-1": few, "site-2": many},
+        }
+    )
+    rows = {row[0]: row[1:] for row in _tabulate_differences(found).rows}
+    assert set(rows) == {"C", "D"}
+    assert rows["C"][0] == pytest.approx(0.98 - 0.97)
+    assert rows["C"][3] == "reached"
+    assert rows["C"][7:] == ("site-2", "undecided")  # both sites have the same network there
+    assert rows["D"][0] == pytest.approx(0.945 - 0.97)
+    assert (rows["D"][3], rows["D"][-1]) == ("missed", None)
+
+
+def test_records_without_counts_by_document_give_no_difference():
+    assert not _tabulate_differences(frames({"A": {}, "C": {}, "D": {}})).rows
 
 
 def test_a_row_without_a_number_is_masked():
