@@ -111,5 +111,5 @@ def _cut(texts: Sequence[str]) -> Iterator[tuple[str, tuple[Sequence[str], IntAr
 
 
 def _key(words: Sequence[str], gaps: IntArray) -> str:
-    """Return a hash of a passage: the file holds no text."""
+    """Return a hash of a passage: the file contains no text."""
     return hashlib.sha256("\0".join(words).encode("utf-8", "replace") + gaps.tobytes()).hexdigest()
