@@ -122,7 +122,7 @@ class ConceptCorpus:
 class ExtractionRun:
     """One training of a model, whose kind and seed replace those of the settings.
 
-    `made_with` is the fingerprint of the packaged files that the run depends on.
+    `made_with` is the fingerprint of the files other than documents that the run depends on.
     """
 
     model: PlannedModel
@@ -144,7 +144,7 @@ class ExtractionRun:
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """Model, seed, settings and packaged files."""
+        """Model, seed, settings and other files."""
         return self.model, self.seed, self.config, self.training, self.made_with
 
 
@@ -237,8 +237,8 @@ _TODAY = date(2030, 12, 31)
 class EnglishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [english]: documents with both kinds of gold, and the concepts that count.
 
-    `contextual` is the file of `research extraction embed` for them. Without it the models that read it are
-    left out.
+    `contextual` is the file of `research extraction embed` for them. While it does not exist, the models that
+    read it are left out.
     """
 
     train: Path
@@ -316,6 +316,9 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
     """
     settings = read_extraction_study(config)
     english, spanish = settings.english, settings.spanish
+    contextual = english.contextual if english.contextual and english.contextual.is_file() else None
+    if contextual is None:
+        options.say("no contextual vectors: make them with `research extraction embed` (docs/extraction.md)")
     files = [english.train, english.dev, english.test]
     if spanish is not None:
         files += filter(None, [spanish.train, spanish.dev, spanish.test])
@@ -323,7 +326,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         model
         for model in MODELS
         if (spanish is not None or model.corpus == "English")
-        and (english.contextual is not None or not model.is_contextual)
+        and (contextual is not None or not model.is_contextual)
     ]
     study = Study(
         "extraction",
@@ -333,7 +336,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         shared={"settings": fingerprint(settings.types, settings.extractor, settings.training)},
         config=config,
     )
-    corpora = {"English": _read_english(settings)}
+    corpora = {"English": _read_english(settings, contextual)}
     if spanish is not None:
         corpora |= _read_spanish(spanish, settings)
     runs = [
@@ -343,9 +346,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
             corpus=corpora[model.corpus],
             config=settings.extractor,
             training=settings.joint.get(model.kind, settings.training),
-            made_with=_hash_packaged_files(model)
-            if not model.is_contextual or english.contextual is None
-            else corpus_sha256(english.contextual),
+            made_with=_hash_sources(model, contextual),
         )
         for seed in options.seeds
         for model in models
@@ -368,23 +369,25 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
     report.write(study.folder)
 
 
-def _hash_packaged_files(model: PlannedModel) -> str | None:
-    """Return a hash of what a run takes from the packaged model: its masks, its word vectors or nothing."""
+def _hash_sources(model: PlannedModel, contextual: Path | None) -> str | None:
+    """Return a hash of what a run reads besides documents: masks or vectors, or None."""
     if model.corpus != "English":
         return None
+    if model.is_contextual and contextual is not None:
+        return fingerprint(corpus_sha256(contextual), corpus_sha256(packaged_model() / "word_vectors.npz"))
     if {model.view, *model.read} & set(BY_MASKER):
         return model_fingerprint(packaged_model())
     return corpus_sha256(packaged_model() / "word_vectors.npz")
 
 
-def _read_english(settings: ExtractionStudySettings) -> ConceptCorpus:
+def _read_english(settings: ExtractionStudySettings, contextual: Path | None) -> ConceptCorpus:
     english = settings.english
     parts = {part: read_concepts(getattr(english, part)) for part in ("train", "dev", "test")}
     refuse_overlap(parts)
-    contextual = None if english.contextual is None else StoredVectors(english.contextual)
+    stored = None if contextual is None else StoredVectors(contextual)
     vectors = read_model(packaged_model()).word_vectors
     maskers = build_maskers(tuple(View), today=_TODAY)
-    return ConceptCorpus(keep_apart(parts), settings.types, vectors, maskers, contextual)
+    return ConceptCorpus(keep_apart(parts), settings.types, vectors, maskers, stored)
 
 
 def keep_apart(parts: Mapping[str, list[ConceptDocument]]) -> dict[str, list[ConceptDocument]]:
