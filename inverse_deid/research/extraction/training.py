@@ -161,7 +161,7 @@ class _Fitting:
         self._optimizers = {
             task: keras.optimizers.SGD(rate, global_clipnorm=config.clip_norm) for task, rate in rates.items()
         }
-        self._averages = [tf.Variable(variable) for variable in network.model.trainable_variables]
+        self._averages = [tf.Variable(variable.numpy()) for variable in network.model.trainable_variables]
         self._momentum = tf.Variable(0.0)
         n_steps = config.averaging * len(rates) * math.ceil(len(passages) / config.batch)
         self._full_momentum = 1 - 1 / max(1.0, n_steps)
@@ -222,7 +222,7 @@ class _Fitting:
             pairs = zip(tape.gradient(loss, variables), variables, strict=True)
             optimizer.apply_gradients([pair for pair in pairs if pair[0] is not None])
             for average, variable in zip(self._averages, variables, strict=True):
-                average.assign(self._momentum * average + (1 - self._momentum) * variable)
+                average.assign(self._momentum * average + (1 - self._momentum) * variable.value)
             return loss
 
         compiled: Callable[[dict[str, Any], Any], Any] = step
