@@ -6,8 +6,12 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from threading import Timer
+from typing import IO, cast
 
 import click
 
@@ -16,6 +20,7 @@ from inverse_deid.formats.registry import input_errors
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
 _MAX_SECRET_BYTES = 4096
+_MAX_OUTPUT_BYTES = 64 * 1024  # with white space
 _COMMAND_SECONDS = 30.0
 _COMMAND = "inverse_deid.key_command"
 
@@ -88,18 +93,28 @@ def run_key_command(command: str) -> bytes:
         )
     except (OSError, ValueError, IndexError):
         raise ConfigurationError("the program of --key-command cannot be started. Check its name") from None
-    secret, problem = b"", ""
+    until = time.monotonic() + _COMMAND_SECONDS
+    timer = Timer(_COMMAND_SECONDS, _end, [program])
+    timer.start()
     try:
-        secret = program.communicate(timeout=_COMMAND_SECONDS)[0].strip()
-    except subprocess.TimeoutExpired:
-        problem = f"took longer than {_COMMAND_SECONDS:g} seconds"
-    finally:
-        if program.poll() is None:
+        with cast("IO[bytes]", program.stdout) as stream:
+            printed = stream.read(_MAX_OUTPUT_BYTES + 1)
+        is_too_much = len(printed) > _MAX_OUTPUT_BYTES
+        if is_too_much:
             _end(program)
-    if not problem and program.returncode:
+        program.wait()
+    finally:
+        timer.cancel()
+        _end(program)
+    secret, problem = printed.strip(), ""
+    if is_too_much or len(secret) > _MAX_SECRET_BYTES:
+        problem = f"printed more than {_MAX_SECRET_BYTES} bytes"
+    elif time.monotonic() >= until:
+        problem = f"took longer than {_COMMAND_SECONDS:g} seconds"
+    elif program.returncode:
         problem = f"ended with status {program.returncode}"
-    elif not problem and not 0 < len(secret) <= _MAX_SECRET_BYTES:
-        problem = "printed nothing" if not secret else f"printed more than {_MAX_SECRET_BYTES} bytes"
+    elif not secret:
+        problem = "printed nothing"
     if problem:
         raise ConfigurationError(
             f"the program of --key-command {problem}. Run it by itself: it must print the key alone"
@@ -108,12 +123,14 @@ def run_key_command(command: str) -> bytes:
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:
-    """Kill a program with all that it started."""
+    """Kill a program, unless it has ended, with all that it started."""
+    if program.returncode is not None:
+        return
     if os.name == "posix":
-        os.killpg(program.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
     else:
         program.kill()
-    program.communicate()
 
 
 def check_list_place(path: Path, folders: Mapping[str, Path]) -> None:

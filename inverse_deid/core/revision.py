@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from inverse_deid.core.errors import ConfigurationError
+
 
 def revision(folder: Path = Path(__file__).parent) -> str:
     """Return the commit of a checkout, with `+` if files differ from it; "" outside a checkout.
@@ -18,6 +20,27 @@ def revision(folder: Path = Path(__file__).parent) -> str:
         return commit + ("+" if commit and _git("-C", here, *changed) else "")
     except (OSError, subprocess.TimeoutExpired):
         return ""
+
+
+def require_clean_revision(target: Path, folder: Path = Path(__file__).parent) -> None:
+    """Check that a report in `reports/` of the checkout can name the commit that it comes from.
+
+    `target` is the folder of the report. Any other folder may also show what changed code finds.
+
+    Raises:
+        ConfigurationError: Tracked files outside `reports/` differ from the commit.
+    """
+    here = str(folder)
+    try:
+        top = _git("-C", here, "rev-parse", "--show-toplevel")
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    is_report = top and target.resolve().is_relative_to(Path(top).resolve() / "reports")
+    if is_report and (not (found := revision(folder)) or found.endswith("+")):
+        raise ConfigurationError(
+            f"{target}: reports come from a clean revision, but tracked files have uncommitted changes. "
+            "Commit them, or choose a folder outside reports/ with --out"
+        )
 
 
 def _git(*arguments: str) -> str:

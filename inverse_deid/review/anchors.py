@@ -27,13 +27,10 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sqlalchemy import select
-
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError, describe_error
 from inverse_deid.core.files import output_errors
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import TRAIL_HEAD
-from inverse_deid.review.trail import MAX_PROBLEMS, TrailCheck, describe_head, read_lines
+from inverse_deid.review.trail import MAX_PROBLEMS, TrailCheck, count_entries, describe_head, read_lines
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -64,9 +61,9 @@ def write_anchor(store: ReviewStore, places: Sequence[str], *, stamp_seconds: fl
     """
     files, authorities = _find_files(places), _find_authorities(places)
     with store.reading() as connection:
-        head = connection.execute(select(TRAIL_HEAD)).one()
+        head = describe_head(connection, store)
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
-    anchor = {"at": at, **describe_head(store, head.n_entries, head.hash, head.seal)}
+    anchor = {"at": at, **head}
     line = _encode_anchor(anchor)
     for path in files:
         _append_line(path, line)
@@ -81,7 +78,7 @@ def write_anchor(store: ReviewStore, places: Sequence[str], *, stamp_seconds: fl
             continue
         for path in files:
             _append_line(path, json.dumps({"anchor": anchor, "token": token}))
-    return int(head.n_entries)
+    return int(head["n_entries"])
 
 
 def _find_files(places: Sequence[str]) -> list[Path]:
@@ -264,14 +261,14 @@ def anchoring(
         yield
         return
     _find_authorities(places)
-    anchored, began = 0 if is_new else _count(store), store.now()
+    anchored, began = 0 if is_new else count_entries(store), store.now()
     is_over = Event()
 
     def work() -> None:
         nonlocal anchored, began
         while not is_over.wait(look_seconds):
             try:
-                n_new = _count(store) - anchored
+                n_new = count_entries(store) - anchored
                 is_due = store.now() - began >= 60.0 * every_minutes
                 if n_new >= every_entries or (n_new and is_due):
                     anchored, began = write_anchor(store, places), store.now()
@@ -285,10 +282,5 @@ def anchoring(
     finally:
         is_over.set()
         thread.join()
-        if _count(store) != anchored:
+        if count_entries(store) != anchored:
             write_anchor(store, places)
-
-
-def _count(store: ReviewStore) -> int:
-    with store.reading() as connection:
-        return int(connection.execute(select(TRAIL_HEAD.c.n_entries)).scalar_one())

@@ -172,23 +172,18 @@ def read_form(store: ReviewStore, user: User, case_id: int) -> CausalityForm | N
     return CausalityForm(case_id, _parse_answers(row.answers), remark)
 
 
-def read_masked(store: ReviewStore, case_id: int) -> str:
-    """Return the masked text of an agreed or released case.
+def read_masked(store: ReviewStore, user: User, case_id: int, way: str) -> str:
+    """Return the masked text of an agreed or released case; the trail records who is shown it in which way.
 
     Raises:
         ReviewError: The case does not exist, or is not agreed or released yet.
     """
     with store.reading() as connection:
         content, final = _read_finished(connection, store, case_id)
-        return render_case(content, final, read_facts(connection, case_id)).text
-
-
-def read_sampled(store: ReviewStore, user: User, case_id: int) -> str:
-    """Return the masked text of a case that is read for a sample; the trail records that it is shown."""
-    masked = read_masked(store, case_id)
+        masked = render_case(content, final, read_facts(connection, case_id)).text
     with store.writing() as connection:
         case = lock_row(connection, store, case_id)
-        shown = disclose(connection, store, user.name, [case], "sample", "masked text shown")
+        shown = disclose(connection, store, user.name, [case], way, "masked text shown")
     remember(store, shown)
     return masked
 

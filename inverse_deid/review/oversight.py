@@ -114,8 +114,8 @@ def refuse_too_many_locks(connection: Connection, store: ReviewStore, user_id: i
         )
 
 
-Shown = Mapping[tuple[str, object, str], float]
-"""Entries of disclosures: who saw what in which way, and when."""
+Shown = Mapping[tuple[str, int, str, str], float]
+"""Entries of disclosures: who, the number of the case or file, the event, the way, and when."""
 
 
 def disclose(
@@ -131,22 +131,21 @@ def disclose(
     The caller gives the result to `remember` once the transaction is on the disk, and shows nothing before.
     """
     now = store.now()
-    due = [case for case in cases if not _is_recent(store, (user, case.id, way), now)]
+    due = [case for case in cases if not _is_recent(store, (user, case.id, event, way), now)]
     events = [TrailEvent(user=user, event=event, case=case.id, name=case.name, new=way) for case in due]
     append(connection, store, events)
-    return {(user, case.id, way): now for case in due}
+    return {(user, case.id, event, way): now for case in due}
 
 
 def disclose_files(store: ReviewStore, user: str, files: Mapping[int, str], way: str) -> None:
     """Enter into the trail that a user is shown values of files that wait, by their numbers and names."""
-    now = store.now()
-    due = [number for number in files if not _is_recent(store, (user, f"file {number}", way), now)]
+    now, event = store.now(), "original of a file shown"
+    due = [number for number in files if not _is_recent(store, (user, number, event, way), now)]
     if due:
         with store.writing() as connection:
-            event = "original of a file shown"
             events = [TrailEvent(user=user, event=event, name=files[number], new=way) for number in due]
             append(connection, store, events)
-        remember(store, {(user, f"file {number}", way): now for number in due})
+        remember(store, {(user, number, event, way): now for number in due})
 
 
 def disclose_all(store: ReviewStore, user: str, case_ids: Sequence[int], way: str) -> None:
@@ -172,7 +171,7 @@ def remember(store: ReviewStore, shown: Shown) -> None:
                 store.shown.pop(key, None)
 
 
-def _is_recent(store: ReviewStore, key: tuple[str, object, str], now: float) -> bool:
+def _is_recent(store: ReviewStore, key: tuple[str, int, str, str], now: float) -> bool:
     at = store.shown.get(key)
     return at is not None and at <= now < at + SAME_VIEW_SECONDS
 
@@ -204,7 +203,7 @@ def list_activity(store: ReviewStore) -> tuple[Activity, ...]:
         limits = read_limits(connection, store)
         held = select(USERS.c.name, func.count()).join(CASES, CASES.c.lock_user_id == USERS.c.id)
         held = held.where(CASES.c.lock_until > now).group_by(USERS.c.name)
-        n_held: dict[str, int] = {name: int(n) for name, n in connection.execute(held)}
+        n_held: dict[str, int] = {str(name): int(n) for name, n in connection.execute(held)}
         hours = _read_hours(connection, now)
     found = []
     for user in sorted(n_held.keys() | hours.keys()):

@@ -236,6 +236,15 @@ class RecordedRows:
         for name, mark in marks.items():
             self._last[name] = (mark, number, case_id)
 
+    def compare_acting(self, number: int, marks: Marks) -> list[str]:
+        """Return the accounts of an entry that were not as the trail had left them."""
+        recorded = {name: self._last[name] for name in marks if name in self._last}
+        return [
+            f"entry {number} was made while {name} was not as entry {at} left it"
+            for name, (mark, at, _) in recorded.items()
+            if mark != marks[name]
+        ]
+
     def copy(self) -> RecordedRows:
         """Return the same, as `compare` and `check` forget what they have seen."""
         other = RecordedRows()

@@ -110,7 +110,7 @@ class Sealer:
             UnreadableInputError: Another key, another place, or altered bytes.
         """
         for cipher in self._ciphers:
-            with suppress(InvalidTag, ValueError):
+            with suppress(InvalidTag, ValueError, TypeError):  # NULL, if somebody changed the table
                 return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
         raise UnreadableInputError(
             f"{place} of the store cannot be decrypted: it was altered, or belongs to another key"
@@ -122,7 +122,7 @@ class Sealer:
         Raises:
             UnreadableInputError: As `open`.
         """
-        with suppress(InvalidTag, ValueError):
+        with suppress(InvalidTag, ValueError, TypeError):
             self._ciphers[0].decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
             return None
         return self.seal(self.open(sealed, place), place)
@@ -236,7 +236,7 @@ class ReviewStore:
         self.file_key = key.derive("hashes of files")
         self.case_key = keys.case
         self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
-        self.shown: dict[tuple[str, object, str], float] = {}
+        self.shown: dict[tuple[str, int, str, str], float] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 
@@ -320,7 +320,7 @@ class ReviewStore:
         """Refuse to write with keys that others dropped, or into tables that this program does not know."""
         found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, _KEYS]))
         stored = {row.name: row.value for row in connection.execute(found)}
-        generation = stored.get(_KEYS, "").partition(" ")[0]
+        generation = str(stored.get(_KEYS, "")).partition(" ")[0]
         if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
             raise OutputError(
                 "another program gave the store other tables or another key. Stop this program, and start it "

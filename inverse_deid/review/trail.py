@@ -31,7 +31,7 @@ from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review import rows
 from inverse_deid.review.sources import read_facts_of
 from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
-from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
+from inverse_deid.review.tables import TRAIL, TRAIL_HEAD, USERS
 
 NO_HASH = "0" * 64
 Anchors = Mapping[int, Set[str]]
@@ -39,8 +39,8 @@ Anchors = Mapping[int, Set[str]]
 PAGE_ENTRIES = 100
 ORIGINAL_SHOWN = "original shown"
 """A user saw the original of a case; `new` is the way: `reading page`, `dispute`, `causality form`, `import`,
-`export jsonl` and the like. Values of a file that waits are `original of a file shown`, and released text
-that is read for a sample is `masked text shown`."""
+`export jsonl` and the like. Values of a file that waits are `original of a file shown`. The masked text of an
+agreed or released case is `masked text shown`, by `finished case`, `causality form` or `sample`."""
 UNREADABLE = "this entry cannot be read"
 MAX_PROBLEMS = 20
 SEALED_EVENT = "rows sealed"
@@ -128,7 +128,7 @@ def renew_head(connection: Connection, store: ReviewStore) -> None:
     Raises:
         UnreadableInputError: It is not the intact head of an older store.
     """
-    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one_or_none()
+    head = _find_head(connection, locks=True)
     if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal, version=""):
         raise _altered_head()
     seal = _seal(store.trail_key, head.n_entries, head.hash)
@@ -141,7 +141,7 @@ def change_seal(connection: Connection, store: ReviewStore, new: ReviewStore) ->
     Raises:
         UnreadableInputError: It was altered.
     """
-    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one_or_none()
+    head = _find_head(connection, locks=True)
     if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal):
         raise _altered_head()
     seal = _seal(new.trail_key, head.n_entries, head.hash)
@@ -181,20 +181,30 @@ def _write_entries(
     connection: Connection, store: ReviewStore, events: Sequence[dict[str, Any]], marks: rows.Marks
 ) -> None:
     """Write all entries of a transaction; the last one has the marks of the rows that were changed."""
-    head = connection.execute(select(TRAIL_HEAD).with_for_update()).one_or_none()
+    head = _find_head(connection, locks=True)
     if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal):
         raise _altered_head()
     number, previous, lines = head.n_entries, head.hash, []
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
     for event in events:
         number += 1
-        changed = {"rows": marks} if marks and event is events[-1] else {}
+        changed = {}
+        if event is events[-1]:
+            changed = {"rows": marks, "acting": _mark_users(connection, store, events)}
+            changed = {name: marked for name, marked in changed.items() if marked}
         line = _encode({"number": number, "at": at, **event, **changed, "previous": previous})
         previous = _hash(line)
         lines.append({"number": number, "line": line, "hash": previous})
     connection.execute(insert(TRAIL), lines)
     seal = _seal(store.trail_key, number, previous)
     connection.execute(update(TRAIL_HEAD).values(n_entries=number, hash=previous, seal=seal))
+
+
+def _mark_users(connection: Connection, store: ReviewStore, events: Sequence[dict[str, Any]]) -> rows.Marks:
+    """Return the marks of the accounts that act, so that a replay finds an older one that was put back."""
+    found = select(*rows.select_sealed(USERS)).where(USERS.c.name.in_({one["user"] for one in events}))
+    users = [dict(row._mapping) for row in connection.execute(found)]
+    return {rows.name_row(USERS, one): store.rows.mark(USERS, one) for one in users}
 
 
 def _name_model(facts: MaskingFacts) -> dict[str, Any]:
@@ -244,13 +254,12 @@ def _follow(
     """Check the trail, and return what it says of all rows."""
     chain, recorded = _HashChain(anchors), rows.RecordedRows()
     for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
-        link = chain.add(row.line, row.hash)
+        link = chain.add(str(row.line), row.hash)
         if chain.n != row.number:
             chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
         recorded.follow(chain.n, link.case, link.rows, is_begin=link.event.startswith(SEALED_EVENT))
-    stated = connection.execute(select(TRAIL_HEAD)).one_or_none()
-    head = None if stated is None else _Head(stated.n_entries, stated.hash, stated.seal)
-    return chain.check(head, store.trail_key), recorded
+        chain.problems += recorded.compare_acting(chain.n, link.acting)
+    return chain.check(_find_head(connection), store.trail_key), recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,10 +351,15 @@ def read_anchors(path: Path) -> Anchors:
     return found
 
 
-def describe_head(store: ReviewStore, n_entries: int, last: str, seal: str) -> dict[str, Any]:
-    """Return a head with its signature."""
-    signature = store.signer.sign(_signed(n_entries, last)).hex()
-    return {"n_entries": n_entries, "hash": last, "seal": seal, "signature": signature}
+def describe_head(connection: Connection, store: ReviewStore) -> dict[str, Any]:
+    """Return the head of the trail with its signature.
+
+    Raises:
+        UnreadableInputError: It was altered so that it cannot be read.
+    """
+    head = _read_head(connection)
+    signature = store.signer.sign(_signed(head.n_entries, head.hash)).hex()
+    return {"n_entries": head.n_entries, "hash": head.hash, "seal": head.seal, "signature": signature}
 
 
 def list_entries(
@@ -379,13 +393,13 @@ def list_entries(
 
 
 def count_entries(store: ReviewStore) -> int:
-    """Return how many entries the head of the trail states."""
+    """Return how many entries the head of the trail states; fails as `describe_head`."""
     with store.reading() as connection:
-        return int(connection.execute(select(TRAIL_HEAD.c.n_entries)).scalar_one())
+        return _read_head(connection).n_entries
 
 
 def _read_entry(number: int, line: str) -> TrailEntry:
-    parsed = _parse_object(line)
+    parsed = _parse_object(str(line))
     given = {one.name: parsed.get(one.name) for one in fields(TrailEvent)}
     try:
         return TrailEntry(number, str(parsed.get("at", "")), msgspec.convert(given, TrailEvent))
@@ -396,11 +410,10 @@ def _read_entry(number: int, line: str) -> TrailEntry:
 def encode_export(store: ReviewStore) -> Iterator[bytes]:
     """Yield the lines of an export, many at a time, as the trail is when the first ones are read."""
     with store.reading() as connection:
-        head = connection.execute(select(TRAIL_HEAD)).one()
+        last = {"head": describe_head(connection, store)}
         found = connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
         for part in found.partitions():
             yield "".join(f'{{"entry":{row.line},"hash":"{row.hash}"}}\n' for row in part).encode()
-    last = {"head": describe_head(store, head.n_entries, head.hash, head.seal)}
     yield _encode(last).encode() + b"\n"
 
 
@@ -435,6 +448,25 @@ class _Head(msgspec.Struct, frozen=True):
         return True
 
 
+def _find_head(connection: Connection, *, locks: bool = False) -> _Head | None:
+    """Return the head of the trail, None = it is missing. One that cannot be read fits no trail."""
+    found = select(TRAIL_HEAD.c.n_entries, TRAIL_HEAD.c.hash, TRAIL_HEAD.c.seal)
+    row = connection.execute(found.with_for_update() if locks else found).one_or_none()
+    try:
+        if row is None:
+            return None
+        return msgspec.convert({"n_entries": row.n_entries, "hash": row.hash, "seal": row.seal}, _Head)
+    except msgspec.ValidationError:
+        return _Head()
+
+
+def _read_head(connection: Connection) -> _Head:
+    head = _find_head(connection)
+    if head is None or head.n_entries < 0:
+        raise _altered_head()
+    return head
+
+
 class _Link(msgspec.Struct, frozen=True):
     """The parts of an entry that a check needs."""
 
@@ -444,6 +476,7 @@ class _Link(msgspec.Struct, frozen=True):
     event: str = ""
     case: int | None = None
     rows: dict[str, str | None] = {}
+    acting: dict[str, str | None] = {}
 
 
 class _HashChain:

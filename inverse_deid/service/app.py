@@ -165,7 +165,12 @@ class _Service:
         if given.details is not None and not self._settings.has_details:
             return _problem(HTTPStatus.FORBIDDEN, "details: the operator of the service does not permit them")
         chosen = self._settings.operator.choose(given.settings, _today())
-        masked = await self._batcher.mask(given.docs, chosen)
+        try:
+            masked = await self._batcher.mask(given.docs, chosen)
+        except asyncio.CancelledError:
+            # Its time is over, and it may have been masked all the same.
+            self._charge(request, sum(len(one.text.split()) for one in given.docs))
+            raise
         self._charge(request, sum(len(one.tokens) for one in masked))
 
         def write() -> bytes:

@@ -97,6 +97,11 @@ def find(store, case_id, event):
     return [one for one in read_entries(store, case_id) if one["event"] == event]
 
 
+def masked_shown(store, case_id, user):
+    """Return the ways in which a user was shown the masked text of a case."""
+    return [one["new"] for one in find(store, case_id, "masked text shown") if one["user"] == user]
+
+
 MISSING = {f"preserved {one.value}": "no" for one in Topic}
 """Answers of the first step of the causality form."""
 
@@ -140,11 +145,32 @@ class TestTrace:
         eve = enter("eve")
         eve.send("/sample", n_cases="1")
         assert CANARY not in eve.get(f"/sample/{RELEASED}").text
-        assert [one["new"] for one in find(store, RELEASED, "masked text shown")] == ["sample"]
+        assert masked_shown(store, RELEASED, "eve") == ["sample"]
+
+    def test_the_masked_text_of_a_finished_case(self, store, enter):
+        cid = enter("cid")
+        for page in ("finished", "form", "finished"):
+            assert CANARY not in cid.get(f"/cases/{RELEASED}/{page}").text
+        assert masked_shown(store, RELEASED, "cid") == ["finished case", "causality form"]
 
     def test_the_trail_has_no_word_and_is_intact(self, store):
         with store.reading() as connection:
             assert CANARY not in " ".join(connection.execute(select(TRAIL.c.line)).scalars())
+        assert verify_store(store).is_intact
+
+
+class TestDeletion:
+    def test_an_admin_deletes_one_case_and_types_its_number(self, store, enter, case_id):
+        root, form = enter("root"), {"case": str(case_id), "typed": str(case_id)}
+        assert f'href="/files/delete?case={case_id}"' in root.get("/").text
+        assert f"Delete case {case_id}?" in root.get(f"/files/delete?case={case_id}").text
+        assert root.send("/files/delete", **form | {"typed": "1"}, sure="yes").status_code == 400
+        assert root.client.post("/files/delete", data=form).status_code == 403
+        assert enter("eve").send("/files/delete", **form).status_code == 403
+        assert not find(store, case_id, "case deleted")
+        assert f"case {case_id}, c{case_id}" in root.send("/files/delete", **form).text
+        assert [one["user"] for one in find(store, case_id, "case deleted")] == ["root"]
+        assert root.get(f"/files/delete?case={case_id}").status_code == 400
         assert verify_store(store).is_intact
 
 

@@ -314,6 +314,7 @@ def test_no_serious_fault_on_the_pages_of_a_team(chromium, address, store, schem
         "/password",
         "/second-factor",
         "/activity",
+        "/files/delete?case=2",
     ):
         page.goto(address + path)
         assert serious_faults(page) == [], path

@@ -201,18 +201,21 @@ class ConditionalRandomField:
             for one, found in zip(tokens, labels, strict=True)
         ]
 
-    def sweep(self, docs: Sequence[Document]) -> Sweep:
-        """Return the masks at every marginal probability of a token to be outside."""
+    def p_safe(self, docs: Sequence[Document]) -> list[Float64Array]:
+        """Return the marginal probability that a token is outside: float64 (n_tokens,) per document."""
         if self._tagger is None:
             raise not_fitted(self.name)
-        tokens = [tokenize(doc.text) for doc in docs]
-        scores = []
-        for one in tokens:
-            if len(one):
-                self._tagger.set(self._features.of(one))
-            found = [self._tagger.marginal(OUTSIDE, position) for position in range(len(one))]
-            scores.append(np.array(found, np.float64))
-        return sweep_tokens(tokens, scores)
+        found = []
+        for tokens in (tokenize(doc.text) for doc in docs):
+            if len(tokens):
+                self._tagger.set(self._features.of(tokens))
+            marginals = [self._tagger.marginal(OUTSIDE, position) for position in range(len(tokens))]
+            found.append(np.array(marginals, np.float64))
+        return found
+
+    def sweep(self, docs: Sequence[Document]) -> Sweep:
+        """Return the masks at every marginal probability of a token to be outside."""
+        return sweep_tokens([tokenize(doc.text) for doc in docs], self.p_safe(docs))
 
 
 class SupportVectorMachine:

@@ -19,7 +19,7 @@ from typing import Any
 from inverse_deid import __version__
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, printable, write_folder
-from inverse_deid.core.revision import revision
+from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.evaluation.counts import GROUPS, Counts, GroupKind, group_number
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import FIGURES, Share, encode_record, group_figures
@@ -43,8 +43,10 @@ def check_folder(folder: Path, *, force: bool) -> None:
     """Refuse a folder that contains something, before a long run; `force` allows an earlier comparison.
 
     Raises:
+        ConfigurationError: See `require_clean_revision`.
         OutputExistsError: It may not be written.
     """
+    require_clean_revision(folder)
     if not folder.exists() and not folder.is_symlink():
         return
     name = printable(folder)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from inverse_deid import __version__
-from inverse_deid.core.revision import revision
+from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.research.studies.records import write_text
 from inverse_deid.research.studies.tables import Table
 
@@ -100,8 +100,10 @@ class Report:
         """Write all files.
 
         Raises:
+            ConfigurationError: See `require_clean_revision`.
             OutputError: A file cannot be written.
         """
+        require_clean_revision(folder)
         for name, text in self.files().items():
             write_text(folder / name, text)
 

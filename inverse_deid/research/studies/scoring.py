@@ -180,13 +180,19 @@ def score_corpus(parts: ModelParts, corpus: AnalysedCorpus) -> TokenScores:
         for tokens, analysis in zip(corpus.tokens, corpus.analyses, strict=True)
     ]
     found = np.concatenate([np.zeros((0, len(scorer.class_names)), np.float32), *scorer.score(inputs)])
-    best_phi = found[:, 1:].argmax(axis=1) + 1
-    targets, order = parts.network.targets, list(HyperClass)
+    return read_opinion(found, parts.network.targets)
+
+
+def read_opinion(probabilities: FloatArray, targets: Targets) -> TokenScores:
+    """Return what class probabilities, float32 (n_tokens, n_classes), say of each token."""
+    best_phi = probabilities[:, 1:].argmax(axis=1) + 1
+    order = list(HyperClass)
     numbers = {class_of(fine, targets): order.index(hyper) for fine, hyper in HYPER_CLASS_OF.items()}
     if targets == "binary":
         numbers = {}
     hyper = np.array([numbers.get(name, 0) for name in class_names(targets)], np.uint8)
-    return TokenScores(found[:, 0].copy(), found.argmax(axis=1).astype(np.uint8), hyper[best_phi])
+    best = probabilities.argmax(axis=1).astype(np.uint8)
+    return TokenScores(probabilities[:, 0].copy(), best, hyper[best_phi])
 
 
 _ARRAYS = {"p_safe": np.float32, "best": np.uint8, "categories": np.uint8}

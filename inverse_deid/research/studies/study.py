@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
+from inverse_deid.core.revision import require_clean_revision
 from inverse_deid.research.studies.records import (
     Record,
     fingerprint,
@@ -85,7 +86,8 @@ class Study:
 
     Raises:
         InputError: A file cannot be read.
-        ConfigurationError: `--only` names an unknown kind. See also `prepare_folder`.
+        ConfigurationError: `--only` names an unknown kind. See also `require_clean_revision` and
+            `prepare_folder`.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Study:
         config: Path | None = None,
     ) -> None:
         self.options, self.folder, self.say = options, options.folder, options.say
+        require_clean_revision(self.folder)
         if unknown := sorted(set(options.only) - set(kinds)):
             raise ConfigurationError(
                 f"--only: the study has no runs named {', '.join(unknown)}. It has: {', '.join(kinds)}"

@@ -1,4 +1,4 @@
-"""Train a network as the thesis did, and score it after every epoch.
+"""Train a network as the thesis did, and score it after every epoch; train its rivals.
 
 ::
 
@@ -6,42 +6,51 @@
     runs/NAME/epoch-N.weights.npz  to fine-tune from
     runs/NAME/checkpoint.npz       during training, to resume it
     runs/NAME/progress.json        losses and seconds so far
+    runs/NAME/safe.npz             of a rival: `p_safe` of every corpus
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inverse_deid.core.settings import as_plain_values
+from inverse_deid.core.settings import as_plain_values, change_settings
 from inverse_deid.core.values import Document
+from inverse_deid.network.batches import windows
 from inverse_deid.network.config import NetworkConfig, Targets, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.studies.records import Record, read_arrays, read_record, write_arrays, write_record
+from inverse_deid.research.comparison.learning_systems import ConditionalRandomField
+from inverse_deid.research.comparison.systems import make_system
+from inverse_deid.research.studies.records import (
+    Arrays,
+    Record,
+    read_arrays,
+    read_record,
+    write_arrays,
+    write_record,
+)
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     TokenScores,
+    read_opinion,
     read_scores,
-    score_corpus,
     write_scores,
 )
 from inverse_deid.research.studies.study import Say
-from inverse_deid.research.studies.training import (
-    assign_weights,
-    fit_network,
-    keep_last,
-    new_network,
-    weights_of,
-)
-from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
+from inverse_deid.research.studies.training import assign_weights, fit_network, new_network, weights_of
+from inverse_deid.research.thesis.published import encode_as_published, weigh_types
 
 if TYPE_CHECKING:
     import keras
+
+
+_SCORED_AT_ONCE = 512
+"""Tokens of the pieces that longer documents are scored in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,10 +92,11 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
         OutputError: A file cannot be written.
     """
     from inverse_deid.network.checkpoints import Checkpoints
-    from inverse_deid.network.training import EpochReport, Watch
-    from inverse_deid.training.run import model_parts
+    from inverse_deid.network.training import EpochReport, Watch, probabilities
 
-    network = new_network(run.network, run.vectors, run.training.seed)
+    # The characters after a token are part of its own sequence, see `encode_as_published`.
+    config = change_settings(run.network, post_space=False)
+    network = new_network(config, run.vectors, run.training.seed)
     if run.start is not None:
         assign_weights(network, read_arrays(run.start))
     checkpoints = Checkpoints(place, key)
@@ -97,10 +107,20 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
     losses: list[float | None] = [*noted.get("losses", []), *[None] * n_done][:n_done]
     begun = time.perf_counter() - float(noted.get("seconds", 0.0))
 
+    examples = weigh_types(encode_as_published(run.gold, run.network, run.vectors), run.network)
+    pieces = {
+        corpus.name: windows(
+            encode_as_published(corpus.docs, run.network, run.vectors), _SCORED_AT_ONCE, None
+        )
+        for corpus in run.corpora
+    }
+
     def keep_epoch(network: keras.Model) -> float:
         """Return the accuracy on the validation part."""
-        parts = model_parts(network, run.network, run.vectors)
-        found = {corpus.name: score_corpus(parts, corpus) for corpus in run.corpora}
+        found = {
+            name: read_opinion(np.concatenate(probabilities(network, of, config)), run.network.targets)
+            for name, of in pieces.items()
+        }
         epoch = len(losses) + 1
         write_scores(place / f"epoch-{epoch}.npz", found)
         write_arrays(weights_path(place, epoch), weights_of(network))
@@ -115,10 +135,7 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
         )
 
     watch = Watch(on_epoch=note_epoch, validate=keep_epoch, checkpoints=checkpoints)
-    recipe = EpochRecipe(
-        gold=run.gold, carriers=(), network=run.network, training=run.training, vectors=run.vectors
-    )
-    fit_network(network, run.network, run.training, keep_last(EpochMaker(recipe).examples), watch)
+    fit_network(network, config, run.training, lambda epoch: examples, watch)
     checkpoints.remove()
     return {
         "losses": losses,
@@ -159,13 +176,64 @@ class TrainedRun:
         return self.epochs[self.epoch - 1]
 
 
-def read_thesis_run(run: ThesisRun, record: Record, place: Path) -> TrainedRun:
-    """Read a finished run; the epoch of the highest validation accuracy counts, the first of equals.
+def read_thesis_run(
+    run: ThesisRun,
+    record: Record,
+    place: Path,
+    choose: Callable[[Sequence[Mapping[str, TokenScores]]], int],
+) -> TrainedRun:
+    """Read a finished run. `choose` returns the number of the epoch that counts, from 0.
 
     Raises:
         UnreadableInputError: A stored file is missing or damaged.
     """
-    targets, validation = run.network.targets, run.corpora[0]
     epochs = tuple(read_scores(place / f"epoch-{i + 1}.npz") for i in range(run.training.epochs))
-    found = [measure_accuracy(validation, scores[validation.name], targets) for scores in epochs]
-    return TrainedRun(run.name, targets, epochs, tuple(record["losses"]), found.index(max(found)) + 1)
+    return TrainedRun(run.name, run.network.targets, epochs, tuple(record["losses"]), choose(epochs) + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RivalRun:
+    """A system of the comparison that learns from documents and masks corpora.
+
+    Of a CRF the probability of *safe* is kept, of another system 1 for kept tokens and 0 for masked ones.
+    """
+
+    name: str
+    system: str
+    seed: int
+    gold: Sequence[Document] = field(repr=False)
+    corpora: tuple[AnalysedCorpus, ...] = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The system."""
+        return self.system
+
+    @property
+    def depends_on(self) -> tuple[object, ...]:
+        """System and seed; the documents are those of the study."""
+        return self.name, self.system, self.seed
+
+
+def train_rival(run: RivalRun, place: Path) -> Record:
+    """Train a system, and keep `p_safe` of every corpus in the folder `place`.
+
+    Raises:
+        ConfigurationError: A package that the system needs is not installed.
+        OutputError: A file cannot be written.
+    """
+    system = make_system(run.system)
+    system.fit(run.gold, run.seed)
+    found: Arrays = {}
+    for corpus in run.corpora:
+        if isinstance(system, ConditionalRandomField):
+            of_docs = system.p_safe(corpus.docs)
+        else:
+            masked = [{start for start, _ in ranges} for ranges in system.masks(corpus.docs)]
+            of_docs = [
+                np.array([start not in starts for start in tokens.starts.tolist()], np.float64)
+                for tokens, starts in zip(corpus.tokens, masked, strict=True)
+            ]
+        found[corpus.name] = np.concatenate([np.zeros(0), *of_docs]).astype(np.float32)
+    write_arrays(place / "safe.npz", found)
+    return {"files": [f"{run.name}/safe.npz"]}

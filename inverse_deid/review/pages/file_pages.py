@@ -16,13 +16,14 @@ from urllib.parse import quote
 from starlette.responses import Response, StreamingResponse
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.review.deletion import delete_everything, delete_source
+from inverse_deid.review.deletion import Deleted, delete_case, delete_everything, delete_source
 from inverse_deid.review.exporting import Exported, released_file, released_zip, write_old_names
 from inverse_deid.review.pages.list_pages import SELECT_FIRST, go_back, read_selected
-from inverse_deid.review.pages.visits import Visit, count_words
+from inverse_deid.review.pages.visits import Visit, count_words, read_number
 from inverse_deid.review.sources import SourceRow, list_sources
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.values import CaseRow, UserRole
 from inverse_deid.review.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
+from inverse_deid.review.work_list import read_line
 
 ZIP_NAME = "released.zip"
 LIST_NAME = "confidential-old-names.csv"
@@ -141,6 +142,15 @@ def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
 def ask_delete(visit: Visit) -> Response:
     """Return what would be deleted, and ask."""
     _check(visit)
+    given = visit.request.query_params.get("case", "")
+    if given:
+        case = _find_case(visit, given)
+        going = [
+            f"case {case.case_id}, {case.name}",
+            f"its text in {case.source}, or this file if it has no other case",
+            "all decisions and notes on it",
+        ]
+        return visit.render("delete.html", source=None, case=case, going=going)
     source = _find_source(visit, visit.request.query_params.get("source", ""))
     rows = list_sources(visit.store) if source is None else (source,)
     n_cases = sum(row.n_cases for row in rows)
@@ -152,12 +162,26 @@ def ask_delete(visit: Visit) -> Response:
         "all decisions and notes on them",
         *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
     ]
-    return visit.render("delete.html", source=source, going=going)
+    return visit.render("delete.html", source=source, case=None, going=going)
+
+
+def _find_case(visit: Visit, given: str) -> CaseRow:
+    number = read_number(given)
+    if number is None:
+        raise ReviewError("this case does not exist")
+    return read_line(visit.store, number)
 
 
 def delete(visit: Visit) -> Response:
-    """Delete one file or everything, and say what was deleted."""
+    """Delete one case, one file or everything, and say what was deleted."""
     _check(visit)
+    if visit.text("case"):
+        case = _find_case(visit, visit.text("case"))
+        if visit.text("typed").strip() != str(case.case_id):
+            raise ReviewError(f"the number that you typed is not {case.case_id}, so nothing was deleted")
+        done = delete_case(visit.store, case.case_id, by=visit.user.name)
+        gone = [f"case {case.case_id}, {case.name}", *_describe_work(done)]
+        return visit.render("deleted.html", gone=gone, is_erased=done.is_erased, is_case=True)
     if visit.text("sure") != "yes":
         raise ReviewError("the box 'Yes, delete' is not ticked. Tick it first")
     source = _find_source(visit, visit.text("source"))
@@ -172,13 +196,16 @@ def delete(visit: Visit) -> Response:
     gone = [
         count_words(done.n_files, "file") if source is None else source.name,
         count_words(done.n_cases, "document"),
-        count_words(done.n_decisions, "decision") + " of readers",
-        count_words(done.n_notes, "note"),
+        *_describe_work(done),
         *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
     ]
-    return visit.render("deleted.html", gone=gone, is_erased=done.is_erased)
+    return visit.render("deleted.html", gone=gone, is_erased=done.is_erased, is_case=False)
+
+
+def _describe_work(done: Deleted) -> list[str]:
+    return [count_words(done.n_decisions, "decision") + " of readers", count_words(done.n_notes, "note")]
 
 
 def _check(visit: Visit) -> None:
     if not _can_delete(visit):
-        raise NotAllowedError("only an admin can delete files")
+        raise NotAllowedError("only an admin can delete files and cases")

@@ -16,7 +16,6 @@ from inverse_deid.review.causality import (
     read_form,
     read_masked,
     read_original,
-    read_sampled,
     save_form,
     summarise_forms,
 )
@@ -60,7 +59,7 @@ _ANSWERS = {"none": False, "leak": True}
 
 def show_finished(visit: Visit) -> Response:
     """Return the masked text and the possible actions."""
-    masked = read_masked(visit.store, visit.case_id)
+    masked = read_masked(visit.store, visit.user, visit.case_id, "finished case")
     line = read_line(visit.store, visit.case_id)
     return visit.render(
         "finished.html",
@@ -140,7 +139,7 @@ def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
 
 
 def _render_form(visit: Visit, said: dict[Topic, Preserved], *, with_original: bool) -> Response:
-    masked = read_masked(visit.store, visit.case_id)
+    masked = read_masked(visit.store, visit.user, visit.case_id, "causality form")
     original = read_original(visit.store, visit.user, visit.case_id) if with_original else ""
     old = read_form(visit.store, visit.user, visit.case_id)
     return visit.render(
@@ -192,7 +191,7 @@ def read_case(visit: Visit) -> Response:
     to_read = list_unread(visit.store, visit.user)
     if visit.case_id not in to_read:
         raise NotAllowedError(f"case {visit.case_id} is not among the cases of the sample left for you")
-    masked = read_sampled(visit.store, visit.user, visit.case_id)
+    masked = read_masked(visit.store, visit.user, visit.case_id, "sample")
     name = read_line(visit.store, visit.case_id).name
     return visit.render(
         "sample_case.html", case_id=visit.case_id, name=name, masked=masked, n_left=len(to_read)

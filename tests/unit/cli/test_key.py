@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from inverse_deid.cli import secret_files
 from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, read_secret
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.replacement.keys import check_key
 
 
@@ -114,4 +115,20 @@ def test_a_command_that_hangs_is_killed_with_its_children(monkeypatch):
     started = time.monotonic()
     result = CliRunner().invoke(show, ["--key-command", "sh -c 'sleep 60 & sleep 60'"])
     assert "took longer than 0.3 seconds" in str(result.exception)
+    assert time.monotonic() - started < 10
+
+
+def test_a_command_that_prints_without_end_is_killed_at_once(monkeypatch):
+    monkeypatch.setattr(secret_files, "_COMMAND_SECONDS", 3.0)
+    started = time.monotonic()
+    with pytest.raises(ConfigurationError, match="printed more than 4096 bytes"):
+        secret_files.run_key_command("yes secret-of-the-hospital")
+    assert time.monotonic() - started < 2
+
+
+def test_a_child_that_keeps_the_output_open_is_killed_in_the_end(monkeypatch):
+    monkeypatch.setattr(secret_files, "_COMMAND_SECONDS", 0.3)
+    started = time.monotonic()
+    with pytest.raises(ConfigurationError, match=r"took longer than 0\.3 seconds"):
+        secret_files.run_key_command("sh -c 'echo a-key-of-the-hospital; sleep 20 &'")
     assert time.monotonic() - started < 10

@@ -154,8 +154,9 @@ def test_notes_are_for_their_author_and_the_adjudicator(store):
 
 
 def test_one_approval_releases_under_such_a_policy(alone):
-    assert review(alone, user(alone, "ann"), mask=[5]) is CaseState.RELEASED
-    assert read_masked(alone, 1) == "seen by PHI today, then PHI left"
+    ann = user(alone, "ann")
+    assert review(alone, ann, mask=[5]) is CaseState.RELEASED
+    assert read_masked(alone, ann, 1, "finished case") == "seen by PHI today, then PHI left"
 
 
 def test_an_approved_layer_cannot_change(alone):
@@ -271,7 +272,7 @@ class TestDispute:
         with pytest.raises(ReviewError, match="decide 1 words in dispute"):
             approve(disputed, LayerRevision(self.eve.id, 1, view.case.revision))
         with pytest.raises(ReviewError, match="disagreed"):
-            read_masked(disputed, 1)
+            read_masked(disputed, self.eve, 1, "finished case")
 
     @pytest.mark.parametrize(("kind", "shown"), [(MASK, "PHI"), (UNMASK, "Okonkwo")])
     def test_the_adjudicator_has_the_last_word(self, disputed, kind, shown):
@@ -279,7 +280,7 @@ class TestDispute:
         at, edited = change(disputed, LayerRevision(self.eve.id, 1, view.case.revision), kind, 2)
         assert edited.n_undecided == 0
         assert approve(disputed, at) is CaseState.RELEASED
-        text = read_masked(disputed, 1)
+        text = read_masked(disputed, self.eve, 1, "finished case")
         assert text == f"seen by {shown} today, then PHI left"
 
     def test_only_another_adjudicator_can_settle_it(self, disputed):
@@ -294,7 +295,7 @@ class TestDispute:
         approve(disputed, at)
         withdraw(disputed, self.eve, 1)
         with pytest.raises(ReviewError):
-            read_masked(disputed, 1)
+            read_masked(disputed, self.eve, 1, "finished case")
         assert kept(open_case(disputed, self.ann, 1)) == only_masked(5)
         close_case(disputed, self.ann, 1)
         assert review(disputed, self.ann) is CaseState.IN_REVIEW

@@ -1,12 +1,20 @@
 """Somebody who can write to the database and has no key: what they forge is refused and found."""
 
 import io
+import re
 import sqlite3
+from contextlib import suppress
 
 import pytest
 from review_stores import KEY, PASSWORD, TEXT, change, place, review, store_of, user
 
-from inverse_deid.core.errors import NotAllowedError, ReviewError, StageError, UnreadableInputError
+from inverse_deid.core.errors import (
+    InverseDeidError,
+    NotAllowedError,
+    ReviewError,
+    StageError,
+    UnreadableInputError,
+)
 from inverse_deid.review.accounts import (
     add_user,
     begin_session,
@@ -18,13 +26,15 @@ from inverse_deid.review.accounts import (
     set_active,
     set_role,
 )
+from inverse_deid.review.anchors import write_anchor
 from inverse_deid.review.approval import withdraw
 from inverse_deid.review.exporting import export_released, iterate_annotated, released_zip
+from inverse_deid.review.oversight import list_activity
 from inverse_deid.review.reading import open_case, view_case
 from inverse_deid.review.rows import SEALED
 from inverse_deid.review.store import open_store
 from inverse_deid.review.tables import LAYERS, USERS
-from inverse_deid.review.trail import verify_store
+from inverse_deid.review.trail import TrailFilter, export_trail, list_entries, verify_export, verify_store
 from inverse_deid.review.values import ActionKind, UserRole
 
 
@@ -57,6 +67,52 @@ def test_a_column_with_a_default_of_the_server_has_one_here():
     """Otherwise a new row would get a value that its seal does not cover."""
     columns = [column for table in SEALED for column in table.c if column.server_default is not None]
     assert columns and all(column.default is not None for column in columns)
+
+
+def test_what_was_done_with_an_earlier_role_is_found_when_the_newer_one_is_back(store, tmp_path):
+    dora = user(store, "dora", UserRole.ADJUDICATOR)
+    forge(store, tmp_path, "create table earlier as select * from users")
+    set_role(store, "dora", UserRole.REVIEWER)
+    forge(store, tmp_path, "create table later as select * from users")
+    put = "update users set (role, seal) = (select role, seal from {0} where id = users.id)"
+    forge(store, tmp_path, put.format("earlier"))
+    withdraw(store, dora, 1)
+    forge(store, tmp_path, put.format("later"))
+    (problem,) = verify_store(store).problems
+    assert re.fullmatch(r"entry \d+ was made while users 3 was not as entry \d+ left it", problem)
+
+
+def test_a_change_of_the_own_account_is_no_problem(store):
+    set_active(store, "ann", is_active=False, by="bea")
+    set_active(store, "ann", is_active=True, by="ann")
+    assert verify_store(store).is_intact
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("trail_head n_entries", "trail_head hash", "trail_head seal", "trail line", "trail hash"),
+        *("users name", "cases state", "layers n_done", "layers actions_hash", "actions steps", "meta value"),
+        *("intakes export_name", "maskings facts", "sources sealed", "contents sealed_text"),
+    ],
+)
+def test_a_value_that_is_missing_is_a_clean_refusal(store, tmp_path, place):
+    table, column = place.split()
+    copied = f"create table copied as select * from {table}"
+    renamed = f"alter table copied rename to {table}"
+    forge(store, tmp_path, copied, f"drop table {table}", renamed, f"update {table} set {column} = null")
+    assert verify_store(store).is_intact is column.startswith("sealed")
+    for use in (
+        lambda: export_released(store, tmp_path / "out"),
+        lambda: export_trail(store, tmp_path / "trail.jsonl"),
+        lambda: verify_export(tmp_path / "trail.jsonl", KEY),
+        lambda: list_entries(store, TrailFilter()),
+        lambda: write_anchor(store, [str(tmp_path / "anchors")]),
+        lambda: add_user(store, "dora", PASSWORD, UserRole.REVIEWER),
+        lambda: list_activity(store),
+    ):
+        with suppress(InverseDeidError):
+            use()
 
 
 def test_an_inserted_admin_cannot_log_in(store, tmp_path):

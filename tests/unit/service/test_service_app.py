@@ -1,3 +1,4 @@
+import hashlib
 import json
 import logging
 import re
@@ -6,7 +7,7 @@ import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from service_client import client_of
 
-from inverse_deid.service.clients import Clients
+from inverse_deid.service.clients import Client, Clients
 from inverse_deid.service.description import describe_api
 
 SECRET = "not-a-secret-0123456789"
@@ -98,6 +99,14 @@ def test_a_request_that_takes_too_long_is_refused_and_the_service_goes_on():
         answer = client.post("/mask", json=DOCUMENT)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert client.get("/health").status_code == 200
+
+
+def test_the_words_of_a_request_whose_time_is_over_are_counted():
+    client = Client(name="ward-7", sha256=hashlib.sha256(SECRET.encode()).hexdigest(), words_per_minute=1)
+    with client_of(FakeMasker(str.islower, 0.5), seconds=0.1, clients=Clients([client])) as service:
+        headers = {"Authorization": f"Bearer {SECRET}"}
+        answers = [service.post("/mask", json=DOCUMENT, headers=headers) for _ in range(2)]
+    assert [one.status_code for one in answers] == [503, 429]
 
 
 class Broken(FakeMasker):

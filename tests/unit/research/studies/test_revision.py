@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from inverse_deid.core.revision import revision
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.revision import require_clean_revision, revision
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -38,6 +39,36 @@ def test_changed_code_is_told_by_a_plus(checkout):
 def test_a_report_that_is_being_written_changes_no_revision(checkout):
     (checkout / "reports/one/report.md").write_text("second\n")
     assert revision(checkout / "code") == git(checkout, "rev-parse", "HEAD")
+
+
+def test_reports_are_refused_while_code_is_changed(checkout):
+    (checkout / "code/part.py").write_text("second\n")
+    with pytest.raises(ConfigurationError, match="clean revision"):
+        require_clean_revision(checkout / "reports/two", checkout / "code")
+
+
+def test_changed_code_may_write_a_report_elsewhere(checkout):
+    (checkout / "code/part.py").write_text("second\n")
+    require_clean_revision(checkout / "runs/two", checkout / "code")
+
+
+def test_changed_and_new_reports_do_not_count(checkout):
+    for name in ("reports/one/report.md", "reports/new.md", "code/untracked.py"):
+        (checkout / name).write_text("second\n")
+    require_clean_revision(checkout / "reports/one", checkout / "code")
+
+
+def test_a_study_is_refused_before_it_trains(tmp_path, monkeypatch):
+    from inverse_deid.research.studies import study
+
+    def refuse(folder):
+        raise ConfigurationError("clean revision")
+
+    monkeypatch.setattr(study, "require_clean_revision", refuse)
+    options = study.StudyOptions(folder=tmp_path / "out", seeds=(1,), say=print)
+    with pytest.raises(ConfigurationError, match="clean revision"):
+        study.Study("any", options, inputs=[], shared={})
+    assert not (tmp_path / "out").exists()
 
 
 def test_without_a_checkout_there_is_no_revision(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from inverse_deid.research.studies.report import read_published
-from inverse_deid.research.thesis.tables import Figure, find_best, find_best_pair
+from inverse_deid.research.thesis.judging import Figure, find_best, find_best_pair
 
 THESIS = read_published()["thesis"]
 
