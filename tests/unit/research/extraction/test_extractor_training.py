@@ -12,7 +12,6 @@ from inverse_deid.core.settings import make_settings
 from inverse_deid.research.best_path import best_path
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, refuse_overlap, select_gold
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
-from inverse_deid.research.extraction.contextual import StoredVectors, store_vectors
 from inverse_deid.research.extraction.passages import PassageMaker, make_vectors
 from inverse_deid.research.extraction.scoring import count_concepts
 from inverse_deid.research.extraction.tagger import new_tagger, read_tagger, write_tagger
@@ -222,26 +221,6 @@ def test_a_token_has_the_vectors_that_the_settings_name(reads, tmp_path):
     assert names & {"words", "characters"} == set(reads)
     write_tagger(tagger, tmp_path / "model", {})
     assert read_tagger(tmp_path / "model", [Lengths()]).config.reads == tuple(reads)
-
-
-def test_stored_vectors_are_those_of_the_passage(tmp_path):
-    torch = pytest.importorskip("torch")
-    from transformers import BertConfig, BertModel
-
-    torch.manual_seed(1)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 8}
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "took", "rash", "day", "and", "."]
-    BertModel(BertConfig(vocab_size=len(pieces), **sizes)).save_pretrained(tmp_path / "bert")
-    (tmp_path / "bert" / "vocab.txt").write_text("\n".join(pieces))
-    docs = documents(0, 3)
-    assert store_vectors([doc.doc.text for doc in docs], tmp_path / "bert", tmp_path / "v.npz") == 3
-    stored = StoredVectors(tmp_path / "v.npz")
-    passages = [one for doc in docs for one in PassageMaker(vectors(), ONE, [stored]).encode_gold(doc)]
-    took = [one.example.features[list(one.example.words).index("took")] for one in passages]
-    assert stored.dim == 8
-    assert not np.allclose(took[0], took[2], atol=1e-4)  # it depends on the other words
-    with pytest.raises(ConfigurationError, match="lacks a passage"):
-        PassageMaker(vectors(), ONE, [stored]).encode_gold(document(4))
 
 
 def test_a_document_in_both_parts_is_refused():
