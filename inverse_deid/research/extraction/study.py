@@ -370,7 +370,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
 
 
 def _hash_sources(model: PlannedModel, contextual: Path | None) -> str | None:
-    """Return a hash of what a run reads also documents: masks or vectors, or None."""
+    """Return a hash of the masks or vectors that a run reads, or None."""
     if model.corpus != "English":
         return None
     if model.is_contextual and contextual is not None:
