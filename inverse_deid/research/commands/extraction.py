@@ -96,6 +96,40 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
     click.echo(f"concepts    {sum(len(doc.concepts) for doc in planted):>8,}")
 
 
+@extraction.command()
+@click.argument("documents", nargs=-1, required=True, type=_ANY)
+@click.option(
+    "--weights",
+    required=True,
+    type=_FOLDER,
+    help="Folder with config.json, vocab.txt and model.safetensors of a BERT encoder.",
+)
+@click.option("-o", "--out", required=True, type=_FILE, help="File of vectors (.npz) to write.")
+@_LAYOUT
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--force", is_flag=True, help="Overwrite an earlier file.")
+def embed(
+    documents: tuple[Path, ...], weights: Path, out: Path, layout: str | None, threads: int, force: bool
+) -> None:
+    """Compute the contextual vectors of DOCUMENTS once, for the study.
+
+    Needs the extra `encoder`. The vectors tell much of the text, so keep the file as safe as DOCUMENTS.
+    """
+    refuse_read(out, documents)
+    if out.exists() and not force:
+        raise OutputExistsError(f"{out}: exists already. Overwrite it with --force")
+    try:
+        import torch
+    except ImportError as error:
+        raise ConfigurationError("needs the extra `encoder`: pip install 'inverse-deid[encoder]'") from error
+    from inverse_deid.research.extraction.contextual import store_vectors
+
+    torch.set_num_threads(threads)
+    kind = ConceptLayout(layout) if layout else None
+    texts = [doc.doc.text for path in documents for doc in read_concepts(path, kind)]
+    click.echo(f"passages {store_vectors(texts, weights, out):,}")
+
+
 class ExtractorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The file of `--config`."""
 

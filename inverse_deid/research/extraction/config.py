@@ -19,15 +19,20 @@ class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     layer of `hidden_units` each. `stacked` is an extractor that sees words only through the output of a
     de-identifier, by a Gumbel softmax of this temperature.
 
+    `reads` says which vectors of its own a token has: of the word, of its characters. Those of embedders and
+    of the three characters after it are always read.
+
     `word_dim` is the length of vectors learned from the training documents (`learn_words`), `gap_dim`
     that of each of the three characters after a word. Units of a BiLSTM are per direction. Dropout is that
     of token vectors and hidden states.
 
     Source:
-        Lange, Adel and Strötgen 2020, sections 3 and 4.1, for 256 and 128 units.
+        Lange, Adel and Strötgen 2020, sections 3 and 4.1, for 256 and 128 units; their code for the
+        temperature.
     """
 
     kind: Kind = "tagger"
+    reads: tuple[Literal["words", "characters"], ...] = ("words", "characters")
     learn_words: bool = False
     word_dim: Size = 100
     char_dim: Size = 25
@@ -37,7 +42,7 @@ class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     token_units: Size = 256
     hidden_units: Size = 128
     dropout: ShareBelowOne = 0.5
-    temperature: Positive = 1.0
+    temperature: Positive = 0.5
 
     @property
     def characters(self) -> NetworkConfig:
@@ -50,15 +55,17 @@ class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class ExtractorTraining(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How an extractor is trained, with batches of passages: stochastic gradient descent.
 
-    Its rate, and the `extraction_rate` of the concept part of joint models, is halved after `halve_after`
-    epochs without gain on the development documents. After `patience` such epochs training stops, and the
-    best epoch is kept. Joint models learn to de-identify alone for `pretraining` epochs. Gradients are
-    clipped to the global norm `clip_norm`, and the share `word_dropout` of words is hidden from the word
-    embedding. The moving averages of the weights, which are measured and kept, look back about `averaging`
-    epochs (0 = the weights themselves).
+    Joint models learn to de-identify alone for `pretraining` epochs. Then batches of identifiers and of
+    concepts alternate. Those of concepts have the rate `extraction_rate`. The rate of a task is halved after
+    `halve_after` epochs without gain in its F1 on the development documents. After `patience` epochs without
+    gain in concepts (or in the only task) training stops, and the best epoch is kept. Gradients are clipped
+    to the global norm `clip_norm`, and the share `word_dropout` of words is hidden from the word embedding.
+    The moving averages of the weights, which are measured and kept, look back about `averaging` epochs (0 =
+    the weights themselves).
 
     Source:
-        Lange, Adel and Strötgen 2020, section 4.1, which does not mention clipping, patience and averaging.
+        Lange, Adel and Strötgen 2020, section 4.1, and their published code for the alternation, the rate of
+        each task, the choice of the epoch and clipping. Patience and averaging are this project's own.
     """
 
     epochs: Size = 100

@@ -92,9 +92,11 @@ class MaskedEmbedding(layers.Layer):  # type: ignore[misc]
 class TaggerNetwork:
     """The network of an extractor: `scorer` returns the scores before the CRF.
 
-    `model` returns the class probabilities of each task, float32 (batch, time, n_labels).
+    `model` returns the class probabilities of each task, float32 (batch, time, n_labels). Both read at most
+    `max_characters` of a word.
     """
 
+    max_characters: int
     model: keras.Model = field(repr=False)
     scorer: keras.Model = field(repr=False)
 
@@ -108,18 +110,6 @@ class TaggerNetwork:
         """The tasks, in the order of the model's outputs."""
         return tuple(self.model.output)
 
-    def parts(self) -> tuple[list[Any], list[Any]]:
-        """Return trainable variables: those of the concept part of a joint model, and all others."""
-        is_joint = len(self.tasks) > 1
-        above = {
-            id(variable)
-            for layer in self.model.layers
-            if is_joint and (layer.name.startswith(CONCEPTS) or layer.name == MASKED)
-            for variable in layer.trainable_variables
-        }
-        variables = self.model.trainable_variables
-        return [v for v in variables if id(v) in above], [v for v in variables if id(v) not in above]
-
 
 def build_tagger_network(
     config: ExtractorConfig, types: Types, word_matrix: FloatArray, *, n_further: int = 0, seed: int = 0
@@ -129,17 +119,22 @@ def build_tagger_network(
     The word matrix is float32 (n_words + 1, word_dim). The seed is that of the draws of the Gumbel softmax.
 
     Returns:
-        Models of the inputs `characters`, `distinct`, `words`, `gaps`, `valid` and, with
-        further numbers per token, `features`, as in `network.network.build_network`.
+        Models of the inputs `gaps`, `valid`, those that the settings read of `characters` with `distinct`
+        and `words`, and with further numbers per token `features`, as in `network.network.build_network`.
     """
     inputs = make_inputs(config.characters, n_further)
-    of_characters = character_encoder(config.characters)(inputs["characters"])
-    parts = [
-        keras.ops.take(of_characters, inputs["distinct"], axis=0),
-        word_embedding(inputs["words"], word_matrix, learned=config.learn_words),
-        gap_embedding(inputs["gaps"], config.gap_dim),
-        *([inputs["features"]] if n_further else []),
-    ]
+    parts = [gap_embedding(inputs["gaps"], config.gap_dim)]
+    if "words" in config.reads:
+        parts.append(word_embedding(inputs["words"], word_matrix, learned=config.learn_words))
+    else:
+        del inputs["words"]
+    if "characters" in config.reads:
+        of_characters = character_encoder(config.characters)(inputs["characters"])
+        parts.append(keras.ops.take(of_characters, inputs["distinct"], axis=0))
+    else:
+        del inputs["characters"], inputs["distinct"]
+    if n_further:
+        parts.append(inputs["features"])
     vectors = layers.Concatenate(name="token_vector")(parts)
     vectors = layers.Dropout(config.dropout, name="token_dropout")(vectors)
     n_labels = {task: len(list_labels(kinds)) for task, kinds in types.items()}
@@ -157,7 +152,9 @@ def build_tagger_network(
         scores = {task: _add_scores(config, task, n, hidden) for task, n in n_labels.items()}
     probabilities = {task: crfs[task](found, inputs["valid"]) for task, found in scores.items()}
     return TaggerNetwork(
-        keras.Model(inputs, probabilities, name="extractor"), keras.Model(inputs, scores, name="scorer")
+        max_characters=config.max_characters,
+        model=keras.Model(inputs, probabilities, name="extractor"),
+        scorer=keras.Model(inputs, scores, name="scorer"),
     )
 
 

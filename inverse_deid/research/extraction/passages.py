@@ -41,8 +41,8 @@ class Embedder(Protocol):
     name: str
     dim: int
 
-    def vectors(self, words: Sequence[str]) -> FloatArray:
-        """Return vectors of the words of one passage: float32 (n_words, dim)."""
+    def vectors(self, words: Sequence[str], gaps: IntArray) -> FloatArray:
+        """Return vectors of the words of one passage, with their `gap_codes`: float32 (n_words, dim)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ class PassageMaker:
         gaps, passages = gap_codes(tokens), []
         for first, last in cut_passages(tokens):
             words, n_tokens = tokens.words[first:last], last - first
-            further = [embedder.vectors(words) for embedder in self._embedders]
+            further = [embedder.vectors(words, gaps[first:last]) for embedder in self._embedders]
             example = Example(
                 words=words,
                 word_rows=word_numbers(words, self._rows),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -19,6 +19,7 @@ from seqeval.metrics import f1_score
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.settings import change_settings, make_settings, read_toml
+from inverse_deid.evaluation.resampling import sum_clusters
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import model_fingerprint, read_model
@@ -34,6 +35,7 @@ from inverse_deid.research.extraction.concepts import (
     snap_spans,
 )
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining, Kind
+from inverse_deid.research.extraction.contextual import StoredVectors
 from inverse_deid.research.extraction.passages import make_vectors
 from inverse_deid.research.extraction.readers import read_concepts
 from inverse_deid.research.extraction.scoring import count_concepts
@@ -53,7 +55,12 @@ from inverse_deid.research.studies.records import Record, fingerprint
 from inverse_deid.research.studies.report import Report
 from inverse_deid.research.studies.study import Say, Study, StudyOptions
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
+from inverse_deid.training.corpus import (
+    hold_out_patients,
+    read_annotated,
+    read_type_mapping,
+    without_near_duplicates,
+)
 from inverse_deid.training.documents import corpus_sha256
 
 _ROUNDING = 1e-9
@@ -63,7 +70,8 @@ _ROUNDING = 1e-9
 class PlannedModel:
     """A model of the study, without a seed: trained on the text `view`, measured on the texts `read`.
 
-    The name is that of its records, and in `--only`.
+    The name is that of its records, and in `--only`. `inputs` are the vectors of a token, with
+    `is_contextual` also those of the encoder.
     """
 
     name: str
@@ -71,7 +79,9 @@ class PlannedModel:
     tasks: tuple[str, ...] = (CONCEPTS,)
     view: View = View.ORIGINAL
     read: tuple[View, ...] = (View.ORIGINAL,)
-    is_spanish: bool = False
+    inputs: tuple[str, ...] = ("words", "characters")
+    is_contextual: bool = False
+    corpus: Literal["English", "Spanish", "Spanish, whole"] = "English"
 
 
 _VIEWS = (View.ORIGINAL, View.PREDICTED, View.GOLD, View.MARKER, View.RELATIVE_DATES)
@@ -80,7 +90,12 @@ MODELS = (
     *(PlannedModel(name=f"concepts-{view}", view=view, read=_VIEWS) for view in _VIEWS),
     PlannedModel(name="multitask", kind="multitask", tasks=(PHI, CONCEPTS)),
     PlannedModel(name="stacked", kind="stacked", tasks=(PHI, CONCEPTS)),
-    PlannedModel(name="spanish-phi", tasks=(PHI,), is_spanish=True),
+    PlannedModel(name="vectors-words", inputs=("words",)),
+    PlannedModel(name="vectors-characters", inputs=("characters",)),
+    PlannedModel(name="vectors-contextual", inputs=(), is_contextual=True),
+    PlannedModel(name="vectors-all", is_contextual=True),
+    PlannedModel(name="spanish-phi", tasks=(PHI,), corpus="Spanish"),
+    PlannedModel(name="spanish-phi-whole", tasks=(PHI,), corpus="Spanish, whole"),
 )
 
 
@@ -88,20 +103,26 @@ MODELS = (
 class ConceptCorpus:
     """Documents of the study, by the parts `train`, `dev` and `test`, and the concepts that count.
 
-    Vectors are None where the vocabulary is learned from the training documents.
+    Vectors are None where the vocabulary is learned from the training documents. `contextual` has those of
+    all original texts, if there are some.
     """
 
     parts: dict[str, list[ConceptDocument]] = field(repr=False)
     concept_types: tuple[str, ...]
     vectors: WordVectors | None = field(repr=False)
     maskers: Maskers = field(repr=False)
+    contextual: StoredVectors | None = field(default=None, repr=False)
+
+    def embedders(self, model: PlannedModel) -> tuple[StoredVectors, ...]:
+        """Return the embedders of a model."""
+        return (self.contextual,) if model.is_contextual and self.contextual is not None else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExtractionRun:
     """One training of a model, whose kind and seed replace those of the settings.
 
-    `made_with` is the fingerprint of the packaged files that the run depends on.
+    `made_with` is the fingerprint of the files other than documents that the run depends on.
     """
 
     model: PlannedModel
@@ -123,7 +144,7 @@ class ExtractionRun:
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """Model, seed, settings and packaged files."""
+        """Model, seed, settings and other files."""
         return self.model, self.seed, self.config, self.training, self.made_with
 
 
@@ -145,7 +166,9 @@ def train_run(run: ExtractionRun, say: Say) -> Record:
     model, corpus = run.model, run.corpus
     parts = (corpus.parts[part] for part in ("train", "dev"))
     train, dev = (rewrite_documents(docs, model.view, corpus.maskers) for docs in parts)
-    config = change_settings(run.config, kind=model.kind, learn_words=corpus.vectors is None)
+    config = change_settings(
+        run.config, kind=model.kind, learn_words=corpus.vectors is None, reads=list(model.inputs)
+    )
     tagger = train_tagger(
         train,
         dev,
@@ -153,6 +176,7 @@ def train_run(run: ExtractionRun, say: Say) -> Record:
         change_settings(run.training, seed=run.seed),
         types=list_types(corpus.parts["train"], model.tasks, corpus.concept_types),
         vectors=corpus.vectors or make_vectors(train, config.word_dim, run.seed),
+        embedders=corpus.embedders(model),
         on_epoch=keep_epoch,
     )
     seconds = time.perf_counter() - begun
@@ -182,7 +206,9 @@ def _rewrite_part(corpus: ConceptCorpus, part: str, view: View) -> list[Rewritte
 def measure_spans(
     docs: Sequence[ConceptDocument], found: Sequence[Sequence[ConceptSpan]], task: str, kinds: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return F1 by seqeval, all together and by type, and the two parts of its ratio by document.
+    """Return F1 by seqeval, all together and by type, and the two parts of its ratio by case report.
+
+    A case report is a document, or all `REPORT_1`, `REPORT_2`, which are its sentences in PHEE.
 
     Raises:
         StageError: The counts are not those of seqeval.
@@ -192,13 +218,14 @@ def measure_spans(
     snapped = [snap_spans(each, spans) for each, spans in zip(tokens, found, strict=True)]
     labels = [list(map(label_tokens, tokens, spans)) for spans in (gold, snapped)]
     counts = count_concepts(gold, snapped, kinds)
+    reports = [doc.id.rpartition("_")[0] or doc.id for doc in docs]
     f1 = float(f1_score(*labels, zero_division=0))
     if abs(f1 - (counts.score().f1 or 0.0)) > _ROUNDING:
         raise StageError("F1 of the counts differs from that of seqeval. Report this as a bug")
     return {
         "f1": f1,
         "by_type": {kind: counts.score(kind).f1 for kind in kinds},
-        "parts": np.asarray(counts.ratio_parts(), np.int64).tolist(),
+        "parts": sum_clusters(counts.ratio_parts(), reports).astype(np.int64).tolist(),
     }
 
 
@@ -208,12 +235,17 @@ _TODAY = date(2030, 12, 31)
 
 
 class EnglishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [english]: documents with both kinds of gold, and the concepts that count."""
+    """The table [english]: documents with both kinds of gold, and the concepts that count.
+
+    `contextual` is the file of `research extraction embed` for them. While it does not exist, the models that
+    read it are left out.
+    """
 
     train: Path
     dev: Path
     test: Path
     types: Annotated[tuple[str, ...], Meta(min_length=1)]
+    contextual: Path | None = None
 
 
 class SpanishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -284,10 +316,18 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
     """
     settings = read_extraction_study(config)
     english, spanish = settings.english, settings.spanish
+    contextual = english.contextual if english.contextual and english.contextual.is_file() else None
+    if contextual is None:
+        options.say("no contextual vectors: make them with `research extraction embed` (docs/extraction.md)")
     files = [english.train, english.dev, english.test]
     if spanish is not None:
         files += filter(None, [spanish.train, spanish.dev, spanish.test])
-    models = [model for model in MODELS if spanish is not None or not model.is_spanish]
+    models = [
+        model
+        for model in MODELS
+        if (spanish is not None or model.corpus == "English")
+        and (contextual is not None or not model.is_contextual)
+    ]
     study = Study(
         "extraction",
         options,
@@ -296,17 +336,17 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         shared={"settings": fingerprint(settings.types, settings.extractor, settings.training)},
         config=config,
     )
-    corpora = {"English": _read_english(settings)}
+    corpora = {"English": _read_english(settings, contextual)}
     if spanish is not None:
-        corpora["Spanish"] = _read_spanish(spanish, settings)
+        corpora |= _read_spanish(spanish, settings)
     runs = [
         ExtractionRun(
             model=model,
             seed=seed,
-            corpus=corpora["Spanish" if model.is_spanish else "English"],
+            corpus=corpora[model.corpus],
             config=settings.extractor,
             training=settings.joint.get(model.kind, settings.training),
-            made_with=_hash_packaged_files(model),
+            made_with=_hash_sources(model, contextual),
         )
         for seed in options.seeds
         for model in models
@@ -329,24 +369,46 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
     report.write(study.folder)
 
 
-def _hash_packaged_files(model: PlannedModel) -> str | None:
-    """Return a hash of what a run takes from the packaged model: its masks, its word vectors or nothing."""
-    if model.is_spanish:
+def _hash_sources(model: PlannedModel, contextual: Path | None) -> str | None:
+    """Return a hash of the masks or vectors that a run reads, or None."""
+    if model.corpus != "English":
         return None
+    if model.is_contextual and contextual is not None:
+        return fingerprint(corpus_sha256(contextual), corpus_sha256(packaged_model() / "word_vectors.npz"))
     if {model.view, *model.read} & set(BY_MASKER):
         return model_fingerprint(packaged_model())
     return corpus_sha256(packaged_model() / "word_vectors.npz")
 
 
-def _read_english(settings: ExtractionStudySettings) -> ConceptCorpus:
-    parts = {part: read_concepts(getattr(settings.english, part)) for part in ("train", "dev", "test")}
+def _read_english(settings: ExtractionStudySettings, contextual: Path | None) -> ConceptCorpus:
+    english = settings.english
+    parts = {part: read_concepts(getattr(english, part)) for part in ("train", "dev", "test")}
     refuse_overlap(parts)
+    stored = None if contextual is None else StoredVectors(contextual)
     vectors = read_model(packaged_model()).word_vectors
-    return ConceptCorpus(parts, settings.types, vectors, build_maskers(tuple(View), today=_TODAY))
+    maskers = build_maskers(tuple(View), today=_TODAY)
+    return ConceptCorpus(keep_apart(parts), settings.types, vectors, maskers, stored)
 
 
-def _read_spanish(data: SpanishData, settings: ExtractionStudySettings) -> ConceptCorpus:
-    """Read documents with identifiers alone."""
+def keep_apart(parts: Mapping[str, list[ConceptDocument]]) -> dict[str, list[ConceptDocument]]:
+    """Leave out of training and dev what shares a person or ten tokens in a row with a later part.
+
+    A run of tokens that many documents have is a phrase of a form and does not count. The parts are `train`,
+    `dev` and `test`.
+    """
+    docs = {part: [doc.doc for doc in found] for part, found in parts.items()}
+    dev = without_near_duplicates(docs["dev"], docs["test"])
+    kept = {
+        "train": without_near_duplicates(docs["train"], docs["dev"] + docs["test"]),
+        "dev": dev,
+        "test": docs["test"],
+    }
+    ids = {part: {id(doc) for doc in found} for part, found in kept.items()}
+    return {part: [doc for doc in found if id(doc.doc) in ids[part]] for part, found in parts.items()}
+
+
+def _read_spanish(data: SpanishData, settings: ExtractionStudySettings) -> dict[str, ConceptCorpus]:
+    """Read documents with identifiers alone: kept apart from the test documents, and the whole split."""
     types = read_type_mapping(data.mapping)
     train, test = (read_annotated(path, types) for path in (data.train, data.test))
     if data.dev is not None:
@@ -356,7 +418,10 @@ def _read_spanish(data: SpanishData, settings: ExtractionStudySettings) -> Conce
     docs = {"train": train, "test": test, "dev": dev}
     parts = {part: [ConceptDocument(doc) for doc in found] for part, found in docs.items()}
     refuse_overlap(parts)
-    return ConceptCorpus(parts, settings.types, vectors=None, maskers={})
+    return {
+        name: ConceptCorpus(found, settings.types, vectors=None, maskers={})
+        for name, found in (("Spanish", keep_apart(parts)), ("Spanish, whole", parts))
+    }
 
 
 def _explain(corpora: Mapping[str, ConceptCorpus], *, is_whole: bool) -> list[str]:

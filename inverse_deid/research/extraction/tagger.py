@@ -86,7 +86,7 @@ class Tagger:
         found: list[dict[str, IntArray]] = [{} for _ in passages]
         for start in range(0, len(order), _BATCH):
             members = order[start : start + _BATCH]
-            inputs = pad_passages([passages[i] for i in members], self.config.max_characters)
+            inputs = pad_passages([passages[i] for i in members], self.network.max_characters)
             names = [tensor.name for tensor in self.network.scorer.inputs]
             scores = self.network.scorer.predict_on_batch({name: inputs[name] for name in names})
             for task, table in scores.items():

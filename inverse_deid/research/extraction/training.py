@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -32,21 +32,23 @@ _POOL = 16
 class ExtractorEpoch:
     """The figures of one epoch, counted from 1.
 
-    `loss` is the mean negative log likelihood per passage, `rate` the learning rate of the shared part,
-    `gain` the result of validation (NaN in pre-training). The seconds are those of the training steps alone.
+    `loss` is the mean negative log likelihood per passage, summed over the tasks, `rates` the learning rate
+    of each task, `gains` the F1 of each (none in pre-training). The seconds are those of the training steps
+    alone.
     """
 
     number: int
     loss: float
-    rate: float
-    gain: float
+    rates: Mapping[str, float]
+    gains: Mapping[str, float]
     best: bool
     seconds: float
 
     def __str__(self) -> str:
-        gain = "alone" if math.isnan(self.gain) else f"dev F1 {self.gain:.4f}{' *' if self.best else ''}"
-        head = f"epoch {self.number:>3}  loss {self.loss:.3f}  rate {self.rate:g}"
-        return f"{head}  {gain}  {self.seconds:.0f} s"
+        rates = ", ".join(f"{rate:g}" for rate in self.rates.values())
+        gains = ", ".join(f"{task} {f1:.4f}" for task, f1 in self.gains.items())
+        gain = f"dev F1: {gains}{' *' if self.best else ''}" if gains else "alone"
+        return f"epoch {self.number:>3}  loss {self.loss:.3f}  rates {rates}  {gain}  {self.seconds:.0f} s"
 
 
 def train_tagger(  # noqa: PLR0913 - what a training is made of
@@ -60,10 +62,11 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
     embedders: Sequence[Embedder] = (),
     on_epoch: Callable[[ExtractorEpoch], None] = lambda epoch: None,
 ) -> Tagger:
-    """Train an extractor and return it with the weights of the epoch with the best mean F1 on `dev`.
+    """Train an extractor and return it with the weights of the epoch that is best on `dev`.
 
-    The development documents also decide when to halve the rate and to stop. The joint kinds have the types
-    of both tasks, a tagger those of one.
+    The best epoch is that with the highest F1 of concepts, or of the only task. The development documents
+    also decide when to halve the rates and to stop. The joint kinds have the types of both tasks, a tagger
+    those of one.
 
     Raises:
         ConfigurationError: The documents have no spans of the types, or the tasks do not fit the kind.
@@ -87,14 +90,13 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
     gold = {task: select_gold(dev, task, kinds) for task, kinds in types.items()}
     held_out = [tokenize(doc.doc.text) for doc in dev], [maker.encode_gold(doc) for doc in dev]
 
-    def validate() -> float:
-        """Return the mean F1 of the tasks on the development documents."""
+    def validate() -> dict[str, float]:
+        """Return the F1 of each task on the development documents."""
         found = tagger.find_in(*held_out)
-        scores = [
-            count_concepts(gold[task], [spans[task] for spans in found], kinds).score().f1 or 0.0
+        return {
+            task: count_concepts(gold[task], [spans[task] for spans in found], kinds).score().f1 or 0.0
             for task, kinds in types.items()
-        ]
-        return sum(scores) / len(scores)
+        }
 
     fit_tagger(tagger.network, passages, training, validate=validate, on_epoch=on_epoch)
     return tagger
@@ -105,106 +107,139 @@ def fit_tagger(
     passages: Sequence[Passage],
     config: ExtractorTraining,
     *,
-    validate: Callable[[], float],
+    validate: Callable[[], Mapping[str, float]],
     on_epoch: Callable[[ExtractorEpoch], None] = lambda epoch: None,
 ) -> None:
     """Train an extractor in place; it ends with the averaged weights of its best epoch.
 
     The rate is too high for the weights themselves to converge. Their moving averages do, and are
     validated (Polyak and Juditsky 1992). Passages have labels of every task of the network, none is empty.
-    `validate` measures the network on the development documents; higher is better.
+    `validate` measures each task on the development documents; higher is better.
 
     Raises:
         StageError: The loss is not a number, or the device is out of memory.
     """
     training = _Fitting(network, passages, config)
-    best_gain, best_weights, n_stale = -math.inf, None, 0
-    for number in range(1, training.n_alone + 1):
-        loss, seconds = training.run_epoch(number, alone=True)
-        on_epoch(ExtractorEpoch(number, loss, training.rate, math.nan, best=False, seconds=seconds))
-    for number in range(training.n_alone + 1, training.n_alone + config.epochs + 1):
-        loss, seconds = training.run_epoch(number, alone=False)
+    decisive = CONCEPTS if CONCEPTS in network.tasks else PHI
+    best_gains, n_stale = dict.fromkeys(network.tasks, -math.inf), dict.fromkeys(network.tasks, 0)
+    best_weights = None
+    n_alone = config.pretraining if len(network.tasks) > 1 else 0
+    for number in range(1, n_alone + 1):
+        loss, seconds = training.run_epoch(number, [PHI])
+        on_epoch(ExtractorEpoch(number, loss, training.rates, {}, best=False, seconds=seconds))
+    training.restart_averages()
+    for number in range(n_alone + 1, n_alone + config.epochs + 1):
+        loss, seconds = training.run_epoch(number, network.tasks)
+        rates = training.rates
         with training.averages():
-            gain = validate()
-            is_best = gain > best_gain
+            gains = validate()
+            is_best = gains[decisive] > best_gains[decisive]
             if is_best:
-                best_gain, best_weights = gain, network.model.get_weights()
-        on_epoch(ExtractorEpoch(number, loss, training.rate, gain, is_best, seconds))
-        n_stale = 0 if is_best else n_stale + 1
-        if n_stale >= config.patience:
+                best_weights = network.model.get_weights()
+        on_epoch(ExtractorEpoch(number, loss, rates, gains, is_best, seconds))
+        for task, gain in gains.items():
+            n_stale[task] = 0 if gain > best_gains[task] else n_stale[task] + 1
+            best_gains[task] = max(gain, best_gains[task])
+            if n_stale[task] and n_stale[task] % config.halve_after == 0:
+                training.halve_rate(task)
+        if n_stale[decisive] >= config.patience:
             break
-        if n_stale and n_stale % config.halve_after == 0:
-            training.halve_rates()
     if best_weights is not None:
         network.model.set_weights(best_weights)
 
 
 class _Fitting:
-    """A training in progress: one optimiser for the concept part of a joint model, one for all else."""
+    """A training in progress: one optimiser for each task, over all that its loss depends on."""
 
     def __init__(
         self, network: TaggerNetwork, passages: Sequence[Passage], config: ExtractorTraining
     ) -> None:
         self._network, self._passages, self._config = network, passages, config
-        above, others = network.parts()
-        self._variables = (others, above)
-        n_steps = config.averaging * math.ceil(len(passages) / config.batch)
-        averaging = {"use_ema": n_steps > 1, "ema_momentum": 1 - 1 / max(1, n_steps)}
-        self._optimizers = [
-            keras.optimizers.SGD(rate, global_clipnorm=config.clip_norm, **averaging)
-            for rate in (config.learning_rate, config.extraction_rate)
-        ]
-        for optimizer, variables in zip(self._optimizers, self._variables, strict=True):
-            optimizer.build(variables)
-        self.n_alone = config.pretraining if above else 0
-        self._steps = {
-            alone: _compile_step(network, self._optimizers, alone=alone)
-            for alone in {self.n_alone > 0, False}
+        rates = dict.fromkeys(network.tasks, config.learning_rate)
+        if len(rates) > 1:
+            rates[CONCEPTS] = config.extraction_rate
+        self._optimizers = {
+            task: keras.optimizers.SGD(rate, global_clipnorm=config.clip_norm) for task, rate in rates.items()
         }
+        self._averages = [tf.Variable(variable.numpy()) for variable in network.model.trainable_variables]
+        self._momentum = tf.Variable(0.0)
+        n_steps = config.averaging * len(rates) * math.ceil(len(passages) / config.batch)
+        self._full_momentum = 1 - 1 / max(1.0, n_steps)
+        self._steps = {task: self._compile_step(task) for task in rates}
         self._rng = np.random.default_rng(config.seed)
 
     @property
-    def rate(self) -> float:
-        """Learning rate of the shared part."""
-        return float(self._optimizers[0].learning_rate)
+    def rates(self) -> dict[str, float]:
+        """Learning rate of each task."""
+        return {task: float(optimizer.learning_rate) for task, optimizer in self._optimizers.items()}
 
-    def halve_rates(self) -> None:
-        """Halve both learning rates."""
-        for optimizer in self._optimizers:
-            optimizer.learning_rate = float(optimizer.learning_rate) / 2
+    def halve_rate(self, task: str) -> None:
+        """Halve the learning rate of a task."""
+        self._optimizers[task].learning_rate = self.rates[task] / 2
 
-    def run_epoch(self, number: int, *, alone: bool) -> tuple[float, float]:
-        """Learn from all passages once; return mean loss and seconds."""
+    def restart_averages(self) -> None:
+        """Forget the weights so far at the next step."""
+        self._momentum.assign(0.0)
+
+    def run_epoch(self, number: int, tasks: Sequence[str]) -> tuple[float, float]:
+        """Learn tasks in turn from all passages once; return the sum of their mean losses, and seconds."""
         begun = time.perf_counter()
-        network, config, step, rng = self._network, self._config, self._steps[alone], self._rng
-        max_characters = int(network.model.get_layer("characters").output.shape[1])
+        batches = [draw_batches(self._passages, self._config.batch, self._rng) for _ in tasks]
         total = 0.0
-        for group in draw_batches(self._passages, config.batch, rng):
-            padded = pad_passages(group, max_characters)
-            hidden = rng.random(padded["words"].shape) < config.word_dropout
-            padded["words"] = np.where(hidden, 0, padded["words"]).astype(np.int32)
-            inputs = {tensor.name: padded[tensor.name] for tensor in network.model.inputs}
-            labels = pad_labels(group)
-            with enough_memory(f"on a batch of {len(group)} passages"):
-                loss = step(inputs, {task: labels[task] for task in network.tasks})
-            total += float(loss) * len(group)
+        for groups in zip(*batches, strict=True):
+            for task, group in zip(tasks, groups, strict=True):
+                total += self._learn(task, group) * len(group)
         loss = total / max(1, len(self._passages))
         if not math.isfinite(loss):
             raise StageError(f"the loss of epoch {number} is not a number. Lower training.learning_rate")
         return loss, time.perf_counter() - begun
 
+    def _learn(self, task: str, group: Sequence[Passage]) -> float:
+        """Learn a task from one batch; return its mean loss."""
+        model = self._network.model
+        padded = pad_passages(group, self._network.max_characters)
+        hidden = self._rng.random(padded["words"].shape) < self._config.word_dropout
+        padded["words"] = np.where(hidden, 0, padded["words"]).astype(np.int32)
+        inputs = {tensor.name: padded[tensor.name] for tensor in model.inputs}
+        with enough_memory(f"on a batch of {len(group)} passages"):
+            loss = self._steps[task](inputs, pad_labels(group)[task])
+        self._momentum.assign(self._full_momentum)
+        return float(loss)
+
+    def _compile_step(self, task: str) -> Callable[[dict[str, Any], Any], Any]:
+        """Compile a step, which trains all variables that the loss of a task depends on."""
+        network, optimizer = self._network, self._optimizers[task]
+        variables = network.model.trainable_variables
+        inputs_signature = {
+            t.name: tf.TensorSpec((None, *t.shape[1:]), t.dtype, t.name) for t in network.model.inputs
+        }
+        optimizer.build(variables)
+
+        @tf.function(input_signature=[inputs_signature, tf.TensorSpec((None, None), tf.int32)])  # type: ignore[untyped-decorator]
+        def step(inputs: dict[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
+            with tf.GradientTape() as tape:
+                loss = compute_loss(network, inputs, task, labels)
+            pairs = zip(tape.gradient(loss, variables), variables, strict=True)
+            optimizer.apply_gradients([pair for pair in pairs if pair[0] is not None])
+            for average, variable in zip(self._averages, variables, strict=True):
+                average.assign(self._momentum * average + (1 - self._momentum) * variable.value)
+            return loss
+
+        compiled: Callable[[dict[str, Any], Any], Any] = step
+        return compiled
+
     @contextmanager
     def averages(self) -> Iterator[None]:
         """Give the network the moving averages of its weights, and its own again afterwards."""
-        own = [[np.array(variable.numpy()) for variable in variables] for variables in self._variables]
-        for optimizer, variables in zip(self._optimizers, self._variables, strict=True):
-            optimizer.finalize_variable_values(variables)
+        variables = self._network.model.trainable_variables
+        own = [np.array(variable.numpy()) for variable in variables]
+        for variable, average in zip(variables, self._averages, strict=True):
+            variable.assign(average)
         try:
             yield
         finally:
-            for variables, values in zip(self._variables, own, strict=True):
-                for variable, value in zip(variables, values, strict=True):
-                    variable.assign(value)
+            for variable, value in zip(variables, own, strict=True):
+                variable.assign(value)
 
 
 def draw_batches(passages: Sequence[Passage], size: int, rng: np.random.Generator) -> Iterator[list[Passage]]:
@@ -218,38 +253,8 @@ def draw_batches(passages: Sequence[Passage], size: int, rng: np.random.Generato
         yield [passages[i] for i in groups[number]]
 
 
-def _compile_step(
-    network: TaggerNetwork, optimizers: Sequence[keras.optimizers.Optimizer], *, alone: bool
-) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
-    """Compile one step; `alone` trains all variables except those of the extractor."""
-    above, others = network.parts()
-    tasks = (PHI,) if alone else network.tasks
-    variables = others if alone else [*others, *above]
-    signature = [
-        {t.name: tf.TensorSpec((None, *t.shape[1:]), t.dtype, t.name) for t in network.model.inputs},
-        {task: tf.TensorSpec((None, None), tf.int32) for task in network.tasks},
-    ]
-
-    @tf.function(input_signature=signature)  # type: ignore[untyped-decorator]
-    def step(inputs: dict[str, tf.Tensor], labels: dict[str, tf.Tensor]) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            loss = compute_joint_loss(network, inputs, {task: labels[task] for task in tasks})
-        gradients = tape.gradient(loss, variables)
-        pairs = list(zip(gradients, variables, strict=True))
-        optimizers[0].apply_gradients(pairs[: len(others)])
-        if pairs[len(others) :]:
-            optimizers[1].apply_gradients(pairs[len(others) :])
-        return loss
-
-    compiled: Callable[[dict[str, Any], dict[str, Any]], Any] = step
-    return compiled
-
-
-def compute_joint_loss(network: TaggerNetwork, inputs: dict[str, Any], labels: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Return the mean over passages of the negative log likelihood of all tasks that have labels."""
-    scores = network.scorer(inputs, training=True)
-    loss = tf.constant(0.0)
-    for task, wanted in labels.items():
-        allowed = tf.one_hot(wanted, scores[task].shape[-1], on_value=True, off_value=False, dtype=tf.bool)
-        loss -= tf.reduce_mean(network.crf(task).log_likelihood(scores[task], inputs["valid"], allowed))
-    return loss
+def compute_loss(network: TaggerNetwork, inputs: dict[str, Any], task: str, labels: Any) -> Any:  # noqa: ANN401
+    """Return the mean over passages of the negative log likelihood of a task."""
+    scores = network.scorer(inputs, training=True)[task]
+    allowed = tf.one_hot(labels, scores.shape[-1], on_value=True, off_value=False, dtype=tf.bool)
+    return -tf.reduce_mean(network.crf(task).log_likelihood(scores, inputs["valid"], allowed))

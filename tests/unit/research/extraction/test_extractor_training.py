@@ -46,7 +46,7 @@ class Lengths:
 
     name, dim = "lengths", 1
 
-    def vectors(self, words):
+    def vectors(self, words, gaps):
         return np.array([[len(word)] for word in words], np.float32)
 
 
@@ -62,7 +62,7 @@ def test_a_tagger_learns():
 @pytest.mark.parametrize("kind", ["multitask", "stacked"])
 def test_joint_models_learn_to_de_identify_alone_first(kind):
     tagger, epochs = trained(kind)
-    assert [np.isnan(epoch.gain) for epoch in epochs] == [True, False, False]
+    assert [set(epoch.gains) for epoch in epochs] == [set(), {CONCEPTS, PHI}, {CONCEPTS, PHI}]
     assert set(tagger.find(["Mr Okonkwo took Velmo"])[0]) == {CONCEPTS, PHI}
 
 
@@ -89,21 +89,19 @@ def test_identifiers_are_the_best_path(kind, types, expected):
 def test_the_rate_is_halved_and_training_stops():
     """A rate so small that nothing is gained after the first epoch."""
     _, epochs = trained(manner=training(epochs=9, learning_rate=1e-9, halve_after=2, patience=4))
-    assert [round(epoch.rate * 1e9, 6) for epoch in epochs] == [1.0, 1.0, 1.0, 0.5, 0.5]
+    assert [round(epoch.rates[CONCEPTS] * 1e9, 6) for epoch in epochs] == [1.0, 1.0, 1.0, 0.5, 0.5]
 
 
-@pytest.mark.parametrize("kind", ["tagger", "multitask"])
-def test_the_averages_of_the_weights_are_validated_and_kept(kind):
+def test_the_averages_of_the_weights_are_validated_and_kept():
     """Three epochs of one step each; averages over four steps keep three quarters of themselves at each."""
-    types = ONE if kind == "tagger" else BOTH
-    tagger = new_tagger(config(kind=kind), types, vectors())
+    tagger = new_tagger(config(), ONE, vectors())
     maker = tagger.passage_maker()
     passages = [passage for doc in documents(0, 3) for passage in maker.encode_gold(doc)]
     model, own, averaged = tagger.network.model, [], []
 
     def validate():
         averaged.append(model.get_weights())
-        return float(len(averaged))
+        return {CONCEPTS: float(len(averaged))}
 
     manner = training(epochs=3, batch=len(passages), pretraining=0, averaging=4.0)
     fit_tagger(
@@ -121,6 +119,53 @@ def test_the_averages_of_the_weights_are_validated_and_kept(kind):
     assert all(
         np.array_equal(one, other) for one, other in zip(model.get_weights(), averaged[2], strict=True)
     )
+
+
+def fit_joint(kind, gains, **changed):
+    """Train on three documents in one batch; `gains` are the F1 of concepts and identifiers by epoch."""
+    tagger = new_tagger(config(kind=kind), BOTH, vectors())
+    passages = [passage for doc in documents(0, 3) for passage in tagger.passage_maker().encode_gold(doc)]
+    model, found, weights, epochs = tagger.network.model, iter(gains), [model_weights(tagger)], []
+
+    def validate():
+        weights.append(model.get_weights())
+        return dict(zip((CONCEPTS, PHI), next(found), strict=True))
+
+    manner = training(epochs=len(gains), batch=len(passages), pretraining=0, averaging=0.0, **changed)
+    fit_tagger(tagger.network, passages, manner, validate=validate, on_epoch=epochs.append)
+    return tagger, weights, epochs
+
+
+def model_weights(tagger):
+    return tagger.network.model.get_weights()
+
+
+def test_joint_models_keep_the_epoch_that_is_best_in_concepts():
+    tagger, weights, epochs = fit_joint("multitask", [(0.5, 0.5), (0.6, 0.1), (0.5, 0.9)])
+    assert [epoch.best for epoch in epochs] == [True, True, False]
+    assert all(map(np.array_equal, model_weights(tagger), weights[2]))
+
+
+def test_each_task_has_its_own_rate():
+    gains = [(0.1, 0.9), (0.2, 0.8), (0.3, 0.7), (0.4, 0.6)]
+    _, _, epochs = fit_joint("stacked", gains, learning_rate=0.25, extraction_rate=0.5, halve_after=2)
+    assert [epoch.rates[CONCEPTS] for epoch in epochs] == [0.5] * 4
+    assert [epoch.rates[PHI] for epoch in epochs] == [0.25, 0.25, 0.25, 0.125]
+
+
+@pytest.mark.parametrize("task", [CONCEPTS, PHI])
+def test_a_batch_of_one_task_leaves_the_head_of_the_other_alone(task):
+    """With a rate of almost nothing for one task, its own layers stay, and what both share moves."""
+    slow = {"learning_rate" if task == PHI else "extraction_rate": 1e-12}
+    tagger, (before, after), _ = fit_joint("multitask", [(0.5, 0.5)], **slow)
+    moved = {
+        variable.path
+        for variable, one, other in zip(tagger.network.model.weights, before, after, strict=True)
+        if not np.allclose(one, other)
+    }
+    other = PHI if task == CONCEPTS else CONCEPTS
+    assert {path.split("/")[0] for path in moved} >= {"token_lstm", f"{other}_hidden", f"{other}_scores"}
+    assert not any(path.startswith(f"{task}_") for path in moved)
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +210,17 @@ def test_embedders_from_outside(tmp_path):
     assert read_tagger(tmp_path / "model", [Lengths()]).network.model.get_layer("features") is not None
     with pytest.raises(ModelError, match="lengths"):
         read_tagger(tmp_path / "model")
+
+
+@pytest.mark.parametrize("reads", [["words"], ["characters"], []])
+def test_a_token_has_the_vectors_that_the_settings_name(reads, tmp_path):
+    tagger = train_tagger(
+        documents(0, 9), documents(27, 30), config(reads=reads), training(epochs=1), types=ONE, vectors=vectors(), embedders=[Lengths()]
+    )  # fmt: skip
+    names = {tensor.name for tensor in tagger.network.model.inputs}
+    assert names & {"words", "characters"} == set(reads)
+    write_tagger(tagger, tmp_path / "model", {})
+    assert read_tagger(tmp_path / "model", [Lengths()]).config.reads == tuple(reads)
 
 
 def test_a_document_in_both_parts_is_refused():

@@ -15,7 +15,7 @@ from inverse_deid.research.extraction.network import (
 )
 from inverse_deid.research.extraction.passages import pad_labels, pad_passages
 from inverse_deid.research.extraction.tagger import new_tagger
-from inverse_deid.research.extraction.training import compute_joint_loss
+from inverse_deid.research.extraction.training import compute_loss
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +109,7 @@ def test_gradients_of_the_extraction_reach_the_de_identifier(stacked, passages, 
     classes = network.model.get_layer(MASKED).class_vectors
     with tf.GradientTape() as tape:
         if training:
-            loss = compute_joint_loss(network, inputs, {CONCEPTS: labels[CONCEPTS]})
+            loss = compute_loss(network, inputs, CONCEPTS, labels[CONCEPTS])
         else:
             loss = tf.reduce_sum(network.scorer(inputs, training=False)[CONCEPTS] ** 2)
     gradients = tape.gradient(loss, [*below, classes])
