@@ -90,7 +90,7 @@ def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[
         elif layer.is_blind:
             return 0
         else:
-            doubts = read_model(content, read_facts(connection, case_id)).is_doubtful.copy()
+            doubts = read_model(content, read_facts(connection, store, case_id)).is_doubtful.copy()
     for one in seen:
         doubts[one.first : one.stop] = False
     return int(doubts.sum())

@@ -180,7 +180,7 @@ def read_masked(store: ReviewStore, user: User, case_id: int, way: str) -> str:
     """
     with store.reading() as connection:
         content, final = _read_finished(connection, store, case_id)
-        masked = render_case(content, final, read_facts(connection, case_id)).text
+        masked = render_case(content, final, read_facts(connection, store, case_id)).text
     with store.writing() as connection:
         case = lock_row(connection, store, case_id)
         shown = disclose(connection, store, user.name, [case], way, "masked text shown")

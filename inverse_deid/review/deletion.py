@@ -13,7 +13,6 @@ and no text.
 from __future__ import annotations
 
 import io
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +20,10 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Table, delete, select, true
 
-from inverse_deid.core.errors import ConfigurationError, InputError, ReviewError
+from inverse_deid.core.errors import ConfigurationError, InputError, ReviewError, UnreadableInputError
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, input_errors
 from inverse_deid.review.rows import SEALED, SealedRows
@@ -179,14 +179,26 @@ def _find_old_cases(store: ReviewStore, limit: float, *, all_cases: bool) -> Ite
         )
 
 
+class _State(msgspec.Struct):
+    at: datetime
+    event: str
+    case: int
+    new: str
+
+
 def _read_releases(connection: Connection) -> dict[int, float]:
     """Return when cases were last released, by their numbers, in seconds since 1970."""
     found = select(TRAIL.c.line).where(TRAIL.c.line.contains('"event":"state"', autoescape=True))
     times: dict[int, float] = {}
     for line in connection.execute(found.order_by(TRAIL.c.number)).scalars():
-        entry = json.loads(line)
-        if entry["event"] == "state" and entry["new"] == CaseState.RELEASED.value:
-            times[entry["case"]] = datetime.fromisoformat(entry["at"]).timestamp()
+        try:
+            one = msgspec.json.decode(line, type=_State)
+        except msgspec.MsgspecError:
+            raise UnreadableInputError(
+                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup."
+            ) from None
+        if one.event == "state" and one.new == CaseState.RELEASED.value:
+            times[one.case] = one.at.timestamp()
     return times
 
 

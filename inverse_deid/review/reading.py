@@ -171,7 +171,7 @@ def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) 
         check_holder(case, user.id)
     content = read_content(connection, case_id, store.sealer)
     n_actions = len(read_steps(connection, layer))
-    facts = read_facts(connection, case_id)
+    facts = read_facts(connection, store, case_id)
     sees_all = layer.kind == LayerKind.ADJUDICATION.value
     return CaseView(
         case_id=case_id,

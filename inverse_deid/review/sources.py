@@ -80,30 +80,34 @@ class SourceRow:
     n_released: int
 
 
-def read_facts(connection: Connection, case_id: int) -> MaskingFacts:
-    """Return how a case was masked.
+def read_facts(connection: Connection, store: ReviewStore, case_id: int) -> MaskingFacts:
+    """Return how a case was masked; fails as `read_facts_of`."""
+    return read_facts_of(connection, store, [case_id])[case_id]
+
+
+def read_facts_of(
+    connection: Connection, store: ReviewStore, case_ids: Sequence[int]
+) -> dict[int, MaskingFacts]:
+    """Return how cases were masked, by their numbers.
 
     Raises:
-        ReviewError: The case does not exist.
+        ReviewError: A case does not exist.
+        UnreadableInputError: The settings of its file were altered.
     """
-    facts = read_facts_of(connection, [case_id]).get(case_id)
-    if facts is None:
-        raise ReviewError(f"the store has no case {case_id}")
-    return facts
-
-
-def read_facts_of(connection: Connection, case_ids: Sequence[int]) -> dict[int, MaskingFacts]:
-    """Return how cases were masked, by their numbers."""
-    parsed: dict[str, MaskingFacts] = {}
+    parsed: dict[int, MaskingFacts] = {}
     facts: dict[int, MaskingFacts] = {}
     for begin in range(0, len(case_ids), _IDS_AT_ONCE):
-        found = select(CASES.c.id, MASKINGS.c.facts).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
-        found = found.join(CASES, CASES.c.source_id == INTAKES.c.source_id)
+        found = select(CASES.c.id.label("case_id"), MASKINGS)
+        found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
+        found = found.join(MASKINGS, MASKINGS.c.id == INTAKES.c.masking_id)
         found = found.where(CASES.c.id.in_(case_ids[begin : begin + _IDS_AT_ONCE]))
-        for case_id, stored in connection.execute(found):
-            if stored not in parsed:
-                parsed[stored] = MaskingFacts.from_json(json.loads(stored))
-            facts[case_id] = parsed[stored]
+        for row in connection.execute(found):
+            if row.id not in parsed:
+                parsed[row.id] = MaskingFacts.from_json(json.loads(store.rows.check(MASKINGS, row).facts))
+            facts[row.case_id] = parsed[row.id]
+    for case_id in case_ids:
+        if case_id not in facts:
+            raise ReviewError(f"the store has no case {case_id}")
     return facts
 
 

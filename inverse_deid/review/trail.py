@@ -169,7 +169,8 @@ def append(
     if not events:
         return
     case_ids = sorted({one.case for one in events if one.case is not None})
-    made_by = {case_id: _name_model(one) for case_id, one in read_facts_of(connection, case_ids).items()}
+    facts_of = read_facts_of(connection, store, case_ids)
+    made_by = {case_id: _name_model(one) for case_id, one in facts_of.items()}
     made_by_default = _name_model(facts or store.facts)
     entries = rows.defer(connection, lambda *given: _write_entries(connection, store, *given))
     for one in events:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError, ReviewError
+from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
 
@@ -30,7 +30,19 @@ MAX_RANGES = 5_000
 """Most ranges of tokens that one action can change."""
 
 
-class CaseState(StrEnum):
+class StoredState(StrEnum):
+    """A state in a column of the store."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        """Refuse what the program never stores."""
+        raise UnreadableInputError(
+            "a state in the store was altered outside the program. Run inverse-deid review verify, and "
+            "restore a backup."
+        )
+
+
+class CaseState(StoredState):
     """How far a case is."""
 
     NEW = "new"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
 
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -19,6 +18,7 @@ from inverse_deid.review.intake_choices import MaskingChoices
 from inverse_deid.review.store import ReviewStore, insert_row
 from inverse_deid.review.tables import METADATA, WAITING, WAITING_PIECES
 from inverse_deid.review.trail import TrailEvent, append
+from inverse_deid.review.values import StoredState
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_FILES = 2_000
@@ -30,7 +30,7 @@ _MAX_PART_CHARS = 120
 _MAX_PARTS = 12
 
 
-class UploadState(StrEnum):
+class UploadState(StoredState):
     """How far a file is."""
 
     RECEIVING = "receiving"

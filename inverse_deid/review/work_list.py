@@ -76,8 +76,9 @@ def list_cases(
         rows = connection.execute(_select_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
     now = store.now()
     lines = {row.id: _read_line(row, now) for row in rows}
-    ordered = tuple(lines[case_id] for case_id in ids[:n_rows])
-    return WorkPage(ordered, _make_key(ordered[-1], order) if len(ids) > n_rows else None)
+    # A case can be deleted between two queries.
+    ordered = tuple(lines[case_id] for case_id in ids[:n_rows] if case_id in lines)
+    return WorkPage(ordered, _make_key(ordered[-1], order) if ordered and len(ids) > n_rows else None)
 
 
 def read_line(store: ReviewStore, case_id: int) -> CaseRow:

@@ -24,8 +24,8 @@ from starlette.responses import JSONResponse, RedirectResponse
 from test_deployment import DEPLOY
 from test_review_browser import serious_faults
 
-from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.review.accounts import find_user, link_account, set_active
+from inverse_deid.core.errors import ConfigurationError, ReviewError
+from inverse_deid.review.accounts import find_user, link_account, list_users, set_active
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.sign_in import open_provider
 from inverse_deid.review.tables import TRAIL, USERS
@@ -166,6 +166,25 @@ def test_the_role_is_that_of_the_last_sign_in(provider, store, browser, house):
     assert ("provider", "role of ben changed", "reviewer", "admin") in entries(store)
     assert browser.get("/").headers["location"] == "/log-in"
     assert again.get("/accounts").status_code == 200
+
+
+def test_the_provider_can_take_the_last_admin_away_and_bring_one_back(provider, store, browser, house):
+    known(provider, "s-ada", ["review-admins"], "ada")
+    sign_in(browser, "s-ada")
+    others = [one.name for one in list_users(store) if one.role is UserRole.ADMIN and one.name != "ada"]
+    for name in others:
+        set_active(store, name, is_active=False)
+    with pytest.raises(ReviewError, match="ada is the only open admin account"):
+        set_active(store, "ada", is_active=False)
+    known(provider, "s-ada", ["review-readers"], "ada")
+    demoted = Visitor(store, address=house[1])
+    sign_in(demoted, "s-ada")
+    assert demoted.get("/accounts").status_code == 403
+    known(provider, "s-ada", ["review-admins"], "ada")
+    sign_in(demoted, "s-ada")
+    assert demoted.get("/accounts").status_code == 200
+    for name in others:
+        set_active(store, name, is_active=True)
 
 
 @pytest.mark.parametrize("roles", [[], ["others"], {"review-admins": True}, None])

@@ -28,6 +28,7 @@ from inverse_deid.review.accounts import (
 )
 from inverse_deid.review.anchors import write_anchor
 from inverse_deid.review.approval import withdraw
+from inverse_deid.review.deletion import purge
 from inverse_deid.review.exporting import export_released, iterate_annotated, released_zip
 from inverse_deid.review.oversight import list_activity
 from inverse_deid.review.reading import open_case, view_case
@@ -35,7 +36,9 @@ from inverse_deid.review.rows import SEALED
 from inverse_deid.review.store import open_store
 from inverse_deid.review.tables import LAYERS, USERS
 from inverse_deid.review.trail import TrailFilter, export_trail, list_entries, verify_export, verify_store
-from inverse_deid.review.values import ActionKind, UserRole
+from inverse_deid.review.values import ActionKind, UserRole, WorkFilter
+from inverse_deid.review.waiting import begin_upload, list_uploads
+from inverse_deid.review.work_list import list_cases
 
 
 @pytest.fixture
@@ -113,6 +116,29 @@ def test_a_value_that_is_missing_is_a_clean_refusal(store, tmp_path, place):
     ):
         with suppress(InverseDeidError):
             use()
+
+
+@pytest.mark.parametrize("value", ["null", "'x'", "5"])
+@pytest.mark.parametrize(
+    ("place", "use"),
+    [
+        ("maskings facts", lambda store: view_case(store, find_user(store, "ann"), 2)),
+        ("maskings facts", lambda store: withdraw(store, user(store, "eve", UserRole.ADJUDICATOR), 1)),
+        ("cases state", lambda store: list_cases(store, WorkFilter())),
+        ("waiting state", list_uploads),
+        ("trail line", lambda store: purge(store, 1, dry_run=True, by="command")),
+    ],
+)
+def test_a_strange_value_is_refused_where_it_is_read(store, tmp_path, place, use, value):
+    begin_upload(store, "a.jsonl", 10, by="ann")
+    table, column = place.split()
+    copied = f"create table copied as select * from {table}"
+    renamed = f"alter table copied rename to {table}"
+    if table == "trail":
+        value = """'{"event":"state"'"""
+    forge(store, tmp_path, copied, f"drop table {table}", renamed, f"update {table} set {column} = {value}")
+    with pytest.raises(UnreadableInputError, match="altered"):
+        use(store)
 
 
 def test_an_inserted_admin_cannot_log_in(store, tmp_path):
