@@ -16,6 +16,7 @@ from msgspec import Struct
 from inverse_deid import __version__
 from inverse_deid.cli.report_files import check_target, refuse_read, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError, OutputExistsError
+from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import sha256_of, write_folder, write_whole
 from inverse_deid.core.settings import as_plain_values, change_settings, read_settings
 from inverse_deid.core.values import Document
@@ -118,10 +119,9 @@ def embed(
     refuse_read(out, documents)
     if out.exists() and not force:
         raise OutputExistsError(f"{out}: exists already. Overwrite it with --force")
-    try:
-        import torch
-    except ImportError as error:
-        raise ConfigurationError("needs the extra `encoder`: pip install 'inverse-deid[encoder]'") from error
+    need_modules("the encoder", "encoder", "torch", "transformers")
+    import torch
+
     from inverse_deid.research.extraction.contextual import store_vectors
 
     torch.set_num_threads(threads)
