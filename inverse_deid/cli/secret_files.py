@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Timer
+from threading import Thread
 from typing import IO, cast
 
 import click
@@ -94,22 +94,29 @@ def run_key_command(command: str) -> bytes:
     except (OSError, ValueError, IndexError):
         raise ConfigurationError("the program of --key-command cannot be started. Check its name") from None
     until = time.monotonic() + _COMMAND_SECONDS
-    timer = Timer(_COMMAND_SECONDS, _end, [program])
-    timer.start()
+    stream, printed = cast("IO[bytes]", program.stdout), bytearray()
+
+    def read() -> None:
+        with stream:
+            printed.extend(stream.read(_MAX_OUTPUT_BYTES + 1))
+
+    # A thread, because a program that was started in turn may keep the output open for ever.
+    reader = Thread(target=read, daemon=True)
+    reader.start()
+    is_late = False
     try:
-        with cast("IO[bytes]", program.stdout) as stream:
-            printed = stream.read(_MAX_OUTPUT_BYTES + 1)
-        is_too_much = len(printed) > _MAX_OUTPUT_BYTES
-        if is_too_much:
-            _end(program)
-        program.wait()
+        reader.join(_COMMAND_SECONDS)
+        if len(printed) <= _MAX_OUTPUT_BYTES:
+            program.wait(max(0.0, until - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        is_late = True
     finally:
-        timer.cancel()
         _end(program)
-    secret, problem = printed.strip(), ""
-    if is_too_much or len(secret) > _MAX_SECRET_BYTES:
+    is_late |= reader.is_alive()
+    secret, problem = bytes(printed).strip(), ""
+    if len(secret) > _MAX_SECRET_BYTES or len(printed) > _MAX_OUTPUT_BYTES:
         problem = f"printed more than {_MAX_SECRET_BYTES} bytes"
-    elif time.monotonic() >= until:
+    elif is_late:
         problem = f"took longer than {_COMMAND_SECONDS:g} seconds"
     elif program.returncode:
         problem = f"ended with status {program.returncode}"
@@ -131,6 +138,7 @@ def _end(program: subprocess.Popen[bytes]) -> None:
             os.killpg(program.pid, signal.SIGKILL)
     else:
         program.kill()
+    program.wait()
 
 
 def check_list_place(path: Path, folders: Mapping[str, Path]) -> None:

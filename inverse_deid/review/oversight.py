@@ -27,6 +27,7 @@ SAME_VIEW_SECONDS = 600.0
 TIMES_USUAL = 5
 """Reading so many times one's own usual number of cases an hour is unusual."""
 
+_FILE_SHOWN = "original of a file shown"
 _LIMITS = "limits"
 _USUAL_DAYS = 30
 _MIN_HOURS = 3
@@ -139,13 +140,19 @@ def disclose(
 
 def disclose_files(store: ReviewStore, user: str, files: Mapping[int, str], way: str) -> None:
     """Enter into the trail that a user is shown values of files that wait, by their numbers and names."""
-    now, event = store.now(), "original of a file shown"
+    now, event = store.now(), _FILE_SHOWN
     due = [number for number in files if not _is_recent(store, (user, number, event, way), now)]
     if due:
         with store.writing() as connection:
             events = [TrailEvent(user=user, event=event, name=files[number], new=way) for number in due]
             append(connection, store, events)
         remember(store, {(user, number, event, way): now for number in due})
+
+
+def forget_file(store: ReviewStore, number: int) -> None:
+    """Forget who was shown an earlier file of this number: SQLite gives numbers again."""
+    for key in [key for key in list(store.shown) if key[1:3] == (number, _FILE_SHOWN)]:
+        store.shown.pop(key, None)
 
 
 def disclose_all(store: ReviewStore, user: str, case_ids: Sequence[int], way: str) -> None:

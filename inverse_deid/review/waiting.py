@@ -15,6 +15,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.review.intake_choices import MaskingChoices
+from inverse_deid.review.oversight import forget_file
 from inverse_deid.review.store import ReviewStore, insert_row
 from inverse_deid.review.tables import METADATA, WAITING, WAITING_PIECES
 from inverse_deid.review.trail import TrailEvent, append
@@ -136,6 +137,7 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
         upload_id = insert_row(connection, WAITING, row)
         upload = Upload(id=upload_id, state=UploadState.RECEIVING, n_bytes=n_bytes, facts=facts)
         _set(connection, store, upload, UploadState.RECEIVING, facts)
+    forget_file(store, upload_id)
     return upload
 
 

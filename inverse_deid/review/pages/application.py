@@ -67,11 +67,26 @@ _TOO_LONG = re.compile(r"/\d{19}")
 _BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
 """What open pages ask by themselves."""
 
+_DECISIONS = frozenset(
+    {
+        case_page.send_case,
+        case_page.send_dispute,
+        case_page.act_on_tokens,
+        case_page.undo_action,
+        case_page.redo_action,
+        case_page.store_note,
+        case_page.approve_case,
+        case_page.keep_open,
+        case_page.close,
+    }
+)
+"""What a reader does on the reading page."""
+
 PROVIDER_THREADS = 4
 """Sign-ins that wait for an OpenID provider at the same time."""
 
 DECISION_THREADS = 4
-"""Decisions have threads of their own, so that no list or download holds them up."""
+"""Decisions have threads of their own, so that no list, example or download holds them up."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -319,7 +334,13 @@ def _list_routes() -> list[Route | Mount]:
     ]
     return [
         *(
-            Route(path, require(roles, handler, is_background=handler in _BACKGROUND), methods=[method])
+            Route(
+                path,
+                require(
+                    roles, handler, is_background=handler in _BACKGROUND, is_decision=handler in _DECISIONS
+                ),
+                methods=[method],
+            )
             for method, path, roles, handler in handlers
         ),
         Mount(

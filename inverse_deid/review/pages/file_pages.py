@@ -142,8 +142,8 @@ def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
 def ask_delete(visit: Visit) -> Response:
     """Return what would be deleted, and ask."""
     _check(visit)
-    given = visit.request.query_params.get("case", "")
-    if given:
+    given = visit.request.query_params.get("case")
+    if given is not None:
         case = _find_case(visit, given)
         going = [
             f"case {case.case_id}, {case.name}",

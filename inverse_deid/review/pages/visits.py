@@ -235,10 +235,13 @@ Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def require(roles: Collection[UserRole], handler: Handler, *, is_background: bool = False) -> Endpoint:
+def require(
+    roles: Collection[UserRole], handler: Handler, *, is_background: bool = False, is_decision: bool = False
+) -> Endpoint:
     """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token.
 
     `is_background`: an open page asks by itself, so the request does not prolong the session.
+    `is_decision`: it runs in the threads of decisions, in which nothing may take long.
     """
 
     def answer(request: Request, body: bytes) -> Response:
@@ -256,7 +259,7 @@ def require(roles: Collection[UserRole], handler: Handler, *, is_background: boo
         _check_role(session, roles)
         return handler(visit)
 
-    return guard(answer)
+    return guard(answer, is_decision=is_decision)
 
 
 def require_stream(
@@ -313,7 +316,7 @@ def _find_status(error: InverseDeidError) -> int:
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
-def guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
+def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = False) -> Endpoint:
     """Return an endpoint that also responds to errors; messages of foreign errors may quote a narrative."""
 
     def answer_safely(request: Request, body: bytes) -> Response:
@@ -333,7 +336,7 @@ def guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
         log_ins = _find_queue(request)
         if log_ins is not None:
             return await log_ins.run(request, partial(answer_safely, request, body))
-        if _wants_json(request):
+        if is_decision:
             decisions: CapacityLimiter = request.app.state.decisions
             return await to_thread.run_sync(answer_safely, request, body, limiter=decisions)
         return await run_in_threadpool(answer_safely, request, body)

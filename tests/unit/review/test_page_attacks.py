@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from desk_visitors import desk_of
@@ -11,12 +12,17 @@ from fake_maskers import CANARY
 from review_servers import running
 from review_stores import store_of
 from review_visitors import visitor
+from served_apps import served_app
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.review.accounts import add_user
+from inverse_deid.review.oversight import disclose_files
+from inverse_deid.review.pages import list_pages
+from inverse_deid.review.pages.application import DECISION_THREADS, make_application
 from inverse_deid.review.pages.door import is_neighbour
+from inverse_deid.review.trail import TrailFilter, list_entries
 from inverse_deid.review.values import UserRole
-from inverse_deid.review.waiting import UploadState
+from inverse_deid.review.waiting import UploadState, begin_upload, remove_upload
 
 ASK = """
 import encodings.idna, http.client, os, sys
@@ -115,3 +121,40 @@ def test_a_desk_can_leave_many_cases_open(tmp_path):
         desk.choose({f"column {number} 0": "id", f"column {number} 1": "masked"})
         desk.wait(UploadState.DONE)
         assert {desk.ask(f"/cases/{n}/open").status_code for n in range(1, 23)} == {200}
+
+
+def test_slow_requests_of_others_do_not_hold_up_decisions(tmp_path, monkeypatch):
+    begun, is_over, ended = threading.Semaphore(0), threading.Event(), []
+
+    def find_slowly(visit):
+        begun.release()
+        ended.append(is_over.wait(20))
+        return list_pages.show_work_list(visit)
+
+    monkeypatch.setattr(list_pages, "find_cases", find_slowly)
+    with store_of(tmp_path) as store, served_app(make_application(store)) as address:
+        ann, eve = (visitor(store, name, address=address) for name in ("ann", "eve"))
+        threads = [threading.Thread(target=eve.ask, args=["/find"]) for _ in range(DECISION_THREADS)]
+        for one in threads:
+            one.start()
+        assert all(begun.acquire(timeout=30) for _ in threads)
+        opened = ann.ask("/cases/1/open")
+        assert (
+            opened.status_code == ann.act(1, opened.json()["revision"], "unmask", (0, 1)).status_code == 200
+        )
+        is_over.set()
+        for one in threads:
+            one.join()
+        for one in (ann, eve):
+            one.client.close()
+    assert ended == [True] * DECISION_THREADS  # after the decision
+
+
+def test_a_file_with_the_number_of_an_earlier_one_is_recorded_again(tmp_path):
+    with store_of(tmp_path) as store:
+        for name in ("a.csv", "b.csv"):
+            upload = begin_upload(store, name, 10, by="ann")
+            disclose_files(store, "ann", {upload.id: name}, "columns")
+            remove_upload(store, upload.id)
+        shown, _ = list_entries(store, TrailFilter(events=("original of a file shown",)))
+    assert {one.event.name for one in shown} == {"a.csv", "b.csv"}
