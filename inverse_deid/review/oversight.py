@@ -150,7 +150,7 @@ def disclose_files(store: ReviewStore, user: str, files: Mapping[int, str], way:
 
 
 def forget_file(store: ReviewStore, number: int) -> None:
-    """Forget who was shown an earlier file of this number: SQLite gives numbers again."""
+    """Forget who was shown an earlier file of this number: SQLite uses numbers again."""
     for key in [key for key in list(store.shown) if key[1:3] == (number, _FILE_SHOWN)]:
         store.shown.pop(key, None)
 

@@ -260,7 +260,7 @@ class ReviewStore:
 
     @contextmanager
     def _taking_turns(self) -> Iterator[None]:
-        """Let one thread at a time write to an SQLite file: SQLite itself lets others sleep up to 0.1 s."""
+        """Let one thread at a time write to an SQLite file. SQLite would let the others sleep up to 0.1 s."""
         if self._engine.dialect.name != "sqlite":
             yield
             return
