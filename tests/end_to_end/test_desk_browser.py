@@ -239,6 +239,7 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
         page.get_by_label("Leave the year").check()
         page.locator("#example:not([aria-busy])", has_text="2021").wait_for()
         page.get_by_role("button", name="Mask 8 files").click()
+        page.wait_for_url("**/masking")
         page.reload()
         page.wait_for_selector("#read:not([hidden])")
         assert "8 of 8 files are masked" in page.inner_text("#summary")
@@ -295,16 +296,18 @@ def test_no_argument_of_the_browser_has_the_address(chromium, tmp_path):
 
 def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_path):
     folder = tmp_path / "desk"
-    lines = [json.dumps({"id": str(n), "text": f"{TEXT} {OTHER} {n}"}) for n in range(6_000)]
+    lines = [json.dumps({"id": str(n), "text": f"{TEXT} {OTHER} {n}"}) for n in range(20_000)]
     (tmp_path / "big.jsonl").write_text("\n".join(lines))
     (path,) = write_files(tmp_path / "in", (NARRATIVE,))
     with running(folder) as (process, address):
         page = open_page(chromium, address)
-        choose_files(page, [path, tmp_path / "big.jsonl"])
+        choose_files(page, [path])  # the files are masked in the order in which they came
+        choose_files(page, [tmp_path / "big.jsonl"])
+        page.locator("#summary", has_text="2 files are ready").wait_for()
         page.click("#next")
         page.get_by_role("button", name="Mask 2 files").click()
         page.locator("li", has_text="narrative.txt").get_by_text("masked").wait_for()
-        page.locator("li", has_text="big.jsonl").get_by_text(" of 6,000 documents").wait_for()
+        page.locator("li", has_text="big.jsonl").get_by_text(" of 20,000 documents").wait_for()
         os.kill(process.pid, signal.SIGKILL)
         process.wait(30)
         page.close()
@@ -318,7 +321,7 @@ def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_
         big.get_by_text("stopped").wait_for()
         page.locator("li", has_text="narrative.txt").get_by_text("masked").wait_for()
         big.get_by_role("button", name="Go on").click()
-        big.get_by_text(" of 6,000 documents").wait_for()
+        big.get_by_text(" of 20,000 documents").wait_for()
         big.get_by_role("button", name="Stop").click()
         big.get_by_text("stopped").wait_for()
         big.get_by_role("button", name="Remove").click()
