@@ -9,10 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.phi import TypeMapping
 from inverse_deid.core.settings import change_settings
+from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import GROUPS, GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.research.studies.records import Record, fingerprint
+from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.research.studies.records import Record, fingerprint, write_text
 from inverse_deid.research.studies.report import Report, read_published
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
@@ -26,7 +29,12 @@ from inverse_deid.research.studies.study import Say, Study, StudyOptions
 from inverse_deid.research.studies.tables import Table, frame_of, mean
 from inverse_deid.training.calibration import calibrate, score_from_high
 from inverse_deid.training.config import RunConfig, read_run_config
-from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.training.corpus import (
+    read_annotated,
+    read_type_mapping,
+    split_by_group,
+    without_shared_passages,
+)
 
 RECALLS = (0.97, 0.98, 0.99, 0.995)
 _TEST, _HELD_OUT = "test", "held out"
@@ -79,6 +87,7 @@ def run_network_alone(
         OutputError: A file cannot be written.
     """
     config = read_run_config(config_path)
+    types = read_type_mapping(config.mapping)
     if test_path.resolve() in config.gold:
         raise ConfigurationError(
             f"{test_path}: trained on, so it cannot be the test file. Give another file with --test"
@@ -87,7 +96,8 @@ def run_network_alone(
     settings = fingerprint(config.network, unseeded, config.calibration, config.word_vectors)
     inputs = (*config.gold, *config.carriers, test_path)
     study = Study("network-alone", options, inputs=inputs, shared={"settings": settings}, config=config_path)
-    test = analyse_corpus(_TEST, read_annotated(test_path, read_type_mapping(config.mapping)))
+    test = analyse_corpus(_TEST, read_annotated(test_path, types))
+    config = change_settings(config, gold=_write_apart(config.gold, types, test.docs, study.folder / "runs"))
 
     def work(run: _SeedRun, say: Say) -> Record:
         return _train(study, _seed_config(config, run.seed), test, say, show=show)
@@ -95,7 +105,9 @@ def run_network_alone(
     records = dict(study.finish([_SeedRun(seed) for seed in options.seeds], work))
     measured = [_measure(study, _seed_config(config, run.seed), test) for run in records]
     text = (
-        f"The network alone, without dictionaries, thresholds of rules or document passes. Test file: "
+        "The network alone, without dictionaries, thresholds of rules or document passes. Training documents "
+        "of persons who are in the test file were left out, and lines of the others that have ten words in a "
+        "row of a test document (`inverse_deid.training.corpus.without_shared_passages`). Test file: "
         f"{len(test.docs)} documents, {len(test.types)} tokens, {int(test.is_phi.sum())} of them PHI; "
         "nothing was trained or calibrated on it. The held-out part changes with the seed."
     )
@@ -106,6 +118,18 @@ def run_network_alone(
     sections = _tables(config.calibration.balanced_recall, measured)
     report = Report(title="Network alone", provenance=provenance, text=["", text], sections=sections)
     report.write(study.folder)
+
+
+def _write_apart(
+    gold: Sequence[Path], types: TypeMapping, test: Sequence[Document], folder: Path
+) -> tuple[Path, ...]:
+    """Write the training documents without what they share with the test documents, and return the files."""
+    files = []
+    for number, path in enumerate(gold, start=1):
+        docs = without_shared_passages(read_annotated(path, types), test)
+        files.append(folder / f"train-{number}.jsonl")
+        write_text(files[-1], b"".join(map(gold_json_line, docs)).decode())
+    return tuple(files)
 
 
 def _seed_config(config: RunConfig, seed: int) -> RunConfig:

@@ -60,6 +60,7 @@ from inverse_deid.training.corpus import (
     read_annotated,
     read_type_mapping,
     without_near_duplicates,
+    without_shared_passages,
 )
 from inverse_deid.training.documents import corpus_sha256
 
@@ -408,20 +409,22 @@ def keep_apart(parts: Mapping[str, list[ConceptDocument]]) -> dict[str, list[Con
 
 
 def _read_spanish(data: SpanishData, settings: ExtractionStudySettings) -> dict[str, ConceptCorpus]:
-    """Read documents with identifiers alone: kept apart from the test documents, and the whole split."""
+    """Read documents with identifiers alone: without what they share with the test documents, and whole."""
     types = read_type_mapping(data.mapping)
     train, test = (read_annotated(path, types) for path in (data.train, data.test))
     if data.dev is not None:
         dev = read_annotated(data.dev, types)
     else:
         train, dev = hold_out_patients(train, _SPANISH_DEV_SHARE, settings.training.seed)
-    docs = {"train": train, "test": test, "dev": dev}
-    parts = {part: [ConceptDocument(doc) for doc in found] for part, found in docs.items()}
-    refuse_overlap(parts)
-    return {
-        name: ConceptCorpus(found, settings.types, vectors=None, maskers={})
-        for name, found in (("Spanish", keep_apart(parts)), ("Spanish, whole", parts))
-    }
+    apart = {"train": without_shared_passages(train, test), "dev": without_shared_passages(dev, test)}
+    corpora = {}
+    for name, docs in (("Spanish", apart), ("Spanish, whole", {"train": train, "dev": dev})):
+        parts = {
+            part: [ConceptDocument(doc) for doc in some] for part, some in (docs | {"test": test}).items()
+        }
+        refuse_overlap(parts)
+        corpora[name] = ConceptCorpus(parts, settings.types, vectors=None, maskers={})
+    return corpora
 
 
 def _explain(corpora: Mapping[str, ConceptCorpus], *, is_whole: bool) -> list[str]:

@@ -17,7 +17,13 @@ from inverse_deid.research.federated.network import CommonNetwork
 from inverse_deid.research.federated.settings import FederatedStudySettings
 from inverse_deid.research.studies.study import Say
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.training.corpus import hold_out_patients, patient_groups, read_annotated, read_type_mapping
+from inverse_deid.training.corpus import (
+    hold_out_patients,
+    patient_groups,
+    read_annotated,
+    read_type_mapping,
+    without_shared_passages,
+)
 
 Split = dict[str, list[Document]]
 """The documents of each site by its name."""
@@ -48,12 +54,14 @@ class EncodedStudy:
 class DealtDocuments:
     """Training and held-out documents of each site, and the test documents of no site.
 
-    `n_left_out` counts training documents of patients who are in the test documents.
+    `n_left_out` counts training documents of patients who are in the test documents, `n_cut` those that
+    lost lines which have ten tokens in a row of a test document.
     """
 
     sites: Mapping[str, tuple[list[Document], list[Document]]] = field(repr=False)
     test: list[Document] = field(repr=False)
     n_left_out: int
+    n_cut: int
 
 
 def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
@@ -65,11 +73,13 @@ def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
     types = read_type_mapping(data.mapping)
     test = [doc for path in data.test for doc in read_annotated(path, types)]
     everything = [doc for path in data.train for doc in read_annotated(path, types)]
-    docs = drop_patients_of(everything, test)
+    docs = without_shared_passages(everything, test)
+    whole = {doc.text for doc in everything}
+    n_cut = sum(doc.text not in whole for doc in docs)
     kinds = deal.kinds
     split = split_by_kind(docs, kinds) if kinds else split_evenly(docs, len(deal.names), deal.seed)
     sites = {name: hold_out_patients(some, deal.held_out, deal.seed) for name, some in split.items()}
-    return DealtDocuments(sites, test, len(everything) - len(docs))
+    return DealtDocuments(sites, test, len(everything) - len(docs), n_cut)
 
 
 def encode_study(settings: FederatedStudySettings, common: CommonNetwork, say: Say) -> EncodedStudy:
@@ -77,6 +87,8 @@ def encode_study(settings: FederatedStudySettings, common: CommonNetwork, say: S
     dealt, kinds = deal_documents(settings), settings.sites.kinds
     if dealt.n_left_out:
         say(f"left out: {dealt.n_left_out} documents of patients who are in the test documents")
+    if dealt.n_cut:
+        say(f"cut: lines of {dealt.n_cut} documents that have ten words in a row of a test document")
     numbers = {doc.id: i for i, doc in enumerate(dealt.test)}
     own_test = split_by_kind(dealt.test, kinds) if kinds else {}
     sites = []
@@ -141,13 +153,6 @@ def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) 
         sites[votes[number].most_common(1)[0][0]].append(doc)
     _refuse_empty(sites)
     return sites
-
-
-def drop_patients_of(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
-    """Leave out documents of patients who are in other documents, and copies of those documents."""
-    numbers = patient_groups([*of, *docs])
-    apart = set(numbers[: len(of)])
-    return [doc for doc, number in zip(docs, numbers[len(of) :], strict=True) if number not in apart]
 
 
 def find_site(doc_id: str, kinds: Mapping[str, Sequence[str]]) -> str:

@@ -6,13 +6,16 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.settings import read_settings
 from inverse_deid.core.values import Document, PhiSpan
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.research.federated.documents import (
-    drop_patients_of,
+    deal_documents,
     find_site,
     split_by_kind,
     split_evenly,
 )
+from inverse_deid.research.federated.settings import FederatedStudySettings
 
 KINDS = {"narratives": ["v-"], "letters": ["L1-", "L2-"]}
 
@@ -82,11 +85,24 @@ def test_a_document_of_no_clear_site_is_refused(doc_id, word):
         find_site(doc_id, kinds)
 
 
-def test_patients_of_the_test_documents_are_left_out(docs):
-    test = [of_patient("t-1", "Zorvald Quentissa"), of_patient("t-2", "Ambrosine Teldrake")]
-    left = drop_patients_of(docs, test)
-    assert len(left) == len(docs) - 3
-    assert not [doc for doc in left if doc.text.startswith("Zorvald Quentissa ")]
+def test_no_site_has_a_person_or_ten_words_in_a_row_of_a_test_document(tmp_path):
+    head = " ".join(f"head{i}" for i in range(12))
+    docs = [of_patient(f"v-{i}", f"Zorvald Quentiss{chr(97 + i)}") for i in range(12)]
+    text = f"{head}\n{docs[0].text}"
+    test = [of_patient("t-1", "Zorvald Quentissc"), Document("t-2", f"{head} and another end")]
+    moved = tuple(PhiSpan(s.start + len(head) + 1, s.end + len(head) + 1, s.type) for s in docs[0].spans)
+    docs[0] = Document("v-0", text, moved)
+    for name, some in (("train", docs), ("test", test)):
+        (tmp_path / f"{name}.jsonl").write_bytes(b"".join(map(gold_json_line, some)))
+    (tmp_path / "study.toml").write_text(
+        '[data]\ntrain = ["train.jsonl"]\ntest = ["test.jsonl"]\n[sites]\nnumber = 2\n[methods.A]\nway = "central"\n',
+        encoding="utf-8",
+    )
+    dealt = deal_documents(read_settings(tmp_path / "study.toml", FederatedStudySettings))
+    assert (dealt.n_left_out, dealt.n_cut) == (1, 1)
+    kept = {doc.id: doc for parts in dealt.sites.values() for part in parts for doc in part}
+    assert sorted(kept) == sorted(doc.id for doc in docs if doc.id != "v-2")
+    assert kept["v-0"] == of_patient("v-0", "Zorvald Quentissa")
 
 
 def test_a_common_phrase_joins_no_patients():
