@@ -332,7 +332,7 @@ def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_
 
 
 def test_a_stopped_file_goes_on_and_a_held_key_deletes_nothing(chromium, tmp_path):
-    n_lines = 8_000
+    n_lines = 16_000
     lines = [json.dumps({"id": str(n), "text": f"{TEXT} {n}"}) for n in range(n_lines)]
     (tmp_path / "big.jsonl").write_text("\n".join(lines))
     with running(tmp_path / "desk") as (_, address):
@@ -340,7 +340,7 @@ def test_a_stopped_file_goes_on_and_a_held_key_deletes_nothing(chromium, tmp_pat
         choose_files(page, [tmp_path / "big.jsonl"])
         page.click("#next")
         page.get_by_role("button", name="Mask the file").click()
-        page.locator("li .told", has_text=" of 8,000 documents").wait_for()
+        page.locator("li .told", has_text=" of 16,000 documents").wait_for()
         page.get_by_role("button", name="Stop big.jsonl").click()
         page.get_by_text("1 stopped").wait_for()
         page.goto(address.partition("open/")[0])
@@ -348,12 +348,12 @@ def test_a_stopped_file_goes_on_and_a_held_key_deletes_nothing(chromium, tmp_pat
         page.go_back()
         page.get_by_role("button", name="Go on big.jsonl").click()
         page.wait_for_selector("#read:not([hidden])", timeout=180_000)
-        page.get_by_text("masked · 8,000 documents").wait_for()
+        page.get_by_text("masked · 16,000 documents").wait_for()
 
         page.goto(address.partition("open/")[0] + "files")
         page.get_by_role("link", name="Delete everything").focus()
         hold(page, "Enter", "Enter", seconds=3, shift=False)
-        page.get_by_text("1 file with 8,000 documents, of which 0 are approved").wait_for()
+        page.get_by_text("1 file with 16,000 documents, of which 0 are approved").wait_for()
         hold(page, " ", "Space", seconds=1, shift=False)
         assert page.get_by_role("heading", name="Delete everything?").is_visible()
         page.get_by_label("Yes, delete").focus()
@@ -361,7 +361,7 @@ def test_a_stopped_file_goes_on_and_a_held_key_deletes_nothing(chromium, tmp_pat
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.get_by_text("This was deleted").wait_for()
-        page.get_by_text("8,000 documents").wait_for()
+        page.get_by_text("16,000 documents").wait_for()
         assert page.faults == []
 
 
