@@ -167,7 +167,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
             tally.merge(run_jobs(jobs, journal, masker, run))
         if report is not None and options.run_report is not None:
             report.write(options.run_report, tally)
-        if page is not None and options.html is not None:
+        if page is not None and options.html is not None and exit_status(tally) < 2:
             page.write(options.html, tally)
         if not tally.n_failures:
             journal.finish(jobs)

@@ -193,7 +193,7 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
             options.with_text
         ),
         f"CONFIDENTIAL: {printable(options.html or options.folder)} contains the original texts. Keep it as "
-        "safe as the originals": options.html,
+        "safe as the originals": options.html is not None and options.html.exists(),
         "CONFIDENTIAL: the explanations tell which words are made up. Do not pass them on": (
             options.explain and not options.with_text and options.makes_surrogates
         ),

@@ -66,6 +66,18 @@ def test_only_an_earlier_page_is_overwritten_and_only_when_asked(command, given,
     assert command("mask", given, "--out", out, "--html", page, "--force").status == 0
 
 
+def test_a_refused_command_leaves_no_page_in_the_way_of_the_corrected_one(command, given, out, tmp_path):
+    (given / "c.csv").write_bytes(f"id,note\n1,{TEXT}\n".encode())
+    page, names = tmp_path / "page.html", tmp_path / "names.csv"
+    options = (given, "--out", out, "--html", page, "--rename", names)
+    refused = command("mask", *options)
+    assert refused.status == 2
+    assert not page.exists()
+    assert "original texts" not in refused.stderr
+    assert command("mask", *options, "--text-column", "note").status == 0
+    assert "<article" in shown(page)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
