@@ -104,6 +104,10 @@ def test_the_study_of_shared_representations(tmp_path):
     assert 0 <= record["f1"] <= 1
     assert set(record["attacks"]) < set(attacked)
 
+    more = SHARING.replace("strengths = [0.1]", "strengths = [0.1, 0.2]")
+    (tmp_path / "study.toml").write_text(more, encoding="utf-8")
+    assert invoke(*given[:-1], "noise alone").count("1 of 1 runs") == 1
+
 
 @pytest.mark.slow
 def test_the_study_of_extraction(tmp_path):

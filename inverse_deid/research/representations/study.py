@@ -9,7 +9,8 @@ from pathlib import Path
 import keras
 
 from inverse_deid.core.revision import revision
-from inverse_deid.research.representations.config import TABLES, StudyConfig
+from inverse_deid.core.settings import change_settings
+from inverse_deid.research.representations.config import TABLES, StudyConfig, StudyTable
 from inverse_deid.research.representations.runs import (
     FinishedStages,
     SharingRun,
@@ -49,7 +50,7 @@ def run_sharing(config: StudyConfig, path: Path, options: StudyOptions) -> None:
         inputs=[file for corpus in config.corpora for file in corpus.files.values()],
         shared={
             "data": hashes,
-            "settings": fingerprint(config.study, *(settings[name] for name in TABLES)),
+            "settings": fingerprint(_settings_of_runs(config.study), *(settings[name] for name in TABLES)),
         },
         config=path,
     )
@@ -79,6 +80,11 @@ def run_sharing(config: StudyConfig, path: Path, options: StudyOptions) -> None:
         sections=make_sections(config, records, options.seeds),
         charts=draw_figures(config, records),
     ).write(study.folder)
+
+
+def _settings_of_runs(table: StudyTable) -> StudyTable:
+    """Return the settings that a result depends on. The lists only say which runs there are."""
+    return change_settings(table, neighbours=(table.attacked,), strengths=(1.0,), note="")
 
 
 def _forget_weights(study: Study, runs: Sequence[SharingRun]) -> None:
