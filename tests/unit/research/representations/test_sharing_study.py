@@ -77,7 +77,10 @@ def test_settings_that_cannot_be_used_are_refused(tmp_path, text, expected):
 def record_of(run):
     """Invented results: the adversary gains on N = 500, pseudonymisation loses there."""
     f1 = {"non-private": 0.95, "pseudonymised": 0.94 if run.neighbours == 100 else 0.8}.get(run.kind, 0.9)
-    record = {"f1": f1 + 0.01 * (run.seed - 1), "seconds": 1.0, "revision": "1"}
+    f1 += 0.01 * (run.seed - 1)
+    right = round(100 * f1)
+    counts = [[right, right], [100, 100], [100, 100]]
+    record = {"f1": f1, "seconds": 1.0, "revision": "1", "documents": counts}
     if run.kind == "pseudonymised":
         counts = {"n_tokens": 10, "n_unknown": 2, "n_same": 1, "n_part": 3, "neighbours_with_original": 0.5}
         record["survival"] = counts
@@ -122,8 +125,10 @@ def test_the_tables_hold_means_ranges_and_aims(tmp_path):
     assert tables["figure-5"].rows[1][5:] == pytest.approx((0.8, 0.9, 0.9, 0.9))
     assert tables["survival"].rows[0][2:] == pytest.approx((0.2, 0.1, 0.3, 0.5))
     aims = [row[2:] for row in tables["aims"].rows]
-    assert [result for _, result in aims] == ["missed", "met", "met"]
-    assert [value for value, _ in aims] == pytest.approx([0.05, 0.5, 0.1])
+    assert [result for *_, result in aims] == ["missed", "met", "met"]
+    for *interval, _ in aims:
+        assert interval == pytest.approx([interval[0]] * 3, abs=1e-6)
+    assert [aim[0] for aim in aims] == pytest.approx([0.05, 0.5, 0.1])
     row = tables["attacks"].rows[0]
     assert row[2] == 0.5 and row[3] <= 0.5 <= row[4] and row[6] == 20
 
@@ -153,7 +158,7 @@ def test_runs_that_are_missing_leave_cells_empty(tmp_path):
     config = read(tmp_path, STUDY)
     head, tables = tables_of(config, {})
     assert any("not done yet" in line for line in head)
-    assert all(row[2:] == (None, "not judged yet") for row in tables["aims"].rows)
+    assert all(row[2:] == (None, None, None, "not judged yet") for row in tables["aims"].rows)
 
 
 def test_a_study_of_some_seeds_or_revisions_says_so(tmp_path):
@@ -165,7 +170,17 @@ def test_a_study_of_some_seeds_or_revisions_says_so(tmp_path):
     head, tables = tables_of(config, records)
     assert any("2 runs are not done yet" in line for line in head)
     assert any("made the runs: 1, 2." in line for line in head)
-    assert [row[3] for row in tables["aims"].rows] == ["not judged yet"] * 3
+    assert [row[-1] for row in tables["aims"].rows] == ["not judged yet"] * 3
+
+
+def test_an_aim_inside_of_its_interval_is_undecided(tmp_path):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in list_runs(config, (1, 2))}
+    for run, record in records.items():
+        if run.kind == "adversarial":  # one document is far better than without noise, one far worse
+            record["documents"] = [[100, 88], [100, 100], [100, 100]]
+    _, tables = tables_of(config, records)
+    assert [row[-1] for row in tables["aims"].rows] == ["undecided", "met", "met"]
 
 
 def test_a_note_of_the_study_stands_in_the_report(tmp_path):
