@@ -258,3 +258,11 @@ def test_adversarial_training_is_compared_with_noise_at_equal_success(f1, verdic
 
 def test_success_out_of_reach_of_the_noise_is_not_compared():
     assert compared(6, 4) is None
+
+
+@pytest.mark.parametrize(
+    ("f1", "verdict"), [(6, "cannot be compared"), (9, "noise alone is better"), (8, "cannot be compared")]
+)
+def test_noise_that_is_attacked_less_and_has_more_f1_is_better(f1, verdict):
+    success, difference, _, _, found = compared(f1, 10)
+    assert (success, difference, found) == (1.0, pytest.approx(0.8 - f1 / 10), verdict)
