@@ -38,7 +38,7 @@ _NEIGHBOURS = "neighbours N"
 _LEFT = ("n_unknown", "n_same", "n_part")
 _RESAMPLES = 2000
 _SURE = 0.975
-"""The least share of draws in which an attack succeeds more often on adversarial training than on all noise."""
+"""The least share of draws in which an attack succeeds more often on adversarial training than on noise."""
 _RIVALS = {"new adversary": DISTINGUISHING + NEW_ADVERSARY, "look-up": A2}
 """The attacks that both rivals, adversarial training and noise alone, are measured with."""
 _READ = ("f1", "recall at threshold", "precision at threshold")
