@@ -106,8 +106,8 @@ def run_network_alone(
     measured = [_measure(study, _seed_config(config, run.seed), test) for run in records]
     text = (
         "The network alone, without dictionaries, thresholds of rules or document passes. Training documents "
-        "of persons who are in the test file were left out, and lines of the others that have ten words in a "
-        "row of a test document (`inverse_deid.training.corpus.without_shared_passages`). Test file: "
+        "of persons who are in the test file were left out, and lines of the others that share ten words in "
+        "a row with a test document (`inverse_deid.training.corpus.without_shared_passages`). Test file: "
         f"{len(test.docs)} documents, {len(test.types)} tokens, {int(test.is_phi.sum())} of them PHI; "
         "nothing was trained or calibrated on it. The held-out part changes with the seed."
     )

@@ -54,8 +54,8 @@ class EncodedStudy:
 class DealtDocuments:
     """Training and held-out documents of each site, and the test documents of no site.
 
-    `n_left_out` counts training documents of patients who are in the test documents, `n_cut` those that
-    lost lines which have ten tokens in a row of a test document.
+    `n_left_out` counts training documents of patients who are in the test documents, `n_cut` those from
+    which lines were cut because they share ten tokens in a row with a test document.
     """
 
     sites: Mapping[str, tuple[list[Document], list[Document]]] = field(repr=False)
@@ -88,7 +88,7 @@ def encode_study(settings: FederatedStudySettings, common: CommonNetwork, say: S
     if dealt.n_left_out:
         say(f"left out: {dealt.n_left_out} documents of patients who are in the test documents")
     if dealt.n_cut:
-        say(f"cut: lines of {dealt.n_cut} documents that have ten words in a row of a test document")
+        say(f"cut: lines of {dealt.n_cut} documents that share ten words in a row with a test document")
     numbers = {doc.id: i for i, doc in enumerate(dealt.test)}
     own_test = split_by_kind(dealt.test, kinds) if kinds else {}
     sites = []

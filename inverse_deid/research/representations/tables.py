@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -350,7 +350,7 @@ def _attack_counts(records: Records, n: int, attack: str, seeds: Sequence[int]) 
 
 
 def _judge(one: FloatArray | None, *others: FloatArray | None) -> tuple[float, float, float] | None:
-    """Return a mean over seeds, less that of others, and its interval; None if one is not known.
+    """Return a mean over seeds minus the means of others, and its interval. None if one is not known.
 
     The arrays are those of `_f1_counts` or `_attack_counts`.
     """
@@ -369,14 +369,7 @@ def _judge(one: FloatArray | None, *others: FloatArray | None) -> tuple[float, f
         return means[0] - sum(means[1:])
 
     n_seeds, n_documents = len(known[0]), known[0].shape[-1]
-    rng = np.random.default_rng(1)
-    drawn = [
-        measure(
-            rng.integers(n_seeds, size=n_seeds),
-            np.bincount(rng.integers(n_documents, size=n_documents), minlength=n_documents),
-        )
-        for _ in range(_RESAMPLES)
-    ]
+    drawn = [measure(*draw) for draw in _draw(n_seeds, n_documents, _RESAMPLES)]
     low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
     return measure(np.arange(n_seeds), np.ones(n_documents, np.int64)), low, high
 
@@ -463,20 +456,22 @@ def compare_at_equal_attack(
     success, difference, side = compare(np.arange(len(seeds)), np.ones(n_documents, np.int64))
     if side < 0:
         return None
-    rng = np.random.default_rng(1)
-    drawn = [
-        compare(
-            rng.integers(len(seeds), size=len(seeds)),
-            np.bincount(rng.integers(n_documents, size=n_documents), minlength=n_documents),
-        )
-        for _ in range(n_resamples)
-    ]
+    drawn = [compare(*draw) for draw in _draw(len(seeds), n_documents, n_resamples)]
     low, high = np.nanquantile([one[1] for one in drawn], (0.025, 0.975)).tolist()
     verdict = "adversarial is better" if low > 0 else "noise alone is better" if high < 0 else "undecided"
     is_worse_in_both = high < 0 and np.mean([one[2] > 0 for one in drawn]) >= _SURE
     if side and not is_worse_in_both:
         verdict = "cannot be compared"
     return float(success), float(difference), low, high, verdict
+
+
+def _draw(n_seeds: int, n_documents: int, n_resamples: int) -> Iterator[tuple[Int64Array, Int64Array]]:
+    """Draw seeds and documents with replacement: numbers of seeds, and how often each document was drawn."""
+    rng = np.random.default_rng(1)
+    for _ in range(n_resamples):
+        of_seeds = rng.integers(n_seeds, size=n_seeds)
+        documents = rng.integers(n_documents, size=n_documents)
+        yield of_seeds, np.bincount(documents, minlength=n_documents)
 
 
 def _count(record: Mapping[str, Any], attack: str) -> FloatArray:
