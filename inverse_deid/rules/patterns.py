@@ -244,8 +244,8 @@ FACT_PATTERNS = _compile(
         r"\b\d{1,2}(?:st|nd|rd|th)\s(?:post-?(?:op(?:erative)?)?\s)?(?:day|dose|week|wk|cycle|trimester|visit|injection|shot|"
         rf"infusion|course|vaccine|vaccination|booster)s?\b(?!\sof\s{MONTH}\b)|\b(?-i:POD)\d{{1,2}}{_END_OF_NUMBER}|"
         rf"{_NOT_A_BAY}\b(?-i:D)[1-9]\d?{_END_OF_NUMBER}(?!\s[A-Z0-9]{{4}}\b)",
-        "in-interval": rf"(?<![\w.,/])(?:(?:(?<=\bx )|(?<=\bfor )|(?<=\bwithin )){_COUNT}(?:\s?(?:-|to)\s?{_COUNT})?[ -]?{_TIME_UNIT}"
-        rf"\b|x\d{{1,2}}\s?{_TIME_UNIT}\b|{_COUNT}(?:\s?(?:-|to)\s?{_COUNT})?\s?{_TIME_UNIT}\s(?:after|later|post|prior|before|"
+        "in-interval": rf"(?<![\w.,/])(?:(?:(?<=\bx )|(?<=\bfor )|(?<=\bwithin )){_COUNT}(?: ?(?:-|to)\s?{_COUNT})?[ -]?{_TIME_UNIT}"
+        rf"\b|x\d{{1,2}}\s?{_TIME_UNIT}\b|{_COUNT}(?: ?(?:-|to)\s?{_COUNT}\s?| ?){_TIME_UNIT}\s(?:after|later|post|prior|before|"
         r"following)\b)(?![ -](?:old|of\sage))",
         "in-score": rf"\b(?:{_SCORE_LABEL})\b(?:[\s:=,(~-]{{1,3}}(?:{_OF_SCORE})\b){{0,5}}[\s:=,(~-]{{1,3}}{_FRACTION}"
         rf"(?:[\s,;()>-]{{1,4}}(?:(?:{_OF_SCORE})[\s:()]{{1,4}}){{0,3}}{_FRACTION}){{0,4}}|"
@@ -257,7 +257,7 @@ FACT_PATTERNS = _compile(
         "in-measurement": rf"\b(?:(?:{_TEMPERATURE})\b{_OF_VITAL}{_DEGREES}|(?:{_PRESSURE})\b{_OF_VITAL}\d{{2,3}}\s?/\s?\d{{2,3}}|"
         rf"(?:{_RATE})\b{_OF_VITAL}\d{{2,3}}){_END_OF_NUMBER}|(?<![\w.,/-])(?:3[4-9]|4[0-2])[.,]\d\s?°?\s?C\b",
         "is-clock-time": r"(?<![\w.:,/-])(?:(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]\.?m\b)?|"
-        rf"{_NOT_A_DAY}(?:1[0-2]|0?[1-9])(?:[.:][0-5]\d)?\s?[ap]\.?m\b|(?:[01]\d|2[0-4])[0-5]\d(?:h|\s?hrs?|\shours)\b)(?![\w/:]|[.-]\d)",
+        rf"{_NOT_A_DAY}(?:1[0-2]|0?[1-9])(?:[.:][0-5]\d\s?| ?)[ap]\.?m\b|(?:[01]\d|2[0-4])[0-5]\d(?:h|\s?hrs?|\shours)\b)(?![\w/:]|[.-]\d)",
     }
 )
 """Clinical facts that resemble identifiers: features, and the lower threshold, never a reason to keep alone."""
