@@ -21,10 +21,13 @@ from inverse_deid.network.encoding import CHARACTERS, FIRST_CHARACTER_CODE, PAD
 
 MOST_PIECES = 8
 """Pieces that are read of one word; of a longer one, the first."""
+MOST_PIECES_OF_WINDOW = 500
+"""Most pieces of a window (encoders have 512 positions); of a longer one, one piece per word is read."""
 SHAPES = ("lower", "capital", "capitals", "number", "mixed", "other")
 N_SHAPES = 2 * len(SHAPES)
 """Every shape twice: after a space, and at the beginning of a line."""
-_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_SPECIAL = (("<pad>", "[PAD]"), ("[UNK]",), ("<s>", "[CLS]"), ("</s>", "[SEP]"), ("<mask>", "[MASK]"))
+"""Pieces that every encoder needs, by what MPNet and BERT call them."""
 _LINE_BREAK = FIRST_CHARACTER_CODE + CHARACTERS.index("\n")
 
 
@@ -37,9 +40,10 @@ class Vocabulary:
 
     def __init__(self, pieces: Sequence[str]) -> None:
         self._numbers = {piece: i for i, piece in enumerate(pieces)}
-        if missing := [piece for piece in _SPECIAL if piece not in self._numbers]:
+        known = [[self._numbers[name] for name in names if name in self._numbers] for names in _SPECIAL]
+        if missing := [names[-1] for names, numbers in zip(_SPECIAL, known, strict=True) if not numbers]:
             raise ModelError(f"the vocabulary lacks {', '.join(missing)}. Train the encoder again")
-        self.pad, self.unknown, self.begin, self.end, self.hidden = (self._numbers[p] for p in _SPECIAL)
+        self.pad, self.unknown, self.begin, self.end, self.hidden = (numbers[0] for numbers in known)
         self._most_characters = max(map(len, pieces), default=0)
         self._of_word: dict[str, tuple[int, ...]] = {}
         of_sign = [self._numbers.get(sign, PAD) for sign in CHARACTERS.lower()]
@@ -49,7 +53,7 @@ class Vocabulary:
         """Return the numbers of a word's pieces, at least one.
 
         Example:
-            >>> vocabulary = Vocabulary([*_SPECIAL, "rash", "##es"])
+            >>> vocabulary = Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rash", "##es"])
             >>> vocabulary.pieces("Rashes"), vocabulary.pieces("xyz")
             ((5, 6), (1,))
         """
@@ -75,6 +79,24 @@ class Vocabulary:
     def signs(self, gaps: IntArray) -> IntArray:
         """Return the piece of each character of gaps, 0 = none: int32 (n_tokens, 3), as `gap_codes`."""
         return self._of_code[gaps]
+
+    def numbers_in(self, other: Vocabulary) -> IntArray:
+        """Return the number of each piece in another vocabulary: int32 (n_pieces,).
+
+        Raises:
+            ModelError: The other vocabulary lacks more than one piece in a hundred.
+        """
+        found = np.full(1 + max(self._numbers.values()), other.unknown, np.int32)
+        special = {"<unk>", *(name for names in _SPECIAL for name in names)}
+        n_missing = 0
+        for piece, number in self._numbers.items():
+            found[number] = other._numbers.get(piece, other.unknown)
+            n_missing += piece not in other._numbers and piece not in special
+        if n_missing > len(self._numbers) / 100:
+            raise ModelError("the encoders have different word pieces. Choose two with the same vocabulary")
+        own = (self.pad, self.unknown, self.begin, self.end, self.hidden)
+        found[list(own)] = (other.pad, other.unknown, other.begin, other.end, other.hidden)
+        return found
 
     def trim(self, most: int) -> None:
         """Forget all words if more than `most` are remembered."""
@@ -135,20 +157,25 @@ def encode_window(
         vocabulary: Of the encoder.
         hidden: bool (n_tokens,), words to hide behind a mask piece (in training); None = none.
     """
-    pieces, owners, first, shapes = [vocabulary.begin], [len(words)], [], []
-    signs = vocabulary.signs(gaps).tolist()
+    signs = vocabulary.signs(gaps)
     breaks = (gaps == _LINE_BREAK).any(axis=1).tolist()
-    after_break = True
-    for i, word in enumerate(words):
-        found = (vocabulary.hidden,) if hidden is not None and hidden[i] else vocabulary.pieces(word)
+    shapes = [
+        shape_of(word) + (len(SHAPES) if after_break else 0)
+        for word, after_break in zip(words, [True, *breaks], strict=False)
+    ]
+    hide = [False] * len(words) if hidden is None else hidden.tolist()
+    found = [
+        (vocabulary.hidden,) if is_hidden else vocabulary.pieces(word)
+        for word, is_hidden in zip(words, hide, strict=True)
+    ]
+    if sum(map(len, found)) + np.count_nonzero(signs) + 2 > MOST_PIECES_OF_WINDOW:
+        found, signs = [pieces[:1] for pieces in found], np.zeros_like(signs)
+    pieces, owners, first = [vocabulary.begin], [len(words)], []
+    for i, (of_word, of_gap) in enumerate(zip(found, signs.tolist(), strict=True)):
         first.append(len(pieces))
-        shapes.append(shape_of(word) + (len(SHAPES) if after_break else 0))
-        pieces += found
-        owners += [i] * len(found)
-        after = [sign for sign in signs[i] if sign]
-        pieces += after
-        owners += [len(words)] * len(after)
-        after_break = breaks[i]
+        after = [sign for sign in of_gap if sign]
+        pieces += (*of_word, *after)
+        owners += [i] * len(of_word) + [len(words)] * len(after)
     pieces.append(vocabulary.end)
     owners.append(len(words))
     return Window(

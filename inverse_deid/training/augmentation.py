@@ -30,6 +30,7 @@ from inverse_deid.training.corpora.surrogates import (
 from inverse_deid.training.corpora.synthetic import draw_carrier, inject, synthetic_document
 from inverse_deid.training.corpora.writing import add_noise, recase
 from inverse_deid.training.examples import ExampleMaker, Teacher, Weights, check_teachers
+from inverse_deid.training.opinions import StoredOpinions
 
 _AT_ONCE = 128
 
@@ -42,7 +43,8 @@ class EpochRecipe:
     """The data and settings from which a worker process makes the examples of an epoch.
 
     `gold` is annotated, `carriers` are real narratives without annotation (possibly none). The opinion of
-    teachers is learned along with the labels. `lexicon` is a file, None = the packaged one.
+    teachers, or the opinions stored for these epochs, are learned along with the labels. `lexicon` is a file,
+    None = the packaged one.
 
     Raises:
         ConfigurationError: The network cannot learn from the teachers.
@@ -54,6 +56,7 @@ class EpochRecipe:
     training: TrainingConfig
     vectors: WordVectors
     teachers: Sequence[Teacher] = field(default=(), repr=False)
+    opinions: Path | None = None
     lexicon: Path | None = None
 
     def __post_init__(self) -> None:
@@ -122,13 +125,18 @@ class EpochMaker:
                 for example in self._examples.make_many(some)
                 if len(example)
             )
-        return made
+        if self._recipe.opinions is None:
+            return made
+        config = self._recipe.training
+        stored = StoredOpinions(self._recipe.opinions)
+        return stored.added_to(epoch, made, config.teacher_weight, config.weak_weight)
 
 
 _maker: EpochMaker | None = None
 
 
-def _start_worker(recipe: EpochRecipe) -> None:
+def start_worker(recipe: EpochRecipe) -> None:
+    """Make this process a worker that makes the examples of epochs."""
     _end_with_parent()
     signal.signal(signal.SIGINT, lambda *_: os._exit(1))  # at once and without a traceback
     global _maker  # noqa: PLW0603 - a worker process holds one maker
@@ -148,7 +156,8 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(epoch: int) -> list[Example]:
+def examples_of_worker(epoch: int) -> list[Example]:
+    """Return the examples of an epoch, in a worker process."""
     if _maker is None:
         raise RuntimeError("the worker was not started")
     return _maker.examples(epoch)
@@ -165,7 +174,7 @@ class EpochsAhead:
         self._repeats = recipe.training.repeats
         self._n_parts = -(-recipe.training.epochs // self._repeats)
         self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(recipe,)
+            1, mp_context=get_context("spawn"), initializer=start_worker, initargs=(recipe,)
         )
         self._present: tuple[int, list[Example]] = (-1, [])
         self._next: tuple[int, Future[list[Example]]] | None = None
@@ -185,7 +194,9 @@ class EpochsAhead:
 
     def _make(self, part: int) -> list[Example]:
         if self._next is None or self._next[0] != part:
-            self._next = (part, self._pool.submit(_work, part))
+            self._next = (part, self._pool.submit(examples_of_worker, part))
         examples = self._next[1].result()
-        self._next = (part + 1, self._pool.submit(_work, part + 1)) if part + 1 < self._n_parts else None
+        self._next = (
+            (part + 1, self._pool.submit(examples_of_worker, part + 1)) if part + 1 < self._n_parts else None
+        )
         return examples

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import as_plain_values, make_settings, read_toml
 from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.network.config import NetworkConfig, TrainingConfig
+from inverse_deid.network.config import Count, NetworkConfig, Positive, Share, Size, TrainingConfig
 
 Aim = Annotated[float, Meta(gt=0, le=1)]
 
@@ -33,6 +33,30 @@ class CalibrationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return Thresholds(1.0, 1.0, self.density_slope)
 
 
+class EncoderConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of an encoder's training that a network's training lacks: the table [encoder].
+
+    Args:
+        batch_pieces: Approximate number of word pieces per batch, with padding.
+        learning_rate: Peak of the learning rate of the encoder.
+        head_rate: Peak of that of the layers which are not pre-trained.
+        hidden_words: Share of words hidden behind a mask piece, doubled on PHI.
+        bfloat16: Multiply in half precision, which is faster on processors that can.
+        reading_passes: Passes over the texts, without marks, in which hidden words are guessed beforehand.
+        reading_rate: Peak of the learning rate of these.
+        layers: Layers of the pre-trained encoder that are kept, from 0; none named = all.
+    """
+
+    batch_pieces: Size = 2560
+    learning_rate: Positive = 2e-4
+    head_rate: Positive = 1e-3
+    hidden_words: Share = 0.04
+    bfloat16: bool = True
+    reading_passes: Count = 0
+    reading_rate: Positive = 2e-4
+    layers: tuple[Count, ...] = ()
+
+
 class RunData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The data of a training run: the table [data].
 
@@ -44,6 +68,8 @@ class RunData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         mapping: TOML file that gives the i2b2 type of each type of another scheme.
         word_vectors: File of `WordVectors` (npz), None = those of the packaged model.
         teachers: Model folders whose opinion is learned along with the labels.
+        opinions: Folder with the opinions of an encoder on the documents of every pass, written beforehand
+            (`scripts/train_second_reader.py opinions`); None = the teachers are asked.
     """
 
     gold: tuple[Path, ...] = ()
@@ -52,14 +78,19 @@ class RunData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mapping: Path | None = None
     word_vectors: Path | None = None
     teachers: tuple[Path, ...] = ()
+    opinions: Path | None = None
 
 
 class RunConfig(RunData, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training run: its data, the aims of the calibration, the network, the training."""
+    """A training run: its data, the aims of the calibration, the network, the training.
+
+    `encoder` is for trainings of encoders.
+    """
 
     calibration: CalibrationConfig = CalibrationConfig()
     network: NetworkConfig = NetworkConfig()
     training: TrainingConfig = TrainingConfig()
+    encoder: EncoderConfig = EncoderConfig()
 
 
 class _RunFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,6 +98,7 @@ class _RunFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     calibration: CalibrationConfig = CalibrationConfig()
     network: NetworkConfig = NetworkConfig()
     training: TrainingConfig = TrainingConfig()
+    encoder: EncoderConfig = EncoderConfig()
 
 
 def read_run_config(
@@ -91,4 +123,10 @@ def read_run_config(
     if needs_gold and not file.data.gold:
         raise ConfigurationError(f"{path}: [data] gold names no annotated corpus. Add one, or use --gold")
     data = {name: getattr(file.data, name) for name in RunData.__struct_fields__}
-    return RunConfig(**data, calibration=file.calibration, network=file.network, training=file.training)
+    return RunConfig(
+        **data,
+        calibration=file.calibration,
+        network=file.network,
+        training=file.training,
+        encoder=file.encoder,
+    )

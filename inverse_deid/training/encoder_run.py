@@ -1,87 +1,211 @@
-"""One training of an encoder: configuration in, encoder folder out."""
+"""One training of an encoder: configuration in, encoder folder out. And the opinions of a trained one."""
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
-from inverse_deid.core.files import sha256_if_readable
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.settings import as_plain_values
+from inverse_deid.core.values import BoolArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.config import class_names
 from inverse_deid.network.folder import read_model, refuse_other_folder
 from inverse_deid.network.pieces import Vocabulary
-from inverse_deid.network.second_reader import EncoderParts, write_encoder
-from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
-from inverse_deid.training.augmentation import EpochRecipe, EpochsAhead
+from inverse_deid.network.second_reader import EncoderParts
+from inverse_deid.training.augmentation import EpochRecipe, examples_of_worker, start_worker
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.documents import RunDocuments, Say, read_documents
 from inverse_deid.training.encoder import (
-    EncoderConfig,
     EncoderNetwork,
-    EncoderTraining,
     export_encoder,
     read_pretrained,
     round_weights,
+    write_pretrained,
 )
+from inverse_deid.training.encoder_passes import Pass, PassesAhead, PassMaker, opinions_pass, text_pass
+from inverse_deid.training.encoder_training import EncoderTeacher, EncoderTraining, opinions_on, read_texts
+from inverse_deid.training.opinions import StoredOpinions, digest_of
+
+_OPINION_PIECES = 16384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderSurroundings:
+    """The surroundings of a training of an encoder.
+
+    Args:
+        say: Receives lines of progress, numbers only.
+        revision: Of the code, for the manifest.
+        device: `cpu`, or `cuda` for an NVIDIA GPU.
+        workers: Processes that prepare passes.
+        passes: Folder in which passes are kept for other trainings with the same configuration; None = they
+            are kept beside the model until it is trained.
+        teacher: Trained encoder (`TrainedEncoder`) to learn from.
+    """
+
+    say: Say = lambda line: None
+    revision: str = ""
+    device: str = "cpu"
+    workers: int = 1
+    passes: Path | None = None
+    teacher: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainedEncoder:
+    """A trained encoder with weights in single precision. Its folder can be a teacher, and is exported.
+
+    The folder has `body/` (as `write_pretrained`), `heads.safetensors` and `about.json`.
+    """
+
+    network: EncoderNetwork = field(repr=False)
+    pieces: tuple[str, ...] = field(repr=False)
+    provenance: dict[str, Any]
+
+    def write(self, folder: Path) -> None:
+        """Write the folder; an older one of that name is replaced only when the new one is complete."""
+
+        def write_files(staging: Path) -> None:
+            write_pretrained(self.network.body, self.pieces, staging / "body")
+            state = self.network.state_dict()
+            heads = {k: w.contiguous().cpu() for k, w in state.items() if not k.startswith("body.")}
+            save_file(heads, staging / "heads.safetensors")
+            (staging / "about.json").write_text(
+                json.dumps(self.provenance, indent=1) + "\n", encoding="utf-8"
+            )
+
+        write_folder(folder, write_files)
+
+    @staticmethod
+    def read(folder: Path) -> TrainedEncoder:
+        """Read what `write` wrote.
+
+        Raises:
+            ConfigurationError: The folder lacks a file or is damaged.
+        """
+        body, pieces = read_pretrained(folder / "body")
+        try:
+            heads = load_file(folder / "heads.safetensors")
+            n_classes, n_features = len(heads["classes.bias"]), heads["feature_map.weight"].shape[1]
+            network = EncoderNetwork(body, n_features, n_classes)
+            network.load_state_dict(heads, strict=False)
+            provenance = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise ConfigurationError(f"{folder}: not a trained encoder. Train it again") from error
+        return TrainedEncoder(network=network, pieces=pieces, provenance=provenance)
+
+    def parts(self) -> EncoderParts:
+        """Return the content of an encoder folder, with weights of 8 bits and without thresholds."""
+        return EncoderParts(
+            class_names=class_names("hyper"),
+            feature_names=feature_names("all"),
+            pieces=self.pieces,
+            graph=round_weights(export_encoder(self.network.cpu(), Vocabulary(self.pieces))),
+            provenance=self.provenance,
+        )
 
 
 def train_encoder(
-    config: RunConfig, encoder: EncoderConfig, folder: Path, say: Say = lambda line: None, revision: str = ""
-) -> None:
-    """Fine-tune an encoder and write its folder, without thresholds: nothing is masked with it yet.
+    config: RunConfig, weights: Path, folder: Path, around: EncoderSurroundings | None = None
+) -> TrainedEncoder:
+    """Fine-tune an encoder, and write it into `FOLDER.training/trained`.
 
     An interrupted training resumes from the checkpoint in `FOLDER.training`.
 
     Raises:
         InputError: A corpus cannot be read.
         ConfigurationError: Settings contradict each other or the data, or the weights cannot be read.
-        ModelError: The folder exists and is not a model folder.
+        ModelError: The folder exists and is not a model folder, or the teacher has other word pieces.
     """
+    around = around or EncoderSurroundings()
     refuse_other_folder(folder)
-    data = read_documents(config, say)
+    data = read_documents(config, around.say)
     torch.manual_seed(config.training.seed)
-    bert, pieces = read_pretrained(encoder.weights)
+    body, pieces = read_pretrained(weights, config.encoder.layers)
+    body.to(around.device)
     names, classes = feature_names("all"), class_names(config.network.targets)
-    network, vocabulary = EncoderNetwork(bert, len(names), len(classes)), Vocabulary(pieces)
-    checkpoint = folder.with_name(folder.name + ".training") / "checkpoint.pt"
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    recipe = EpochRecipe(
+    vocabulary = Vocabulary(pieces)
+    own = folder.with_name(folder.name + ".training")
+    checkpoint = own / "checkpoint.pt"
+    own.mkdir(parents=True, exist_ok=True)
+    maker = PassMaker(
+        recipe=_recipe(config, data),
+        pieces=pieces,
+        hidden_words=config.encoder.hidden_words,
+        folder=around.passes or own / "passes",
+    )
+    with PassesAhead(maker, config.training.epochs, around.workers) as passes:
+        network = EncoderNetwork(body, len(names), len(classes)).to(around.device)
+        EncoderTraining(
+            network=network,
+            vocabulary=vocabulary,
+            passes=passes,
+            config=config.training,
+            encoder=config.encoder,
+            checkpoint=checkpoint,
+            say=around.say,
+            teacher=_teacher(around, vocabulary, config),
+        ).run()
+    provenance = {
+        **_describe(config, data, around.revision),
+        "encoder": {
+            **as_plain_values(config.encoder),
+            "weights": sha256_if_readable(weights / "model.safetensors"),
+            "teacher": around.teacher and sha256_if_readable(around.teacher / "heads.safetensors"),
+        },
+    }
+    trained = TrainedEncoder(network=network, pieces=pieces, provenance=provenance)
+    trained.write(own / "trained")
+    return trained
+
+
+def read_further(config: RunConfig, weights: Path, folder: Path, around: EncoderSurroundings) -> None:
+    """Let a pre-trained encoder read the texts of a configuration, and write it in the form it was read in.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: Settings contradict each other or the data, or the weights cannot be read.
+    """
+    data = read_documents(config, around.say)
+    body, pieces = read_pretrained(weights, config.encoder.layers)
+    texts = text_pass([*data.carriers, *data.gold], pieces, config.training.window, around.workers)
+    body.to(around.device)
+    read_texts(body, texts, Vocabulary(pieces), config.encoder, config.training.seed, around.say)
+    write_folder(folder, lambda staging: write_pretrained(body, pieces, staging))
+
+
+def _teacher(around: EncoderSurroundings, vocabulary: Vocabulary, config: RunConfig) -> EncoderTeacher | None:
+    if around.teacher is None:
+        return None
+    teacher = TrainedEncoder.read(around.teacher)
+    numbers = vocabulary.numbers_in(Vocabulary(teacher.pieces)).astype(np.int64)
+    return EncoderTeacher(
+        network=teacher.network.to(around.device).eval(),
+        numbers=torch.from_numpy(numbers).to(around.device),
+        share=config.training.teacher_weight,
+    )
+
+
+def _recipe(config: RunConfig, data: RunDocuments) -> EpochRecipe:
+    return EpochRecipe(
         gold=data.gold,
         carriers=data.carriers,
         network=config.network,
         training=config.training,
         vectors=read_model(packaged_model()).word_vectors,
     )
-    with EpochsAhead(recipe) as epochs:
-        EncoderTraining(
-            network=network,
-            vocabulary=vocabulary,
-            epochs=epochs,
-            config=config.training,
-            encoder=encoder,
-            dictionary_columns=[i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES],
-            checkpoint=checkpoint,
-            say=say,
-        ).run()
-    parts = EncoderParts(
-        class_names=classes,
-        feature_names=names,
-        pieces=pieces,
-        graph=round_weights(export_encoder(network, vocabulary)),
-        provenance={
-            **_describe(config, data, revision),
-            "encoder": {
-                **as_plain_values(encoder),
-                "weights": sha256_if_readable(encoder.weights / "model.safetensors"),
-            },
-        },
-    )
-    write_encoder(parts, folder)
 
 
 def _describe(config: RunConfig, data: RunDocuments, revision: str) -> dict[str, Any]:
@@ -94,3 +218,47 @@ def _describe(config: RunConfig, data: RunDocuments, revision: str) -> dict[str,
         "lexicon_sha256": load_lexicon().sha256,
         "torch": torch.__version__,
     }
+
+
+def write_opinions(config: RunConfig, teacher: Path, folder: Path, around: EncoderSurroundings) -> None:
+    """Write the opinions of a trained encoder on the documents that a network's training will read.
+
+    Each part of the training has a file `opinions-N.npz`. Files that are there stay.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: Settings contradict each other or the data, or the teacher cannot be read.
+    """
+    trained = TrainedEncoder.read(teacher)
+    network = trained.network.to(around.device)
+    vocabulary = Vocabulary(trained.pieces)
+    recipe = _recipe(config, read_documents(config, around.say))
+    folder.mkdir(parents=True, exist_ok=True)
+    n_parts = -(-config.training.epochs // config.training.repeats)
+    stored = StoredOpinions(folder)
+    todo = [part for part in range(n_parts) if not stored.path(part).exists()]
+    pool = ProcessPoolExecutor(
+        around.workers,
+        mp_context=get_context("spawn"),
+        initializer=_start_opinions,
+        initargs=(recipe, trained.pieces),
+    )
+    with pool:
+        for part, (one, is_own, digest) in zip(todo, pool.map(_opinions_work, todo), strict=True):
+            opinions = opinions_on(network, one, vocabulary, _OPINION_PIECES)
+            stored.write(part, opinions[is_own], digest)
+            around.say(f"opinions on part {part + 1} of {n_parts}: {int(is_own.sum())} tokens")
+
+
+_pieces: tuple[str, ...] = ()
+
+
+def _start_opinions(recipe: EpochRecipe, pieces: tuple[str, ...]) -> None:
+    global _pieces  # noqa: PLW0603 - a worker process holds one vocabulary
+    _pieces = pieces
+    start_worker(recipe)
+
+
+def _opinions_work(part: int) -> tuple[Pass, BoolArray, str]:
+    examples = examples_of_worker(part)
+    return *opinions_pass(examples, Vocabulary(_pieces)), digest_of(examples)

@@ -226,6 +226,7 @@ def _fit(
         training=config.training,
         vectors=vectors,
         teachers=[_read_teacher(path) for path in config.teachers],
+        opinions=config.opinions,
     )
     validate = validator(
         [corpus.held_out for corpus in data.corpora],

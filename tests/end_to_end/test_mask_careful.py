@@ -138,3 +138,10 @@ def test_an_altered_packaged_second_reader_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("inverse_deid.network.second_reader.packaged_path", lambda name: folder)
     with pytest.raises(ModelError, match="not the one that this version was shipped with"):
         mask(careful=True, second_reader=folder)
+
+
+def test_a_document_of_long_unknown_words_is_read_by_both():
+    words = ["".join("qxzjkvbw"[(i * 7 + j * j) % 8] for j in range(14)) for i in range(300)]
+    masked = build_deidentifier(MaskingSettings(careful=True)).mask(Document("1", " - ".join(words)))
+    assert not masked.failed
+    assert len(masked.decisions.p_safe) == len(words)

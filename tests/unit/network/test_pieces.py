@@ -6,7 +6,14 @@ from tiny_encoders import PIECES
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.network.encoding import gap_codes
-from inverse_deid.network.pieces import MOST_PIECES, SHAPES, Vocabulary, encode_window, join_windows
+from inverse_deid.network.pieces import (
+    MOST_PIECES,
+    MOST_PIECES_OF_WINDOW,
+    SHAPES,
+    Vocabulary,
+    encode_window,
+    join_windows,
+)
 from inverse_deid.text.tokenizer import tokenize
 
 VOCABULARY = Vocabulary(PIECES)
@@ -71,3 +78,40 @@ def test_trimming_forgets_words_only_above_the_limit():
     vocabulary.trim(0)
     assert vocabulary.pieces("rashes") == before
     assert vocabulary.pieces("rashes") is not before
+
+
+def test_a_window_of_many_pieces_is_read_by_the_first_piece_of_each_word():
+    words = ["rash" + "es" * 9] * 128
+    gaps = np.full((128, 3), 17, np.int32)
+    read = encode_window(words, gaps, np.zeros((128, 0), np.float32), VOCABULARY)
+    assert read.pieces.tolist() == [BEGIN, *[5] * 128, END]
+    assert read.first.tolist() == list(range(1, 129))
+    assert read.owners.tolist() == [128, *range(128), 128]
+
+
+def test_a_window_within_the_limit_is_read_whole():
+    n_words = (MOST_PIECES_OF_WINDOW - 2) // MOST_PIECES
+    words = ["rash" + "es" * (MOST_PIECES - 1)] * n_words
+    read = encode_window(
+        words, np.zeros((n_words, 3), np.int32), np.zeros((n_words, 0), np.float32), VOCABULARY
+    )
+    assert len(read.pieces) == n_words * MOST_PIECES + 2
+
+
+def test_special_pieces_may_have_the_names_of_mpnet():
+    vocabulary = Vocabulary(["<s>", "<pad>", "</s>", "<unk>", *PIECES, "<mask>"])
+    assert (vocabulary.begin, vocabulary.pad, vocabulary.end, vocabulary.hidden) == (0, 1, 2, 4 + len(PIECES))
+    assert vocabulary.unknown == 4 + UNKNOWN
+
+
+def test_pieces_have_their_numbers_in_another_vocabulary():
+    other = Vocabulary(["<s>", "<pad>", "</s>", "<unk>", *PIECES, "<mask>"])
+    there = VOCABULARY.numbers_in(other)
+    assert there[[BEGIN, END, HIDDEN, UNKNOWN, 5]].tolist() == [0, 2, 4 + len(PIECES), 4 + UNKNOWN, 9]
+    assert other.numbers_in(VOCABULARY)[there].tolist() == list(range(len(PIECES)))
+
+
+def test_a_vocabulary_of_other_pieces_is_refused():
+    other = Vocabulary([*PIECES[:5], "fever", "##ish"])
+    with pytest.raises(ModelError, match="different word pieces"):
+        VOCABULARY.numbers_in(other)

@@ -1,0 +1,254 @@
+"""What an encoder reads in each pass: windows of many documents in a few arrays, made in other processes.
+
+A pass is written to a file, so that several trainings can read the same one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import BoolArray, Document, IntArray
+from inverse_deid.masking.scorers import feature_names
+from inverse_deid.network.batches import Example, windows, with_dropouts
+from inverse_deid.network.config import TrainingConfig
+from inverse_deid.network.encoding import gap_codes
+from inverse_deid.network.pieces import Vocabulary, Window, encode_window
+from inverse_deid.network.second_reader import reading_windows
+from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
+from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.augmentation import EpochRecipe, examples_of_worker, start_worker
+
+_NOBODY = -1
+_TEXTS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass:
+    """The windows of a pass, one after the other.
+
+    Args:
+        pieces: int32 (n_pieces,), numbers of the vocabulary.
+        owners: int32 (n_pieces,), the token of each piece, -1 = none.
+        first: int32 (n_tokens,), the first piece of each token.
+        shapes: uint8 (n_tokens,).
+        features: float16 (n_tokens, n_features).
+        labels: uint8 (n_tokens,), 0 = safe.
+        weights: float16 (n_tokens,), weight of each token in the loss.
+        piece_bounds: int32 (n_windows + 1,), where the pieces of each window begin.
+        token_bounds: int32 (n_windows + 1,), where the tokens of each window begin.
+    """
+
+    pieces: IntArray = field(repr=False)
+    owners: IntArray = field(repr=False)
+    first: IntArray = field(repr=False)
+    shapes: npt.NDArray[np.uint8] = field(repr=False)
+    features: npt.NDArray[np.float16] = field(repr=False)
+    labels: npt.NDArray[np.uint8] = field(repr=False)
+    weights: npt.NDArray[np.float16] = field(repr=False)
+    piece_bounds: IntArray = field(repr=False)
+    token_bounds: IntArray = field(repr=False)
+
+    @property
+    def n_windows(self) -> int:
+        """The number of windows."""
+        return len(self.piece_bounds) - 1
+
+    def write(self, path: Path) -> None:
+        """Write the arrays; the file is there only when it is complete."""
+        partial_path = path.with_suffix(f".{os.getpid()}.partial")
+        with partial_path.open("wb") as file:
+            np.savez(file, **{f.name: getattr(self, f.name) for f in fields(self)})
+        partial_path.replace(path)
+
+    @staticmethod
+    def read(path: Path) -> Pass:
+        """Read what `write` wrote."""
+        with np.load(path, allow_pickle=False) as arrays:
+            return Pass(**{f.name: arrays[f.name] for f in fields(Pass)})
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding:
+    """What a pass may hide: the share of words behind a mask piece, doubled on PHI; columns of features."""
+
+    words: float
+    columns: tuple[int, ...] = ()
+
+
+def gather(
+    encoded: Sequence[Window], labels: Iterable[npt.ArrayLike] = (), weights: Iterable[npt.ArrayLike] = ()
+) -> Pass:
+    """Put windows one after the other. Without labels all tokens are safe, and weigh 1."""
+    n_pieces = np.array([0, *(len(window.pieces) for window in encoded)])
+    n_tokens = np.array([0, *(len(window.first) for window in encoded)])
+    piece_bounds, token_bounds = n_pieces.cumsum(), n_tokens.cumsum()
+    owners = [
+        np.where(window.owners < len(window.first), window.owners + start, _NOBODY)
+        for window, start in zip(encoded, token_bounds, strict=False)
+    ]
+    first = [window.first + start for window, start in zip(encoded, piece_bounds, strict=False)]
+    total = int(token_bounds[-1])
+    marks, loads = list(labels), list(weights)
+    return Pass(
+        pieces=np.concatenate([window.pieces for window in encoded]).astype(np.int32),
+        owners=np.concatenate(owners).astype(np.int32),
+        first=np.concatenate(first).astype(np.int32),
+        shapes=np.concatenate([window.shapes for window in encoded]).astype(np.uint8),
+        features=np.concatenate([window.features for window in encoded]).astype(np.float16),
+        labels=np.concatenate(marks).astype(np.uint8) if marks else np.zeros(total, np.uint8),
+        weights=np.concatenate(loads).astype(np.float16) if loads else np.ones(total, np.float16),
+        piece_bounds=piece_bounds.astype(np.int32),
+        token_bounds=token_bounds.astype(np.int32),
+    )
+
+
+def training_pass(
+    examples: Sequence[Example],
+    vocabulary: Vocabulary,
+    config: TrainingConfig,
+    hiding: Hiding,
+    rng: np.random.Generator,
+) -> Pass:
+    """Cut examples into windows, and hide some words and dictionary features."""
+    cut = [with_dropouts(e, config, hiding.columns, rng) for e in windows(examples, config.window, rng)]
+    encoded = []
+    for example in cut:
+        is_hidden: BoolArray = rng.random(len(example)) < hiding.words * np.where(example.labels > 0, 2, 1)
+        encoded.append(encode_window(example.words, example.gaps, example.features, vocabulary, is_hidden))
+    return gather(encoded, [e.labels for e in cut], [e.weights for e in cut])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassMaker:
+    """Makes the pass of any number in a worker process, and writes it to a file.
+
+    `pieces` are those of the encoder's vocabulary; `hidden_words` is the share of words to hide.
+    """
+
+    recipe: EpochRecipe = field(repr=False)
+    pieces: tuple[str, ...] = field(repr=False)
+    hidden_words: float
+    folder: Path
+
+    def path(self, number: int) -> Path:
+        """Return the file of a pass."""
+        return self.folder / f"pass-{number:04}.npz"
+
+    def make(self, number: int) -> Path:
+        """Make a pass if its file is not there."""
+        if not self.path(number).exists():
+            pieces = (self.folder / "pieces.txt").read_text(encoding="utf-8").splitlines()
+            rng = np.random.default_rng([self.recipe.training.seed, number])
+            names = enumerate(feature_names(self.recipe.network.feature_set))
+            columns = tuple(i for i, name in names if name in DICTIONARY_FEATURE_NAMES)
+            made = training_pass(
+                examples_of_worker(number),
+                Vocabulary(pieces),
+                self.recipe.training,
+                Hiding(self.hidden_words, columns),
+                rng,
+            )
+            made.write(self.path(number))
+        return self.path(number)
+
+
+_pass_maker: PassMaker | None = None
+
+
+def _start(maker: PassMaker) -> None:
+    global _pass_maker  # noqa: PLW0603 - a worker process holds one maker
+    _pass_maker = maker
+    start_worker(maker.recipe)
+
+
+def _make(number: int) -> Path:
+    if _pass_maker is None:
+        raise RuntimeError("the worker was not started")
+    return _pass_maker.make(number)
+
+
+class PassesAhead:
+    """Makes the next passes in `n_workers` other processes. Use as a context manager; call with a number.
+
+    A pass that has a file is read from it, also if it was made for an encoder that numbers pieces otherwise.
+    """
+
+    def __init__(self, maker: PassMaker, n_passes: int, n_workers: int = 1) -> None:
+        self._maker = maker
+        self._n_passes = n_passes
+        self._n_ahead = n_workers + 1
+        self._pool = ProcessPoolExecutor(
+            n_workers, mp_context=get_context("spawn"), initializer=_start, initargs=(maker,)
+        )
+        self._begun: dict[int, Future[Path]] = {}
+        self._numbers: IntArray | None = None
+
+    def __enter__(self) -> PassesAhead:
+        folder, pieces = self._maker.folder, self._maker.pieces
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "pieces.txt"
+        if not file.exists():
+            file.write_text("\n".join(pieces) + "\n", encoding="utf-8")
+        in_folder = tuple(file.read_text(encoding="utf-8").splitlines())
+        if in_folder != pieces:
+            self._numbers = Vocabulary(in_folder).numbers_in(Vocabulary(pieces))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def begin(self, number: int) -> None:
+        """Begin to make a pass and the next ones."""
+        for ahead in range(number, min(number + self._n_ahead, self._n_passes)):
+            if ahead not in self._begun and not self._maker.path(ahead).exists():
+                self._begun[ahead] = self._pool.submit(_make, ahead)
+
+    def __call__(self, number: int) -> Pass:
+        """Return a pass."""
+        self.begin(number)
+        if number in self._begun:
+            self._begun.pop(number).result()
+        one = Pass.read(self._maker.path(number))
+        return one if self._numbers is None else replace(one, pieces=self._numbers[one.pieces])
+
+
+def text_pass(docs: Sequence[Document], pieces: Sequence[str], size: int, n_workers: int = 1) -> Pass:
+    """Encode the texts of documents in windows of `size` tokens, without features, in other processes."""
+    parts = [docs[i : i + _TEXTS_AT_ONCE] for i in range(0, len(docs), _TEXTS_AT_ONCE)]
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn")) as pool:
+        found = pool.map(partial(_encode_texts, tuple(pieces), size), parts)
+        return gather([window for windows_of_part in found for window in windows_of_part])
+
+
+def _encode_texts(pieces: tuple[str, ...], size: int, docs: Sequence[Document]) -> list[Window]:
+    vocabulary = Vocabulary(pieces)
+    found = []
+    for doc in docs:
+        tokens = tokenize(doc.text)
+        gaps = gap_codes(tokens)
+        for start in range(0, len(tokens), size):
+            part = slice(start, start + size)
+            words = tokens.words[part]
+            found.append(encode_window(words, gaps[part], np.zeros((len(words), 0), np.float32), vocabulary))
+    return found
+
+
+def opinions_pass(examples: Sequence[Example], vocabulary: Vocabulary) -> tuple[Pass, BoolArray]:
+    """Encode examples as a second reader reads them, and tell which tokens are a window's own."""
+    read = [(example, *slices) for example in examples for slices in reading_windows(len(example))]
+    encoded, is_own = [], []
+    for example, own, whole in read:
+        seen = example.window(whole.start, whole.stop)
+        encoded.append(encode_window(seen.words, seen.gaps, seen.features, vocabulary))
+        numbers = np.arange(whole.start, whole.stop)
+        is_own.append((numbers >= own.start) & (numbers < own.stop))
+    return gather(encoded), np.concatenate(is_own)

@@ -1,0 +1,129 @@
+"""Passes of an encoder: windows in a few arrays, in files, made by other processes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tiny_networks as tiny
+from tiny_encoders import PIECES
+
+from inverse_deid.core.values import Document
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
+from inverse_deid.network.pieces import Vocabulary
+from inverse_deid.network.second_reader import OWN_TOKENS
+from inverse_deid.training.augmentation import EpochRecipe
+from inverse_deid.training.encoder_passes import (
+    Hiding,
+    Pass,
+    PassesAhead,
+    PassMaker,
+    gather,
+    opinions_pass,
+    text_pass,
+    training_pass,
+)
+
+VOCABULARY = Vocabulary(PIECES)
+MPNET_PIECES = ("<s>", "<pad>", "</s>", "<unk>", *PIECES, "<mask>")
+
+
+def recipe(**training):
+    config = tiny.network_config()
+    return EpochRecipe(
+        gold=[Document(id="a", text="Rash and fever. Rashes went.", spans=())],
+        carriers=[],
+        network=NetworkConfig(),
+        training=TrainingConfig(**{"synthetic": 0, "weak": 0, "surrogates": "none", **training}),
+        vectors=tiny.vectors(config),
+    )
+
+
+def same(one, other):
+    return all(np.array_equal(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(Pass))
+
+
+def test_a_pass_has_all_tokens_of_its_documents_once():
+    examples = tiny.examples(tiny.network_config())
+    one = training_pass(examples, VOCABULARY, TrainingConfig(window=5), Hiding(0.0), np.random.default_rng(0))
+    assert len(one.labels) == sum(map(len, examples))
+    assert one.labels.sum() == sum(int((e.labels > 0).sum()) for e in examples)
+    assert one.token_bounds[-1] == len(one.labels) == len(one.first)
+    assert (np.diff(one.token_bounds) <= 5).all()
+    for i in range(one.n_windows):
+        begin, end = one.piece_bounds[i : i + 2]
+        assert (one.pieces[begin], one.pieces[end - 1]) == (VOCABULARY.begin, VOCABULARY.end)
+        tokens = np.arange(*one.token_bounds[i : i + 2])
+        assert set(one.owners[begin:end]) == {-1, *tokens.tolist()}
+        assert (one.owners[one.first[tokens]] == tokens).all()
+
+
+def test_hidden_words_are_hidden():
+    examples = tiny.examples(tiny.network_config())
+    one = training_pass(examples, VOCABULARY, TrainingConfig(), Hiding(1.0), np.random.default_rng(0))
+    assert (one.pieces[one.first] == VOCABULARY.hidden).all()
+
+
+def test_a_pass_comes_back_from_its_file(tmp_path):
+    one = training_pass(
+        tiny.examples(tiny.network_config()),
+        VOCABULARY,
+        TrainingConfig(),
+        Hiding(0.1, (0,)),
+        np.random.default_rng(0),
+    )
+    one.write(tmp_path / "pass.npz")
+    assert same(one, Pass.read(tmp_path / "pass.npz"))
+    assert [path.name for path in tmp_path.iterdir()] == ["pass.npz"]
+
+
+@pytest.mark.slow
+def test_a_worker_makes_passes_that_another_encoder_can_read(tmp_path):
+    def maker(pieces):
+        return PassMaker(recipe=recipe(), pieces=pieces, hidden_words=0.0, folder=tmp_path / "passes")
+
+    with PassesAhead(maker(PIECES), 2) as passes:
+        first, second = passes(0), passes(1)
+    assert first.n_windows == second.n_windows == 1
+    assert {path.name for path in (tmp_path / "passes").iterdir()} == {
+        "pieces.txt",
+        "pass-0000.npz",
+        "pass-0001.npz",
+    }
+    with PassesAhead(maker(MPNET_PIECES), 2) as passes:
+        other = passes(0)
+    assert other.pieces.tolist() == VOCABULARY.numbers_in(Vocabulary(MPNET_PIECES))[first.pieces].tolist()
+    assert same(dataclasses.replace(other, pieces=first.pieces), first)
+
+
+def test_opinions_are_asked_for_every_token_once():
+    (example,) = tiny.examples(tiny.network_config(), n_documents=1)
+    long = example
+    while len(long) < 3 * OWN_TOKENS:
+        long = dataclasses.replace(
+            long,
+            words=long.words * 2,
+            **{
+                name: np.concatenate([getattr(long, name)] * 2)
+                for name in ("word_rows", "gaps", "features", "labels", "weights")
+            },
+        )
+    one, is_own = opinions_pass([long, example], VOCABULARY)
+    assert is_own.sum() == len(long) + len(example)
+    assert len(is_own) == len(one.labels) > is_own.sum()
+    numbers = np.arange(len(long)).astype(np.float32)
+    marked = dataclasses.replace(long, features=np.repeat(numbers[:, None], 2, axis=1))
+    one, is_own = opinions_pass([marked], VOCABULARY)
+    assert one.features[is_own, 0].tolist() == numbers.tolist()
+
+
+@pytest.mark.slow
+def test_texts_are_read_in_windows():
+    docs = [Document(id=str(i), text="Rash. " * 7, spans=()) for i in range(3)]
+    one = text_pass(docs, PIECES, 4)
+    assert np.diff(one.token_bounds).tolist() == [4, 3] * 3
+    assert one.features.shape == (21, 0)
+
+
+def test_nothing_to_gather_is_an_error_and_not_an_empty_pass():
+    with pytest.raises(ValueError, match="need at least one array"):
+        gather([])
