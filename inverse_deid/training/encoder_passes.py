@@ -5,8 +5,9 @@ A pass is written to a file, so that several trainings can read the same one.
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -16,7 +17,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import BoolArray, Document, IntArray
+from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example, windows, with_dropouts
 from inverse_deid.network.config import TrainingConfig
@@ -28,6 +32,8 @@ from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.augmentation import EpochRecipe, examples_of_worker, start_worker
 
 _NOBODY = -1
+_ON_HOW_TO_LEARN = {"epochs", "learning_rate", "warm_up", "final_rate", "clip_norm", "teacher_weight"}
+"""Settings of a training that do not change what is read."""
 _TEXTS_AT_ONCE = 1000
 
 
@@ -131,13 +137,23 @@ def training_pass(
 class PassMaker:
     """Makes the pass of any number in a worker process, and writes it to a file.
 
-    `pieces` are those of the encoder's vocabulary; `hidden_words` is the share of words to hide.
+    `pieces` are those of the encoder's vocabulary; `hidden_words` is the share of words to hide. `data` has
+    the hashes of the corpora.
     """
 
     recipe: EpochRecipe = field(repr=False)
     pieces: tuple[str, ...] = field(repr=False)
     hidden_words: float
     folder: Path
+    data: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """A hash of what decides the passes."""
+        training = as_plain_values(self.recipe.training)
+        deciding = {name: value for name, value in training.items() if name not in _ON_HOW_TO_LEARN}
+        what = repr((deciding, self.hidden_words, sorted(self.data.items()), load_lexicon().sha256))
+        return hashlib.sha256(what.encode()).hexdigest()
 
     def path(self, number: int) -> Path:
         """Return the file of a pass."""
@@ -180,6 +196,10 @@ class PassesAhead:
     """Makes the next passes in `n_workers` other processes. Use as a context manager; call with a number.
 
     A pass that has a file is read from it, also if it was made for an encoder that numbers pieces otherwise.
+
+    Raises:
+        ConfigurationError: The folder has passes of another configuration.
+        ModelError: It has passes for an encoder with other pieces.
     """
 
     def __init__(self, maker: PassMaker, n_passes: int, n_workers: int = 1) -> None:
@@ -195,9 +215,12 @@ class PassesAhead:
     def __enter__(self) -> PassesAhead:
         folder, pieces = self._maker.folder, self._maker.pieces
         folder.mkdir(parents=True, exist_ok=True)
-        file = folder / "pieces.txt"
+        file, key_file = folder / "pieces.txt", folder / "key.txt"
         if not file.exists():
+            key_file.write_text(self._maker.key + "\n", encoding="utf-8")
             file.write_text("\n".join(pieces) + "\n", encoding="utf-8")
+        if key_file.read_text(encoding="utf-8").strip() != self._maker.key:
+            raise ConfigurationError(f"{folder}: passes of another configuration. Name another folder")
         in_folder = tuple(file.read_text(encoding="utf-8").splitlines())
         if in_folder != pieces:
             self._numbers = Vocabulary(in_folder).numbers_in(Vocabulary(pieces))

@@ -145,6 +145,7 @@ def train_encoder(
         pieces=pieces,
         hidden_words=config.encoder.hidden_words,
         folder=around.passes or own / "passes",
+        data=data.hashes,
     )
     with PassesAhead(maker, config.training.epochs, around.workers) as passes:
         network = EncoderNetwork(body, len(names), len(classes)).to(around.device)

@@ -7,6 +7,7 @@ import pytest
 import tiny_networks as tiny
 from tiny_encoders import PIECES
 
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
@@ -85,6 +86,7 @@ def test_a_worker_makes_passes_that_another_encoder_can_read(tmp_path):
         first, second = passes(0), passes(1)
     assert first.n_windows == second.n_windows == 1
     assert {path.name for path in (tmp_path / "passes").iterdir()} == {
+        "key.txt",
         "pieces.txt",
         "pass-0000.npz",
         "pass-0001.npz",
@@ -93,6 +95,8 @@ def test_a_worker_makes_passes_that_another_encoder_can_read(tmp_path):
         other = passes(0)
     assert other.pieces.tolist() == VOCABULARY.numbers_in(Vocabulary(MPNET_PIECES))[first.pieces].tolist()
     assert same(dataclasses.replace(other, pieces=first.pieces), first)
+    with pytest.raises(ConfigurationError, match="another configuration"):
+        PassesAhead(dataclasses.replace(maker(PIECES), hidden_words=0.5), 2).__enter__()
 
 
 def test_opinions_are_asked_for_every_token_once():
