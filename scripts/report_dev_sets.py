@@ -32,7 +32,6 @@ from inverse_deid.training.corpus import read_annotated
 ROOT = Path(__file__).resolve().parent.parent
 OWN_FILES = {"adr": ROOT / "runs" / "adr-dev.jsonl", "letters": ROOT / "narratives" / "letters-dev.jsonl"}
 CORPORA = {"adverse-event narratives (adr/dev)": "adr", "fictional letters (letters/dev)": "letters"}
-POINTS = ("strict", "balanced", "lenient")
 CHANGED = {
     "unchanged": None,
     "all lower case": "lower",
@@ -48,6 +47,7 @@ UTILITY = {
     "time to onset": "ONSET",
     "tests and measurements": "LAB",
 }
+UNDER_CHANGES = ("strict", "balanced (default)", "lenient", "strict, --careful", "balanced, --careful")
 SYSTEMS = {
     "balanced (default)": [],
     "strict": ["--operating-point", "strict"],
@@ -161,15 +161,15 @@ def by_type(figures: dict) -> list[str]:
 
 
 def changed_rows(name: str, gold: Path, score: Path) -> list[str]:
-    """One row per change: recall and precision at each operating point."""
+    """One row per change: recall and precision of some systems."""
     rows = []
     for title, change in CHANGED.items():
         with tempfile.TemporaryDirectory() as folder:
             copy = gold if change is None else Path(folder) / gold.name
             if change is not None:
                 write_changed(gold, change, copy)
-            figures = [scored(copy, score, ["--operating-point", point])[0] for point in POINTS]
-        pairs = [f"{cell(of_point['recall_all'])} / {cell(of_point['precision'])}" for of_point in figures]
+            figures = [scored(copy, score, SYSTEMS[system])[0] for system in UNDER_CHANGES]
+        pairs = [f"{cell(of_one['recall_all'])} / {cell(of_one['precision'])}" for of_one in figures]
         rows.append(f"| {name}/dev, {title} | " + " | ".join(pairs) + " |")
     return rows
 
@@ -177,7 +177,7 @@ def changed_rows(name: str, gold: Path, score: Path) -> list[str]:
 def report_changes(files: dict[str, Path], score: Path) -> None:
     print("\n## As other systems hand them over\n")
     print("PHI recall / precision of copies that `scripts/change.py` makes. Marks follow their characters.\n")
-    print(f"| documents | {' | '.join(POINTS)} |\n|---|---|---|---|")
+    print(f"| documents | {' | '.join(UNDER_CHANGES)} |\n|---" + "|---" * len(UNDER_CHANGES) + "|")
     for name, gold in files.items():
         print("\n".join(changed_rows(name, gold, score)))
 
@@ -188,7 +188,10 @@ def report_utility() -> None:
     print("Items kept of the packaged invented set, balanced (`inverse-deid utility`, `docs/utility.md`).\n")
     print(f"| dates | PHI recall | {' | '.join(UTILITY)} | narratives that lost none |")
     print("|---" * (len(UTILITY) + 3) + "|")
-    for title, options in {"masked": [], "`--dates relative-day`": ["--dates", "relative-day"]}.items():
+    relative = ["--dates", "relative-day"]
+    ways = {"masked": [], "`--dates relative-day`": relative}
+    ways |= {f"{title}, `--careful`": [*options, "--careful"] for title, options in ways.items()}
+    for title, options in ways.items():
         with tempfile.TemporaryDirectory() as folder:
             figures_file = Path(folder) / "utility.json"
             masked = mask(packaged_causality_set(), Path(folder) / "masked", options)

@@ -1,4 +1,4 @@
-"""Train a pre-trained encoder as the teacher or the second reader of a network, and pair the two.
+"""Train a pre-trained encoder to teach a network, or to be paired with it as a second reader.
 
 See docs/rebuilding.md. Needs `pip install '.[encoder]'`.
 """

@@ -15,7 +15,7 @@ MODEL_SHA256 = "0b5083b049b6d7693b8ee756d0f52e4e4c42accb075986063777575f0621871e
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "719002d4875ac55c93f32019dd5592dd947ea35dccbf9cb74e6ef372bb646efe"
+SECOND_READER_SHA256 = "31350a1320438526894ee0b6ac3aaa36a1900029c05b1f87d29f75080a2e3122"
 """Of the second reader's `manifest.json`."""
 
 

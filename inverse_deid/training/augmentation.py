@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
-from inverse_deid.network.config import NetworkConfig, TrainingConfig
+from inverse_deid.network.config import NetworkConfig, TrainingConfig, class_names
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.training.corpora.surrogates import (
     SurrogateMaker,
@@ -47,7 +48,8 @@ class EpochRecipe:
     None = the packaged one.
 
     Raises:
-        ConfigurationError: The network cannot learn from the teachers.
+        ConfigurationError: The network cannot learn from the teachers or opinions.
+        ModelError: There are no opinions, or they are on other classes.
     """
 
     gold: Sequence[Document] = field(repr=False)
@@ -61,6 +63,15 @@ class EpochRecipe:
 
     def __post_init__(self) -> None:
         check_teachers(self.teachers, self.network)
+        if self.opinions is None:
+            return
+        if self.teachers:
+            raise ConfigurationError("give data.teachers or data.opinions, not both")
+        if self.network.output == "crf":
+            raise ConfigurationError(
+                "a CRF learns from labels alone. Leave out data.opinions, or use softmax"
+            )
+        StoredOpinions(self.opinions).check(class_names(self.network.targets))
 
 
 class EpochMaker:

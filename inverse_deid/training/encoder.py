@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -19,6 +20,7 @@ import numpy as np
 import onnx
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
+from safetensors import SafetensorError
 from torch import nn
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
@@ -30,6 +32,8 @@ INPUT_NAMES = ("pieces", "lengths", "owners", "first", "shapes", "features")
 """Inputs of the graph in order, as `join_windows` returns them."""
 FEATURE_UNITS = 48
 OPSET = 18
+READING_ERRORS = (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, SafetensorError)
+"""What reading damaged weights can raise."""
 _KINDS = {"bert": (BertConfig, BertModel), "mpnet": (MPNetConfig, MPNetModel)}
 Body: TypeAlias = BertModel | MPNetModel
 
@@ -85,7 +89,7 @@ def read_pretrained(folder: Path, layers: Sequence[int] = ()) -> tuple[Body, tup
             folder, config=config, add_pooling_layer=False, attn_implementation="eager", dtype=torch.float32
         )
         pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError, KeyError) as error:
+    except READING_ERRORS as error:
         raise ConfigurationError(
             f"{folder}: not a BERT or MPNet encoder. Give a folder with config.json, vocab.txt and "
             "model.safetensors"

@@ -5,8 +5,11 @@ A pass is written to a file, so that several trainings can read the same one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import os
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, fields, replace
@@ -31,6 +34,7 @@ from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.augmentation import EpochRecipe, examples_of_worker, start_worker
 
+_ABOUT = "about.json"
 _NOBODY = -1
 _ON_HOW_TO_LEARN = {"epochs", "learning_rate", "warm_up", "final_rate", "clip_norm", "teacher_weight"}
 """Settings of a training that do not change what is read."""
@@ -78,7 +82,7 @@ class Pass:
     @staticmethod
     def read(path: Path) -> Pass:
         """Read what `write` wrote."""
-        with np.load(path, allow_pickle=False) as arrays:
+        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as arrays:
             return Pass(**{f.name: arrays[f.name] for f in fields(Pass)})
 
 
@@ -147,55 +151,79 @@ class PassMaker:
     folder: Path
     data: Mapping[str, str] = field(default_factory=dict)
 
+    def begin(self) -> Vocabulary:
+        """Create the folder if needed, and return the vocabulary of its passes.
+
+        Raises:
+            ConfigurationError: The folder has passes of another configuration.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        about = self.folder / _ABOUT
+        if not about.exists():
+            own = self.folder / f"{_ABOUT}.{os.getpid()}.partial"
+            own.write_text(json.dumps({"key": self.key, "pieces": self.pieces}), encoding="utf-8")
+            with contextlib.suppress(FileExistsError):  # another training was first
+                os.link(own, about)
+            own.unlink()
+        values = json.loads(about.read_text(encoding="utf-8"))
+        if values["key"] != self.key:
+            raise ConfigurationError(
+                f"{self.folder}: passes of another configuration or other data. Delete the folder, "
+                "or name another one"
+            )
+        return Vocabulary(values["pieces"])
+
     @property
     def key(self) -> str:
         """A hash of what decides the passes."""
         training = as_plain_values(self.recipe.training)
         deciding = {name: value for name, value in training.items() if name not in _ON_HOW_TO_LEARN}
-        what = repr((deciding, self.hidden_words, sorted(self.data.items()), load_lexicon().sha256))
+        network, names = as_plain_values(self.recipe.network), feature_names(self.recipe.network.feature_set)
+        data = sorted(self.data.items())
+        what = repr((deciding, network, names, self.hidden_words, data, load_lexicon().sha256))
         return hashlib.sha256(what.encode()).hexdigest()
 
     def path(self, number: int) -> Path:
         """Return the file of a pass."""
         return self.folder / f"pass-{number:04}.npz"
 
-    def make(self, number: int) -> Path:
-        """Make a pass if its file is not there."""
-        if not self.path(number).exists():
-            pieces = (self.folder / "pieces.txt").read_text(encoding="utf-8").splitlines()
-            rng = np.random.default_rng([self.recipe.training.seed, number])
-            names = enumerate(feature_names(self.recipe.network.feature_set))
-            columns = tuple(i for i, name in names if name in DICTIONARY_FEATURE_NAMES)
-            made = training_pass(
-                examples_of_worker(number),
-                Vocabulary(pieces),
-                self.recipe.training,
-                Hiding(self.hidden_words, columns),
-                rng,
-            )
-            made.write(self.path(number))
+    def make(self, number: int, vocabulary: Vocabulary) -> Path:
+        """Make a pass."""
+        rng = np.random.default_rng([self.recipe.training.seed, number])
+        names = enumerate(feature_names(self.recipe.network.feature_set))
+        columns = tuple(i for i, name in names if name in DICTIONARY_FEATURE_NAMES)
+        made = training_pass(
+            examples_of_worker(number),
+            vocabulary,
+            self.recipe.training,
+            Hiding(self.hidden_words, columns),
+            rng,
+        )
+        made.write(self.path(number))
         return self.path(number)
 
 
-_pass_maker: PassMaker | None = None
+_present: tuple[PassMaker, Vocabulary] | None = None
 
 
 def _start(maker: PassMaker) -> None:
-    global _pass_maker  # noqa: PLW0603 - a worker process holds one maker
-    _pass_maker = maker
+    global _present  # noqa: PLW0603 - a worker process holds one maker
+    _present = (maker, maker.begin())
     start_worker(maker.recipe)
 
 
 def _make(number: int) -> Path:
-    if _pass_maker is None:
+    if _present is None:
         raise RuntimeError("the worker was not started")
-    return _pass_maker.make(number)
+    maker, vocabulary = _present
+    return maker.make(number, vocabulary)
 
 
 class PassesAhead:
     """Makes the next passes in `n_workers` other processes. Use as a context manager; call with a number.
 
-    A pass that has a file is read from it, also if it was made for an encoder that numbers pieces otherwise.
+    A pass that has a file is read from it, even if another encoder's training made it. Its pieces are then
+    renumbered.
 
     Raises:
         ConfigurationError: The folder has passes of another configuration.
@@ -210,20 +238,10 @@ class PassesAhead:
             n_workers, mp_context=get_context("spawn"), initializer=_start, initargs=(maker,)
         )
         self._begun: dict[int, Future[Path]] = {}
-        self._numbers: IntArray | None = None
+        self._numbers: IntArray = np.zeros(0, np.int32)
 
     def __enter__(self) -> PassesAhead:
-        folder, pieces = self._maker.folder, self._maker.pieces
-        folder.mkdir(parents=True, exist_ok=True)
-        file, key_file = folder / "pieces.txt", folder / "key.txt"
-        if not file.exists():
-            key_file.write_text(self._maker.key + "\n", encoding="utf-8")
-            file.write_text("\n".join(pieces) + "\n", encoding="utf-8")
-        if key_file.read_text(encoding="utf-8").strip() != self._maker.key:
-            raise ConfigurationError(f"{folder}: passes of another configuration. Name another folder")
-        in_folder = tuple(file.read_text(encoding="utf-8").splitlines())
-        if in_folder != pieces:
-            self._numbers = Vocabulary(in_folder).numbers_in(Vocabulary(pieces))
+        self._numbers = self._maker.begin().numbers_in(Vocabulary(self._maker.pieces))
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -240,8 +258,16 @@ class PassesAhead:
         self.begin(number)
         if number in self._begun:
             self._begun.pop(number).result()
-        one = Pass.read(self._maker.path(number))
-        return one if self._numbers is None else replace(one, pieces=self._numbers[one.pieces])
+        one = self._read(number)
+        return replace(one, pieces=self._numbers[one.pieces])
+
+    def _read(self, number: int) -> Pass:
+        """Read a pass; make it again if its file is damaged."""
+        path = self._maker.path(number)
+        try:
+            return Pass.read(path)
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+            return Pass.read(self._pool.submit(_make, number).result())
 
 
 def text_pass(docs: Sequence[Document], pieces: Sequence[str], size: int, n_workers: int = 1) -> Pass:

@@ -5,6 +5,7 @@ Source: Gururangan et al. 2020 (reading texts of the field first); Hinton, Vinya
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,12 +15,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import FloatArray, IntArray
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.training.config import EncoderConfig
-from inverse_deid.training.encoder import Body, EncoderNetwork
+from inverse_deid.training.encoder import READING_ERRORS, Body, EncoderNetwork
 from inverse_deid.training.encoder_passes import Pass
 
 _SECONDS_BETWEEN_LINES = 60
@@ -125,6 +126,7 @@ class EncoderTraining:
         config: Passes, warm-up, seed; the learning rates are those of `encoder`.
         encoder: Settings of encoders alone.
         checkpoint: File for the state after each pass; an interrupted run resumes from it. None = no file.
+        key: Identifies what decides the weights. The checkpoint of another run is refused.
         say: Receives lines of progress, numbers only.
         teacher: Whose opinion is learned along with the labels.
     """
@@ -135,6 +137,7 @@ class EncoderTraining:
     config: TrainingConfig
     encoder: EncoderConfig
     checkpoint: Path | None
+    key: str = ""
     say: Callable[[str], None]
     teacher: EncoderTeacher | None = None
 
@@ -143,8 +146,8 @@ class EncoderTraining:
 
         Raises:
             StageError: The loss is not a number.
+            ConfigurationError: The checkpoint is damaged, or of another run.
         """
-        torch.manual_seed(self.config.seed)
         body = [weight for weight in self.network.body.parameters() if weight.requires_grad]
         heads = [w for name, w in self.network.named_parameters() if not name.startswith("body.")]
         optimizer = torch.optim.AdamW([{"params": body}, {"params": heads}], weight_decay=0.01)
@@ -155,19 +158,28 @@ class EncoderTraining:
             if self.checkpoint is not None:
                 state = {"network": self.network.state_dict(), "optimizer": optimizer.state_dict()}
                 partial = self.checkpoint.with_suffix(".partial")
-                torch.save({**state, "epoch": number + 1}, partial)
+                torch.save({**state, "epoch": number + 1, "key": self.key}, partial)
                 partial.replace(self.checkpoint)
 
     def _restore(self, optimizer: torch.optim.Optimizer) -> int:
         if self.checkpoint is None or not self.checkpoint.exists():
             return 0
-        state = torch.load(self.checkpoint, weights_only=True)
+        remedy = "delete the file to train from the start"
+        try:
+            state = torch.load(self.checkpoint, weights_only=True, map_location="cpu")
+        except (*READING_ERRORS, pickle.UnpicklingError) as error:
+            raise ConfigurationError(f"{self.checkpoint}: damaged. To start again, {remedy}") from error
+        if state["key"] != self.key:
+            raise ConfigurationError(
+                f"{self.checkpoint}: made with another configuration or other data. Restore them, or {remedy}"
+            )
         self.network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         self.say(f"resuming after pass {state['epoch']} of {self.config.epochs}")
         return int(state["epoch"])
 
     def _pass(self, number: int, optimizer: torch.optim.Optimizer) -> None:
+        torch.manual_seed(self.config.seed * 1000 + number)  # so that a resumed run ends alike
         device = self.network.classes.weight.device
         started = time.perf_counter()
         one = PassOnDevice(self.passes(number), self.vocabulary.pad, device)
@@ -293,10 +305,10 @@ def read_texts(
             )
             inputs, _ = one.batch(group)
             pieces, to_guess = _hide(inputs, vocabulary)
-            n_pieces = torch.arange(pieces.shape[1], device=device)[None, :] < inputs["lengths"][:, None]
+            is_piece = torch.arange(pieces.shape[1], device=device)[None, :] < inputs["lengths"][:, None]
             with torch.autocast(device.type, torch.bfloat16, enabled=encoder.bfloat16):
                 vectors = body.embeddings.word_embeddings(pieces)
-                read = body(inputs_embeds=vectors, attention_mask=n_pieces.long()).last_hidden_state
+                read = body(inputs_embeds=vectors, attention_mask=is_piece.long()).last_hidden_state
                 scores = guesses(read[to_guess])
             loss = nn.functional.cross_entropy(scores.float(), inputs["pieces"][to_guess], reduction="sum")
             n = to_guess.sum()

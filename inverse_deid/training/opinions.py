@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from inverse_deid.core.errors import ModelError
+from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.batches import Example
 
+_ABOUT = "about.json"
 _STEPS = 250
 """Probabilities are stored in steps of one in this number."""
 
@@ -31,6 +35,38 @@ class StoredOpinions:
     """A folder with the opinions on each part of a training."""
 
     folder: Path
+
+    def claim(self, teacher: str, class_names: Sequence[str]) -> None:
+        """Write beside the opinions whose they are, by a hash of the teacher's weights.
+
+        Raises:
+            ModelError: The folder has opinions of another teacher.
+        """
+        about, path = {"teacher": teacher, "class_names": list(class_names)}, self.folder / _ABOUT
+        if path.exists() and json.loads(path.read_text(encoding="utf-8")) != about:
+            raise ModelError(f"{self.folder}: opinions of another teacher. Name another folder, or delete it")
+        write_whole(path, [json.dumps(about).encode()])
+
+    def check(self, class_names: Sequence[str]) -> str:
+        """Check that a network can learn from these opinions, and return a hash of all of them.
+
+        Raises:
+            ModelError: There are none, or they are on other classes.
+        """
+        try:
+            about = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
+            files = sorted(self.folder.glob("opinions-*.npz"))
+            digest = hashlib.sha256(about["teacher"].encode())
+            for file in files:
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
+            classes = about["class_names"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelError(f"{self.folder}: no opinions. Write them first") from error
+        if not files:
+            raise ModelError(f"{self.folder}: no opinions. Write them first")
+        if classes != list(class_names):
+            raise ModelError(f"{self.folder}: opinions on other classes. Correct network.targets")
+        return digest.hexdigest()
 
     def path(self, part: int) -> Path:
         """Return the file of a part."""
@@ -51,9 +87,9 @@ class StoredOpinions:
             ModelError: They are missing, or were made for other documents.
         """
         try:
-            with np.load(self.path(part), allow_pickle=False) as arrays:
+            with zipfile.ZipFile(self.path(part)), np.load(self.path(part), allow_pickle=False) as arrays:
                 steps, digest = arrays["steps"], str(arrays["digest"])
-        except (OSError, KeyError, ValueError) as error:
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
             raise ModelError(f"{self.path(part)}: no opinions. Write them again") from error
         if digest != digest_of(examples):
             raise ModelError(f"{self.path(part)}: made for other documents. Write them again")

@@ -86,8 +86,7 @@ def test_a_worker_makes_passes_that_another_encoder_can_read(tmp_path):
         first, second = passes(0), passes(1)
     assert first.n_windows == second.n_windows == 1
     assert {path.name for path in (tmp_path / "passes").iterdir()} == {
-        "key.txt",
-        "pieces.txt",
+        "about.json",
         "pass-0000.npz",
         "pass-0001.npz",
     }
@@ -95,8 +94,27 @@ def test_a_worker_makes_passes_that_another_encoder_can_read(tmp_path):
         other = passes(0)
     assert other.pieces.tolist() == VOCABULARY.numbers_in(Vocabulary(MPNET_PIECES))[first.pieces].tolist()
     assert same(dataclasses.replace(other, pieces=first.pieces), first)
+    (tmp_path / "passes/pass-0001.npz").write_bytes(b"damaged")
+    with PassesAhead(maker(PIECES), 2) as passes:
+        assert same(passes(1), second)
+
+
+@pytest.mark.parametrize(
+    "change", [{"hidden_words": 0.5}, {"data": {"a": "other"}}, {"recipe": recipe(window=7)}]
+)
+def test_passes_of_another_configuration_are_refused(tmp_path, change):
+    maker = PassMaker(recipe=recipe(), pieces=PIECES, hidden_words=0.0, folder=tmp_path, data={"a": "b"})
+    maker.begin()
+    dataclasses.replace(maker, recipe=recipe(epochs=99, teacher_weight=0.1)).begin()
     with pytest.raises(ConfigurationError, match="another configuration"):
-        PassesAhead(dataclasses.replace(maker(PIECES), hidden_words=0.5), 2).__enter__()
+        dataclasses.replace(maker, **change).begin()
+
+
+def test_the_vocabulary_of_a_folder_is_that_of_the_first_training(tmp_path):
+    first = PassMaker(recipe=recipe(), pieces=PIECES, hidden_words=0.0, folder=tmp_path)
+    assert first.begin().begin == VOCABULARY.begin
+    assert dataclasses.replace(first, pieces=MPNET_PIECES).begin().begin == VOCABULARY.begin
+    assert [path.name for path in tmp_path.iterdir()] == ["about.json"]
 
 
 def test_opinions_are_asked_for_every_token_once():

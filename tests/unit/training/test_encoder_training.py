@@ -139,8 +139,19 @@ def test_an_interrupted_training_resumes_and_ends_alike(tmp_path, pretrained):
     assert lines[0] == "resuming after pass 2 of 4"
     assert len(lines) == 3
     for name, weight in whole.state_dict().items():
-        assert torch.isfinite(resumed.state_dict()[name]).all(), name
-        assert weight.shape == resumed.state_dict()[name].shape
+        assert torch.allclose(resumed.state_dict()[name], weight, atol=1e-6), name
+
+
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(tmp_path, pretrained):
+    training(new_network(pretrained), tmp_path, epochs=1)[0].run()
+    other, _ = training(new_network(pretrained), tmp_path, epochs=2)
+    with pytest.raises(ConfigurationError, match="another configuration"):
+        dataclasses.replace(other, key="other").run()
+    whole = (tmp_path / "checkpoint.pt").read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"no checkpoint"):
+        (tmp_path / "checkpoint.pt").write_bytes(damaged)
+        with pytest.raises(ConfigurationError, match="damaged"):
+            training(new_network(pretrained), tmp_path, epochs=2)[0].run()
 
 
 def test_a_loss_that_is_not_a_number_ends_the_training(tmp_path, pretrained):
@@ -171,7 +182,6 @@ def test_a_batch_of_a_pass_is_what_the_windows_are_one_by_one(kind, pretrained, 
 def test_an_encoder_learns_from_a_teacher_what_labels_do_not_say(tmp_path, pretrained, pretrained_mpnet):
     vocabulary = Vocabulary(MPNET_PIECES)
     teacher = new_network(pretrained_mpnet)
-    numbers = Vocabulary(MPNET_PIECES).numbers_in
 
     def mpnet_pass(epoch):
         return pass_of(epoch, vocabulary)
@@ -186,7 +196,6 @@ def test_an_encoder_learns_from_a_teacher_what_labels_do_not_say(tmp_path, pretr
         return one
 
     to_teacher = torch.from_numpy(VOCABULARY.numbers_in(vocabulary).astype(np.int64))
-    assert numbers(VOCABULARY)[5 + 4] == 5
     student = new_network(pretrained)
     training(
         student,
@@ -287,7 +296,9 @@ def test_a_run_from_documents_to_opinions_and_an_encoder_folder(tmp_path):
     student = train_encoder(
         config, tmp_path / "weights", tmp_path / "student", dataclasses.replace(around, teacher=trained)
     )
-    assert student.provenance["encoder"]["teacher"]
+    assert student.provenance["encoder"]["teacher"] == TrainedEncoder.hash_of(trained)
+    assert student.provenance["encoder"]["read"] is None
+    assert TrainedEncoder.read(trained).provenance["encoder"]["read"]["passes"] == 1
     write_opinions(config, trained, tmp_path / "opinions", around)
     recipe = EpochRecipe(
         gold=read_documents(config, lines.append).gold,
@@ -302,6 +313,16 @@ def test_a_run_from_documents_to_opinions_and_an_encoder_folder(tmp_path):
     write_encoder(TrainedEncoder.read(tmp_path / "student.training/trained").parts(), tmp_path / "student")
     assert read_encoder(tmp_path / "student").feature_names == feature_names("all")
     assert "Okonkwo" not in "".join(lines)
+    with pytest.raises(ConfigurationError, match="not an encoder that has read texts"):
+        read_further(config, tmp_path / "mpnet", tmp_path / "weights", around)
+    with pytest.raises(ConfigurationError, match="another configuration"):
+        train_encoder(config, tmp_path / "weights", tmp_path / "student", around)  # without the teacher
+    alone = dataclasses.replace(around, passes=None)
+    train_encoder(config, tmp_path / "weights", tmp_path / "alone", alone)
+    assert sorted(path.name for path in (tmp_path / "alone.training").iterdir()) == [
+        "checkpoint.pt",
+        "trained",
+    ]
 
 
 def test_a_folder_without_a_trained_encoder_is_refused(tmp_path, pretrained):

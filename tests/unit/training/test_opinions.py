@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tiny_networks as tiny
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.training.augmentation import EpochRecipe
 from inverse_deid.training.opinions import StoredOpinions, digest_of
 
 
@@ -38,11 +39,15 @@ def test_opinions_on_other_documents_are_refused(tmp_path, examples):
         stored.read(0, others)
 
 
-@pytest.mark.parametrize("content", [None, b"no zip"])
+@pytest.mark.parametrize("content", ["missing", b"no zip", b"", "cut off"])
 def test_missing_and_damaged_opinions_are_refused(tmp_path, examples, content):
     stored = StoredOpinions(tmp_path)
-    if content:
-        stored.path(0).write_bytes(content)
+    stored.write(0, probabilities(examples), digest_of(examples))
+    if content == "missing":
+        stored.path(0).unlink()
+    else:
+        whole = stored.path(0).read_bytes()
+        stored.path(0).write_bytes(whole[: len(whole) // 2] if content == "cut off" else content)
     with pytest.raises(ModelError, match="no opinions"):
         stored.read(0, examples)
 
@@ -59,3 +64,44 @@ def test_where_the_label_is_in_doubt_the_opinion_stands_alone(tmp_path, examples
     assert made[0].opinion[0] == pytest.approx(given[0], abs=0.01)
     assert made[0].opinion[1] == pytest.approx(given[1] / 4, abs=0.01)
     assert (made[0].weights[1:] == examples[0].weights[1:]).all()
+
+
+def test_opinions_belong_to_one_teacher_and_its_classes(tmp_path, examples):
+    stored = StoredOpinions(tmp_path)
+    with pytest.raises(ModelError, match="no opinions"):
+        stored.check(("SAFE", "PHI"))
+    stored.claim("a" * 64, ("SAFE", "PHI"))
+    with pytest.raises(ModelError, match="no opinions"):
+        stored.check(("SAFE", "PHI"))
+    stored.write(0, probabilities(examples), digest_of(examples))
+    first = stored.check(("SAFE", "PHI"))
+    with pytest.raises(ModelError, match="other classes"):
+        stored.check(("SAFE", "NAME"))
+    with pytest.raises(ModelError, match="another teacher"):
+        stored.claim("b" * 64, ("SAFE", "PHI"))
+    stored.write(0, probabilities(examples, seed=1), digest_of(examples))
+    assert stored.check(("SAFE", "PHI")) != first
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"network": tiny.network_config(output="crf")}, "CRF"),
+        ({"network": tiny.network_config(targets="hyper")}, "other classes"),
+    ],
+)
+def test_a_network_that_cannot_learn_from_opinions_is_refused(tmp_path, examples, changes, message):
+    stored = StoredOpinions(tmp_path)
+    stored.claim("a" * 64, ("SAFE", "PHI"))
+    stored.write(0, probabilities(examples), digest_of(examples))
+    values = {
+        "gold": [],
+        "carriers": [],
+        "network": tiny.network_config(),
+        "training": tiny.training_config(),
+        "vectors": tiny.vectors(tiny.network_config()),
+        "opinions": tmp_path,
+    }
+    EpochRecipe(**values)
+    with pytest.raises((ConfigurationError, ModelError), match=message):
+        EpochRecipe(**{**values, **changes})
