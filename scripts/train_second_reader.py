@@ -24,7 +24,7 @@ _DEVICE = click.Choice(["cpu", "cuda"])
 
 @click.group()
 def main() -> None:
-    """Train an encoder, let it teach a network, or pair it with one."""
+    """Train an encoder, or pair it with a network."""
 
 
 @main.command()
@@ -90,24 +90,6 @@ def _export(trained: TrainedEncoder, out: Path) -> None:
     from inverse_deid.network.second_reader import write_encoder
 
     write_encoder(trained.parts(), out)
-
-
-@main.command()
-@click.option(
-    "--config", type=_FILE, required=True, help="Training configuration of the network that will learn."
-)
-@click.option("--teacher", type=_FOLDER, required=True, help="Trained encoder: OTHER.training/trained.")
-@click.option("--out", type=_OUT, required=True, help="Folder to write, for `opinions` in [data].")
-@click.option("--device", type=_DEVICE, default="cpu", show_default=True)
-@click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that prepare data."
-)
-def opinions(config: Path, teacher: Path, out: Path, device: str, workers: int) -> None:
-    """Write what an encoder thinks of all documents that a network will read."""
-    from inverse_deid.training.encoder_run import EncoderSurroundings, write_opinions
-
-    around = EncoderSurroundings(say=click.echo, device=device, workers=workers)
-    write_opinions(read_run_config(config), teacher, out, around)
 
 
 @main.command()

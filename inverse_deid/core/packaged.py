@@ -15,7 +15,7 @@ MODEL_SHA256 = "0b5083b049b6d7693b8ee756d0f52e4e4c42accb075986063777575f0621871e
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "31350a1320438526894ee0b6ac3aaa36a1900029c05b1f87d29f75080a2e3122"
+SECOND_READER_SHA256 = "1b4a23ec204ecfe8ba20a440c7d2c69806b7fa98dec81a912eb774da6544e684"
 """Of the second reader's `manifest.json`."""
 
 

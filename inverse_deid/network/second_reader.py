@@ -199,7 +199,7 @@ class SecondReader:
         for row, (doc, scores) in enumerate(zip(docs, first, strict=True)):
             doubtful = (scores[:, 0] >= low) & (scores[:, 0] <= high)
             gaps = gap_codes(doc.tokens) if doubtful.any() else None
-            for own, read in reading_windows(len(doc.tokens)):
+            for own, read in _windows(len(doc.tokens)):
                 if gaps is not None and doubtful[own].any():
                     seen = doc.tokens.words[read] if words is None else [words[i] for i in doc.ids[read]]
                     window = encode_window(seen, gaps[read], doc.features[read], self._vocabulary)
@@ -231,7 +231,7 @@ class SecondReader:
         return np.where(are_probabilities[:, None], found, np.float32(np.nan))[own]
 
 
-def reading_windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:
+def _windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:
     """Cut a document into windows: the tokens that are their own, and those that are read."""
     for start in range(0, n_tokens, OWN_TOKENS):
         end = min(start + OWN_TOKENS, n_tokens)

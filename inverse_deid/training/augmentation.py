@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
-from inverse_deid.network.config import NetworkConfig, TrainingConfig, class_names
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.training.corpora.surrogates import (
     SurrogateMaker,
@@ -31,7 +30,6 @@ from inverse_deid.training.corpora.surrogates import (
 from inverse_deid.training.corpora.synthetic import draw_carrier, inject, synthetic_document
 from inverse_deid.training.corpora.writing import add_noise, recase
 from inverse_deid.training.examples import ExampleMaker, Teacher, Weights, check_teachers
-from inverse_deid.training.opinions import StoredOpinions
 
 _AT_ONCE = 128
 
@@ -44,12 +42,10 @@ class EpochRecipe:
     """The data and settings from which a worker process makes the examples of an epoch.
 
     `gold` is annotated, `carriers` are real narratives without annotation (possibly none). The opinion of
-    teachers, or the opinions stored for these epochs, are learned along with the labels. `lexicon` is a file,
-    None = the packaged one.
+    teachers is learned along with the labels. `lexicon` is a file, None = the packaged one.
 
     Raises:
-        ConfigurationError: The network cannot learn from the teachers or opinions.
-        ModelError: There are no opinions, or they are on other classes.
+        ConfigurationError: The network cannot learn from the teachers.
     """
 
     gold: Sequence[Document] = field(repr=False)
@@ -58,20 +54,10 @@ class EpochRecipe:
     training: TrainingConfig
     vectors: WordVectors
     teachers: Sequence[Teacher] = field(default=(), repr=False)
-    opinions: Path | None = None
     lexicon: Path | None = None
 
     def __post_init__(self) -> None:
         check_teachers(self.teachers, self.network)
-        if self.opinions is None:
-            return
-        if self.teachers:
-            raise ConfigurationError("give data.teachers or data.opinions, not both")
-        if self.network.output == "crf":
-            raise ConfigurationError(
-                "a CRF learns from labels alone. Leave out data.opinions, or use softmax"
-            )
-        StoredOpinions(self.opinions).check(class_names(self.network.targets))
 
 
 class EpochMaker:
@@ -136,11 +122,7 @@ class EpochMaker:
                 for example in self._examples.make_many(some)
                 if len(example)
             )
-        if self._recipe.opinions is None:
-            return made
-        config = self._recipe.training
-        stored = StoredOpinions(self._recipe.opinions)
-        return stored.added_to(epoch, made, config.teacher_weight, config.weak_weight)
+        return made
 
 
 _maker: EpochMaker | None = None

@@ -68,8 +68,6 @@ class RunData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         mapping: TOML file that gives the i2b2 type of each type of another scheme.
         word_vectors: File of `WordVectors` (npz), None = those of the packaged model.
         teachers: Model folders whose opinion is learned along with the labels.
-        opinions: Folder with the opinions of an encoder on the documents of every pass, written beforehand
-            (`scripts/train_second_reader.py opinions`); None = the teachers are asked.
     """
 
     gold: tuple[Path, ...] = ()
@@ -78,7 +76,6 @@ class RunData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mapping: Path | None = None
     word_vectors: Path | None = None
     teachers: tuple[Path, ...] = ()
-    opinions: Path | None = None
 
 
 class RunConfig(RunData, frozen=True, kw_only=True, forbid_unknown_fields=True):

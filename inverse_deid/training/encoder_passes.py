@@ -29,7 +29,6 @@ from inverse_deid.network.batches import Example, windows, with_dropouts
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.encoding import gap_codes
 from inverse_deid.network.pieces import Vocabulary, Window, encode_window
-from inverse_deid.network.second_reader import reading_windows
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.augmentation import EpochRecipe, examples_of_worker, start_worker
@@ -289,15 +288,3 @@ def _encode_texts(pieces: tuple[str, ...], size: int, docs: Sequence[Document]) 
             words = tokens.words[part]
             found.append(encode_window(words, gaps[part], np.zeros((len(words), 0), np.float32), vocabulary))
     return found
-
-
-def opinions_pass(examples: Sequence[Example], vocabulary: Vocabulary) -> tuple[Pass, BoolArray]:
-    """Encode examples as a second reader reads them, and tell which tokens are a window's own."""
-    read = [(example, *slices) for example in examples for slices in reading_windows(len(example))]
-    encoded, is_own = [], []
-    for example, own, whole in read:
-        seen = example.window(whole.start, whole.stop)
-        encoded.append(encode_window(seen.words, seen.gaps, seen.features, vocabulary))
-        numbers = np.arange(whole.start, whole.stop)
-        is_own.append((numbers >= own.start) & (numbers < own.stop))
-    return gather(encoded), np.concatenate(is_own)

@@ -1,4 +1,4 @@
-"""One training of an encoder: configuration in, encoder folder out. And the opinions of a trained one."""
+"""One training of an encoder: configuration in, encoder folder out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from safetensors.torch import load_file, save_file
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.settings import as_plain_values
-from inverse_deid.core.values import BoolArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import feature_names
@@ -27,7 +24,7 @@ from inverse_deid.network.config import class_names
 from inverse_deid.network.folder import read_model, refuse_other_folder
 from inverse_deid.network.pieces import MOST_PIECES_OF_WINDOW, Vocabulary
 from inverse_deid.network.second_reader import EncoderParts
-from inverse_deid.training.augmentation import EpochRecipe, examples_of_worker, start_worker
+from inverse_deid.training.augmentation import EpochRecipe
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.documents import RunDocuments, Say, read_documents
 from inverse_deid.training.encoder import (
@@ -38,11 +35,9 @@ from inverse_deid.training.encoder import (
     round_weights,
     write_pretrained,
 )
-from inverse_deid.training.encoder_passes import Pass, PassesAhead, PassMaker, opinions_pass, text_pass
-from inverse_deid.training.encoder_training import EncoderTeacher, EncoderTraining, opinions_on, read_texts
-from inverse_deid.training.opinions import StoredOpinions, digest_of
+from inverse_deid.training.encoder_passes import PassesAhead, PassMaker, text_pass
+from inverse_deid.training.encoder_training import EncoderTeacher, EncoderTraining, read_texts
 
-_OPINION_PIECES = 16384
 _READ = "read.json"
 """Beside the weights of an encoder that has read texts: what, and from which weights it began."""
 
@@ -287,50 +282,3 @@ def _describe(config: RunConfig, data: RunDocuments, revision: str) -> dict[str,
         "lexicon_sha256": load_lexicon().sha256,
         "torch": torch.__version__,
     }
-
-
-def write_opinions(config: RunConfig, teacher: Path, folder: Path, around: EncoderSurroundings) -> None:
-    """Write the opinions of a trained encoder on the documents that a network's training will read.
-
-    Each part of the training has a file `opinions-N.npz`. Files that are there stay.
-
-    Raises:
-        InputError: A corpus cannot be read.
-        ModelError: The folder has opinions of another teacher.
-        ConfigurationError: Settings contradict each other or the data, or the teacher cannot be read.
-    """
-    trained = TrainedEncoder.read(teacher)
-    _check_classes(trained, config)
-    network = trained.network.to(around.device)
-    vocabulary = Vocabulary(trained.pieces)
-    recipe = _recipe(config, read_documents(config, around.say))
-    folder.mkdir(parents=True, exist_ok=True)
-    n_parts = -(-config.training.epochs // config.training.repeats)
-    stored = StoredOpinions(folder)
-    stored.claim(TrainedEncoder.hash_of(teacher), trained.class_names)
-    todo = [part for part in range(n_parts) if not stored.path(part).exists()]
-    pool = ProcessPoolExecutor(
-        around.workers,
-        mp_context=get_context("spawn"),
-        initializer=_start_opinions,
-        initargs=(recipe, trained.pieces),
-    )
-    with pool:
-        for part, (one, is_own, digest) in zip(todo, pool.map(_opinions_work, todo), strict=True):
-            opinions = opinions_on(network, one, vocabulary, _OPINION_PIECES)
-            stored.write(part, opinions[is_own], digest)
-            around.say(f"opinions on part {part + 1} of {n_parts}: {int(is_own.sum())} tokens")
-
-
-_pieces: tuple[str, ...] = ()
-
-
-def _start_opinions(recipe: EpochRecipe, pieces: tuple[str, ...]) -> None:
-    global _pieces  # noqa: PLW0603 - a worker process holds one vocabulary
-    _pieces = pieces
-    start_worker(recipe)
-
-
-def _opinions_work(part: int) -> tuple[Pass, BoolArray, str]:
-    examples = examples_of_worker(part)
-    return *opinions_pass(examples, Vocabulary(_pieces)), digest_of(examples)

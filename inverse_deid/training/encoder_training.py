@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.core.values import IntArray
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.training.config import EncoderConfig
@@ -44,14 +44,10 @@ class PassOnDevice:
         self._device = device
         self.n_windows = one.n_windows
 
-    def groups(self, batch_pieces: int, rng: np.random.Generator | None) -> Iterator[IntArray]:
-        """Yield the numbers of windows of similar length, about `batch_pieces` with padding.
-
-        Without `rng` they come in order of length.
-        """
+    def groups(self, batch_pieces: int, rng: np.random.Generator) -> Iterator[IntArray]:
+        """Yield the numbers of windows of similar length, about `batch_pieces` with padding."""
         lengths = np.diff(self._piece_bounds)
-        jitter = rng.uniform(0, 4, len(lengths)) if rng is not None else 0
-        order = np.argsort(lengths + jitter, kind="stable")
+        order = np.argsort(lengths + rng.uniform(0, 4, len(lengths)), kind="stable")
         groups: list[list[int]] = []
         longest = 0
         for i in order.tolist():
@@ -60,7 +56,7 @@ class PassOnDevice:
                 groups.append([])
                 longest = int(lengths[i])
             groups[-1].append(i)
-        for g in rng.permutation(len(groups)) if rng is not None else range(len(groups)):
+        for g in rng.permutation(len(groups)):
             yield np.array(groups[g], np.int32)
 
     def batch(self, windows: IntArray) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
@@ -339,17 +335,3 @@ def _hide(inputs: Mapping[str, torch.Tensor], vocabulary: Vocabulary) -> tuple[t
     others = pieces.flatten()[torch.randint(pieces.numel(), pieces.shape, device=pieces.device)]
     shown = torch.where(fate < 0.8, vocabulary.hidden, torch.where(fate < 0.9, others, pieces))
     return torch.where(to_guess, shown, pieces), to_guess
-
-
-def opinions_on(network: EncoderNetwork, one: Pass, vocabulary: Vocabulary, batch_pieces: int) -> FloatArray:
-    """Return the class probabilities of all tokens of a pass: float32 (n_tokens, n_classes)."""
-    device = network.classes.weight.device
-    there = PassOnDevice(one, vocabulary.pad, device)
-    found = torch.zeros(len(one.labels), network.classes.out_features, device=device)
-    network.eval()
-    with torch.no_grad():
-        for group in there.groups(batch_pieces, None):
-            inputs, tokens = there.batch(group)
-            found[tokens] = torch.softmax(network(inputs).float(), dim=-1)
-    probabilities: FloatArray = found.cpu().numpy()
-    return probabilities

@@ -21,7 +21,7 @@ from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import NetworkScorer, feature_names
 from inverse_deid.network import export
 from inverse_deid.network.checkpoints import Checkpoints
-from inverse_deid.network.config import NetworkConfig, class_names
+from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors, quantise
 from inverse_deid.network.folder import (
     ModelParts,
@@ -51,7 +51,6 @@ from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
 from inverse_deid.training.examples import ExampleMaker, Teacher, Weights
 from inverse_deid.training.logs import TrainingLog
-from inverse_deid.training.opinions import StoredOpinions
 from inverse_deid.training.scoring import score_documents
 
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -160,7 +159,6 @@ def _provenance(config: RunConfig, data: RunDocuments, around: Surroundings) -> 
         "started_from": model_fingerprint(around.start) if around.start else None,
         "frozen": list(around.freeze),
         "teachers": [model_fingerprint(path) for path in config.teachers],
-        "opinions": _opinions_hash(config),
         "training": as_plain_values(config.training),
         "data_sha256": data.hashes,
         "type_mapping": {} if config.mapping is None else dict(read_type_mapping(config.mapping)),
@@ -228,7 +226,6 @@ def _fit(
         training=config.training,
         vectors=vectors,
         teachers=[_read_teacher(path) for path in config.teachers],
-        opinions=config.opinions,
     )
     validate = validator(
         [corpus.held_out for corpus in data.corpora],
@@ -282,19 +279,12 @@ def _read_teacher(folder: Path) -> Teacher:
     return read_encoder(folder) if is_encoder(folder) else read_model(folder)
 
 
-def _opinions_hash(config: RunConfig) -> str | None:
-    if config.opinions is None:
-        return None
-    return StoredOpinions(config.opinions).check(class_names(config.network.targets))
-
-
 def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around: Surroundings) -> str:
     """Return a hash of all that decides the weights, so that no other run is resumed."""
     words = hashlib.sha256("\n".join(vectors.words).encode() + vectors.codes.tobytes()).hexdigest()
     mapping = sorted(read_type_mapping(config.mapping).items())
     models = [model_fingerprint(path) for path in (*config.teachers, around.start) if path]
-    frozen, opinions = sorted(around.freeze), _opinions_hash(config)
-    key = (config.network, config.training, data.hashes, mapping, words, models, frozen, opinions)
+    key = (config.network, config.training, data.hashes, mapping, words, models, sorted(around.freeze))
     return hashlib.sha256(repr((*key, load_lexicon().sha256)).encode()).hexdigest()
 
 

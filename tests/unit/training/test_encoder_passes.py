@@ -11,7 +11,6 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
-from inverse_deid.network.second_reader import OWN_TOKENS
 from inverse_deid.training.augmentation import EpochRecipe
 from inverse_deid.training.encoder_passes import (
     Hiding,
@@ -19,7 +18,6 @@ from inverse_deid.training.encoder_passes import (
     PassesAhead,
     PassMaker,
     gather,
-    opinions_pass,
     text_pass,
     training_pass,
 )
@@ -115,27 +113,6 @@ def test_the_vocabulary_of_a_folder_is_that_of_the_first_training(tmp_path):
     assert first.begin().begin == VOCABULARY.begin
     assert dataclasses.replace(first, pieces=MPNET_PIECES).begin().begin == VOCABULARY.begin
     assert [path.name for path in tmp_path.iterdir()] == ["about.json"]
-
-
-def test_opinions_are_asked_for_every_token_once():
-    (example,) = tiny.examples(tiny.network_config(), n_documents=1)
-    long = example
-    while len(long) < 3 * OWN_TOKENS:
-        long = dataclasses.replace(
-            long,
-            words=long.words * 2,
-            **{
-                name: np.concatenate([getattr(long, name)] * 2)
-                for name in ("word_rows", "gaps", "features", "labels", "weights")
-            },
-        )
-    one, is_own = opinions_pass([long, example], VOCABULARY)
-    assert is_own.sum() == len(long) + len(example)
-    assert len(is_own) == len(one.labels) > is_own.sum()
-    numbers = np.arange(len(long)).astype(np.float32)
-    marked = dataclasses.replace(long, features=np.repeat(numbers[:, None], 2, axis=1))
-    one, is_own = opinions_pass([marked], VOCABULARY)
-    assert one.features[is_own, 0].tolist() == numbers.tolist()
 
 
 @pytest.mark.slow

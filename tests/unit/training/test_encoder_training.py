@@ -18,16 +18,12 @@ from tiny_encoders import PIECES
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import windows
 from inverse_deid.network.config import TrainingConfig
-from inverse_deid.network.folder import read_model
 from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
 from inverse_deid.network.second_reader import read_encoder, write_encoder
-from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 from inverse_deid.training.config import EncoderConfig, RunConfig
-from inverse_deid.training.documents import read_documents
 from inverse_deid.training.encoder import (
     EncoderNetwork,
     as_tensors,
@@ -42,13 +38,11 @@ from inverse_deid.training.encoder_run import (
     TrainedEncoder,
     read_further,
     train_encoder,
-    write_opinions,
 )
 from inverse_deid.training.encoder_training import (
     EncoderTeacher,
     EncoderTraining,
     PassOnDevice,
-    opinions_on,
     read_texts,
 )
 
@@ -103,6 +97,17 @@ def training(network, folder, epochs=4, passes=pass_of, vocabulary=VOCABULARY, t
         teacher=teacher,
     )
     return made, lines
+
+
+def probabilities(network, one, vocabulary):
+    """Class probabilities of all tokens of a pass, gathered batch by batch."""
+    there = PassOnDevice(one, vocabulary.pad, torch.device("cpu"))
+    found = np.zeros((len(one.labels), N_CLASSES), np.float32)
+    with torch.no_grad():
+        for group in there.groups(128, np.random.default_rng(0)):
+            inputs, tokens = there.batch(group)
+            found[tokens] = torch.softmax(network(inputs), dim=-1).numpy()
+    return found
 
 
 def loss_of(line):
@@ -175,7 +180,7 @@ def test_a_batch_of_a_pass_is_what_the_windows_are_one_by_one(kind, pretrained, 
         for window in encoded:
             inputs = as_tensors(join_windows([window], vocabulary.pad))
             expected.append(torch.softmax(network(inputs), dim=-1).numpy())
-    found = opinions_on(network, gather(encoded), vocabulary, 128)
+    found = probabilities(network, gather(encoded), vocabulary)
     assert np.abs(found - np.concatenate(expected)).max() < 2e-3  # features of a pass have half precision
 
 
@@ -205,7 +210,7 @@ def test_an_encoder_learns_from_a_teacher_what_labels_do_not_say(tmp_path, pretr
         teacher=EncoderTeacher(network=teacher.eval(), numbers=to_teacher, share=0.5),
     )[0].run()
     one = pass_of(99)
-    found = opinions_on(student, one, VOCABULARY, 128).argmax(axis=1)
+    found = probabilities(student.eval(), one, VOCABULARY).argmax(axis=1)
     assert (found == one.labels).mean() > 0.95
     assert 0 < one.labels.mean() < 1
 
@@ -266,8 +271,8 @@ def test_a_folder_without_an_encoder_is_refused(tmp_path):
         read_pretrained(tmp_path)
 
 
-def test_a_run_from_documents_to_opinions_and_an_encoder_folder(tmp_path):
-    """The whole way: read texts, train a teacher, train another one from it, store opinions, export."""
+def test_a_run_from_documents_to_an_encoder_folder(tmp_path):
+    """The whole way: read texts, train a teacher, train another one from it, export."""
     write_tiny(tmp_path / "weights")
     write_tiny(tmp_path / "mpnet", "mpnet")
     text = "Mr. Okonkwo had a rash on 3/4/1999. Rashes went - he is well."
@@ -299,17 +304,6 @@ def test_a_run_from_documents_to_opinions_and_an_encoder_folder(tmp_path):
     assert student.provenance["encoder"]["teacher"] == TrainedEncoder.hash_of(trained)
     assert student.provenance["encoder"]["read"] is None
     assert TrainedEncoder.read(trained).provenance["encoder"]["read"]["passes"] == 1
-    write_opinions(config, trained, tmp_path / "opinions", around)
-    recipe = EpochRecipe(
-        gold=read_documents(config, lines.append).gold,
-        carriers=[],
-        network=config.network,
-        training=config.training,
-        vectors=read_model(packaged_model()).word_vectors,
-        opinions=tmp_path / "opinions",
-    )
-    examples = EpochMaker(recipe).examples(0)
-    assert all(np.abs(e.opinion.sum(axis=1) - 0.7).max() < 0.01 for e in examples)  # teacher_weight
     write_encoder(TrainedEncoder.read(tmp_path / "student.training/trained").parts(), tmp_path / "student")
     assert read_encoder(tmp_path / "student").feature_names == feature_names("all")
     assert "Okonkwo" not in "".join(lines)
