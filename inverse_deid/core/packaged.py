@@ -15,7 +15,7 @@ MODEL_SHA256 = "0b5083b049b6d7693b8ee756d0f52e4e4c42accb075986063777575f0621871e
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "1b4a23ec204ecfe8ba20a440c7d2c69806b7fa98dec81a912eb774da6544e684"
+SECOND_READER_SHA256 = "1a6be38cb32fd70fa69e95094b49c8234cefe82e57a3cda5020849ab17137f58"
 """Of the second reader's `manifest.json`."""
 
 
