@@ -297,7 +297,7 @@ QUESTIONS = (
         "Should words in doubt be read a second time?",
         (
             ("once", "Once is enough", "Faster."),
-            ("twice", "Read twice", "Slower. Finds some names that the first reading misses."),
+            ("twice", "Read twice", "Slower. Misses fewer identifiers, and hides fewer medical words."),
         ),
     ),
     (
