@@ -327,8 +327,9 @@ def test_a_certificate_for_both_readers_holds_for_both_only(gold, case, out, tmp
     assert result.exit_code == 0, result.output
     both = f"{model_fingerprint(packaged_model())}+{model_fingerprint(packaged_second_reader())}"
     assert json.loads(certificate.read_text())["model_sha256"] == both
-    assert run("mask", case, "--out", out, "--careful", "--certificate", certificate).exit_code == 0
-    refused = run("mask", case, "--out", out, "--force", "--certificate", certificate)
+    low = "--allow-low-thresholds"  # at so high a leak rate
+    assert run("mask", case, "--out", out, "--careful", "--certificate", certificate, low).exit_code == 0
+    refused = run("mask", case, "--out", out, "--force", "--certificate", certificate, low)
     assert "another model" in only_line(refused)
 
 
