@@ -97,9 +97,9 @@ def _export(trained: TrainedEncoder, out: Path) -> None:
 @click.option("--encoder", type=_FOLDER, required=True, help="Encoder folder.")
 @click.option("--model", type=_FOLDER, required=True, help="Model folder of the network.")
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write, with thresholds.")
-@click.option("--lowest", type=click.FloatRange(0, 1), default=0.1, show_default=True)
-@click.option("--highest", type=click.FloatRange(0, 1), default=0.998, show_default=True)
-@click.option("--weight", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of the encoder.")
+@click.option("--lowest", type=click.FloatRange(0, 1), default=0.02, show_default=True)
+@click.option("--highest", type=click.FloatRange(0, 1), default=0.9998, show_default=True)
+@click.option("--weight", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Of the encoder.")
 def pair(config: Path, encoder: Path, model: Path, out: Path, **given: float) -> None:
     """Calibrate the thresholds of network and encoder together on the held-out documents."""
     from inverse_deid.training.second_reader import Readers, pair_readers

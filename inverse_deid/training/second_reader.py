@@ -34,8 +34,8 @@ class Readers:
 
     model: Path
     encoder: Path
-    doubtful: tuple[float, float] = (0.1, 0.998)
-    weight: float = 0.5
+    doubtful: tuple[float, float] = (0.02, 0.9998)
+    weight: float = 0.8
 
 
 def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = lambda line: None) -> None:
