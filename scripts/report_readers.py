@@ -42,7 +42,7 @@ class _Alone:
     """The second reader asked about every token, as if the network knew nothing."""
 
     def __init__(self, parts: EncoderParts) -> None:
-        self._reader = SecondReader(dataclasses.replace(parts, doubtful=(0.0, 1.0)), 1)
+        self._reader = SecondReader(dataclasses.replace(parts, doubtful=(0.0, 1.0), weight=1.0), 1)
         self._columns = np.array(feature_columns(parts.feature_names), np.intp)
         self._n_classes = len(parts.class_names)
 
@@ -50,8 +50,7 @@ class _Alone:
         """Return the scores of every token of every document."""
         undecided = [np.full((len(t), self._n_classes), 1 / self._n_classes, np.float32) for t in tokens]
         means = self._reader.begin(scorer_inputs(tokens, analyses, self._columns), undecided)()
-        own = [mean**2 / (mean**2).sum(axis=1, keepdims=True) for mean in means]
-        return [Scores(p[:, 0], np.zeros(len(p), np.uint8)) for p in own]
+        return [Scores(p[:, 0], np.zeros(len(p), np.uint8)) for p in means]
 
 
 def _systems() -> dict[str, Callable[[InternedWords], TokenScorer]]:

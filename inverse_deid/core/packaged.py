@@ -15,7 +15,7 @@ MODEL_SHA256 = "0b5083b049b6d7693b8ee756d0f52e4e4c42accb075986063777575f0621871e
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "1a6be38cb32fd70fa69e95094b49c8234cefe82e57a3cda5020849ab17137f58"
+SECOND_READER_SHA256 = "d18ebc158735f09db8348a4b7165ec2c3979fb24156904047632aed7bed57428"
 """Of the second reader's `manifest.json`."""
 
 

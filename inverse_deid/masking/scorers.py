@@ -19,7 +19,7 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
-from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
+from inverse_deid.core.values import BoolArray, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
 from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
@@ -162,6 +162,9 @@ class NetworkScorer:
 class CarefulScorer:
     """The network, and a second reader that reads again where the network is unsure.
 
+    A word that no list knows as safe may be a name where a drug could stand. The second reader makes it only
+    less safe.
+
     Raises:
         ModelError: The two tell different classes apart, or the graph cannot be loaded.
         ConfigurationError: The device cannot be used.
@@ -188,11 +191,20 @@ class CarefulScorer:
         wait = self._network.begin_classes(tokens, analyses)
 
         def read_again() -> list[Scores]:
-            inputs = scorer_inputs(tokens, analyses, self._columns)
-            reading = self._second.begin(inputs, wait(), self._network.interned.words_from(0))
-            return [self._classes.scores(p) for p in reading()]
+            inputs, first = scorer_inputs(tokens, analyses, self._columns), wait()
+            reading = self._second.begin(inputs, first, self._network.interned.words_from(0))
+            found = [
+                _no_safer(one, again, analysis.verdicts.word)
+                for one, again, analysis in zip(first, reading(), analyses, strict=True)
+            ]
+            return [self._classes.scores(p) for p in found]
 
         return read_again
+
+
+def _no_safer(first: FloatArray, again: FloatArray, unknown: BoolArray) -> FloatArray:
+    """Return the second scores, or the first ones for unknown words that the second ones call safer."""
+    return np.where((unknown & (again[:, 0] > first[:, 0]))[:, None], first, again)
 
 
 def scorer_inputs(

@@ -145,3 +145,23 @@ def test_a_document_of_long_unknown_words_is_read_by_both():
     masked = build_deidentifier(MaskingSettings(careful=True)).mask(Document("1", " - ".join(words)))
     assert not masked.failed
     assert len(masked.decisions.p_safe) == len(words)
+
+
+def test_the_second_reader_makes_no_unknown_word_safer(tmp_path):
+    """A surname in no list may stand where a drug could: only the network can let it back."""
+    text = "He was treated with Haverkamp and paracetamol. Aspirin, Srivaddhana and paracetamol were listed."
+    trusting = encoder(tmp_path / "encoder", graph=graph_of_one_feature(1 - 1e-6, 1 - 1e-6), weight=1.0)
+    settings = MaskingSettings(careful=True, second_reader=trusting)
+    both = build_deidentifier(settings).mask(Document("1", text))
+    assert "Haverkamp" not in both.text
+    assert "Srivaddhana" not in both.text
+    assert both.text.count("paracetamol") == 2
+
+
+def test_the_packaged_second_reader_lets_no_rare_surname_back_where_a_drug_could_stand():
+    surnames = ("Haverkamp", "Brzozowski", "Okonkwo", "Quackenbush", "Thiruvenkata", "Mbelekwane")
+    slots = ("He was treated with {} and paracetamol.", "Concomitant medications: {}, aspirin.")
+    masker = build_deidentifier(MaskingSettings(careful=True))
+    for name in surnames:
+        for slot in slots:
+            assert name not in masker.mask(Document("1", slot.format(name))).text
