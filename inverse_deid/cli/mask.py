@@ -294,7 +294,7 @@ _EXAMPLES = {
     "Mask one column of a table, and keep another": (
         "inverse-deid mask cases.csv --text-column narrative --keep-column sex --out MASKED"
     ),
-    "Lose fewer identifiers, at a lower speed": "inverse-deid mask CASES --out MASKED --careful",
+    "Keep more clinical words, at a lower speed": "inverse-deid mask CASES --out MASKED --careful",
     "Write categories such as [NAME], and the year of dates": (
         "inverse-deid mask CASES --out MASKED --replace category --dates year"
     ),

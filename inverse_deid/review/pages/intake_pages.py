@@ -297,7 +297,7 @@ QUESTIONS = (
         "Should words in doubt be read a second time?",
         (
             ("once", "Once is enough", "Faster."),
-            ("twice", "Read twice", "Slower. Misses fewer identifiers, and hides fewer medical words."),
+            ("twice", "Read twice", "Slower. Hides fewer medical words."),
         ),
     ),
     (
