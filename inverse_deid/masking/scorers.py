@@ -162,7 +162,7 @@ class NetworkScorer:
 class CarefulScorer:
     """The network, and a second reader that reads again where the network is unsure.
 
-    A word that no list knows as safe may be a name where a drug could stand. The second reader makes it only
+    A word that no list knows as safe may be a surname in the place of a drug. The second reader can only make it
     less safe.
 
     Raises:

@@ -88,6 +88,25 @@ def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | N
     return cut
 
 
+def group_by_length(
+    lengths: Sequence[int] | IntArray, most: int, jitter: int, rng: np.random.Generator | None
+) -> list[list[int]]:
+    """Group numbers of windows of similar length, each group about `most` long with padding, in random order.
+
+    `jitter` is the greatest difference in length that chance may add. Without `rng` the order is by length.
+    """
+    shifted = np.asarray(lengths) + (rng.uniform(0, jitter, len(lengths)) if rng is not None else 0)
+    groups: list[list[int]] = []
+    longest = 0
+    for i in np.argsort(shifted, kind="stable").tolist():
+        longest = max(longest, int(lengths[i]))
+        if not groups or longest * (len(groups[-1]) + 1) > most:
+            groups.append([])
+            longest = int(lengths[i])
+        groups[-1].append(i)
+    return [groups[g] for g in rng.permutation(len(groups))] if rng is not None else groups
+
+
 def batches(
     examples: Sequence[Example], batch_tokens: int, max_characters: int, rng: np.random.Generator | None
 ) -> Iterator[Batch]:
@@ -96,19 +115,9 @@ def batches(
     A window that is longer is a batch of its own. Of a word at most `max_characters` are read. Without
     `rng` the order is by length.
     """
-    jitter = rng.uniform(0, 8, len(examples)) if rng is not None else np.zeros(len(examples))
-    order = np.argsort([len(e) for e in examples] + jitter, kind="stable")
-    groups: list[list[int]] = []
-    longest = 0
-    for i in order.tolist():
-        longest = max(longest, len(examples[i]))
-        if not groups or longest * (len(groups[-1]) + 1) > batch_tokens:
-            groups.append([])
-            longest = len(examples[i])
-        groups[-1].append(i)
-    for g in rng.permutation(len(groups)) if rng is not None else range(len(groups)):
-        batch = pad_examples([examples[i] for i in groups[g]], max_characters)
-        yield dataclasses.replace(batch, members=tuple(groups[g]))
+    for group in group_by_length([len(e) for e in examples], batch_tokens, 8, rng):
+        batch = pad_examples([examples[i] for i in group], max_characters)
+        yield dataclasses.replace(batch, members=tuple(group))
 
 
 def pad_examples(examples: Sequence[Example], max_characters: int) -> Batch:

@@ -17,6 +17,7 @@ from torch import nn
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import IntArray
+from inverse_deid.network.batches import group_by_length
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.training.config import EncoderConfig
@@ -27,6 +28,8 @@ _SECONDS_BETWEEN_LINES = 60
 _HIDDEN_IN_READING = 0.15
 """Share of the words to guess: of their pieces 8 in 10 are hidden, 1 is another one, and 1 stays."""
 _READING_WARM_UP = 0.05
+_JITTER = 4
+"""Pieces by which windows of a batch may differ in length more than they need to."""
 
 
 class PassOnDevice:
@@ -42,22 +45,11 @@ class PassOnDevice:
         self._piece_bounds, self._token_bounds = one.piece_bounds, one.token_bounds
         self._pad = pad
         self._device = device
-        self.n_windows = one.n_windows
 
     def groups(self, batch_pieces: int, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield the numbers of windows of similar length, about `batch_pieces` with padding."""
-        lengths = np.diff(self._piece_bounds)
-        order = np.argsort(lengths + rng.uniform(0, 4, len(lengths)), kind="stable")
-        groups: list[list[int]] = []
-        longest = 0
-        for i in order.tolist():
-            longest = max(longest, int(lengths[i]))
-            if not groups or longest * (len(groups[-1]) + 1) > batch_pieces:
-                groups.append([])
-                longest = int(lengths[i])
-            groups[-1].append(i)
-        for g in rng.permutation(len(groups)):
-            yield np.array(groups[g], np.int32)
+        for group in group_by_length(np.diff(self._piece_bounds), batch_pieces, _JITTER, rng):
+            yield np.array(group, np.int32)
 
     def batch(self, windows: IntArray) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         """Return windows as the inputs of `EncoderNetwork`, and the numbers of their tokens in the pass."""
@@ -121,7 +113,7 @@ class EncoderTraining:
         passes: Returns the pass of a number, from 0.
         config: Passes, warm-up, seed; the learning rates are those of `encoder`.
         encoder: Settings of encoders alone.
-        checkpoint: File for the state after each pass; an interrupted run resumes from it. None = no file.
+        checkpoint: File for the state after each pass; an interrupted run resumes from it.
         key: Identifies what decides the weights. The checkpoint of another run is refused.
         say: Receives lines of progress, numbers only.
         teacher: Whose opinion is learned along with the labels.
@@ -132,7 +124,7 @@ class EncoderTraining:
     passes: Callable[[int], Pass]
     config: TrainingConfig
     encoder: EncoderConfig
-    checkpoint: Path | None
+    checkpoint: Path
     key: str = ""
     say: Callable[[str], None]
     teacher: EncoderTeacher | None = None
@@ -151,21 +143,20 @@ class EncoderTraining:
         self.network.train()
         for number in range(n_done, self.config.epochs):
             self._pass(number, optimizer)
-            if self.checkpoint is not None:
-                state = {"network": self.network.state_dict(), "optimizer": optimizer.state_dict()}
-                partial = self.checkpoint.with_suffix(".partial")
-                torch.save({**state, "epoch": number + 1, "key": self.key}, partial)
-                partial.replace(self.checkpoint)
+            state = {"network": self.network.state_dict(), "optimizer": optimizer.state_dict()}
+            partial = self.checkpoint.with_suffix(".partial")
+            torch.save({**state, "epoch": number + 1, "key": self.key}, partial)
+            partial.replace(self.checkpoint)
 
     def _restore(self, optimizer: torch.optim.Optimizer) -> int:
-        if self.checkpoint is None or not self.checkpoint.exists():
+        if not self.checkpoint.exists():
             return 0
         remedy = "delete the file to train from the start"
         try:
             state = torch.load(self.checkpoint, weights_only=True, map_location="cpu")
         except (*READING_ERRORS, pickle.UnpicklingError) as error:
             raise ConfigurationError(f"{self.checkpoint}: damaged. To start again, {remedy}") from error
-        if state["key"] != self.key:
+        if state.get("key") != self.key:
             raise ConfigurationError(
                 f"{self.checkpoint}: made with another configuration or other data. Restore them, or {remedy}"
             )
@@ -185,7 +176,8 @@ class EncoderTraining:
             one.groups(self.encoder.batch_pieces, np.random.default_rng([self.config.seed, number]))
         )
         for i, group in enumerate(groups):
-            rate = self._rate((number + i / len(groups)) / self.config.epochs)
+            progress = (number + i / len(groups)) / self.config.epochs
+            rate = _rise_and_fall(progress, self.config.warm_up, self.config.final_rate)
             optimizer.param_groups[0]["lr"] = self.encoder.learning_rate * rate
             optimizer.param_groups[1]["lr"] = self.encoder.head_rate * rate
             loss, load = self._step(one, group, optimizer)
@@ -235,12 +227,9 @@ class EncoderTraining:
             in_doubt, self.config.weak_weight, weights
         )
 
-    def _rate(self, progress: float) -> float:
-        """Return the learning rate as a share of its peak: a linear rise, then a linear fall."""
-        return _rise_and_fall(progress, self.config.warm_up, self.config.final_rate)
-
 
 def _rise_and_fall(progress: float, warm_up: float, final: float) -> float:
+    """Return the learning rate as a share of its peak: a linear rise, then a linear fall."""
     if progress < warm_up:
         return (progress + 1e-4) / warm_up
     return 1 - (1 - final) * (progress - warm_up) / max(1e-9, 1 - warm_up)
