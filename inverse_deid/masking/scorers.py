@@ -162,8 +162,8 @@ class NetworkScorer:
 class CarefulScorer:
     """The network, and a second reader that reads again where the network is unsure.
 
-    A word that no list knows as safe may be a surname in the place of a drug. The second reader can only make it
-    less safe.
+    A word that no list knows as safe may be a surname in the place of a drug. The second reader can only make
+    it less safe.
 
     Raises:
         ModelError: The two tell different classes apart, or the graph cannot be loaded.
