@@ -15,6 +15,7 @@ from inverse_deid.core.values import FloatArray
 from inverse_deid.network.config import NetworkConfig, class_names
 from inverse_deid.network.crf import Crf
 from inverse_deid.network.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS, one_hot_characters
+from inverse_deid.network.lstm import PackedLSTM
 
 
 def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArray) -> keras.Model:
@@ -50,7 +51,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     if config.narrow_units:
         hidden = layers.Dense(config.narrow_units, name="narrow_dense")(hidden)
     for i in range(config.token_layers):
-        lstm = layers.LSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
+        lstm = PackedLSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
         if config.lstm_dropout:
             hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
@@ -97,7 +98,7 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
         mask_zero=True,
         name="character_embedding",
     )
-    lstm = layers.Bidirectional(layers.LSTM(config.char_units, name="lstm"), name="character_lstm")
+    lstm = layers.Bidirectional(PackedLSTM(config.char_units, name="lstm"), name="character_lstm")
     return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
 
 

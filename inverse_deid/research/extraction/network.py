@@ -16,6 +16,7 @@ from keras import layers
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.crf import Crf
+from inverse_deid.network.lstm import PackedLSTM
 from inverse_deid.network.network import character_encoder, gap_embedding, make_inputs, word_embedding
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, Types, list_labels
 from inverse_deid.research.extraction.config import ExtractorConfig
@@ -161,7 +162,7 @@ def build_tagger_network(
 def _add_bilstm(
     config: ExtractorConfig, vectors: keras.KerasTensor, valid: keras.KerasTensor, name: str
 ) -> keras.KerasTensor:
-    lstm = layers.LSTM(config.token_units, return_sequences=True, name="lstm")
+    lstm = PackedLSTM(config.token_units, return_sequences=True, name="lstm")
     hidden = layers.Bidirectional(lstm, name=f"{name}_lstm")(vectors, mask=valid)
     return layers.Dropout(config.dropout, name=f"{name}_lstm_dropout")(hidden)
 

@@ -1,0 +1,87 @@
+"""The packed LSTM against that of Keras: the same outputs and the same gradients from the same weights."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import keras
+import tensorflow as tf
+
+from inverse_deid.network.lstm import PackedLSTM
+
+DIM, UNITS = 5, 4
+LENGTHS = ([7, 3, 0, 7, 1], [6], [1, 1], [2, 9, 4], [0, 0])
+
+
+def run(layer, sequences, mask):
+    """Return the outputs at real steps, and the gradients of a loss of all of them."""
+    draws = np.random.default_rng(5).normal(size=(*sequences.shape[:2], 2 * UNITS)).astype(np.float32)
+
+    @tf.function
+    def outputs_and_gradients(given):
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            outputs = layer(given, mask=mask)
+            if outputs.shape.rank == 3 and mask is not None:
+                outputs *= mask[..., None].astype(np.float32)
+            weights = draws if outputs.shape.rank == 3 else draws[:, 0]
+            loss = tf.reduce_sum(weights[..., : outputs.shape[-1]] * outputs)
+        return outputs, tape.gradient(loss, [given, *layer.trainable_variables])
+
+    outputs, gradients = outputs_and_gradients(tf.constant(sequences))
+    return [np.asarray(outputs), *(np.asarray(tf.convert_to_tensor(gradient)) for gradient in gradients)]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+@pytest.mark.parametrize("return_sequences", [True, False], ids=["sequences", "last"])
+def test_outputs_and_gradients_are_those_of_keras(lengths, return_sequences):
+    rng = np.random.default_rng(1)
+    sequences = rng.normal(size=(len(lengths), 9, DIM)).astype(np.float32)
+    mask = np.arange(9) < np.array(lengths)[:, None]
+    pair = [
+        keras.layers.Bidirectional(kind(UNITS, return_sequences=return_sequences))
+        for kind in (keras.layers.LSTM, PackedLSTM)
+    ]
+    for layer in pair:
+        layer.build(sequences.shape)
+    for ours, variable in zip(pair[1].weights, pair[0].weights, strict=True):
+        variable.assign(rng.normal(size=variable.shape))
+        ours.assign(variable)
+    for expected, found in zip(*(run(layer, sequences, mask) for layer in pair), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_a_mask_all_steps_are_real():
+    sequences = np.random.default_rng(2).normal(size=(3, 6, DIM)).astype(np.float32)
+    layer = PackedLSTM(UNITS, return_sequences=True)
+    layer.build(sequences.shape)
+    everything = np.ones((3, 6), bool)
+    for expected, found in zip(run(layer, sequences, everything), run(layer, sequences, None), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_content_of_padding_has_no_influence():
+    rng = np.random.default_rng(3)
+    layer = keras.layers.Bidirectional(PackedLSTM(UNITS, return_sequences=True))
+    sequences, mask = rng.normal(size=(2, 5, DIM)).astype(np.float32), np.arange(5) < np.array([[2], [5]])
+    layer.build(sequences.shape)
+    others = np.where(mask[..., None], sequences, 99).astype(np.float32)
+    np.testing.assert_array_equal(run(layer, sequences, mask)[0], run(layer, others, mask)[0])
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("activation", "relu"),
+        ("recurrent_activation", "tanh"),
+        ("use_bias", False),
+        ("dropout", 0.1),
+        ("recurrent_dropout", 0.1),
+        ("stateful", True),
+        ("return_state", True),
+    ],
+)
+def test_options_that_it_does_not_have_are_refused(option, value):
+    with pytest.raises(ValueError, match="PackedLSTM has"):
+        PackedLSTM(UNITS, **{option: value})
