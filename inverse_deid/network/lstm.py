@@ -19,11 +19,12 @@ import tensorflow as tf
 class PackedLSTM(keras.layers.LSTM):  # type: ignore[misc]
     """An LSTM over sequences padded at their end; the mask bool (batch, time) is true for real steps.
 
-    Outputs at padded steps have no meaning. Where there is a GPU it is that of Keras, which is fast there.
+    Outputs at padded steps have no meaning. Dropout of inputs and states is drawn once per sequence, for
+    all gates. Without dropout it is that of Keras on a GPU, which is fast there.
 
     Raises:
         ValueError: An option is set that this layer does not have: other activations, no bias,
-            dropout, or states that are kept or returned.
+            or states that are kept or returned.
     """
 
     def __init__(self, units: int, **options: Any) -> None:  # noqa: ANN401
@@ -32,8 +33,9 @@ class PackedLSTM(keras.layers.LSTM):  # type: ignore[misc]
         usual = (keras.activations.tanh, keras.activations.sigmoid)
         if (cell.activation, cell.recurrent_activation) != usual or not cell.use_bias:
             raise ValueError("PackedLSTM has a bias, and the activations tanh and sigmoid")
-        if cell.dropout or cell.recurrent_dropout or self.stateful or self.return_state:
-            raise ValueError("PackedLSTM has no dropout, and neither keeps nor returns states")
+        if self.stateful or self.return_state:
+            raise ValueError("PackedLSTM has no states that are kept or returned")
+        cell.dropout_mask_count = None  # one draw for all gates
 
     def inner_loop(
         self,
@@ -47,15 +49,21 @@ class PackedLSTM(keras.layers.LSTM):  # type: ignore[misc]
         Keras calls this with states of 0. As in Keras, a layer that goes backwards returns its outputs in
         the order in which it made them.
         """
-        if tf.config.list_physical_devices("GPU"):
+        has_dropout = self.cell.dropout or self.cell.recurrent_dropout
+        if tf.config.list_physical_devices("GPU") and not has_dropout:
             last, outputs, _ = super().inner_loop(sequences, initial_state, mask, training)
             return last, outputs, []
         n_rows, n_steps = tf.unstack(tf.shape(sequences)[:2])
         mask = tf.ones((n_rows, n_steps), tf.bool) if mask is None else mask
         steps = _pack(mask, backwards=self.go_backwards)
+        cell, kept = self.cell, None
+        if training and cell.dropout:
+            sequences *= cell.get_dropout_mask(sequences[:, 0])[:, None]
+        if training and cell.recurrent_dropout:
+            kept = tf.gather(cell.get_recurrent_dropout_mask(initial_state[0]), steps.order)
         real = tf.gather(tf.reshape(sequences, (-1, sequences.shape[-1])), steps.places)
-        inputs = tf.matmul(real, self.cell.kernel.value) + self.cell.bias.value
-        hidden = _recurrence(steps)(inputs, self.cell.recurrent_kernel.value)
+        inputs = tf.matmul(real, cell.kernel.value) + cell.bias.value
+        hidden = _recurrence(steps, kept)(inputs, cell.recurrent_kernel.value)
         last = tf.gather(tf.pad(hidden, [[0, 1], [0, 0]]), steps.lasts)
         if not self.return_sequences:
             return last, last[:, None], []
@@ -71,13 +79,14 @@ class _Steps(NamedTuple):
 
     `counts` int32 (time,): how many sequences have a step at a time. `starts` int32 (time + 1,): where
     these begin. `places` int32 (n_steps,): the place of each step in the flattened batch. `lasts` int32
-    (batch,): the last step of each sequence, n_steps if it has none.
+    (batch,): the last step of each sequence, n_steps if it has none. `order` int32 (batch,): the sequences.
     """
 
     counts: tf.Tensor
     starts: tf.Tensor
     places: tf.Tensor
     lasts: tf.Tensor
+    order: tf.Tensor
 
 
 def _pack(mask: tf.Tensor, *, backwards: bool) -> _Steps:
@@ -95,14 +104,16 @@ def _pack(mask: tf.Tensor, *, backwards: bool) -> _Steps:
         starts=starts,
         places=row * tf.shape(mask)[1] + step,
         lasts=tf.where(lengths > 0, lasts, starts[-1]),
+        order=order,
     )
 
 
-def _recurrence(steps: _Steps) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+def _recurrence(steps: _Steps, kept: tf.Tensor | None) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
     """Return the recurrent part of an LSTM over packed steps.
 
     It maps float32 (n_steps, 4 * units), what the inputs add to input gate, forget gate, candidate and
-    output gate, and the recurrent kernel (units, 4 * units) to the outputs (n_steps, units).
+    output gate, and the recurrent kernel (units, 4 * units) to the outputs (n_steps, units). `kept`
+    (batch, units) is a factor of the outputs of each sequence, in their order, as the next step reads them.
     """
     counts, starts = steps.counts, steps.starts
 
@@ -111,7 +122,8 @@ def _recurrence(steps: _Steps) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
 
         def step(time: tf.Tensor, hidden: tf.Tensor, cells: tf.Tensor, found: tf.TensorArray) -> tf.Tensor:
             n = counts[time]
-            sums = inputs[starts[time] : starts[time + 1]] + tf.matmul(hidden[:n], kernel)
+            read = hidden[:n] if kept is None else hidden[:n] * kept[:n]
+            sums = inputs[starts[time] : starts[time + 1]] + tf.matmul(read, kernel)
             keep = tf.sigmoid(sums[:, : 2 * units])
             candidate, out = tf.tanh(sums[:, 2 * units : 3 * units]), tf.sigmoid(sums[:, 3 * units :])
             cells = keep[:, units:] * cells[:n] + keep[:, :units] * candidate
@@ -120,14 +132,14 @@ def _recurrence(steps: _Steps) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
             return time + 1, hidden, cells, found
 
         found = _loop(tf.shape(counts)[0], step, tf.zeros((counts[0], units)), 6 * units)
-        return found[:, -units:], lambda of_hidden: _gradients(of_hidden, found, kernel, steps)
+        return found[:, -units:], lambda of_hidden: _gradients(of_hidden, found, kernel, steps, kept)
 
     differentiable: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] = tf.custom_gradient(recurrence)
     return differentiable
 
 
 def _gradients(
-    of_hidden: tf.Tensor, found: tf.Tensor, kernel: tf.Tensor, steps: _Steps
+    of_hidden: tf.Tensor, found: tf.Tensor, kernel: tf.Tensor, steps: _Steps, kept: tf.Tensor | None
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the gradients with respect to the inputs and the kernel; `found` is what each step wrote."""
     of_hidden, counts, starts = tf.convert_to_tensor(of_hidden), steps.counts, steps.starts
@@ -137,6 +149,8 @@ def _gradients(
     before = tf.gather(found[:, -2 * units :], tf.range(tf.shape(found)[0]) - n_before)
     before *= tf.cast(n_before > 0, tf.float32)[:, None]
     cells_before, hidden_before = tf.split(before, 2, axis=1)
+    if kept is not None:
+        hidden_before *= tf.gather(kept, tf.range(tf.shape(found)[0]) - tf.repeat(starts[:-1], counts))
     active = tf.tanh(cells)
     hidden_to_cell, hidden_to_out = out * (1 - active * active), active * out * (1 - out)
     to_in, to_forget = candidate * in_gate * (1 - in_gate), cells_before * forget * (1 - forget)
@@ -154,8 +168,9 @@ def _gradients(
         of_cells = tf.pad(of_cells, ended) + of_this * hidden_to_cell[here]
         of_three = tf.tile(of_cells, (1, 3)) * cell_to_gates[here]
         of_gates = tf.concat([of_three, of_this * hidden_to_out[here]], axis=1)
-        found = found.write(time, of_gates)
-        return number + 1, tf.matmul(of_gates, back), of_cells * forget[here], found
+        of_read = tf.matmul(of_gates, back)
+        of_earlier = of_read if kept is None else of_read * kept[: counts[time]]
+        return number + 1, of_earlier, of_cells * forget[here], found.write(time, of_gates)
 
     of_inputs = _loop(n_times, step, tf.zeros((0, units)), 4 * units)
     return of_inputs, tf.matmul(hidden_before, of_inputs, transpose_a=True)

@@ -25,6 +25,7 @@ from keras import layers
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
+from inverse_deid.network.lstm import PackedLSTM
 from inverse_deid.research.representations.config import LearningConfig, SharingConfig
 from inverse_deid.research.representations.networks import (
     NOISE_OUT,
@@ -255,7 +256,7 @@ def invert(scene: Scene, config: LearningConfig, say: Say, n_epochs: int = 20) -
     word_dim = scene.matrix.shape[1]
     vectors = layers.Input((None, scene.representer.output_shape[-1] + N_CASINGS + len(HyperClass)))
     valid = layers.Input((None,), dtype="bool")
-    lstm = layers.Bidirectional(layers.LSTM(INVERSE_UNITS, return_sequences=True))
+    lstm = layers.Bidirectional(PackedLSTM(INVERSE_UNITS, return_sequences=True))
     inverse = keras.Model([vectors, valid], layers.Dense(word_dim)(lstm(vectors, mask=valid)), name="inverse")
     unit = scene.matrix / np.maximum(np.linalg.norm(scene.matrix, axis=1, keepdims=True), 1e-9)
 

@@ -25,6 +25,7 @@ from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores
 from inverse_deid.network.crf import Crf
+from inverse_deid.network.lstm import PackedLSTM
 from inverse_deid.research.representations.config import RepresentationConfig, SharingConfig, TaggerConfig
 from inverse_deid.research.representations.folders import PrivateNetwork, Representation
 from inverse_deid.research.representations.secret_draws import SecretNormal
@@ -107,7 +108,7 @@ def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Mode
     draws_out = layers.Input((None, config.dim), name="draws_out")
     valid = layers.Input((None,), dtype="bool", name="valid")
     noisy = TrainableNoise(config.noise_in, name=NOISE_IN)(vectors, draws_in)
-    lstm = layers.LSTM(config.units or config.dim // 2, return_sequences=True, name="lstm")
+    lstm = PackedLSTM(config.units or config.dim // 2, return_sequences=True, name="lstm")
     hidden = layers.Bidirectional(lstm, name="bilstm")(noisy, mask=valid)
     if config.units:
         hidden = layers.Dense(config.dim, name="dense")(hidden)
@@ -210,7 +211,7 @@ def build_tagger(config: TaggerConfig, dim: int) -> keras.Model:
         one_hot = keras.ops.one_hot(casings, N_CASINGS, dtype="float32")
         hidden = layers.Concatenate(name="token_vector")([hidden, one_hot])
     for number in range(1, config.layers + 1):
-        lstm = layers.LSTM(
+        lstm = PackedLSTM(
             config.units,
             return_sequences=True,
             dropout=config.variational_dropout,
@@ -287,7 +288,7 @@ def build_adversary(word_dim: int, dim: int, units: int) -> keras.Model:
     with_second = layers.Concatenate(name="second_task")([first, second, cosines])
     answers = []
     for number, sequence in enumerate((with_words, with_second), start=1):
-        hidden = layers.Bidirectional(layers.LSTM(units), name=f"lstm_{number}")(sequence, mask=valid)
+        hidden = layers.Bidirectional(PackedLSTM(units), name=f"lstm_{number}")(sequence, mask=valid)
         answers.append(layers.Dense(1, activation="sigmoid", name=f"answer_{number}")(hidden))
     mean = layers.Average(name="mean")(answers)
     return keras.Model([first, words, second, valid], layers.Reshape((), name="same")(mean), name="adversary")
