@@ -50,7 +50,7 @@ class PackedLSTM(keras.layers.LSTM):  # type: ignore[misc]
         the order in which it made them.
         """
         has_dropout = self.cell.dropout or self.cell.recurrent_dropout
-        if tf.config.list_physical_devices("GPU") and not has_dropout:
+        if tf.config.get_visible_devices("GPU") and not has_dropout:
             last, outputs, _ = super().inner_loop(sequences, initial_state, mask, training)
             return last, outputs, []
         n_rows, n_steps = tf.unstack(tf.shape(sequences)[:2])
