@@ -16,7 +16,7 @@ DIM, UNITS = 5, 4
 
 
 def run(layer, sequences, mask):
-    """Return the outputs at real steps, and the gradients of a loss of all of them."""
+    """Return the outputs, and the gradients of a loss of all of them."""
     draws = np.random.default_rng(5).normal(size=(*sequences.shape[:2], 2 * UNITS)).astype(np.float32)
 
     @tf.function
@@ -24,8 +24,6 @@ def run(layer, sequences, mask):
         with tf.GradientTape() as tape:
             tape.watch(given)
             outputs = layer(given, mask=mask, training=True)
-            if outputs.shape.rank == 3 and mask is not None:
-                outputs *= mask[..., None].astype(np.float32)
             weights = draws if outputs.shape.rank == 3 else draws[:, 0]
             loss = tf.reduce_sum(weights[..., : outputs.shape[-1]] * outputs)
         return outputs, tape.gradient(loss, [given, *layer.trainable_variables])
@@ -51,7 +49,14 @@ def test_outputs_and_gradients_are_those_of_keras(lengths, return_sequences, dro
     mask = np.arange(9) < np.array(lengths)[:, None]
     pair = [
         keras.layers.Bidirectional(
-            kind(UNITS, return_sequences=return_sequences, dropout=dropout, recurrent_dropout=dropout, seed=3)
+            kind(
+                UNITS,
+                return_sequences=return_sequences,
+                dropout=dropout,
+                recurrent_dropout=dropout,
+                seed=3,
+                use_cudnn=False,
+            )
         )
         for kind in (keras.layers.LSTM, PackedLSTM)
     ]
@@ -97,3 +102,9 @@ def test_the_content_of_padding_has_no_influence():
 def test_options_that_it_does_not_have_are_refused(option, value):
     with pytest.raises(ValueError, match="PackedLSTM has"):
         PackedLSTM(UNITS, **{option: value})
+
+
+def test_states_that_are_given_are_refused():
+    states = [np.zeros((2, UNITS), np.float32)] * 2
+    with pytest.raises(ValueError, match="PackedLSTM has no states that are given"):
+        PackedLSTM(UNITS)(np.ones((2, 3, DIM), np.float32), initial_state=states)
