@@ -1,6 +1,6 @@
 """An LSTM that trains faster than that of Keras on a processor, with the same results up to rounding.
 
-Keras computes padded steps too, and leaves the gradient of its loop to TensorFlow, which adds up the
+Keras also computes padded steps, and leaves the gradient of its loop to TensorFlow, which adds up the
 change of all weights at every step. Here only real steps are computed, the longest sequences first,
 so that each step reads the first rows of the one before. Products that do not depend on the step
 before are computed for all steps at once, and so is the gradient of the weights.
@@ -89,7 +89,7 @@ class _Steps(NamedTuple):
 
     `counts` int32 (time,): how many sequences have a step at a time. `starts` int32 (time + 1,): where
     these begin. `places` int32 (n_steps,): the place of each step in the flattened batch. `lasts` int32
-    (batch,): the last step of each sequence, n_steps if it has none. `order` int32 (batch,): the sequences.
+    (batch,): the last step of each sequence, n_steps for an empty one. `order` int32 (batch,): the sequences.
     """
 
     counts: tf.Tensor
