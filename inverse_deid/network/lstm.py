@@ -23,7 +23,7 @@ class PackedLSTM(keras.layers.LSTM):  # type: ignore[misc]
     """An LSTM over sequences padded at their end; the mask bool (batch, time) is true for real steps.
 
     Outputs at padded steps are 0. Dropout of inputs and states is drawn once per sequence, for all gates.
-    Without dropout it is that of Keras on a GPU, which is fast there.
+    On a GPU, and without dropout, Keras's own layer runs instead: it is fast there.
 
     Raises:
         ValueError: An option is set that this layer does not have: other activations, no bias,
