@@ -8,7 +8,6 @@ from pathlib import Path
 
 import keras
 
-from inverse_deid.core.revision import revision
 from inverse_deid.core.settings import change_settings
 from inverse_deid.research.representations.config import TABLES, StudyConfig, StudyTable
 from inverse_deid.research.representations.runs import (
@@ -63,8 +62,7 @@ def run_sharing(config: StudyConfig, path: Path, options: StudyOptions) -> None:
         if name not in data:
             data.clear()
             data[name] = read_study_data(run.corpus, config)
-        record = do_run(run, data[name], config, FinishedStages(study.folder, run.name, study.key), say)
-        return {**record, "revision": revision()}
+        return do_run(run, data[name], config, FinishedStages(study.folder, run.name, study.key), say)
 
     records = dict(study.finish(runs, work))
     _forget_weights(study, runs)

@@ -18,6 +18,7 @@ from inverse_deid.research.representations.networks import NOISE_IN, NOISE_OUT
 from inverse_deid.research.representations.runs import (
     CALIBRATED_RECALL,
     NEW_ADVERSARY,
+    ON_WORDS,
     Kind,
     SharingRun,
 )
@@ -65,9 +66,6 @@ def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str
             "",
             f"{n_missing} runs are not done yet: empty cells, means over fewer seeds, aims not judged.",
         ]
-    made_at = sorted({str(record["revision"]) for record in records.values()})
-    if made_at:
-        head += ["", f"Revision of the program that made the runs: {', '.join(made_at)}."]
     return head
 
 
@@ -75,7 +73,7 @@ def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -
     """Return all tables by heading."""
     measures = _collect(records)
     return {
-        "De-identification": [_table_2(config, measures)],
+        "De-identification": [_table_2(config, measures), _differences(config, records, seeds)],
         "Pseudonymisation": [_figure_4(config, measures), _survival(config, measures)],
         "Representation": [
             _figure_5(config, measures),
@@ -201,6 +199,45 @@ def _table_2(config: StudyConfig, measures: Measures) -> Table:
             "read test documents without noise. Spread is the largest minus the smallest of the seeds.",
         ),
         digits=4,
+    )
+
+
+def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Table:
+    """Pairs of rows of table 2, compared in F1 and, if both have a representation, in a new adversary."""
+    rows: list[tuple[Cell, ...]] = []
+    n = config.study.attacked
+    plan: tuple[tuple[Kind, int, Kind, int], ...] = (
+        ("adversarial", n, "non-private", 1),
+        ("pseudonymised", n, "non-private", 1),
+        ("augmented", n, "non-private", 1),
+        ("non-private, no casing", 1, "non-private", 1),
+        ("adversarial", n, "pseudonymised", n),
+        ("dynamic noise", n, "adversarial", n),
+        ("reversal", n, "adversarial", n),
+    )
+    attack = DISTINGUISHING + NEW_ADVERSARY
+    for corpus in (corpus.name for corpus in config.corpora):
+        own = {run: record for run, record in records.items() if run.corpus.name == corpus}
+        for one, n_one, other, n_other in plan:
+            both = ((one, n_one), (other, n_other))
+            pairs = {"F1": [_f1_counts(own, *side, seeds) for side in both]}
+            if not {one, other} & ON_WORDS:
+                pairs["new adversary right"] = [
+                    _attack_counts(own, n, attack, seeds, kind) for kind in (one, other)
+                ]
+            for measure, counts in pairs.items():
+                if (judged := _judge(*counts)) is None:
+                    continue
+                value, low, high = judged
+                verdict = "more" if low > 0 else "less" if high < 0 else "undecided"
+                rows.append((corpus, one, other, measure, value, low, high, verdict))
+    columns = ("corpus", "network", "against", "measure", "difference", "low", "high", "result")
+    note = (
+        "Pairs of which all seeds are done. 95 % intervals from drawing seeds and documents again, the same "
+        "for both."
+    )
+    return Table(
+        "differences", "Differences between these networks", frame_of(columns, rows), notes=(note,), digits=4
     )
 
 
@@ -334,15 +371,17 @@ def _f1_counts(records: Records, kind: Kind, n: int, seeds: Sequence[int]) -> Fl
     return np.array([done[seed]["documents"] for seed in seeds], np.float32)
 
 
-def _attack_counts(records: Records, n: int, attack: str, seeds: Sequence[int]) -> FloatArray | None:
-    """Return successes and trials of an attack on adversarial training: (n_seeds, 2, n_documents).
+def _attack_counts(
+    records: Records, n: int, attack: str, seeds: Sequence[int], kind: Kind = "adversarial"
+) -> FloatArray | None:
+    """Return successes and trials of an attack on a representation: (n_seeds, 2, n_documents).
 
     None if a run is not done.
     """
     told = {
         run.seed: record["attacks"][attack]
         for run, record in records.items()
-        if (run.kind, run.neighbours) == ("adversarial", n) and attack in record.get("attacks", {})
+        if (run.kind, run.neighbours) == (kind, n) and attack in record.get("attacks", {})
     }
     if not set(seeds) <= set(told):
         return None

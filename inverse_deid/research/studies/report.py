@@ -9,6 +9,7 @@ import importlib.resources
 import os
 import platform
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,8 @@ class Provenance:
     """What made a report.
 
     `device` is what trained, `hashes` are SHA-256 by the path of each data or configuration file,
-    `settings` other choices that deserve a line, and `n_seconds` the time of each step.
+    `settings` other choices that deserve a line, and `n_seconds` the time of each step. `made_at` has the
+    revision of the code for each run that the report shows, "" where it is not known.
     """
 
     command: str
@@ -36,10 +38,12 @@ class Provenance:
     hashes: Mapping[str, str]
     settings: Mapping[str, str]
     n_seconds: Mapping[str, float]
+    made_at: Sequence[str] = ()
 
     def lines(self) -> list[str]:
         """Return the first lines of a report."""
         total = sum(self.n_seconds.values())
+        made_at = Counter(one or "unknown" for one in self.made_at)
         return [
             "Made by",
             "",
@@ -49,6 +53,7 @@ class Provenance:
             "",
             f"- revision {revision() or 'unknown'}, inverse-deid {__version__}, Python "
             f"{platform.python_version()}, numpy {np.__version__}",
+            *(f"- runs made at revision {one}: {n}" for one, n in sorted(made_at.items())),
             f"- device: {self.device}; {os.cpu_count() or 1} CPU cores ({platform.machine()})",
             f"- seeds: {', '.join(map(str, self.seeds))}",
             *(f"- {name}: {value}" for name, value in self.settings.items()),

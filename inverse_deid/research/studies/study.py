@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
-from inverse_deid.core.revision import require_clean_revision
+from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.research.studies.records import (
     Record,
     fingerprint,
@@ -107,6 +107,7 @@ class Study:
                 f"--only: the study has no runs named {', '.join(unknown)}. It has: {', '.join(kinds)}"
             )
         self.hashes = {str(path): corpus_sha256(path) for path in inputs}
+        self._made_at: dict[str, str] = {}
         key = {"data": sorted(self.hashes.values()), **shared}
         prepare_folder(self.folder, kind, key, force=options.force)
         self.key = fingerprint(sorted(key.items()))
@@ -132,19 +133,20 @@ class Study:
         """Do the runs that are missing, then yield all finished ones in order.
 
         `work` does one run and returns its record: tidy `rows`, or what the study needs. `files` are paths
-        in the folder `runs` without which the run counts as unfinished. `seconds` are added. Several
-        processes need a picklable function.
+        in the folder `runs` without which the run counts as unfinished. `seconds` and the `revision` of the
+        code are added. Several processes need a picklable function.
 
         Raises:
             OutputError: A record cannot be written.
         """
-        missing = self.missing(runs)
+        missing, made_at = self.missing(runs), revision()
         done = do_jobs(work, missing, self.options.n_processes, self.say)
         for number, (run, record) in enumerate(done, start=1):
-            write_record(self._path(run.name), self.key_of(run), record)
+            write_record(self._path(run.name), self.key_of(run), {"revision": made_at, **record})
             self.say(f"{run.name}: done in {record['seconds']:.0f} s, {number} of {len(missing)} runs")
         for run in runs:
             if (found := self.record(run)) is not None:
+                self._made_at[run.name] = found.get("revision", "")
                 yield run, found
 
     def provenance(
@@ -168,6 +170,7 @@ class Study:
             hashes=self.hashes,
             settings=settings,
             n_seconds=n_seconds,
+            made_at=tuple(self._made_at.values()),
         )
 
     def _path(self, name: str) -> Path:

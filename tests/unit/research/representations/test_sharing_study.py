@@ -12,7 +12,7 @@ pytest.importorskip("sklearn")
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.network.encoding import quantise
 from inverse_deid.research.representations.config import StudiedCorpus, read_study_config
-from inverse_deid.research.representations.runs import SharingRun, list_runs
+from inverse_deid.research.representations.runs import NEW_ADVERSARY, SharingRun, list_runs
 from inverse_deid.research.representations.sentences import word_rows
 from inverse_deid.research.representations.tables import (
     DISTINGUISHING,
@@ -80,7 +80,7 @@ def record_of(run):
     f1 += 0.01 * (run.seed - 1)
     right = round(100 * f1)
     counts = [[right, right], [100, 100], [100, 100]]
-    record = {"f1": f1, "seconds": 1.0, "revision": "1", "documents": counts}
+    record = {"f1": f1, "seconds": 1.0, "documents": counts}
     if run.kind == "pseudonymised":
         counts = {"n_tokens": 10, "n_unknown": 2, "n_same": 1, "n_part": 3, "neighbours_with_original": 0.5}
         record["survival"] = counts
@@ -115,7 +115,6 @@ def test_the_tables_hold_means_ranges_and_aims(tmp_path):
     records = {run: record_of(run) for run in list_runs(config, (1, 2))}
     head, tables = tables_of(config, records)
     assert not any("not done yet" in line for line in head)
-    assert any("made the runs: 1." in line for line in head)
     assert tables["noise"].rows[1][2:] == pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5, 0.6))
     assert tables["readings"].rows[1][2:] == pytest.approx((0.9, 0.99, 0.5, 0.8, 0.98, 0.4))
     table_2 = {row[0]: row[1:] for row in tables["table-2"].rows}
@@ -161,16 +160,34 @@ def test_runs_that_are_missing_leave_cells_empty(tmp_path):
     assert all(row[2:] == (None, None, None, "not judged yet") for row in tables["aims"].rows)
 
 
-def test_a_study_of_some_seeds_or_revisions_says_so(tmp_path):
+def test_a_study_of_some_seeds_says_so(tmp_path):
     config = read(tmp_path, STUDY + "[tagger]\nunits = 2\n")
     plan = list_runs(config, (1, 2))
     records = {run: record_of(run) for run in plan if run.seed == 1 or run.kind != "adversarial"}
-    some = plan[0]
-    records[some] = {**records[some], "revision": "2"}
     head, tables = tables_of(config, records)
     assert any("2 runs are not done yet" in line for line in head)
-    assert any("made the runs: 1, 2." in line for line in head)
     assert [row[-1] for row in tables["aims"].rows] == ["not judged yet"] * 3
+
+
+def test_rows_of_table_2_are_compared_in_pairs(tmp_path):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in list_runs(config, (1, 2))}
+    for run, record in records.items():
+        if run.kind == "dynamic noise":  # one document is far better than adversarial training, one far worse
+            record["documents"] = [[100, 80], [100, 100], [100, 100]]
+        if run.kind in ("dynamic noise", "adversarial"):
+            hits = [9, 9] if run.kind == "dynamic noise" else [5, 5]
+            told = {"hits": hits, "trials": [10, 10], "chance": 0.5, "share": sum(hits) / 20}
+            record.setdefault("attacks", {})[DISTINGUISHING + NEW_ADVERSARY] = told
+    found = {row[1:4]: row[4:] for row in tables_of(config, records)[1]["differences"].rows}
+    assert found["adversarial", "non-private", "F1"] == (*[pytest.approx(-0.05, abs=1e-6)] * 3, "less")
+    assert found["adversarial", "pseudonymised", "F1"][-1] == "less"
+    assert found["dynamic noise", "adversarial", "F1"][-1] == "undecided"
+    of_attack = found["dynamic noise", "adversarial", "new adversary right"]
+    assert of_attack == (*[pytest.approx(0.4, abs=1e-6)] * 3, "more")
+    left = {run: record for run, record in records.items() if run.kind != "augmented" or run.seed == 1}
+    pairs = {row[1] for row in tables_of(config, left)[1]["differences"].rows}
+    assert "augmented" not in pairs and "dynamic noise" in pairs
 
 
 def test_an_aim_inside_of_its_interval_is_undecided(tmp_path):

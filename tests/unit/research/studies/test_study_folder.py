@@ -62,6 +62,22 @@ def test_finished_runs_are_not_done_again_and_come_in_order(bench):
     assert all(record["seconds"] >= 0 for record in found.values())
 
 
+def test_the_report_names_the_revision_of_every_run(bench, monkeypatch):
+    for made_at, runs in (("a1", RUNS[:1]), ("b2", RUNS)):
+        monkeypatch.setattr("inverse_deid.research.studies.study.revision", lambda made_at=made_at: made_at)
+        study = bench.study()
+        list(study.finish(runs, bench.work))
+    earlier = study.folder / "runs" / "odd-2.json"
+    earlier.write_text(earlier.read_text().replace('"revision": "b2"', '"year": 2020'))
+    list(study.finish(RUNS, bench.work))
+    lines = study.provenance(settings={}, n_seconds={}, device="d").lines()
+    assert [line for line in lines if "made at" in line] == [
+        "- runs made at revision a1: 1",
+        "- runs made at revision b2: 1",
+        "- runs made at revision unknown: 1",
+    ]
+
+
 def test_an_interrupted_study_keeps_what_is_done(bench):
     def stop(run, say):
         if run.number == 2:
