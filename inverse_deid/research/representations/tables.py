@@ -232,10 +232,8 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
                 verdict = "more" if low > 0 else "less" if high < 0 else "undecided"
                 rows.append((corpus, one, other, measure, value, low, high, verdict))
     columns = ("corpus", "network", "against", "measure", "difference", "low", "high", "result")
-    note = (
-        "Pairs of which all seeds are done. 95 % intervals from drawing seeds and documents again, the same "
-        "for both."
-    )
+    drawn = "seeds and documents" if len(seeds) > 1 else "documents"
+    note = f"Pairs of which all seeds are done. 95 % intervals from drawing {drawn} again, the same for both."
     return Table(
         "differences", "Differences between these networks", frame_of(columns, rows), notes=(note,), digits=4
     )

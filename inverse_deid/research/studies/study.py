@@ -107,6 +107,7 @@ class Study:
                 f"--only: the study has no runs named {', '.join(unknown)}. It has: {', '.join(kinds)}"
             )
         self.hashes = {str(path): corpus_sha256(path) for path in inputs}
+        self._revision = revision()  # of the code that is loaded: the checkout may change during long runs
         self._made_at: dict[str, str] = {}
         key = {"data": sorted(self.hashes.values()), **shared}
         prepare_folder(self.folder, kind, key, force=options.force)
@@ -139,10 +140,10 @@ class Study:
         Raises:
             OutputError: A record cannot be written.
         """
-        missing, made_at = self.missing(runs), revision()
+        missing = self.missing(runs)
         done = do_jobs(work, missing, self.options.n_processes, self.say)
         for number, (run, record) in enumerate(done, start=1):
-            write_record(self._path(run.name), self.key_of(run), {"revision": made_at, **record})
+            write_record(self._path(run.name), self.key_of(run), {"revision": self._revision, **record})
             self.say(f"{run.name}: done in {record['seconds']:.0f} s, {number} of {len(missing)} runs")
         for run in runs:
             if (found := self.record(run)) is not None:
