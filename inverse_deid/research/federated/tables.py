@@ -96,18 +96,18 @@ class StudyFrames:
     def difference(self, method: str, other: str, site: str | None = None) -> Difference | None:
         """Return F1 after the last epoch less that of another method, each the mean over sites and seeds.
 
-        The interval is over test documents. It is None where a record is older than the counts by document.
+        The interval is over test documents and seeds. It is None where a record is older than the counts by
+        document.
         """
         a, b = (
             [
-                found[network]
+                [found[network] for network in ([site] if site in found else found)]
                 for seed in self.settings.study.seeds
                 for found in [self._f1_by_document[name, seed]]
-                for network in ([site] if site in found else found)
             ]
             for name in (method, other)
         )
-        return bootstrap_difference(np.array(a), np.array(b)) if a and b else None
+        return bootstrap_difference(np.array(a), np.array(b)) if all(a) and all(b) else None
 
     def average_epoch(self, method: str, column: str) -> float:
         """Return the mean over epochs and seeds of a number that each epoch has."""
@@ -215,7 +215,7 @@ def _tabulate_differences(frames: StudyFrames) -> Table:
         f"The aims: at most {-_AIM:g} below central training, and better than isolated training at every "
         "site. Undecided: an interval includes the limit.",
         "In brackets 95 % intervals of paired differences: the test documents are drawn 2,000 times, the "
-        "same for both methods. Seeds are averaged, not drawn.",
+        "same for both methods, and so are the seeds of each method.",
     )
     title, shares = "Differences from central and isolated training", frozenset(figures)
     frame = frame_of(columns, rows)

@@ -295,5 +295,19 @@ def test_the_difference_of_several_runs_is_that_of_their_means():
     assert bootstrap_difference(np.array(runs), np.array(other)).value == pytest.approx(0.75 - 0.25)
 
 
+def test_runs_that_differ_widen_the_interval_of_a_difference():
+    alike, apart = np.array([[[3, 4]] * 9] * 3), np.array([[[k, 4]] * 9 for k in (2, 3, 4)])
+    other = np.array([[[1, 4]] * 9])
+    steady, shaky = (bootstrap_difference(runs, other) for runs in (alike, apart))
+    assert (steady.value, steady.low, steady.high) == (0.5, 0.5, 0.5)
+    assert (shaky.value, shaky.low, shaky.high) == (0.5, 0.25, 0.75)
+
+
+def test_networks_of_one_run_are_drawn_together():
+    runs = np.array([[[[k, 4]] * 9 for k in (1, 3)]] * 2)
+    found = bootstrap_difference(runs, np.zeros((1, 9, 2)) + [0, 1])
+    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+
+
 def test_a_difference_of_nothing_is_undefined():
     assert paired_difference(counts_of((0, 0)), counts_of((0, 0)), RECALL) is None
