@@ -305,7 +305,7 @@ def test_runs_that_differ_widen_the_interval_of_a_difference():
 
 def test_networks_of_one_run_are_drawn_together():
     runs = np.array([[[[k, 4]] * 9 for k in (1, 3)]] * 2)
-    found = bootstrap_difference(runs, np.zeros((1, 9, 2)) + [0, 1])
+    found = bootstrap_difference(runs, np.array([[[0, 1]] * 9]))
     assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
 
 
