@@ -135,8 +135,8 @@ def bootstrap_difference(
 
     `a` and `b` are parts and wholes by run of a system, float64 (n_runs, n_clusters, 2), or by run and by
     network (n_runs, n_networks, n_clusters, 2). The figure of a system is the mean of its runs, that of a
-    run the mean of its networks, each a ratio of sums. Each draw also draws the runs of both systems again,
-    apart from each other. Draws with nothing to measure are left out.
+    run the mean of its networks, each a ratio of sums. Each draw also draws the runs again, the
+    same ones for both systems if they have as many. Draws with nothing to measure are left out.
 
     Returns:
         None if a figure is undefined.
@@ -152,11 +152,11 @@ def bootstrap_difference(
     drawn = np.vstack([sums.sum(0), _draw_sums(sums[order_rows(sums)], n_resamples, seed)])
     with np.errstate(invalid="ignore", divide="ignore"):
         figures = drawn[:, ::2] / drawn[:, 1::2]
-    rng = np.random.default_rng([seed, 1])
     means = []
     for n_runs, networks in ((len(a), figures[:, : len(of_a)]), (len(b), figures[:, len(of_a) :])):
         by_run = networks.reshape(len(figures), n_runs, -1).mean(2)
-        runs = np.vstack([np.arange(n_runs), rng.integers(n_runs, size=(n_resamples, n_runs))])
+        drawn_runs = np.random.default_rng([seed, n_runs]).integers(n_runs, size=(n_resamples, n_runs))
+        runs = np.vstack([np.arange(n_runs), drawn_runs])
         means.append(np.take_along_axis(by_run, runs, axis=1).mean(1))
     value, *found = (means[0] - means[1]).tolist()
     if np.isnan(value):

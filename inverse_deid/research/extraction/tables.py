@@ -29,7 +29,7 @@ _AGAINST_PIPELINE, _AGAINST_ORIGINAL = "against pipeline", "against original"
 _PUBLISHED = ("published English", "published Spanish")
 _INTERVAL_NOTE = (
     "Differences are those of the means over seeds, with their 95 % interval from 2,000 resamples: of the "
-    "case reports, the same for both models and all seeds, and of the seeds of each model."
+    "case reports, the same for both models and all seeds, and of the seeds."
 )
 _MOST_LOST = 0.005
 _LEAST_SPANISH = 0.955

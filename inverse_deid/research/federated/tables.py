@@ -215,7 +215,7 @@ def _tabulate_differences(frames: StudyFrames) -> Table:
         f"The aims: at most {-_AIM:g} below central training, and better than isolated training at every "
         "site. Undecided: an interval includes the limit.",
         "In brackets 95 % intervals of paired differences: the test documents are drawn 2,000 times, the "
-        "same for both methods, and so are the seeds of each method.",
+        "same for both methods, and so are the seeds.",
     )
     title, shares = "Differences from central and isolated training", frozenset(figures)
     frame = frame_of(columns, rows)

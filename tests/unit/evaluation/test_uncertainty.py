@@ -303,6 +303,13 @@ def test_runs_that_differ_widen_the_interval_of_a_difference():
     assert (shaky.value, shaky.low, shaky.high) == (0.5, 0.25, 0.75)
 
 
+def test_runs_of_one_seed_are_drawn_together():
+    runs = np.array([[[k, 8]] * 9 for k in (2, 4, 6)])
+    better = np.array([[[k + 1, 8]] * 9 for k in (2, 4, 6)])
+    found = bootstrap_difference(better, runs)
+    assert (found.value, found.low, found.high) == pytest.approx((0.125, 0.125, 0.125))
+
+
 def test_networks_of_one_run_are_drawn_together():
     runs = np.array([[[[k, 4]] * 9 for k in (1, 3)]] * 2)
     found = bootstrap_difference(runs, np.array([[[0, 1]] * 9]))
