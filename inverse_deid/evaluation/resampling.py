@@ -135,8 +135,9 @@ def bootstrap_difference(
 
     `a` and `b` are parts and wholes by run of a system, float64 (n_runs, n_clusters, 2), or by run and by
     network (n_runs, n_networks, n_clusters, 2). The figure of a system is the mean of its runs, that of a
-    run the mean of its networks, each a ratio of sums. Each draw also draws the runs again, the
-    same ones for both systems if they have as many. Draws with nothing to measure are left out.
+    run the mean of its networks, each a ratio of sums. Each draw also draws the runs again:
+    the same ones for both systems if their numbers of runs are equal. Draws with nothing to measure are
+    left out.
 
     Returns:
         None if a figure is undefined.
