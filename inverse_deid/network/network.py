@@ -98,8 +98,9 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
         mask_zero=True,
         name="character_embedding",
     )
-    lstm = layers.Bidirectional(PackedLSTM(config.char_units, name="lstm"), name="character_lstm")
-    return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
+    lstm = PackedLSTM(config.char_units, one_hot=not learned, name="lstm")
+    vectors = layers.Bidirectional(lstm, name="character_lstm")(embedding(codes))
+    return keras.Model(codes, vectors, name="character_encoder")
 
 
 def gap_embedding(gaps: keras.KerasTensor, dim: int) -> keras.KerasTensor:

@@ -29,7 +29,8 @@ def run(layer, sequences, mask):
         return outputs, tape.gradient(loss, [given, *layer.trainable_variables])
 
     outputs, gradients = outputs_and_gradients(tf.constant(sequences))
-    return [np.asarray(outputs), *(np.asarray(tf.convert_to_tensor(gradient)) for gradient in gradients)]
+    dense = [None if one is None else np.asarray(tf.convert_to_tensor(one)) for one in gradients]
+    return [np.asarray(outputs), *dense]
 
 
 def one_draw_for_all_gates(cell, given, rate):
@@ -39,7 +40,7 @@ def one_draw_for_all_gates(cell, given, rate):
 
 @pytest.mark.parametrize(
     ("lengths", "dropout"),
-    [([7, 3, 0, 7, 1], 0.0), ([7, 3, 0, 7, 1], 0.4), ([6], 0.0), ([0, 0], 0.0)],
+    [([7, 3, 0, 7, 1], 0.0), ([7, 3, 0, 7, 1], 0.4), ([6], 0.0), ([8, 4], 0.0), ([0, 0], 0.0)],
     ids=str,
 )
 @pytest.mark.parametrize("return_sequences", [True, False], ids=["sequences", "last"])
@@ -80,6 +81,24 @@ def test_without_a_mask_all_steps_are_real():
         np.testing.assert_array_equal(found, expected)
 
 
+def test_rows_are_looked_up_for_one_hot_inputs():
+    sequences = np.eye(DIM, dtype=np.float32)[np.random.default_rng(4).integers(DIM, size=(3, 6))]
+    mask = np.arange(6) < np.array([[6], [2], [5]])
+    pair = [
+        keras.layers.Bidirectional(PackedLSTM(UNITS, one_hot=one_hot, seed=3)) for one_hot in (False, True)
+    ]
+    for layer in pair:
+        layer.build(sequences.shape)
+    for ours, variable in zip(pair[1].weights, pair[0].weights, strict=True):
+        ours.assign(variable)
+    (expected, _, *of_weights), (found, of_inputs, *found_of_weights) = (
+        run(layer, sequences, mask) for layer in pair
+    )
+    assert of_inputs is None
+    for one, other in zip([expected, *of_weights], [found, *found_of_weights], strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
+
+
 def test_the_content_of_padding_has_no_influence():
     rng = np.random.default_rng(3)
     layer = keras.layers.Bidirectional(PackedLSTM(UNITS, return_sequences=True))
@@ -102,6 +121,11 @@ def test_the_content_of_padding_has_no_influence():
 def test_options_that_it_does_not_have_are_refused(option, value):
     with pytest.raises(ValueError, match="PackedLSTM has"):
         PackedLSTM(UNITS, **{option: value})
+
+
+def test_dropout_of_one_hot_inputs_is_refused():
+    with pytest.raises(ValueError, match="no dropout of one-hot inputs"):
+        PackedLSTM(UNITS, one_hot=True, dropout=0.5)
 
 
 def test_states_that_are_given_are_refused():
