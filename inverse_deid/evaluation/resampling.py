@@ -5,7 +5,8 @@ patient. Every figure is a ratio of sums over documents. Results depend on the s
 the order of the documents or on how clusters are numbered.
 
 Source: Efron and Tibshirani 1993, chapter 13 (percentile interval); Field and Welsh 2007
-(drawing whole clusters); Phipson and Smyth 2010 (p values of random permutations).
+(drawing whole clusters); Rao and Wu 1988 (drawing one fewer of few); Phipson and Smyth 2010 (p values of
+random permutations).
 """
 
 from __future__ import annotations
@@ -135,9 +136,8 @@ def bootstrap_difference(
 
     `a` and `b` are parts and wholes by run of a system, float64 (n_runs, n_clusters, 2), or by run and by
     network (n_runs, n_networks, n_clusters, 2). The figure of a system is the mean of its runs, that of a
-    run the mean of its networks, each a ratio of sums. Each draw also draws the runs again:
-    the same ones for both systems if their numbers of runs are equal. Draws with nothing to measure are
-    left out.
+    run the mean of its networks, each a ratio of sums. Each draw also draws the runs again (`n_drawn`): the
+    same ones for both systems if their numbers of runs are equal. Draws with nothing to measure are left out.
 
     Returns:
         None if a figure is undefined.
@@ -156,14 +156,26 @@ def bootstrap_difference(
     means = []
     for n_runs, networks in ((len(a), figures[:, : len(of_a)]), (len(b), figures[:, len(of_a) :])):
         by_run = networks.reshape(len(figures), n_runs, -1).mean(2)
-        drawn_runs = np.random.default_rng([seed, n_runs]).integers(n_runs, size=(n_resamples, n_runs))
-        runs = np.vstack([np.arange(n_runs), drawn_runs])
-        means.append(np.take_along_axis(by_run, runs, axis=1).mean(1))
+        runs = np.random.default_rng([seed, n_runs]).integers(n_runs, size=(n_resamples, n_drawn(n_runs)))
+        of_draws = np.take_along_axis(by_run[1:], runs, axis=1).mean(1)
+        means.append(np.append(by_run[0].mean(), of_draws))
     value, *found = (means[0] - means[1]).tolist()
     if np.isnan(value):
         return None
     tail = (1 - confidence) / 2
     return Difference(value, *np.nanquantile([value, *found], [tail, 1 - tail]).tolist())
+
+
+def n_drawn(n_runs: int) -> int:
+    """Return how many of a few runs are drawn with replacement: one fewer than there are, but at least one.
+
+    The mean of as many as there are varies too little, by (n - 1) / n of its variance.
+
+    Example:
+        >>> [n_drawn(n) for n in (1, 2, 5)]
+        [1, 1, 4]
+    """
+    return max(1, n_runs - 1)
 
 
 def paired_difference(

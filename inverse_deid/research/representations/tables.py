@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from inverse_deid.core.values import FloatArray
-from inverse_deid.evaluation.resampling import bootstrap_share
+from inverse_deid.evaluation.resampling import bootstrap_share, n_drawn
 from inverse_deid.research.representations.attacks import A2, DISTINGUISHING, Int64Array
 from inverse_deid.research.representations.config import StudyConfig
 from inverse_deid.research.representations.networks import NOISE_IN, NOISE_OUT
@@ -506,7 +506,7 @@ def _draw(n_seeds: int, n_documents: int, n_resamples: int) -> Iterator[tuple[In
     """Draw seeds and documents with replacement: numbers of seeds, and how often each document was drawn."""
     rng = np.random.default_rng(1)
     for _ in range(n_resamples):
-        of_seeds = rng.integers(n_seeds, size=n_seeds)
+        of_seeds = rng.integers(n_seeds, size=n_drawn(n_seeds))
         documents = rng.integers(n_documents, size=n_documents)
         yield of_seeds, np.bincount(documents, minlength=n_documents)
 

@@ -24,7 +24,7 @@ from inverse_deid.core.values import BoolArray, Decisions, FloatArray, RuleVerdi
 from inverse_deid.evaluation.counts import TYPE_NUMBER
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import FIGURES
-from inverse_deid.evaluation.resampling import flatten_counts, sum_clusters, weigh_counts
+from inverse_deid.evaluation.resampling import flatten_counts, n_drawn, sum_clusters, weigh_counts
 from inverse_deid.research.studies.scoring import AnalysedCorpus, Float64Array, TokenScores
 from inverse_deid.research.thesis.published import judge_as_published
 from inverse_deid.training.corpus import near_duplicate_groups
@@ -202,7 +202,7 @@ class Draws:
 
 
 def draw(clusters: Integers, variants: Sequence[str], n_draws: int = N_DRAWS, seed: int = 1) -> Draws:
-    """Draw as many clusters as there are, and as many runs of each variant, with replacement.
+    """Draw as many clusters as there are, and `n_drawn` runs of each variant, with replacement.
 
     `clusters` has the number of the cluster of each document, `variants` the variant of each run.
     """
@@ -212,7 +212,8 @@ def draw(clusters: Integers, variants: Sequence[str], n_draws: int = N_DRAWS, se
     runs = np.zeros((n_draws, len(variants)))
     for variant in sorted(set(variants)):
         members = np.flatnonzero(np.array(variants) == variant)
-        runs[:, members] = rng.multinomial(len(members), np.full(len(members), 1 / len(members)), n_draws)
+        n, n_of_runs = len(members), n_drawn(len(members))
+        runs[:, members] = rng.multinomial(n_of_runs, np.full(n, 1 / n), n_draws) * n / n_of_runs
     return Draws(
         np.vstack([np.ones(n_clusters), drawn]), np.vstack([np.ones(len(variants)), runs]) / len(variants)
     )

@@ -303,6 +303,16 @@ def test_runs_that_differ_widen_the_interval_of_a_difference():
     assert (shaky.value, shaky.low, shaky.high) == (0.5, 0.25, 0.75)
 
 
+def test_the_interval_of_few_runs_is_as_wide_as_their_standard_error_says():
+    rng = np.random.default_rng(1)
+    covered = []
+    for _ in range(300):
+        runs = np.broadcast_to(np.stack([rng.normal(0.5, 0.1, 4), np.ones(4)], axis=1)[:, None], (4, 9, 2))
+        found = bootstrap_difference(runs, np.array([[[0, 1]] * 9]), confidence=0.68)
+        covered.append(found.low <= 0.5 <= found.high)
+    assert 0.63 < np.mean(covered) < 0.73
+
+
 def test_runs_of_one_seed_are_drawn_together():
     runs = np.array([[[k, 8]] * 9 for k in (2, 4, 6)])
     better = np.array([[[k + 1, 8]] * 9 for k in (2, 4, 6)])
