@@ -167,9 +167,9 @@ def bootstrap_difference(
 
 
 def n_drawn(n_runs: int) -> int:
-    """Return how many of a few runs are drawn with replacement: one fewer than there are, but at least one.
+    """Return how many runs a draw takes, with replacement: one fewer than there are, but at least one.
 
-    The mean of as many as there are varies too little, by (n - 1) / n of its variance.
+    With all n, the mean of a draw has only (n - 1) / n of the variance that the mean of the runs has.
 
     Example:
         >>> [n_drawn(n) for n in (1, 2, 5)]

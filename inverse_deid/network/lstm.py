@@ -3,8 +3,8 @@
 Keras also computes padded steps, and leaves the gradient of its loop to TensorFlow, which adds up the
 change of all weights at every step. Here only real steps are computed, the longest sequences first,
 so that each step reads the first rows of the one before. Products that do not depend on the step
-before are computed for all steps at once, and so is the gradient of the weights. With short sequences
-TensorFlow takes longer to begin an operation than to compute it, so the loops have as few as possible.
+before are computed for all steps at once, and so is the gradient of the weights. With small batches
+TensorFlow takes longer to begin an operation than to compute it, so a loop has as few as possible.
 """
 
 from __future__ import annotations

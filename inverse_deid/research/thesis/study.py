@@ -296,8 +296,8 @@ def _explain(findings: Findings, settings: ThesisSettings, n_runs: int) -> list[
         "a type by the decimal logarithm of how rare it is.",
         "",
         f"Means over runs have 95 % intervals. In each of {N_DRAWS:,} draws, groups of related test "
-        "documents and, within each variant, one run fewer than there are (few would vary too little) are "
-        "drawn with replacement. Differences are paired: both "
-        "systems have the same documents and runs in a draw. The aim of a *gain* is above 0. It is *reached* "
-        "or *missed* only if its whole interval is above or below 0, and *undecided* otherwise.",
+        "documents are drawn with replacement, and so are runs of each variant, one fewer than there are. "
+        "Differences are paired: both systems have the same documents and runs in a draw. The aim of a "
+        "*gain* is above 0. It is *reached* or *missed* only if its whole interval is above or below 0, and "
+        "*undecided* otherwise.",
     ]
