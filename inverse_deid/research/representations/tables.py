@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,8 +204,18 @@ def _table_2(config: StudyConfig, measures: Measures) -> Table:
 
 
 def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Table:
-    """Pairs of rows of table 2, compared in F1 and, if both have a representation, in a new adversary."""
+    """Pairs of rows of table 2, compared in F1 and, if both have a representation, in a new adversary.
+
+    Corpora of the same files, with other word vectors, are compared with the first of them in F1.
+    """
     rows: list[tuple[Cell, ...]] = []
+
+    def add_row(*names: str, counts: Sequence[FloatArray | None]) -> None:
+        if (judged := _judge(*counts)) is not None:
+            value, low, high = judged
+            verdict = "more" if low > 0 else "less" if high < 0 else "undecided"
+            rows.append((*names, value, low, high, verdict))
+
     n = config.study.attacked
     plan: tuple[tuple[Kind, int, Kind, int], ...] = (
         ("adversarial", n, "non-private", 1),
@@ -216,21 +227,26 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
         ("reversal", n, "adversarial", n),
     )
     attack = DISTINGUISHING + NEW_ADVERSARY
-    for corpus in (corpus.name for corpus in config.corpora):
-        own = {run: record for run, record in records.items() if run.corpus.name == corpus}
+    of = {
+        corpus.name: {run: record for run, record in records.items() if run.corpus.name == corpus.name}
+        for corpus in config.corpora
+    }
+    for name, own in of.items():
         for one, n_one, other, n_other in plan:
             both = ((one, n_one), (other, n_other))
-            pairs = {"F1": [_f1_counts(own, *side, seeds) for side in both]}
+            add_row(name, one, other, "F1", counts=[_f1_counts(own, *side, seeds) for side in both])
             if not {one, other} & ON_WORDS:
-                pairs["new adversary right"] = [
-                    _attack_counts(own, n, attack, seeds, kind) for kind in (one, other)
-                ]
-            for measure, counts in pairs.items():
-                if (judged := _judge(*counts)) is None:
-                    continue
-                value, low, high = judged
-                verdict = "more" if low > 0 else "less" if high < 0 else "undecided"
-                rows.append((corpus, one, other, measure, value, low, high, verdict))
+                told = [_attack_counts(own, n, attack, seeds, kind) for kind in (one, other)]
+                add_row(name, one, other, "new adversary right", counts=told)
+    of_other_vectors: tuple[tuple[Kind, int], ...] = (("non-private", 1), ("adversarial", n))
+    firsts: dict[tuple[Path, Path], str] = {}
+    for corpus in config.corpora:
+        first = firsts.setdefault((corpus.train, corpus.test), corpus.name)
+        if first == corpus.name:
+            continue
+        for kind, n_kind in of_other_vectors:
+            counts = [_f1_counts(of[name], kind, n_kind, seeds) for name in (corpus.name, first)]
+            add_row(corpus.name, kind, f"{kind}, {first}", "F1", counts=counts)
     columns = ("corpus", "network", "against", "measure", "difference", "low", "high", "result")
     drawn = "seeds and documents" if len(seeds) > 1 else "documents"
     note = f"Pairs of which all seeds are done. 95 % intervals from drawing {drawn} again, the same for both."

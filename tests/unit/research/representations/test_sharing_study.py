@@ -190,6 +190,24 @@ def test_rows_of_table_2_are_compared_in_pairs(tmp_path):
     assert "augmented" not in pairs and "dynamic noise" in pairs
 
 
+def test_other_word_vectors_are_compared_with_the_first_ones(tmp_path):
+    corpus = STUDY[STUDY.index("[[corpora]]") :]
+    other = corpus.replace('"invented"', '"invented, subwords"').replace('"learned"', '"subwords"')
+    elsewhere = corpus.replace('"invented"', '"elsewhere"').replace("sub/test", "sub/elsewhere")
+    config = read(tmp_path, STUDY + other + elsewhere)
+    records = {run: record_of(run) for run in list_runs(config, (1, 2))}
+    for run, record in records.items():
+        if run.corpus.name == "invented, subwords":
+            record["documents"] = [[80, 80], [100, 100], [100, 100]]
+    rows = [row for row in tables_of(config, records)[1]["differences"].rows if ", invented" in row[2]]
+    assert [row[:3] for row in rows] == [
+        ("invented, subwords", "non-private", "non-private, invented"),
+        ("invented, subwords", "adversarial", "adversarial, invented"),
+    ]
+    assert [row[4] for row in rows] == pytest.approx([0.8 - 0.955, 0.8 - 0.905], abs=0.01)
+    assert [row[-1] for row in rows] == ["less", "less"]
+
+
 def test_an_aim_inside_of_its_interval_is_undecided(tmp_path):
     config = read(tmp_path, STUDY)
     records = {run: record_of(run) for run in list_runs(config, (1, 2))}
