@@ -138,7 +138,7 @@ class StudiedCorpus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         mapping: As `read_type_mapping`; None = our types.
         word_vectors: File of word vectors; None = those of the packaged model, or learned ones.
         learned: Learn the word vectors from the training documents.
-        subwords: Give every word without a vector one that is made of its parts.
+        subwords: Give every word without a vector and without a digit one that is made of its parts.
     """
 
     name: str

@@ -187,7 +187,9 @@ def read_study_data(corpus: StudiedCorpus, config: StudyConfig) -> StudyData:
         vectors = learn_vectors(docs, config.study.learned_dim, learning.seed)
     else:
         vectors = load_word_vectors(corpus.word_vectors)
-    vectors = add_subwords(vectors, [*docs, *test]) if corpus.subwords else add_fallbacks(vectors, docs)
+    if corpus.subwords:
+        vectors = add_subwords(vectors, [*docs, *test])
+    vectors = add_fallbacks(vectors, docs)
     train, held_out = split_sentences(docs, vectors, learning.validation_share, learning.seed)
     return StudyData(train, held_out, sentences_of(test, vectors.numbers()), vectors, vectors.matrix())
 

@@ -96,9 +96,10 @@ def add_fallbacks(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors
 
 
 def add_subwords(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors:
-    """Give vectors to all unknown words of documents, as the mean of the vectors of their parts.
+    """Give vectors to all unknown words of documents without a digit: the means of those of their parts.
 
     The parts are runs of three to five characters, whose vectors are fitted to those of the known words.
+    Words with a digit are left for `add_fallbacks`: the parts of a number say nothing.
     The vocabulary then contains names: good for a study, never to be published.
 
     Source: Bojanowski et al. 2017 (the parts); Zhao et al. 2018, "Generalizing word embeddings using bag
@@ -108,7 +109,8 @@ def add_subwords(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors:
     from sklearn.linear_model import Ridge
 
     known = set(vectors.words)
-    wanted = sorted({word for doc in docs for word in tokenize(doc.text.lower()).words} - known)
+    found = {word for doc in docs for word in tokenize(doc.text.lower()).words} - known
+    wanted = sorted(word for word in found if not any(map(str.isdigit, word)))
     if not wanted:
         return vectors
     span = (min(_PART_LENGTHS), max(_PART_LENGTHS))

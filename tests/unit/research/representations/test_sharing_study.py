@@ -261,9 +261,10 @@ def test_forms_that_are_published_tell_no_letters():
 def test_subwords_give_a_word_a_vector_near_those_with_its_parts():
     words = [f"{stem}{end}" for stem in ("lind", "brask") for end in ("ero", "era", "eri", "ers")]
     rows = np.repeat(np.eye(2), 4, axis=0)
-    found = add_subwords(quantise(words, rows.astype(np.float32)), [tiny.annotated("[Lindere]")])
+    found = add_subwords(quantise(words, rows.astype(np.float32)), [tiny.annotated("[Lindere] 1987 b12")])
     row = found.matrix()[found.numbers()["lindere"]]
     assert row[0] > 2 * abs(row[1])
+    assert set(found.words) == {*words, "lindere"}
 
 
 def compared(f1_of_noise, found_by_adversarial):
