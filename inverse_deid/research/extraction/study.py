@@ -338,6 +338,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         config=config,
     )
     corpora = {"English": _read_english(settings, contextual)}
+    stored = corpora["English"].contextual
     if spanish is not None:
         corpora |= _read_spanish(spanish, settings)
     runs = [
@@ -361,6 +362,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
             "training": repr(settings.training),
             **{f"training of {kind}": repr(training) for kind, training in settings.joint.items()},
             "masker": f"packaged model, manifest sha256 `{model_fingerprint(packaged_model())}`",
+            **({"encoder": f"weights sha256 `{stored.name}`"} if stored else {}),
         },
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
