@@ -96,10 +96,10 @@ def add_fallbacks(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors
 
 
 def add_subwords(vectors: WordVectors, docs: Sequence[Document]) -> WordVectors:
-    """Give vectors to all unknown words of documents without a digit: the means of those of their parts.
+    """Give each unknown word without a digit the mean of the vectors of its parts.
 
     The parts are runs of three to five characters, whose vectors are fitted to those of the known words.
-    Words with a digit are left for `add_fallbacks`: the parts of a number say nothing.
+    Words with a digit are left for `add_fallbacks`, as the parts of a number have no meaning.
     The vocabulary then contains names: good for a study, never to be published.
 
     Source: Bojanowski et al. 2017 (the parts); Zhao et al. 2018, "Generalizing word embeddings using bag
