@@ -103,14 +103,22 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
     "--weights",
     required=True,
     type=_FOLDER,
-    help="Folder with config.json, vocab.txt and model.safetensors of a BERT encoder.",
+    help="Folder with config.json, vocab.txt and model.safetensors of a BERT or MPNet encoder.",
 )
 @click.option("-o", "--out", required=True, type=_FILE, help="File of vectors (.npz) to write.")
 @_LAYOUT
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--force", is_flag=True, help="Overwrite an earlier file.")
-def embed(
-    documents: tuple[Path, ...], weights: Path, out: Path, layout: str | None, threads: int, force: bool
+def embed(  # noqa: PLR0913 - its options
+    documents: tuple[Path, ...],
+    *,
+    weights: Path,
+    out: Path,
+    layout: str | None,
+    device: str,
+    threads: int,
+    force: bool,
 ) -> None:
     """Compute the contextual vectors of DOCUMENTS once, for the study.
 
@@ -124,10 +132,12 @@ def embed(
 
     from inverse_deid.research.extraction.contextual import store_vectors
 
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError("--device cuda: no NVIDIA GPU can be used here. Leave the option out")
     torch.set_num_threads(threads)
     kind = ConceptLayout(layout) if layout else None
     texts = [doc.doc.text for path in documents for doc in read_concepts(path, kind)]
-    click.echo(f"passages {store_vectors(texts, weights, out):,}")
+    click.echo(f"passages {store_vectors(texts, weights, out, device):,}")
 
 
 class ExtractorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -54,14 +54,14 @@ class StoredVectors:
         return found
 
 
-def store_vectors(texts: Sequence[str], weights: Path, out: Path) -> int:
+def store_vectors(texts: Sequence[str], weights: Path, out: Path, device: str = "cpu") -> int:
     """Write the vectors of the passages of texts, float16, under hashes; return how many passages.
 
-    `weights` is the folder of a BERT encoder. A token has the vector of its first word piece, the mean of
-    the last four layers.
+    `weights` is the folder of a BERT or MPNet encoder. A token has the vector of its first word piece, the
+    mean of the last four layers. `device` is `cpu`, or `cuda` for an NVIDIA GPU.
 
     Raises:
-        ConfigurationError: The folder is not that of a BERT encoder.
+        ConfigurationError: The folder is not that of such an encoder.
         OutputError: The file cannot be written.
     """
     import torch
@@ -69,7 +69,7 @@ def store_vectors(texts: Sequence[str], weights: Path, out: Path) -> int:
     from inverse_deid.training.encoder import read_pretrained
 
     bert, pieces = read_pretrained(weights)
-    bert.eval()
+    bert.eval().to(device)
     vocabulary = Vocabulary(pieces)
     passages = sorted(dict(_cut(texts)).items(), key=lambda item: len(item[1][0]))
     found = []
@@ -82,12 +82,12 @@ def store_vectors(texts: Sequence[str], weights: Path, out: Path) -> int:
         valid = np.arange(inputs["pieces"].shape[1])[None, :] < inputs["lengths"][:, None]
         with torch.inference_mode():
             read = bert(
-                input_ids=torch.from_numpy(inputs["pieces"]).long(),
-                attention_mask=torch.from_numpy(valid).long(),
+                input_ids=torch.from_numpy(inputs["pieces"]).long().to(device),
+                attention_mask=torch.from_numpy(valid).long().to(device),
                 output_hidden_states=True,
             )
             mean = torch.stack(read.hidden_states[-_LAYERS:]).mean(0)
-        rows = mean.reshape(-1, mean.shape[-1]).numpy()[inputs["first"]]
+        rows = mean.reshape(-1, mean.shape[-1]).cpu().numpy()[inputs["first"]]
         found.append(rows.astype(np.float16))
     sizes = [len(words) for _, (words, _) in passages]
     arrays = {
