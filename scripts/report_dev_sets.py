@@ -21,6 +21,7 @@ from pathlib import Path
 from change import write_changed
 
 from inverse_deid.core.categories import parse_categories
+from inverse_deid.core.revision import revision
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.causality_set import packaged_causality_set
 from inverse_deid.evaluation.chosen_categories import split_spans
@@ -228,7 +229,8 @@ def main(files: dict[str, Path], score: Path) -> None:
     shown = "; ".join(f"{name} {pair['low']:.4f} and {pair['high']:.4f}" for name, pair in points.items())
     slopes = ", ".join(sorted({f"{pair['density_slope']:g}" for pair in points.values()}))
     print("# Development sets\n")
-    print("Made by `python scripts/report_dev_sets.py` (`docs/rebuilding.md` describes the documents).")
+    print("Made by `python scripts/report_dev_sets.py` (`docs/rebuilding.md` describes the documents)")
+    print(f"at revision {revision() or 'unknown'}.")
     print(f"Model {model_fingerprint(packaged_model())[:12]}; thresholds low and high: {shown};")
     print(f"they rise by {slopes} logits where a document holds e times as much PHI as the reference.")
     print("Figures in percent of tokens (documents: of those with PHI).")

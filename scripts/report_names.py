@@ -36,7 +36,7 @@ from name_cases import (
     word_cases,
 )
 
-from inverse_deid.core.revision import revision
+from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import (
     MaskingSettings,
@@ -298,6 +298,7 @@ def main() -> None:
     parser.add_argument("--golden-sentences", type=int, default=2, help="for each surname of the golden test")
     parser.add_argument("--careful", action="store_true", help="with the packaged second reader")
     options = parser.parse_args()
+    require_clean_revision(options.out)
     settings = MaskingSettings(
         operating_point=options.operating_point, model=options.model, careful=options.careful, n_threads=1
     )

@@ -121,7 +121,7 @@ def _peak_kib(pid: int) -> int:
 def main(documents: Path) -> None:
     """Print the comparison."""
     print("# Network and second reader\n")
-    print(f"Made by `python scripts/report_readers.py` at revision {revision()[:12]}")
+    print(f"Made by `python scripts/report_readers.py` at revision {revision() or 'unknown'}")
     network, encoder = model_fingerprint(packaged_model()), model_fingerprint(packaged_second_reader())
     print(f"with the network {network[:12]} and the second reader {encoder[:12]}.\n")
     print("## Quality\n")

@@ -5,6 +5,8 @@ import json
 import pytest
 import report_dev_sets as report
 
+from inverse_deid.core.revision import revision
+
 TEXT = "Mr Orvik of Oslo was well"
 DOC = {"id": "a", "text": TEXT, "spans": [{"start": 3, "end": 8, "type": "PATIENT"}]}
 
@@ -36,6 +38,7 @@ def test_changed_copies_are_scored_for_some_systems(files, capsys):
     assert "| balanced (default) | 100.0 | 100.0 | 50.0 | 80.0 | 100.0 | - |" in printed
     assert "| letters/dev, unchanged | 100.0 / 50.0 | 100.0 / 100.0 |" in printed
     assert "| letters/dev, all upper case | 0.0 / 0.0 | 0.0 / - |" in printed
+    assert f"\nat revision {revision()}.\n" in printed
     assert "Orvik" not in printed
 
 
