@@ -12,23 +12,10 @@ from inverse_deid.research.extraction.contextual import StoredVectors, store_vec
 from inverse_deid.research.extraction.passages import PassageMaker
 
 TYPES = {CONCEPTS: BOTH[CONCEPTS]}
-PIECES = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    ".",
-    "mrs",
-    "okon",
-    "##kwo",
-    "took",
-    "on",
-    "day",
-    "and",
-    "had",
-    "rash",
-]
+VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] . mrs okon ##kwo took on day and had rash"
+TEXT = "Mrs Okonkwo took Velmo on day 0 and had rash."
+TEXT_IN_PIECES = "[CLS] mrs okon ##kwo took [UNK] on day [UNK] and had rash . [SEP]"
+PIECES = VOCABULARY.split()
 
 
 @pytest.fixture
@@ -48,28 +35,13 @@ def test_a_word_has_the_mean_of_four_layers_at_its_first_piece(bert, tmp_path):
     import torch
 
     doc = document(0)
-    assert doc.doc.text == "Mrs Okonkwo took Velmo on day 0 and had rash."
+    assert doc.doc.text == TEXT
     store_vectors([doc.doc.text], tmp_path / "bert", tmp_path / "v.npz")
     maker = PassageMaker(vectors(), TYPES, [StoredVectors(tmp_path / "v.npz")])
     (passage,) = maker.encode_gold(doc)
-    row = [
-        "[CLS]",
-        "mrs",
-        "okon",
-        "##kwo",
-        "took",
-        "[UNK]",
-        "on",
-        "day",
-        "[UNK]",
-        "and",
-        "had",
-        "rash",
-        ".",
-        "[SEP]",
-    ]
+    row = [PIECES.index(piece) for piece in TEXT_IN_PIECES.split()]
     with torch.no_grad():
-        read = bert(torch.tensor([[PIECES.index(piece) for piece in row]]), output_hidden_states=True)
+        read = bert(torch.tensor([row]), output_hidden_states=True)
     mean = torch.stack(read.hidden_states[-4:]).mean(0)[0].numpy()
     np.testing.assert_allclose(passage.example.features, mean[[1, 2, *range(4, 12)]], atol=2e-3)
 
