@@ -106,7 +106,9 @@ def describe_context(
     phrases = _find_phrases(tokens, flags, lexicon, layout)
     hits = find_patterns(tokens, rows.anchors[ids])
     veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
-    hits["account"] &= (flags & np.uint32(SAFE_FLAGS)) == 0  # `login: failed` names nobody
+    for name in ("account", "user-of-site"):  # `login: failed` names nobody
+        hits[name] &= (flags & np.uint32(SAFE_FLAGS)) == 0
+    hits["name-in-talk"] &= (flags & np.uint32(WordFlag.DRUG)) == 0  # "Thank you, Panadol!"
     # The network does not see these, so that it reads ordinary text as it was trained.
     silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
     disguised = find_disguises(tokens, flags, lexicon) | rows.disguised[ids]

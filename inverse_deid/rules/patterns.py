@@ -4,28 +4,18 @@
 decide nothing: they are features of the network. So are `FACT_PATTERNS`, whose tokens are in addition kept
 at the lower threshold. If a pattern has a group 1, only that group counts.
 
-Running some thirty regular expressions over every character of every text is expensive. Nearly all
-of them need one telling word: digits, a month, a label. `ANCHORS` names these words. Each distinct word
-is checked once for the patterns that it can belong to. A text is then searched only where such a word
-is next to the right sign. An anchor is *necessary* for its pattern and nothing more: the pattern itself
-is matched there, so `find_patterns` and `pattern_hits` agree.
+`ANCHORS` names the words without which a pattern cannot match (see `anchors.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import compress
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
-import numpy.typing as npt
-
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.values import BoolArray, Tokens
-from inverse_deid.text.tokenizer import JoinedTokens, tokens_touched
+from inverse_deid.rules import account_patterns, number_patterns
+from inverse_deid.rules.anchors import Anchor, PatternSearch, any_of, beginning_with, compile_patterns, within
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -60,23 +50,19 @@ _AT_A_TIME_OR_AMOUNT = (
 """What `@` is before where it means *at*: `@11AM`, `@2L`, `@RA`."""
 
 
-def _compile(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
-
-
-VETO_PATTERNS = _compile(
+VETO_PATTERNS = compile_patterns(
     {
         "email": rf"(?<![\w.+'’-])[\w.+'’-]+(?:{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}(?=[\w-]*[^\W\d_])[\w-]+|"
         rf"@(?:\d{{1,3}}\.){{3}}\d{{1,3}}|\s?{_AT}\s?[\w-]+(?:\s?{_DOT}\s?[\w-]+){{0,4}}?\s?{_DOT}\s?{_SPACED_DOMAIN}\b)",
         "handle": rf"(?<![\w.])@(?!{_AT_A_TIME_OR_AMOUNT})(?=\w*[^\W\d_])\w+",
         "url": r"\b(?:https?|ftp)\W{1,3}\S+|\bwww\.\S+|(?<![\w.-])[\w-]+(?:\.[\w-]+){0,5}\.(?:com|org|net|gov|edu|example|info|"
         r"ac\.uk|co\.uk|nhs\.uk|io)\b(?:/\S*)?",
-        "ip-address": r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}",
+        "ip-address": r"(?<!\d)(?<!\d\.)(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)|(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}",
         "mac-address": r"\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
-        "social-security-number": r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])",
-        "phone": r"(?<![\w.])(?:\+(?=(?:[ ().-]{0,2}\d){7})\d{1,3}[ .-]?(?:\(\d+\)[ .-]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5}|"
-        r"\(\d{3}\)[ .-]?\d{3}[ .-]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])(?:\s*(?:x|ext\.?)\s*\d+)?",
-        "full-date": r"(?<![\w./-])(?:\d{1,2}([/.-])\d{1,2}\1(?:\d{4}|\d{2})|(?:1[89]|2[01])\d\d([/.-])\d{1,2}\2\d{1,2})(?![\w/]|[.-]\d)",
+        "social-security-number": r"(?<!\d)(?<!\d-)\d{3}-\d{2}-\d{4}(?!\d|-\d)",
+        "phone": r"(?<!\w)(?<!\d\.)(?:\+(?=(?:[ ().-]{0,2}\d){7})\d{1,3}[ .-]?(?:\(\d+\)[ .-]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5}|"
+        r"\(\d{3}\)[ .-]?\d{3}[ .-]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?!\w|-\d)(?:\s*(?:x|ext\.?)\s*\d+)?",
+        "full-date": r"(?<!\w)(?<!\d[./-])(?:\d{1,2}([/.-])\d{1,2}\1(?:\d{4}|\d{2})|(?:1[89]|2[01])\d\d([/.-])\d{1,2}\2\d{1,2})(?![\w/]|[.-]\d)",
         "glued-date": rf"(?<![A-Z0-9])\d{{1,2}}[ ./-]?{MONTH}[ ./,-]{{0,2}}(?:{YEAR}|'?\d\d)(?!\w)",
         "month-day-year": rf"\b{MONTH}\.?[ -]{{0,2}}{ORDINAL_DAY},?[ -]{{1,2}}(?:{YEAR}|'\d\d)\b",
         "day-month-year": rf"\b{ORDINAL_DAY} (?:of )?{MONTH},? (?:{YEAR}|'\d\d)\b",
@@ -113,7 +99,20 @@ SERVICE = rf"(?:{'|'.join(_SERVICES)})".replace(" ", r"\s?")
 SERVICE_WORD = "|".join(service.replace(" ", "") for service in (*_SERVICES, "whats", "screen"))
 """The word that `SERVICE` begins with, or all of it."""
 
-SILENT_VETO_PATTERNS = _compile(
+_BEFORE_NAME = """
+    this_is my_name_is my_name's name_is speaking_to speaking_with speak_to speak_with ask_for asked_for put_me_through_to
+    put_you_through_to put_her_through_to put_him_through_to transferring_you_to on_behalf_of connect_you_to connect_me_to
+    hello hi hey thanks thank_you cheers bye goodbye good_morning good_afternoon good_evening message_for is_that
+    it's i'm here_is here's
+"""
+"""What is said before a name on the telephone."""
+_NO_NAME = """
+    Doctors? Dr Nurses? Sir Madam Ma'am Mrs? Ms Miss All Team There Sister Matron Mum Mom Dad Mother Father Colleagues? Everyone Again
+    Professor Agent Caller Operator Patient Pharmacist The An? My Your His Her Our Their This That It He She They We You I Not So To For
+    And In On At Of Is Was But If What When Where How Who Why Let Can Could Would Do Does Did Just Very God Then Please Sorry Okay
+    Ok Medical Customer Drug Safety Poison Reception Switchboard Nursing Home Hospital St Clinic One Two Three Four Five Six Seven Eight Nine Ten Zero No Yes Now
+"""
+_OTHER_SILENT_VETOES = compile_patterns(
     {
         "initials": r"\b(?:initials|initial(?=\(s\)|\sis\s|\s?:))\b(?:\(s\))?(?:[\s:=(,]{1,3}(?:(?:of|for|the|her|his|this|patient|subject|reporter|pt|is|are|were|"
         r"was|given|as)\b)?){0,6}[\s:=(\"'“‘]{0,3}((?-i:[A-Z](?:[. -]{0,2}[A-Z]){1,3})\b)",
@@ -130,10 +129,16 @@ SILENT_VETO_PATTERNS = _compile(
         "fenced-number": rf"(?<![\d.])\d{{1,3}}(?:{_FENCED_DOT}\d{{1,3}}){{3}}(?!\d)",
         "code-points": r"(?<![^\W_])(?:[^\W_]{0,40}?U\+[0-9A-F]{4}){1,40}[^\W_]{0,40}",
         "disabled-url": r"\bhxxps?\W{1,3}\S+",
+        "reversed-name": r"(?-i:\b[a-z]{4,}[A-Z]\b)",
+        "name-in-talk": rf"\b{any_of(_BEFORE_NAME)},?\s((?-i:(?!{any_of(_NO_NAME)}\b)[A-Z][a-z'’-]{{1,20}}(?:\s[A-Z][a-z'’-]{{1,20}})?))"
+        r"(?=\s?[,.;:!?\n]|\s(?:speaking|here|from|again|at|calling|and|please)\b|\Z)",
+        "name-that-speaks": rf"((?-i:\b(?!{any_of(_NO_NAME)}\b)[A-Z][a-z'’-]{{1,20}}))\s(?:speaking(?=\s?[.,;!?\n]|\s?\Z)|calling\s(?:from|about|for|on|again)\b|here\sagain|here\sfrom)",
         "year-of-birth": r"\b(?:(?:birth|born)[ _-]?(?:year|yr)|born\sin(?:\sthe\syear)?|(?:year|yr)\.?[\s_-]?of[\s_-]?birth|y\.?\s?o\.?\s?b)"
         r"(?:[\s:=.,(|>\"'\u2019-]|\b(?:is|was|in|as|19|about|approx)\b){0,8}(\d{4}|\d{2})(?!\d)",
     }
 )
+
+SILENT_VETO_PATTERNS = {**_OTHER_SILENT_VETOES, **number_patterns.VETOES, **account_patterns.VETOES}
 """Like `VETO_PATTERNS`, but not features: the packaged network was trained without them."""
 
 _CASED_CONTEXT = {
@@ -166,7 +171,7 @@ _ANY_CASE_CONTEXT = {
     "postal-code": r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]{2} \d{5}(?:-\d{4})?|[A-Z]\d[A-Z] \d[A-Z]\d)\b",
 }
 
-CONTEXT_PATTERNS = {**_compile(_CASED_CONTEXT, re.NOFLAG), **_compile(_ANY_CASE_CONTEXT)}
+CONTEXT_PATTERNS = {**compile_patterns(_CASED_CONTEXT, re.NOFLAG), **compile_patterns(_ANY_CASE_CONTEXT)}
 """Named patterns whose hits are features, in the order of the columns."""
 
 _TIME_UNIT = (
@@ -230,7 +235,7 @@ _NOT_A_DAY = "".join(
     )
 )  # fmt: skip
 
-FACT_PATTERNS = _compile(
+FACT_PATTERNS = compile_patterns(
     {
         "after-lot-word": r"(?<!\ba )(?<!\bparking )(?<!\bcar )(?<!\bwhole )\b(?:lot|batch)(?:es|s)?(?:\s?/\s?(?:lot|batch))?\b"
         r"(?:[\s.:#(=]|\b(?:no|nos|nr|num|numbers?|code|id|was|is)\b){1,8}"
@@ -266,6 +271,8 @@ FACT_PATTERNS = _compile(
 _CONTACT, _ID, _DATE, _NAME = HyperClass.CONTACT, HyperClass.ID, HyperClass.DATE, HyperClass.NAME
 LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {
+        **number_patterns.LIFTED_BY,
+        **account_patterns.LIFTED_BY,
         "email": frozenset({_CONTACT, _NAME}),
         "handle": frozenset({_CONTACT, _NAME}),
         "url": frozenset({_CONTACT}),
@@ -286,6 +293,9 @@ LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
         "fenced-address": frozenset({_CONTACT, _NAME}),
         "fenced-number": frozenset({_CONTACT}),
         "disabled-url": frozenset({_CONTACT}),
+        "name-in-talk": frozenset({_NAME}),
+        "name-that-speaks": frozenset({_NAME}),
+        "reversed-name": frozenset({_NAME}),
     }
 )
 """The classes that a user must keep, all of them, before a pattern that masks loses its force.
@@ -295,71 +305,36 @@ patterns always mask.
 """
 
 
-def select_span(match: re.Match[str]) -> tuple[int, int]:
-    """Return the range of a match that counts: its group, or all of it; (-1, -1) = nothing."""
-    return match.span(1 if match.re.groups == 1 else 0)
-
-
-def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[BoolArray]:
-    """Tell which tokens each pattern touches: one bool (n_tokens,) per pattern.
-
-    Example:
-        >>> from inverse_deid.text.tokenizer import tokenize
-        >>> hits = pattern_hits(tokenize("seen 3/4/2021 BP 120/80"), [VETO_PATTERNS["full-date"]])
-        >>> hits[0].astype(int).tolist()
-        [0, 1, 1, 1, 0, 0, 0]
-    """
-    spans = (map(select_span, pattern.finditer(tokens.text)) for pattern in patterns)
-    return [tokens_touched(tokens, [span for span in some if span[0] >= 0]) for some in spans]
-
-
-BitArray = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A word without which a pattern cannot match."""
-
-    word: str  # its beginning, in any case unless `cased`
-    before: str = ""  # one of these signs is directly before it; "" = any
-    behind: str = ""  # one of these signs is directly after it; "" = any
-    begins: bool = True  # the pattern begins with this word; otherwise the word is anywhere in it
-    cased: bool = False  # upper and lower case differ
-
-
-def _within(word: str, before: str = "", behind: str = "") -> Anchor:
-    return Anchor(word, before, behind, begins=False)
-
-
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
 _TWO_DIGITS = Anchor(r"\d{1,2}(?!\d)")
 _NUMBER_AT_SIGN = Anchor(r"\d{1,2}\Z", behind="/.")
 _DECIMAL = Anchor(r"\d+\Z", behind=".,")
 _COUNTED = Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|several|few)")
-_DOT_WORD = _within(r"dot\Z", before="([{ ", behind=")]} ")
+_DOT_WORD = within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
-        "email": [_within(r"at\Z", before="([", behind=")]")],
+        **number_patterns.ANCHORS,
+        **account_patterns.ANCHORS,
+        "email": [within(r"at\Z", before="([", behind=")]")],
         "handle": [],
         "url": [
-            _within(r"(?:https?|ftp)\Z"),
-            _within(r"www\Z", behind="."),
-            _within(r"(?:com|org|net|gov|edu|example|info|uk|io)\Z", before="."),
+            within(r"(?:https?|ftp)\Z"),
+            within(r"www\Z", behind="."),
+            within(r"(?:com|org|net|gov|edu|example|info|uk|io)\Z", before="."),
         ],
         "ip-address": [
-            _within(r"\d{1,3}\Z", before=".", behind="."),
-            _within(r"[0-9a-f]{1,4}\Z", before=":", behind=":"),
+            within(r"\d{1,3}\Z", before=".", behind="."),
+            within(r"[0-9a-f]{1,4}\Z", before=":", behind=":"),
         ],
-        "mac-address": [_within(r"[0-9a-f]{2}\Z", before=":-", behind=":-")],
-        "social-security-number": [_within(r"\d{2}\Z", before="-", behind="-")],
+        "mac-address": [within(r"[0-9a-f]{2}\Z", before=":-", behind=":-")],
+        "social-security-number": [within(r"\d{2}\Z", before="-", behind="-")],
         "phone": [
-            _within(r"\d", before="+"),
-            _within(r"\d{3}\Z", before="(", behind=")"),
-            _within(r"\d{3}\Z", before=".-", behind=".-"),
+            within(r"\d", before="+"),
+            within(r"\d{3}\Z", before="(", behind=")"),
+            within(r"\d{3}\Z", before=".-", behind=".-"),
         ],
         "full-date": [Anchor(rf"(?:\d{{1,2}}|{YEAR})\Z", behind="/.-")],
-        "glued-date": [_within(rf"(?:.*\d)?{MONTH}(?:\d|\Z)")],
+        "glued-date": [within(rf"(?:.*\d)?{MONTH}(?:\d|\Z)")],
         "month-day-year": [Anchor(rf"{MONTH}(?:\d|\Z)")],
         "day-month-year": [Anchor(rf"{ORDINAL_DAY}\Z", behind=" ")],
         "month-year": [Anchor(rf"{MONTH}\Z", behind=" ,/-")],
@@ -372,23 +347,24 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
                 r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" ."
             )
         ],
-        "age-over-89": [
-            _within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")
-        ],
+        "age-over-89": [within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")],
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
         "account": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
         "account-with-sign": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
-        "fenced-address": [_DOT_WORD, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
-        "fenced-number": [_DOT_WORD, _within(r"\d{1,3}\Z", behind="[({")],
-        "code-points": [_within(r"[^\W_]*U\Z", behind="+")],
+        "fenced-address": [_DOT_WORD, within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
+        "fenced-number": [_DOT_WORD, within(r"\d{1,3}\Z", behind="[({")],
+        "code-points": [within(r"[^\W_]*U\Z", behind="+")],
         "year-of-birth": [Anchor(r"(?:birth|born|year|yr|yo?b?)")],
         "disabled-url": [Anchor(r"hxxps?\Z")],
+        "reversed-name": [Anchor(r"[a-z]{4,}[A-Z]\Z", cased=True)],
+        "name-in-talk": [beginning_with(_BEFORE_NAME)],
+        "name-that-speaks": [within(r"(?:speaking|calling|here)\Z", before=" ")],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
         "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],
         "date-of-two-numbers": [_NUMBER_AT_SIGN],
         "month-slash-year": [Anchor(r"\d{1,2}\Z", behind="/-")],
         "bare-year": [Anchor(rf"{YEAR}\Z")],
-        "short-year": [_within(r"\d\d\Z", before="'\u2019")],
+        "short-year": [within(r"\d\d\Z", before="'\u2019")],
         "time-of-day": [_TWO_DIGITS],
         "age-with-unit": [_SHORT_NUMBER],
         "age-short-form": [_SHORT_NUMBER],
@@ -409,7 +385,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "digit-groups": [Anchor(r"\d{2,5}\Z", behind=" -")],
         "date-of-birth": [Anchor(r"(?:dob|born|birth(?:day|date)?|date)\Z"), Anchor(r"d\Z", behind=".")],
-        "postal-code": [_within(r"(?:\d[A-Z]{2}|\d{5}|\d[A-Z]\d)\Z", before=" ")],
+        "postal-code": [within(r"(?:\d[A-Z]{2}|\d{5}|\d[A-Z]\d)\Z", before=" ")],
         "after-lot-word": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
         "in-coded-term": [Anchor(r"(?:PTs?|LLTs?|SOCs?|HLTs?|HLGTs?|preferred|lowest|MedDRA)\Z")],
         "in-causality-term": [
@@ -444,7 +420,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
 )
 """The anchors of every pattern of the rules: each of its matches has one of them, or its sign."""
 
-SIGNS: Mapping[str, str] = MappingProxyType({"email": "@", "handle": "@", "identifying-key": "="})
+SIGNS: Mapping[str, str] = MappingProxyType(
+    {"email": "@", "handle": "@", "identifying-key": "=", **account_patterns.SIGNS}
+)
 """A sign that every match of a pattern contains, or one of the anchors."""
 
 LONGEST: Mapping[str, int] = MappingProxyType(
@@ -452,135 +430,8 @@ LONGEST: Mapping[str, int] = MappingProxyType(
 )
 """Characters of the longest match of patterns with such a limit: they are searched near their anchors only."""
 
-_PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}
-_DISTINCT = list(dict.fromkeys(anchor for anchors in ANCHORS.values() for anchor in anchors))
-_WORDS = [a.word if a.cased else f"(?i:{a.word})" for a in _DISTINCT]
-_ANY_LETTERS = re.compile("|".join(w for w, a in zip(_WORDS, _DISTINCT, strict=True) if a.word[:2] != r"\d"))
-"""Matches every word that can be an anchor and does not begin with a digit."""
-_EACH_WORD = re.compile("".join(f"(?:(?=({word})))?" for word in _WORDS))
-"""Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`."""
-_POWERS = [1 << bit for bit in range(len(_WORDS))]
-_TABLE_SIZE = 0x2100
-
-
-def anchor_bits(words: Sequence[str]) -> BitArray:
-    """Tell which anchors each word can be: uint64 (n_words,), one bit per distinct anchor."""
-    bits = np.zeros(len(words), np.uint64)
-    for i, word in enumerate(words):
-        if word[:1].isdecimal() or _ANY_LETTERS.match(word) is not None:
-            groups = _EACH_WORD.match(word).groups()  # type: ignore[union-attr] # it matches every word
-            bits[i] = sum(compress(_POWERS, groups))
-    return bits
-
-
-def _bits_of_signs(side: str) -> BitArray:
-    """Return the anchors that each sign on one side allows: uint64 (_TABLE_SIZE,), last the rest."""
-    table = np.zeros(_TABLE_SIZE, np.uint64)
-    for bit, anchor in enumerate(_DISTINCT):
-        signs: str = getattr(anchor, side)
-        table[[ord(sign) for sign in signs] if signs else slice(None)] |= np.uint64(1 << bit)
-    return table
-
-
-_BEFORE, _BEHIND = _bits_of_signs("before"), _bits_of_signs("behind")
-
-
-_BITS = {
-    name: np.uint64(sum(1 << _DISTINCT.index(anchor) for anchor in set(anchors)))
-    for name, anchors in ANCHORS.items()
-}
-_BEGINS = {name: bool(anchors) and all(a.begins for a in anchors) for name, anchors in ANCHORS.items()}
-"""Whether every match of a pattern begins with one of its anchors."""
-
-
-def find_patterns(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
-    """Tell which tokens each pattern of the rules touches: bool (n_tokens,) by the name of the pattern.
-
-    Args:
-        tokens: Of several documents.
-        bits: uint64 (n_tokens,), `anchor_bits` of each token's word.
-    """
-    signs = np.minimum(tokens.codes, _TABLE_SIZE - 1)
-    here = bits & _BEFORE[signs[tokens.starts - 1]] & _BEHIND[signs[tokens.ends]]
-    anchored = np.flatnonzero(here)
-    here = here[anchored]
-    found = list(_beginning_at(tokens, anchored, here.tolist()))
-    any_bits = np.bitwise_or.reduce(here)
-    for row, name in enumerate(_PATTERNS):
-        if not _BEGINS[name] and (name in SIGNS or any_bits & _BITS[name]):
-            places = anchored[(here & _BITS[name]) != 0]
-            spans = _near(name, tokens, places) if name in LONGEST else _containing(name, tokens, places)
-            found += [(row, *span) for span in spans]
-    hits = np.zeros((len(_PATTERNS), len(tokens)), np.bool_)
-    if found:
-        rows, starts, ends = zip(*found, strict=True)
-        firsts = np.searchsorted(tokens.ends, starts, side="right")
-        stops = np.searchsorted(tokens.starts, ends, side="left")
-        for row, first, stop in zip(rows, firsts.tolist(), stops.tolist(), strict=True):
-            hits[row, first:stop] = True
-    return dict(zip(_PATTERNS, hits, strict=True))
-
-
-def _beginning_at(
-    tokens: JoinedTokens, places: Places, bits: Sequence[int]
-) -> Iterator[tuple[int, int, int]]:
-    """Yield the matches of all patterns that begin at their anchors: row of the pattern, start and end.
-
-    Args:
-        tokens: Of several documents.
-        places: The tokens that are anchors.
-        bits: Which anchors each of them is.
-    """
-    docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
-    behind = [0] * len(_PATTERNS)  # matches of one pattern do not overlap
-    texts = [doc.text for doc in tokens.docs]
-    for start, doc, offset, own in zip(tokens.starts[places].tolist(), docs, offsets, bits, strict=True):
-        for row, pattern, group in _patterns_beginning_with(own):
-            match = pattern.match(texts[doc], start - offset) if start >= behind[row] else None
-            if match is not None:
-                behind[row] = match.end() + offset
-                first, last = match.span(group)
-                if first >= 0:
-                    yield row, first + offset, last + offset
-
-
-@lru_cache(8192)
-def _patterns_beginning_with(bits: int) -> list[tuple[int, re.Pattern[str], int]]:
-    """Return the patterns that begin with one of these anchors: row, pattern, and the group that counts."""
-    return [
-        (row, pattern, int(pattern.groups == 1))
-        for row, (name, pattern) in enumerate(_PATTERNS.items())
-        if _BEGINS[name] and bits & int(_BITS[name])
-    ]
-
-
-def _near(name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
-    """Yield the matches, at most `LONGEST` characters, of a pattern that contain one of its anchors."""
-    pattern, longest = _PATTERNS[name], LONGEST[name]
-    behind = 0
-    docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
-    edges = zip(tokens.starts[places].tolist(), tokens.ends[places].tolist(), strict=True)
-    for (start, end), doc, offset in zip(edges, docs, offsets, strict=True):
-        begin = max(behind, start - longest, offset) - offset
-        # Two more characters than a match that begins in the anchor needs: it may look ahead.
-        for match in pattern.finditer(tokens.docs[doc].text, begin, end - offset + longest + 2):
-            if match.start() > end - offset:
-                break  # another anchor's, or cut off
-            behind = match.end() + offset
-            first, last = select_span(match)
-            if first >= 0:
-                yield first + offset, last + offset
-
-
-def _containing(name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
-    """Yield the matches of a pattern that contain one of its anchors or its sign anywhere."""
-    docs = set(tokens.doc[places].tolist())
-    if name in SIGNS:
-        signs = np.flatnonzero(tokens.codes == ord(SIGNS[name]))
-        docs.update((np.searchsorted(tokens.offsets, signs, side="right") - 1).tolist())
-    for doc in sorted(docs):
-        offset = int(tokens.offsets[doc])
-        for match in _PATTERNS[name].finditer(tokens.docs[doc].text):
-            start, end = select_span(match)
-            if start >= 0:
-                yield start + offset, end + offset
+_SEARCH = PatternSearch(
+    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}, ANCHORS, SIGNS, LONGEST
+)
+anchor_bits = _SEARCH.anchor_bits
+find_patterns = _SEARCH.find

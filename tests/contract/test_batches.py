@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from identifier_examples import EXAMPLES
 
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+from inverse_deid.rules.anchors import pattern_hits
 from inverse_deid.rules.patterns import (
     ANCHORS,
     CONTEXT_PATTERNS,
@@ -18,7 +20,6 @@ from inverse_deid.rules.patterns import (
     VETO_PATTERNS,
     anchor_bits,
     find_patterns,
-    pattern_hits,
 )
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
@@ -246,6 +247,7 @@ PIECES += [
 ]
 PIECES += ["birth", "year", "of", "birth year 54", "YOB", "year of birth: 62", "54"]
 PIECES += ["Will's", "Oko", "nkwo", "\u00ad", "\u0301", "reporterPetrovic", "0k0nkw0"]
+PIECES += [text for text, _ in EXAMPLES.values()]
 SEPARATORS = ["", " ", " ", "  ", "\n", "\n\n", "\t", "-", "/", ".", ", ", "_"]
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SEPARATORS)), max_size=14).map(
     lambda pairs: "".join(map("".join, pairs))
