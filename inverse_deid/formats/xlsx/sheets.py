@@ -21,8 +21,8 @@ from inverse_deid.formats.xlsx.cells import (
     CellStyle,
     S,
     SheetCell,
-    column_index,
     make_number,
+    read_place,
     read_styles,
     unescape,
 )
@@ -57,7 +57,7 @@ _MAX_SIZE = 255
 """The widest column, in characters; a row may be a little higher, in points."""
 _SIZE = re.compile(r"\d{1,4}(?:\.\d{1,20})?", re.ASCII)
 _STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
-_DISORDER = "has rows or cells out of order, which Excel never writes. Save it again in Excel"
+_SHEET, _DATA, _ROW, _CELL = (f"{S}{name}" for name in ("worksheet", "sheetData", "row", "c"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,14 @@ class _StringsTarget(_Target):
         self.n_chars = 0
         self._text: list[str] = []
         self._in_reading = False
+        self._is_in_text = False
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
         """Begin an element."""
         if tag == f"{S}si":
-            self._text, self._n_chars = [], 0
+            if self._is_in_text:  # the numbers of all texts after it would be in doubt
+                raise FormatError(self._package.program.damaged)
+            self._text, self._n_chars, self._is_in_text = [], 0, True
         elif tag == f"{S}rPh":
             self._in_reading = True
         elif tag == f"{S}t" and not self._in_reading:
@@ -192,6 +195,7 @@ class _StringsTarget(_Target):
         elif tag == f"{S}rPh":
             self._in_reading = False
         elif tag == f"{S}si":
+            self._is_in_text = False
             self.strings.append(unescape("".join(self._text)))
             self.n_chars += self._n_chars
             if self.n_chars > MAX_SHARED_CHARS or len(self.strings) > MAX_SHARED:
@@ -208,7 +212,11 @@ def _read_strings(package: Package, name: str) -> list[str]:
 
 
 class _SheetTarget(_Target):
-    """Collects the rows of a sheet."""
+    """Collects the rows of a sheet.
+
+    A row or cell without a number is after the one before it, also after an empty one. A place in doubt is an
+    error: a text could slide into a column that is kept.
+    """
 
     def __init__(self, workbook: Workbook) -> None:
         super().__init__(workbook.package)
@@ -216,7 +224,10 @@ class _SheetTarget(_Target):
         self.widths: dict[int, float] = {}
         self.counted: Counter[str] = Counter()
         self._workbook = workbook
+        self._open: list[str] = []  # the elements that are not closed
+        self._has_data = False
         self._number = 0
+        self._column = -1  # of the last cell of the row, with or without a value
         self._height: float | None = None
         self._cells: list[SheetCell] | None = None  # None = outside of rows
         self._cell: tuple[int, str, CellStyle] | None = None  # column, type and look; None = outside of cells
@@ -229,21 +240,44 @@ class _SheetTarget(_Target):
         name = tag.rpartition("}")[2]
         if kind := _COUNTED.get(name):
             self.counted[kind] += 1
+        around = self._open[-1] if self._open else ""
+        self._open.append(tag)
+        self._check_place(tag, around)
         if not tag.startswith(S):
             return
-        if name == "row" and self._cells is None:
+        if tag == _ROW:
             self._begin_row(attrib)
         elif name == "col":
             self._note_width(attrib)
-        elif name == "c" and self._cells is not None and self._cell is None:
+        elif tag == _CELL:
             self._begin_cell(attrib)
         elif self._cell is not None and name in ("v", "t") and not self._in_reading:
             self._words = self._value if name == "v" else self._inline
         elif name == "rPh":
             self._in_reading = True
 
+    def _check_place(self, tag: str, around: str) -> None:
+        """Refuse an element that puts the places of cells in doubt.
+
+        Raises:
+            FormatError: It is around or among rows or cells, or rows or cells are elsewhere.
+        """
+        right = {_DATA: _SHEET, _ROW: _DATA, _CELL: _ROW}.get(tag)
+        is_among_cells = around == _ROW and tag not in (_CELL, f"{S}extLst")
+        if is_among_cells or right not in (None, around) or (tag == _DATA and self._has_data):
+            raise self._doubt("an element that is not at its place")
+        self._has_data |= tag == _DATA
+
+    def _doubt(self, what: str) -> FormatError:
+        """Return the error for a place in doubt; `what` holds nothing of the file."""
+        place = f"at or after row {self._number}"
+        return FormatError(
+            f"has {what} {place}, so the columns of its cells are in doubt. Save it again in Excel"
+        )
+
     def end(self, tag: str) -> None:
         """End an element."""
+        self._open.pop()
         if not tag.startswith(S):
             return
         name = tag.rpartition("}")[2]
@@ -259,11 +293,11 @@ class _SheetTarget(_Target):
             self._cells = None
 
     def _begin_row(self, attrib: Mapping[str, str]) -> None:
-        given = attrib.get("r", "")
-        number = int(given) if re.fullmatch("[0-9]{1,7}", given) else self._number + 1
+        given = attrib.get("r", str(self._number + 1))
+        number = int(given) if re.fullmatch("[0-9]{1,7}", given) else 0
         if not self._number < number <= MAX_ROWS:
-            raise FormatError(_DISORDER)
-        self._number, self._cells = number, []
+            raise self._doubt("a row number that is repeated, out of order or not valid")
+        self._number, self._column, self._cells = number, -1, []
         height = attrib.get("ht", "")
         is_size = _SIZE.fullmatch(height) and float(height) <= _MAX_SIZE and attrib.get("customHeight")
         self._height = float(height) if is_size else None
@@ -279,11 +313,10 @@ class _SheetTarget(_Target):
                 self.widths[column] = float(width)
 
     def _begin_cell(self, attrib: Mapping[str, str]) -> None:
-        cells = self._cells or ()
-        before = cells[-1].column if cells else -1
-        column = column_index(attrib["r"]) if "r" in attrib else before + 1
-        if column is None or not before < column < MAX_COLUMNS:
-            raise FormatError(_DISORDER)
+        row, column = read_place(attrib["r"]) if "r" in attrib else (self._number, self._column + 1)
+        if row != self._number or not self._column < column < MAX_COLUMNS:
+            raise self._doubt("a cell that is repeated, out of order or of another row")
+        self._column = column
         number = attrib.get("s", "0")
         styles = self._workbook.styles
         is_style = re.fullmatch("[0-9]{1,6}", number) and int(number) < len(styles)

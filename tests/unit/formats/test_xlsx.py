@@ -538,6 +538,17 @@ def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
         masked(data, ReadOptions(keep_columns=("sex",)))
 
 
+def test_an_empty_cell_without_an_address_keeps_a_narrative_out_of_the_columns_that_are_kept():
+    def row(*texts):
+        cells = (f'<c t="inlineStr"><is><t>{text}</t></is></c>' if text else "<c/>" for text in texts)
+        return f"<row>{''.join(cells)}</row>"
+
+    rows = row("id", "sex", "drug", "text") + row("7", "", "warfarin", f"{CANARY} fell")
+    data = zipped(book(part("worksheet", f"<sheetData>{rows}</sheetData>")))
+    written = masked(data, ReadOptions(keep_columns=("sex", "drug")))
+    assert cells_of(written) == [[["id", "sex", "drug", "text"], ["7", None, "warfarin", "PHI fell"]]]
+
+
 def test_cells_in_columns_without_a_name_are_counted():
     source = opened(made(["id", "text"], [1, "well", "lost"]))
     assert [record.doc.text for record in source.records()] == ["well"]
