@@ -42,7 +42,6 @@ _COUNTED = {
     "hyperlink": "link",
     "headerFooter": "page header or footer",
     "mergeCell": "merged cells",
-    "f": "formula (its result counts as a value)",
     "sheetProtection": "protection",
     "autoFilter": "filter",
     "scenario": "scenario",
@@ -53,6 +52,9 @@ _COUNTED = {
     "fileSharing": "author",
     "workbookProtection": "protection",
 }
+_FORMULA = "formula (its result counts as a value)"
+_NO_RESULT = "formula without a stored result (its cell is empty)"
+_OTHER_TYPE = "value of another type than its cell says"
 _MAX_SIZE = 255
 """The widest column, in characters; a row may be a little higher, in points."""
 _SIZE = re.compile(r"\d{1,4}(?:\.\d{1,20})?", re.ASCII)
@@ -234,6 +236,7 @@ class _SheetTarget(_Target):
         self._value: list[str] = []
         self._inline: list[str] = []
         self._in_reading = False
+        self._has_formula = self._has_value = False  # the cell that is open
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
         """Begin an element."""
@@ -253,6 +256,9 @@ class _SheetTarget(_Target):
             self._begin_cell(attrib)
         elif self._cell is not None and name in ("v", "t") and not self._in_reading:
             self._words = self._value if name == "v" else self._inline
+            self._has_value |= name == "v"
+        elif name == "f" and self._cell is not None:
+            self._has_formula = True
         elif name == "rPh":
             self._in_reading = True
 
@@ -322,6 +328,7 @@ class _SheetTarget(_Target):
         is_style = re.fullmatch("[0-9]{1,6}", number) and int(number) < len(styles)
         self._cell = column, attrib.get("t", "n"), styles[int(number)] if is_style else PLAIN
         self._value, self._inline, self._n_chars = [], [], 0
+        self._has_formula = self._has_value = False
 
     def _end_cell(self) -> None:
         """Note the cell, unless it is empty.
@@ -332,6 +339,11 @@ class _SheetTarget(_Target):
         column, kind, style = self._cell or (0, "n", PLAIN)
         value, inline = "".join(self._value), "".join(self._inline)
         self._cell = None
+        if self._has_formula:
+            has_result = bool(value) or (kind == "str" and self._has_value) or bool(inline)
+            self.counted[_FORMULA if has_result else _NO_RESULT] += 1
+        unread, read = (value, inline) if kind == "inlineStr" else (inline, value)
+        self.counted[_OTHER_TYPE] += bool(unread) and not read
         if kind == "inlineStr":
             self._add(SheetCell(column, unescape(inline), style=style))
         elif not self._value:

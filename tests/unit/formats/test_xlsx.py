@@ -245,6 +245,41 @@ def test_a_formula_is_never_written_but_its_result_counts_as_a_value():
     assert b"<f" not in unpacked(written)["xl/worksheets/sheet1.xml"]
 
 
+NO_RESULT = "formula without a stored result (its cell is empty)"
+RESULT = "formula (its result counts as a value)"
+FORMULAS = {
+    '<c r="A2"><f>B1</f><v></v></c>': ("", NO_RESULT),
+    '<c r="A2"><f>B1</f><v/></c>': ("", NO_RESULT),
+    '<c r="A2"><f>B1</f></c>': ("", NO_RESULT),
+    '<c r="A2" t="str"><f>B1</f></c>': ("", NO_RESULT),
+    '<c r="A2"><f t="shared" si="0"/></c>': ("", NO_RESULT),
+    '<c r="A2"><f t="array" ref="A2:A9">B1</f><v></v></c>': ("", NO_RESULT),
+    '<c r="A2" t="str"><f>B1</f><v></v></c>': ("", RESULT),
+    '<c r="A2" t="str"><v>well</v><f>B1</f></c>': ("well", RESULT),
+    '<c r="A2" t="e"><f>1/0</f><v>#DIV/0!</v></c>': ("#DIV/0!", RESULT),
+    '<c r="A2"><f>B1</f><v>0</v></c>': ("0", RESULT),
+}
+
+
+@pytest.mark.parametrize("options", [ReadOptions(), ALL], ids=["columns", "all cells"])
+@pytest.mark.parametrize(("cell", "expected"), FORMULAS.items(), ids=FORMULAS)
+def test_a_formula_without_a_stored_result_is_counted_apart(cell, expected, options):
+    text, kind = expected
+    row = cell + inline("B2", "c1")
+    source = opened(zipped(book(sheet(inline("A1", "text") + inline("B1", "id"), row))), options)
+    texts = [record.doc.text for record in source.records()]
+    assert options is ALL or texts == [text]
+    assert {kind: n for kind, n in source.removed.items() if kind.startswith("formula")} == {kind: 1}
+
+
+@pytest.mark.parametrize("cell", [' t="inlineStr"><v>lost</v>', ' t="str"><is><t>lost</t></is>'])
+def test_a_value_that_the_type_of_its_cell_hides_is_counted(cell):
+    row = f'<c r="A2"{cell}</c>{inline("B2", "c1")}'
+    source = opened(zipped(book(sheet(inline("A1", "text") + inline("B1", "id"), row))))
+    assert [record.doc.text for record in source.records()] == [""]
+    assert source.removed["value of another type than its cell says"] == 1
+
+
 @pytest.mark.parametrize(
     "text", ["=1+1", "+1", "-1", "@x", "=cmd|' /C calc'!A0", "#N/A", "\tx", "1e5", "TRUE"]
 )
