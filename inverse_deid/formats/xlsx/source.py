@@ -17,12 +17,21 @@ from typing import BinaryIO, Protocol
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns, is_header, no_column
+from inverse_deid.formats.columns import (
+    ColumnFate,
+    Columns,
+    check_names,
+    choose_columns,
+    find_columns,
+    is_header,
+    list_named_columns,
+    no_column,
+)
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.office_package import open_package
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
-from inverse_deid.formats.xlsx.cells import SheetCell
+from inverse_deid.formats.xlsx.cells import SheetCell, column_letters
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
 from inverse_deid.formats.xlsx.sheets import SheetRow, Workbook, open_workbook
 from inverse_deid.text.rendering import GAP_MARK
@@ -135,6 +144,15 @@ class ExcelFile:
     def removed(self) -> Mapping[str, int]:
         """What is not written, by kind; complete once all records are read."""
         return {kind: n for kind, n in sorted(self.workbook.counted.items()) if n}
+
+    @property
+    def warnings(self) -> Mapping[str, str]:
+        """By sheet, that its rows have no ids though others have."""
+        name = self.options.id_column
+        if name is None:
+            return {}
+        text = f"has no column {name!r}. The numbers of its rows are the ids"
+        return {f"sheet {plan.index + 1}": text for plan in self.plans if plan.columns.id_index is None}
 
     def records(self) -> Iterator[Record]:
         """Yield one record a row, or with `all_cells` one a block of rows."""
@@ -303,18 +321,23 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
     """Return the sheets that have the columns to be masked.
 
     Raises:
-        FormatError: No sheet has them, one has no ids, or a column to be kept is in none.
+        FormatError: No sheet has them, or the id or a column to be kept, or two columns have the same name.
     """
-    plans, others = [], []
+    plans: list[SheetPlan] = []
+    others: list[list[str]] = []
+    missing = {column: option for option, column in list_named_columns(options)}
     for index in range(len(workbook.sheets)):
         rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
-        header = next((row for row in rows if set(options.text_columns) <= set(_names(row))), None)
+        header = next((row for row in rows if _has_texts(_names(row), options)), None)
         if header is not None:
             names = _names(header)
-            kept = tuple(name for name in options.keep_columns if name in names)
-            columns = choose_columns(names, replace(options, keep_columns=kept))
-            moved = {old: new for new, old in enumerate(columns.written)}
-            plans.append(SheetPlan(index, header, columns, moved))
+            found = find_columns(names, options)
+            real = [name for _, name in list_named_columns(found)]
+            named = dict(zip((name for _, name in list_named_columns(options)), real, strict=True))
+            missing = {name: option for name, option in missing.items() if named[name] not in names}
+            check_names(names, found, column_letters)
+            has_id = found.id_column is None or found.id_column in names
+            plans.append(_plan_sheet(index, header, found, has_id=has_id))
         elif rows:
             others.append(_names(choose_header(rows)))
     if not plans:
@@ -322,13 +345,27 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
             raise FormatError(_NO_VALUES)
         shown = [names for names in others if is_header(names)] or others[:1]
         names = list(dict.fromkeys(name for some in shown for name in some if name))
-        missing = next((name for name in options.text_columns if name not in names), options.text_columns[0])
-        raise FormatError(no_column("--text-column", missing, names))
+        text = next((name for name in options.text_columns if name not in names), options.text_columns[0])
+        raise FormatError(no_column("--text-column", text, names))
     known = list(dict.fromkeys(name for plan in plans for name in plan.columns.names if name))
-    for name in options.keep_columns:
-        if name not in known:
-            raise FormatError(no_column("--keep-column", name, known))
+    if missing:
+        name, option = next(iter(missing.items()))
+        raise FormatError(no_column(option, name, known))
     return tuple(plans)
+
+
+def _has_texts(names: Sequence[str], options: ReadOptions) -> bool:
+    return set(find_columns(names, options).text_columns) <= set(names)
+
+
+def _plan_sheet(index: int, header: SheetRow, found: ReadOptions, *, has_id: bool) -> SheetPlan:
+    """Return what happens to the columns of a sheet; it need not have the id, nor all columns to be kept."""
+    names = _names(header)
+    given = replace(found, keep_columns=tuple(name for name in found.keep_columns if name in names))
+    if not has_id:  # its own column `id` is not the one that the user named
+        given = replace(given, id_column=None, without_id=True)
+    columns = choose_columns(names, given)
+    return SheetPlan(index, header, columns, {old: new for new, old in enumerate(columns.written)})
 
 
 def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
@@ -347,8 +384,7 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
         header = rows[0] if kept else None  # a cell further down may have the name by chance
         names = [] if header is None else _names(header)
         found |= dict.fromkeys(names)
-        if len(set(names) & kept) < sum(name in kept for name in names):
-            raise FormatError("two columns have the same name. Rename one")
+        check_names([name if name in kept else "" for name in names], options, column_letters)
         fates = tuple(ColumnFate.KEPT if name in kept else ColumnFate.MASKED for name in names)
         shown = tuple(name if name in kept else "" for name in names)
         moved = {column: column for column in workbook.widths[index]}

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from fake_maskers import CANARY, mask_capitals
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.csv_table import read_csv
 from inverse_deid.formats.parquet_table import N_ROWS_A_BATCH, read_parquet
@@ -212,3 +212,55 @@ def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
     assert CANARY not in str(error.value)
     assert masked_csv(b"text,sex\nwell,f\ntext,sex\nill,m\n", keep_columns=("sex",)).endswith(b"ill,m\n")
     assert masked_csv(b"kind,text\ntext,well\n") == b"text\nwell\n"
+
+
+@pytest.mark.parametrize("space", [" ", "  ", "\xa0", "\u200b", "\ufeff", "\u202f"])
+@pytest.mark.parametrize("place", ["before", "after", "around"])
+def test_a_column_is_found_if_its_name_has_spaces_around_it(space, place):
+    name = {"before": f"{space}note", "after": f"note{space}", "around": f"{space}note{space}"}[place]
+    header = f'case,"{name}",sex'
+    data = f"{header}\n1,Ann fell,f\n".encode()
+    written = masked_csv(data, text_columns=("note",), id_column="case", keep_columns=("sex",))
+    assert next(csv.reader(io.StringIO(written.decode()))) == ["case", name, "sex"]
+    assert written.endswith(b"1,PHI fell,f\n")
+    assert masked_csv(data, text_columns=(name,), id_column="case", keep_columns=("sex",)) == written
+    table = parquet(pa.table({name: ["Ann fell"]}))
+    assert b"Ann" not in _through(read_parquet(table, ReadOptions(text_columns=("note",))))
+
+
+def test_the_separator_is_found_by_a_header_with_spaces():
+    data = b"case; note; sex\n1;Ann fell, then;f\n"
+    table = read_csv(io.BytesIO(data), ReadOptions(text_columns=("note",)))
+    assert table.read_as.startswith("semicolon")
+    assert [record.doc.text for record in table.records()] == ["Ann fell, then"]
+
+
+def test_of_two_columns_that_look_the_same_none_is_guessed():
+    data = b'case," note","note "\n1,Ann,Bob\n'
+    with pytest.raises(FormatError, match=r"It has: case, ' note', 'note '. Use --text-column ' note'."):
+        read_csv(io.BytesIO(data), ReadOptions(text_columns=("note",)))
+    table = read_csv(io.BytesIO(data), ReadOptions(text_columns=("note ",)))
+    assert [record.doc.text for record in table.records()] == ["Bob"]
+    exact = read_csv(io.BytesIO(b'note," note"\nAnn,Bob\n'), ReadOptions(text_columns=("note",)))
+    assert [record.doc.text for record in exact.records()] == ["Ann"]
+
+
+def test_two_options_cannot_mean_the_same_column():
+    with pytest.raises(ConfigurationError, match="masked and kept"):
+        read_csv(io.BytesIO(b'" note"\nAnn\n'), ReadOptions(text_columns=("note",), keep_columns=(" note",)))
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("text,Remark,x,Remark", r"the same name 'Remark' \(columns 2 and 4\). Rename one"),
+        ("text,Anm,Anm,Anm", r"several columns have the same name 'Anm' \(columns 2, 3 and 4\)"),
+        ("report,text,report", r"the same name 'report' \(columns 1 and 3\)"),
+        (f"text,{CANARY} fell. Well.,{CANARY} fell. Well.", r"the same name \(columns 2 and 3\)"),
+        (f"{CANARY},{CANARY},rash,itch", r"the same name \(columns 1 and 2\)"),
+    ],
+)
+def test_the_error_names_the_column_that_is_there_twice_unless_it_may_be_data(header, message):
+    with pytest.raises(FormatError, match=message) as caught:
+        read_csv(io.BytesIO(f"{header}\n1,2,3,4\n".encode()), ReadOptions())
+    assert CANARY not in str(caught.value)

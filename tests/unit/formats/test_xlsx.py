@@ -339,6 +339,48 @@ def test_sheets_without_the_column_are_dropped_and_listed():
     assert cells_of(masked(data)) == [[["id", "text"], [1, "well"]], [["text", "id"], ["PHI fell", 5]]]
 
 
+def test_a_sheet_without_the_id_column_is_named_and_its_rows_are_numbered():
+    options = ReadOptions(text_columns=("note",), id_column="case id", keep_columns=("age",))
+    rows = [["case id", "note", "age"], ["c7", "Ann fell", 43]]
+    data = made(*rows, other=[["id", "note"], [CANARY, "Bob fell"]], third=[["x"]], fourth=rows)
+    source = opened(data, options)
+    found = [(record.doc.id, record.is_numbered) for record in source.records()]
+    assert found == [("c7", False), ("2:2", True), ("c7", False)]
+    assert source.warnings == {"sheet 2": "has no column 'case id'. The numbers of its rows are the ids"}
+    assert cells_of(masked(data, options)) == [
+        [["case id", "note", "age"], ["c7", "PHI fell", 43]],
+        [["note"], ["PHI fell"]],
+        [["case id", "note", "age"], ["c7", "PHI fell", 43]],
+    ]
+    with pytest.raises(FormatError, match=r"no column named 'case no'.*--id-column"):
+        opened(data, replace(options, id_column="case no"))
+
+
+def test_no_sheet_is_named_if_no_id_column_was():
+    data = made(["id", "text"], [1, "well"], other=[["text"], ["well"]])
+    assert opened(data).warnings == {}
+
+
+@pytest.mark.parametrize("name", [" note", "note ", "no\nte", "\u200bnote"])
+def test_a_column_is_found_if_its_name_only_looks_the_same(name):
+    wanted = "no te" if "\n" in name else "note"
+    data = made(["id", name, "sex "], [1, "Ann fell", "f"])
+    written = masked(data, ReadOptions(text_columns=(wanted,), keep_columns=(" sex",)))
+    assert cells_of(written) == [[["id", name.strip(), "sex"], [1, "PHI fell", "f"]]]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (["Case", "Remark", "text", "Remark"], r"the same name 'Remark' \(columns B and D\). Rename one"),
+        (["text", "a", " a ", "b", "a"], r"several columns have the same name 'a' \(columns B, C and E\)"),
+    ],
+)
+def test_a_column_that_is_there_twice_is_named_before_anything_is_masked(header, message):
+    with pytest.raises(FormatError, match=message):
+        opened(made(header, ["x"] * len(header)))
+
+
 def test_a_missing_column_names_those_there_are():
     with pytest.raises(
         FormatError, match=r"no column named 'text'. It has: id, narrative, country. Use --text-column."
