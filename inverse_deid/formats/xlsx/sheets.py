@@ -102,6 +102,17 @@ class Workbook:
         if counts:
             self.counted.update(target.counted)
 
+    def merged(self, sheet: int) -> Mapping[tuple[int, int], int]:
+        """Return the last column of each cell of a sheet that covers several, by its row and column.
+
+        Raises:
+            FormatError: It is damaged.
+        """
+        target = _MergedTarget(self.package)
+        for _ in self.package.feed(self.sheets[sheet], target):
+            pass
+        return target.last_columns
+
 
 def open_workbook(package: Package) -> Workbook:
     """Find the sheets of a package and read what they share.
@@ -211,6 +222,29 @@ def _read_strings(package: Package, name: str) -> list[str]:
     for _ in package.feed(name, target):
         pass
     return target.strings
+
+
+class _MergedTarget(_Target):
+    """Collects the cells that cover several columns."""
+
+    def __init__(self, package: Package) -> None:
+        super().__init__(package)
+        self.last_columns: dict[tuple[int, int], int] = {}
+
+    def start(self, tag: str, attrib: Mapping[str, str]) -> None:
+        """Begin an element; what is not a range of cells merges none."""
+        if tag == f"{S}mergeCell":
+            (row, first), (last_row, last) = map(read_place, _split_range(attrib.get("ref", "")))
+            if row and last_row and last > first:
+                self.last_columns[row, first] = max(last, self.last_columns.get((row, first), 0))
+
+    def end(self, tag: str) -> None:
+        """End an element."""
+
+
+def _split_range(reference: str) -> tuple[str, str]:
+    first, _, last = reference.partition(":")
+    return first, last
 
 
 class _SheetTarget(_Target):

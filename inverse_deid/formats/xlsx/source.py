@@ -9,7 +9,7 @@ Rows keep their numbers. The masked file is a new workbook (`package`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO, Protocol
@@ -41,6 +41,7 @@ MAX_ROWS_ABOVE = 50
 BLOCK_CHARS = 100_000
 """A sheet of more text is several documents."""
 
+_COVERS_OTHERS = "has a merged cell over a column that is kept and another. Unmerge it in Excel"
 _NO_VALUES = "has no values in any sheet. Give a workbook with text"
 
 
@@ -170,16 +171,20 @@ class ExcelFile:
         text_at = [names.index(name) for name in columns.text_columns]
         kept_at = {i for i in columns.written if columns.fates[i] is not ColumnFate.MASKED}
         top = plan.header.number if plan.header else 0
+        merged = self.workbook.merged(plan.index) if kept_at else {}
         for row in self.workbook.rows(plan.index, counts=True):
             if row.number <= top:
                 self.workbook.counted["row above the header"] += row.number < top
                 continue
             columns.check_order(_names(row, len(names)))
+            place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
+            if any(_covers_others(row, cell.column, merged, top, kept_at) for cell in row.cells):
+                yield Record(n_before + row.number, problem=_COVERS_OTHERS, place=place)
+                continue
             cells = {cell.column: cell for cell in row.cells}
             unnamed = (column >= len(names) or not names[column] for column in cells)
             self.workbook.counted["cell in a column without a name"] += sum(unnamed)
             number = n_before + row.number
-            place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
             doc_id = str(row.number) if plan.index == 0 else f"{plan.index + 1}:{row.number}"
             new_id, is_numbered = "", True
             if columns.id_index in cells and cells[columns.id_index].text:
@@ -209,12 +214,15 @@ class ExcelFile:
         words: list[str] = []
         places: dict[tuple[int, int], tuple[int, int]] = {}
         position = 0
-        kept = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
+        kept_at = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
+        top = plan.header.number if plan.header else 0
+        merged = self.workbook.merged(plan.index) if kept_at else {}
         for row in self.workbook.rows(plan.index, counts=True):
             if rows and position >= BLOCK_CHARS:
                 yield self._make_block(sheet, plan, n_before, CellBlock(sheet, tuple(rows), places), words)
                 rows, words, places, position = [], [], {}, 0
             is_first = True
+            kept = {i for i in kept_at if not _covers_others(row, i, merged, top, kept_at)}
             for cell in row.cells:
                 if cell.kind == "number" or cell.column in kept:
                     continue
@@ -249,6 +257,18 @@ def _moved(cell: SheetCell, plan: SheetPlan, *, is_text: bool = False) -> SheetC
     """Return a cell in its new column; a text to be masked loses its value."""
     column = plan.moved[cell.column]
     return SheetCell(column, "", style=cell.style) if is_text else replace(cell, column=column)
+
+
+def _covers_others(
+    row: SheetRow, column: int, merged: Mapping[tuple[int, int], int], top: int, kept_at: Container[int]
+) -> bool:
+    """Tell whether a cell of a kept column also covers a column that is not kept and has its own heading.
+
+    Its text may belong to the other one. `top` is the row of the header, whose cells may be merged as well.
+    """
+    last = merged.get((row.number, column), column)
+    own = merged.get((top, column), column)
+    return column in kept_at and any(i > own and i not in kept_at for i in range(column + 1, last + 1))
 
 
 def _hidden(cell: SheetCell) -> SheetCell:

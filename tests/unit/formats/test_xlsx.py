@@ -626,6 +626,58 @@ def test_an_empty_cell_without_an_address_keeps_a_narrative_out_of_the_columns_t
     assert cells_of(written) == [[["id", "sex", "drug", "text"], ["7", None, "warfarin", "PHI fell"]]]
 
 
+MERGED = {  # in a table with the columns text, by, sex, drug and x, of which sex and drug are kept
+    "over the kept columns alone": ("C2:D2", False),
+    "over rows alone": ("C2:C9", False),
+    "from a masked column": ("A2:D2", False),
+    "from a dropped column": ("B2:C2", False),
+    "in a row without a value": ("C3:E3", False),
+    "to a dropped column": ("C2:E2", True),
+    "to a column without a heading": ("D2:F2", True),
+    "over rows and columns": ("D2:E4", True),
+    "not a range": (CANARY, False),
+    "one cell": ("C2", False),
+}
+
+
+@pytest.mark.parametrize(("merged_cells", "is_left_out"), MERGED.values(), ids=MERGED)
+def test_a_kept_cell_that_covers_other_columns_is_left_out_with_its_row(merged_cells, is_left_out):
+    header = "".join(
+        inline(f"{place}1", name)
+        for place, name in zip("ABCDE", ["text", "by", "sex", "drug", "x"], strict=True)
+    )
+    row = "".join(inline(f"{place}2", f"of {place}") for place in "ABCDE")
+    after = f'<mergeCells><mergeCell ref="{merged_cells}"/></mergeCells>'
+    source = opened(zipped(book(sheet(header, row, after=after))), ReadOptions(keep_columns=("sex", "drug")))
+    (record,) = source.records()
+    assert bool(record.problem) is is_left_out
+    assert record.place == "row 2"
+    assert "of C" not in record.problem
+
+
+def test_a_kept_cell_that_covers_other_columns_is_masked_if_all_cells_are():
+    header, row = (
+        inline("A1", "who") + inline("B1", "sex") + inline("C1", "by"),
+        inline("B2", f"told by {CANARY}"),
+    )
+    after = (
+        '<mergeCells><mergeCell ref="B1:C1"/><mergeCell ref="B2:C2"/><mergeCell ref="B3:D3"/></mergeCells>'
+    )
+    rows = (header, row, row.replace("B2", "B3"))
+    written = masked(
+        zipped(book(sheet(*rows, after=after))), ReadOptions(all_cells=True, keep_columns=("sex",))
+    )
+    assert [line[1] for line in cells_of(written)[0]] == ["sex", f"told by {CANARY}", "told by PHI"]
+
+
+def test_a_cell_that_is_merged_as_its_heading_is_belongs_to_its_column():
+    header = inline("A1", "text") + inline("B1", "sex") + inline("D1", "by")
+    row = inline("A2", "well") + inline("B2", "f") + inline("D2", CANARY)
+    merges = '<mergeCells><mergeCell ref="B1:C1"/><mergeCell ref="B2:C2"/></mergeCells>'
+    data = zipped(book(sheet(header, row, after=merges)))
+    assert cells_of(masked(data, ReadOptions(keep_columns=("sex",)))) == [[["text", "sex"], ["well", "f"]]]
+
+
 def test_cells_in_columns_without_a_name_are_counted():
     source = opened(made(["id", "text"], [1, "well", "lost"]))
     assert [record.doc.text for record in source.records()] == ["well"]
