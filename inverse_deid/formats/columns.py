@@ -19,6 +19,7 @@ OTHERS = "(others)"
 """Replaces names that are not shown."""
 
 MAX_NAMES = 200
+_MAX_NAME_CHARS = 200
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _COLUMN_WORDS = """
     action address adverse age batch birth body case city class clinical code comment comments company
@@ -64,20 +65,26 @@ class Columns:
         return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
 
     def check_order(self, cells: Sequence[str]) -> None:
-        """Refuse a row that is a header with another order: below it, texts are in columns that are kept.
+        """Refuse a row that is the header of another table: below it, texts are in columns that are written.
+
+        Such a row has two names of columns or nothing else, and the name of a text over a column that is
+        copied; or it has the names of all columns that are written, in other places.
 
         Raises:
-            FormatError: The row has the names of all columns that are written, in other places.
+            FormatError: The row is such a header.
 
         Example:
             >>> choose_columns(["text", "sex"], ReadOptions(keep_columns=("sex",))).check_order(["a", "m"])
         """
-        names = [self.names[i] for i in self.written]
-        if (
-            len(names) > 1
-            and all(name in cells for name in names)
-            and any(cells[i] != self.names[i] for i in self.written)
-        ):
+        texts = set(map(_fold, self.text_columns))
+        if len(self.written) < 2 or not any(_fold(cell) in texts for cell in cells):
+            return
+        there, own = [_fold(cell) for cell in cells], [_fold(name) for name in self.names]
+        is_moved = any(there[i] != own[i] for i in self.written)
+        is_copied = any(there[i] in texts for i in self.written if self.fates[i] is not ColumnFate.MASKED)
+        n_names = sum(name in own for name in there if name)
+        has_texts_over_others = is_copied and (n_names > 1 or n_names == sum(map(bool, there)))
+        if has_texts_over_others or (is_moved and {own[i] for i in self.written} <= set(there)):
             raise FormatError("has a second header with another order of columns. Split the table there")
 
 
@@ -146,6 +153,11 @@ def plain_name(name: str) -> str:
         'case id'
     """
     return " ".join("".join(sign for sign in name if unicodedata.category(sign) != "Cf").split())
+
+
+def _fold(name: str) -> str:
+    """Return a name in the form in which names of headers are compared."""
+    return " ".join(name.split()).casefold() if len(name) <= _MAX_NAME_CHARS else name
 
 
 def check_names(

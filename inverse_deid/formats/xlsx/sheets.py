@@ -128,7 +128,10 @@ def open_workbook(package: Package) -> Workbook:
         raise FormatError(f"has no workbook in it. Save it as an Excel workbook (.xlsx){strict}")
     related = [one for one in package.related(main) if one.target]
     parts = {one.id: one.target for one in related if one.kind == "worksheet"}
-    shared = next((one.target for one in related if one.kind == "sharedStrings"), "")
+    texts = {one.target for one in related if one.kind == "sharedStrings"}
+    if len(texts) > 1:  # a cell could show a text of the wrong part
+        raise FormatError(package.program.damaged)
+    shared = next(iter(texts), "")
     looks = next((one.target for one in related if one.kind == "styles"), "")
     counted = _count(str(node.tag) for node in root.iter())
     sheets = []

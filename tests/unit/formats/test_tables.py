@@ -1,5 +1,6 @@
 import csv
 import io
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +9,7 @@ from fake_maskers import CANARY, mask_capitals
 
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.engine.masker import mask_records
+from inverse_deid.formats.columns import choose_columns
 from inverse_deid.formats.csv_table import read_csv
 from inverse_deid.formats.parquet_table import N_ROWS_A_BATCH, read_parquet
 from inverse_deid.formats.records import ReadOptions
@@ -212,6 +214,28 @@ def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
     assert CANARY not in str(error.value)
     assert masked_csv(b"text,sex\nwell,f\ntext,sex\nill,m\n", keep_columns=("sex",)).endswith(b"ill,m\n")
     assert masked_csv(b"kind,text\ntext,well\n") == b"text\nwell\n"
+
+
+SECOND_HEADERS = {
+    "all names in another order": ("text,sex,drug", True),
+    "fewer names": ("text,drug,", True),
+    "other names between": ("dose,text,drug", True),
+    "the text alone": (",text,", True),
+    "in capital letters, with spaces": ("CASE, Text ,x", True),
+    "the same order": ("sex,drug,text", False),
+    "one name among values": ("f,text,well", False),
+    "names of other columns": ("drug,sex,well", False),
+}
+
+
+@pytest.mark.parametrize(("row", "is_refused"), SECOND_HEADERS.values(), ids=SECOND_HEADERS)
+def test_a_header_of_another_table_below_is_refused_if_texts_would_be_kept(row, is_refused):
+    columns = choose_columns(
+        ["sex", "drug", "text", "case", "dose"], ReadOptions(keep_columns=("sex", "drug"))
+    )
+    expected = pytest.raises(FormatError, match="second header") if is_refused else nullcontext()
+    with expected:
+        columns.check_order([*row.split(","), "", ""])
 
 
 @pytest.mark.parametrize("space", [" ", "  ", "\xa0", "\u200b", "\ufeff", "\u202f"])
