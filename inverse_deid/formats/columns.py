@@ -137,12 +137,12 @@ def find_columns(names: Sequence[str], options: ReadOptions) -> ReadOptions:
         ]
         return same[0] if given not in names and len(same) == 1 else given
 
-    return replace(
-        options,
-        text_columns=tuple(map(find, options.text_columns)),
-        keep_columns=tuple(map(find, options.keep_columns)),
-        id_column=None if options.id_column is None else find(options.id_column),
-    )
+    texts = tuple(map(find, options.text_columns))
+    identifier = None if options.id_name is None else find(options.id_name)
+    if options.id_column is None and identifier in ("id", *texts):
+        identifier = None
+    kept = tuple(map(find, options.keep_columns))
+    return replace(options, text_columns=texts, keep_columns=kept, id_column=identifier)
 
 
 def plain_name(name: str) -> str:

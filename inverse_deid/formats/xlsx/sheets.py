@@ -13,6 +13,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.office_package import Package
@@ -71,6 +72,20 @@ class SheetRow:
     height: float | None = None  # in points, None = as usual
 
 
+class MergedCells(NamedTuple):
+    """Merged cells: rows count from 1, columns from 0, and the last ones are part of them."""
+
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+
+    @property
+    def columns(self) -> range:
+        """The columns of them."""
+        return range(self.first_column, self.last_column + 1)
+
+
 @dataclass(slots=True)
 class Workbook:
     """An open workbook: where its sheets are, and what they share."""
@@ -102,8 +117,8 @@ class Workbook:
         if counts:
             self.counted.update(target.counted)
 
-    def merged(self, sheet: int) -> Mapping[tuple[int, int], int]:
-        """Return the last column of each cell of a sheet that covers several, by its row and column.
+    def merged(self, sheet: int) -> list[MergedCells]:
+        """Return the cells of a sheet that are merged over several columns, in the order of their rows.
 
         Raises:
             FormatError: It is damaged.
@@ -111,7 +126,7 @@ class Workbook:
         target = _MergedTarget(self.package)
         for _ in self.package.feed(self.sheets[sheet], target):
             pass
-        return target.last_columns
+        return sorted(target.found)
 
 
 def open_workbook(package: Package) -> Workbook:
@@ -228,26 +243,24 @@ def _read_strings(package: Package, name: str) -> list[str]:
 
 
 class _MergedTarget(_Target):
-    """Collects the cells that cover several columns."""
+    """Collects the cells that are merged over several columns."""
 
     def __init__(self, package: Package) -> None:
         super().__init__(package)
-        self.last_columns: dict[tuple[int, int], int] = {}
+        self.found: list[MergedCells] = []
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
         """Begin an element; what is not a range of cells merges none."""
-        if tag == f"{S}mergeCell":
-            (row, first), (last_row, last) = map(read_place, _split_range(attrib.get("ref", "")))
-            if row and last_row and last > first:
-                self.last_columns[row, first] = max(last, self.last_columns.get((row, first), 0))
+        if tag != f"{S}mergeCell":
+            return
+        begin, _, end = attrib.get("ref", "").replace("$", "").partition(":")
+        (row, column), (other_row, other_column) = read_place(begin.strip()), read_place(end.strip())
+        if row and other_row and column != other_column:
+            rows, columns = sorted((row, other_row)), sorted((column, other_column))
+            self.found.append(MergedCells(rows[0], rows[1], columns[0], columns[1]))
 
     def end(self, tag: str) -> None:
         """End an element."""
-
-
-def _split_range(reference: str) -> tuple[str, str]:
-    first, _, last = reference.partition(":")
-    return first, last
 
 
 class _SheetTarget(_Target):
@@ -313,10 +326,8 @@ class _SheetTarget(_Target):
 
     def _doubt(self, what: str) -> FormatError:
         """Return the error for a place in doubt; `what` holds nothing of the file."""
-        place = f"at or after row {self._number}"
-        return FormatError(
-            f"has {what} {place}, so the columns of its cells are in doubt. Save it again in Excel"
-        )
+        place = f"in or after row {self._number}"
+        return FormatError(f"has {what} {place}. The columns of cells are in doubt. Save it again in Excel")
 
     def end(self, tag: str) -> None:
         """End an element."""
@@ -389,7 +400,7 @@ class _SheetTarget(_Target):
             if not re.fullmatch(r"\s*[0-9]{1,9}\s*", value) or int(value) >= len(self._workbook.strings):
                 raise FormatError(self._package.program.damaged)
             self._add(SheetCell(column, self._workbook.strings[int(value)], style=style))
-        elif kind == "b":
+        elif kind == "b" and value.strip() in ("0", "1", "true", "false"):
             is_true = value.strip() in ("1", "true")
             text = "TRUE" if is_true else "FALSE"
             self._add(SheetCell(column, text, "boolean", str(int(is_true)), style))

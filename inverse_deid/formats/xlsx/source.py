@@ -9,7 +9,8 @@ Rows keep their numbers. The masked file is a new workbook (`package`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO, Protocol
@@ -33,15 +34,17 @@ from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
 from inverse_deid.formats.xlsx.cells import SheetCell, column_letters
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
-from inverse_deid.formats.xlsx.sheets import SheetRow, Workbook, open_workbook
+from inverse_deid.formats.xlsx.sheets import MergedCells, SheetRow, Workbook, open_workbook
 from inverse_deid.text.rendering import GAP_MARK
 
 MAX_ROWS_ABOVE = 50
 """The header is looked for in so many rows with values."""
+MAX_MERGED = 1_000
+"""So many cells of a row may be merged with others of it."""
 BLOCK_CHARS = 100_000
 """A sheet of more text is several documents."""
 
-_COVERS_OTHERS = "has a merged cell over a column that is kept and another. Unmerge it in Excel"
+_IS_WITH_OTHERS = "has a merged cell over a column that is kept and another. Unmerge it in Excel"
 _NO_VALUES = "has no values in any sheet. Give a workbook with text"
 
 
@@ -124,6 +127,46 @@ class SheetPlan:
     moved: Mapping[int, int]  # the new place of each column that is written
 
 
+class _MergedRows:
+    """The merged cells of a sheet while its rows are read.
+
+    Args:
+        merged: In the order of their rows.
+        top: The row of the header. Columns that are merged there have one name.
+    """
+
+    def __init__(self, merged: Iterable[MergedCells], top: int) -> None:
+        self._waiting = deque(merged)
+        self._here: list[MergedCells] = []  # those of the row
+        self._top = top
+        self._of_header: list[MergedCells] = []
+
+    def go_to(self, row: int) -> None:
+        """Go down to a row.
+
+        Raises:
+            FormatError: It has so many merged cells that they must overlap, or were made to do harm.
+        """
+        while self._waiting and self._waiting[0].first_row <= row:
+            self._here.append(self._waiting.popleft())
+        self._here = [one for one in self._here if one.last_row >= row]
+        if len(self._here) > MAX_MERGED:
+            raise FormatError(f"has more than {MAX_MERGED:,} merged cells in a row. Save it again in Excel")
+        if row == self._top:
+            self._of_header = list(self._here)
+
+    def is_with_others(self, column: int, kept_at: Container[int]) -> bool:
+        """Tell whether a cell of a kept column is merged with one of a column that is not kept.
+
+        Its text may belong to that column, unless both have one name.
+        """
+        if column not in kept_at:
+            return False
+        own = {i for one in self._of_header if column in one.columns for i in one.columns}
+        merged = (i for one in self._here if column in one.columns for i in one.columns)
+        return any(i not in kept_at and i not in own for i in merged)
+
+
 @dataclass(slots=True)
 class ExcelFile:
     """An open workbook (a `Source`)."""
@@ -171,15 +214,16 @@ class ExcelFile:
         text_at = [names.index(name) for name in columns.text_columns]
         kept_at = {i for i in columns.written if columns.fates[i] is not ColumnFate.MASKED}
         top = plan.header.number if plan.header else 0
-        merged = self.workbook.merged(plan.index) if kept_at else {}
+        merged = _MergedRows(self.workbook.merged(plan.index) if kept_at else (), top)
         for row in self.workbook.rows(plan.index, counts=True):
+            merged.go_to(row.number)
             if row.number <= top:
                 self.workbook.counted["row above the header"] += row.number < top
                 continue
             columns.check_order(_names(row, len(names)))
             place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
-            if any(_covers_others(row, cell.column, merged, top, kept_at) for cell in row.cells):
-                yield Record(n_before + row.number, problem=_COVERS_OTHERS, place=place)
+            if any(merged.is_with_others(cell.column, kept_at) for cell in row.cells):
+                yield Record(n_before + row.number, problem=_IS_WITH_OTHERS, place=place)
                 continue
             cells = {cell.column: cell for cell in row.cells}
             unnamed = (column >= len(names) or not names[column] for column in cells)
@@ -216,13 +260,14 @@ class ExcelFile:
         position = 0
         kept_at = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
         top = plan.header.number if plan.header else 0
-        merged = self.workbook.merged(plan.index) if kept_at else {}
+        merged = _MergedRows(self.workbook.merged(plan.index) if kept_at else (), top)
         for row in self.workbook.rows(plan.index, counts=True):
             if rows and position >= BLOCK_CHARS:
                 yield self._make_block(sheet, plan, n_before, CellBlock(sheet, tuple(rows), places), words)
                 rows, words, places, position = [], [], {}, 0
             is_first = True
-            kept = {i for i in kept_at if not _covers_others(row, i, merged, top, kept_at)}
+            merged.go_to(row.number)
+            kept = {i for i in kept_at if not merged.is_with_others(i, kept_at)}
             for cell in row.cells:
                 if cell.kind == "number" or cell.column in kept:
                     continue
@@ -257,18 +302,6 @@ def _moved(cell: SheetCell, plan: SheetPlan, *, is_text: bool = False) -> SheetC
     """Return a cell in its new column; a text to be masked loses its value."""
     column = plan.moved[cell.column]
     return SheetCell(column, "", style=cell.style) if is_text else replace(cell, column=column)
-
-
-def _covers_others(
-    row: SheetRow, column: int, merged: Mapping[tuple[int, int], int], top: int, kept_at: Container[int]
-) -> bool:
-    """Tell whether a cell of a kept column also covers a column that is not kept and has its own heading.
-
-    Its text may belong to the other one. `top` is the row of the header, whose cells may be merged as well.
-    """
-    last = merged.get((row.number, column), column)
-    own = merged.get((top, column), column)
-    return column in kept_at and any(i > own and i not in kept_at for i in range(column + 1, last + 1))
 
 
 def _hidden(cell: SheetCell) -> SheetCell:

@@ -126,6 +126,14 @@ def test_parquet_takes_every_kind_of_text(kind):
     assert written["text"].to_pylist() == ["PHI", "well"]
 
 
+def test_parquet_without_any_text_stays_empty():
+    table = pa.table({"id": [1, 2], "text": pa.array([None, None], pa.null()), "n": [3, 4]})
+    written = pq.read_table(
+        io.BytesIO(_through(read_parquet(parquet(table), ReadOptions(keep_columns=("n",)))))
+    )
+    assert written.to_pylist() == [{"id": 1, "text": None, "n": 3}, {"id": 2, "text": None, "n": 4}]
+
+
 def test_parquet_of_many_batches():
     n = 2 * N_ROWS_A_BATCH + 5
     table = pa.table({"text": [f"well {i}" for i in range(n)], "i": list(range(n))})
@@ -250,6 +258,12 @@ def test_a_column_is_found_if_its_name_has_spaces_around_it(space, place):
     assert masked_csv(data, text_columns=(name,), id_column="case", keep_columns=("sex",)) == written
     table = parquet(pa.table({name: ["Ann fell"]}))
     assert b"Ann" not in _through(read_parquet(table, ReadOptions(text_columns=("note",))))
+
+
+def test_the_column_of_ids_may_have_spaces_around_its_name_as_well():
+    assert masked_csv(b" id ,text\n7,Ann fell\n") == b'" id ",text\n7,PHI fell\n'
+    assert masked_csv(b'" id","id ",text\n7,8,Ann fell\n') == b"text\nPHI fell\n"
+    assert masked_csv(b" id,n\nAnn,5\n", text_columns=("id",)) == b'" id"\nPHI\n'
 
 
 def test_the_separator_is_found_by_a_header_with_spaces():

@@ -629,8 +629,12 @@ def test_an_empty_cell_without_an_address_keeps_a_narrative_out_of_the_columns_t
 MERGED = {  # in a table with the columns text, by, sex, drug and x, of which sex and drug are kept
     "over the kept columns alone": ("C2:D2", False),
     "over rows alone": ("C2:C9", False),
-    "from a masked column": ("A2:D2", False),
-    "from a dropped column": ("B2:C2", False),
+    "beside the kept columns": ("A2:B2", False),
+    "over rows above": ("A1:E1", False),
+    "from a masked column": ("A2:D2", True),
+    "from a dropped column": ("B2:C2", True),
+    "in the other direction": ("E2:C2", True),
+    "with fixed places": (" $c$2:$E$9 ", True),
     "in a row without a value": ("C3:E3", False),
     "to a dropped column": ("C2:E2", True),
     "to a column without a heading": ("D2:F2", True),
@@ -668,6 +672,13 @@ def test_a_kept_cell_that_covers_other_columns_is_masked_if_all_cells_are():
         zipped(book(sheet(*rows, after=after))), ReadOptions(all_cells=True, keep_columns=("sex",))
     )
     assert [line[1] for line in cells_of(written)[0]] == ["sex", f"told by {CANARY}", "told by PHI"]
+
+
+def test_very_many_merged_cells_over_each_other_are_refused():
+    rows = inline("A1", "text") + inline("B1", "sex"), inline("A2", "well")
+    after = "<mergeCells>" + 1001 * '<mergeCell ref="A1:B9999"/>' + "</mergeCells>"
+    with pytest.raises(FormatError, match="merged cells in a row"):
+        masked(zipped(book(sheet(*rows, after=after))), ReadOptions(keep_columns=("sex",)))
 
 
 def test_a_cell_that_is_merged_as_its_heading_is_belongs_to_its_column():
