@@ -80,7 +80,7 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
         return INTERRUPTED
     for line in failure_lines(tally):
         click.echo(f"inverse-deid: {line}", err=True)
-    for line in warning_lines(tally.columns) if options.keep_all_columns else ():
+    for line in warning_lines(tally, keeps_all=options.keep_all_columns):
         click.echo(line, err=True)
     for line in language_lines(tally):
         click.echo(line, err=True)

@@ -237,7 +237,7 @@ def _report(tally: Tally, options: MaskOptions, results: Iterator[str], seconds:
     """Say what was done."""
     lines = (
         *(f"inverse-deid: {line}" for line in failure_lines(tally)),
-        *(warning_lines(tally.columns) if options.keep_all_columns else ()),
+        *warning_lines(tally, keeps_all=options.keep_all_columns),
         *language_lines(tally),
         *results,
         *(figure_lines(tally, seconds) if options.verbose else ()),

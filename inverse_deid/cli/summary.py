@@ -140,10 +140,25 @@ def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
         yield f"Read as: {'; '.join(shown)}"
 
 
-def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
-    """Return one warning if columns were copied because all were asked for."""
+def warning_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
+    """Return one line per warning: what was masked in another way, and columns copied because all were.
+
+    Args:
+        tally: Of the whole run.
+        keeps_all: All columns were asked for.
+
+    Example:
+        >>> from inverse_deid.engine.tally import Failure
+        >>> list(warning_lines(Tally(warnings=[Failure("a.xlsx sheet 2", "has no ids")]), keeps_all=False))
+        ['WARNING: a.xlsx sheet 2: has no ids']
+    """
+    for place, text in tally.warnings[:MAX_FAILURES_SHOWN]:
+        yield f"WARNING: {place}: {text}"
+    if len(tally.warnings) > MAX_FAILURES_SHOWN:
+        yield f"WARNING: ... and {len(tally.warnings) - MAX_FAILURES_SHOWN:,} more. --run-report lists them"
+    columns = tally.columns
     copied = sorted([*_list_names(columns, ColumnFate.KEPT), *_list_names(columns, ColumnFate.ID)])
-    if copied:
+    if copied and keeps_all:
         yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
 
 

@@ -98,17 +98,22 @@ class RunReport:
         )
 
     def _hide_names(self, tally: Tally) -> Tally:
-        """Return the same counts; failures show the new names of files."""
+        """Return the same counts; failures and warnings show the new names of files."""
         names = self._names
         if names is None:
             return tally
-        failures = []
-        for where, reason in tally.failures:
+
+        def rename(where: str) -> str:
             ends = (end for end, sign in enumerate(f"{where} ") if sign == " " and where[:end] in names)
             end = max(ends, default=0)
-            failure = Failure("an input", "was not masked. The messages of the run say why")
-            failures.append(Failure(names[where[:end]] + where[end:], reason) if end else failure)
-        return replace(tally, failures=failures)
+            return names[where[:end]] + where[end:] if end else ""
+
+        unknown = Failure("an input", "was not masked. The messages of the run say why")
+        failures = [
+            Failure(new, reason) if (new := rename(where)) else unknown for where, reason in tally.failures
+        ]
+        warnings = [Failure(rename(where) or "an input", reason) for where, reason in tally.warnings]
+        return replace(tally, failures=failures, warnings=warnings)
 
     def write(self, path: Path, tally: Tally) -> None:
         """Write the report, readable by its owner alone; a file of that name is overwritten.
@@ -157,6 +162,7 @@ def _describe_counts(tally: Tally) -> dict[str, Any]:
         },
         "read_as": dict(sorted(tally.read_as.items())),
         "removed_parts": dict(sorted(tally.removed.items())),
+        "warnings": [{"where": warning.where, "reason": warning.reason} for warning in tally.warnings],
         "n_failures": tally.n_failures,
         "failures": [{"where": failure.where, "reason": failure.reason} for failure in tally.failures],
     }

@@ -12,7 +12,7 @@ from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import Masker, mask_with_fields
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
-from inverse_deid.formats.records import FindsOut, Record, ReportingSink, Sink, Source
+from inverse_deid.formats.records import FindsOut, Record, ReportingSink, Sink, Source, Warns
 from inverse_deid.formats.registry import input_errors
 
 FIRST_BATCH_CHARS = 8_000
@@ -137,6 +137,8 @@ def mask_source(
         if progress.meter is not None:
             progress.meter.reach(place)
         yield n_done
+    if isinstance(source, Warns):
+        tally.warn(progress.name, source.warnings)
     if not n_done and source.unit == "line":
         raise UnreadableInputError("is empty. Give a file that contains text")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ class Tally:
     n_tokens: int = 0  # of the originals
     n_failures: int = 0  # failed documents, left out records and failed files
     failures: list[Failure] = field(default_factory=list)  # the first of them
+    warnings: list[Failure] = field(default_factory=list)  # what was masked, but not as the user may expect
     columns: dict[str, str] = field(default_factory=dict)  # the `ColumnFate` of each column of a table
     tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))  # in the order of `Reason`
     stand_ins: dict[str, int] = field(default_factory=dict)  # by sort: masks that show no marker (date, age)
@@ -91,6 +92,11 @@ class Tally:
         if len(self.failures) < MAX_FAILURES_LISTED:
             self.failures.append(Failure(where, reason))
 
+    def warn(self, name: str, warnings: Mapping[str, str]) -> None:
+        """Note what is to be known about places of a file."""
+        found = [Failure(f"{name} {place}", text) for place, text in warnings.items()]
+        self.warnings += found[: MAX_FAILURES_LISTED - len(self.warnings)]
+
     def merge(self, other: Tally) -> None:
         """Add the counts of another file."""
         self.n_documents += other.n_documents
@@ -98,6 +104,7 @@ class Tally:
         self.n_tokens += other.n_tokens
         self.n_failures += other.n_failures
         self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
+        self.warnings += other.warnings[: MAX_FAILURES_LISTED - len(self.warnings)]
         self.note_columns(other.columns)
         self.note_removed(other.removed)
         self.note_read_as(other.read_as)
@@ -107,19 +114,23 @@ class Tally:
         self._count_masks(other.tokens_by_reason, other.stand_ins)
 
     def rename(self, old: str, new: str) -> Tally:
-        """Return the same counts; failures that begin with one name begin with another."""
-        failures = [Failure(new + where.removeprefix(old), reason) for where, reason in self.failures]
-        return replace(self, failures=failures)
+        """Return the same counts; failures and warnings that begin with one name begin with another."""
+        return self.change_places(lambda where: new + where.removeprefix(old))
+
+    def change_places(self, change: Callable[[str], str]) -> Tally:
+        """Return the same counts, with other places of failures and warnings."""
+        failures = [Failure(change(where), reason) for where, reason in self.failures]
+        warnings = [Failure(change(where), reason) for where, reason in self.warnings]
+        return replace(self, failures=failures, warnings=warnings)
 
     def hide_parts(self) -> Tally:
-        """Return the same counts; failures name the parts of archives by their numbers alone.
+        """Return the same counts; failures and warnings name parts of archives by their numbers.
 
         Example:
             >>> Tally(failures=[Failure("a.zip file 2 (Ann.csv) row 5", "")]).hide_parts().failures[0].where
             'a.zip file 2 row 5'
         """
-        failures = [Failure(_NAME_OF_PART.sub("", where), reason) for where, reason in self.failures]
-        return replace(self, failures=failures)
+        return self.change_places(lambda where: _NAME_OF_PART.sub("", where))
 
     def as_json(self) -> dict[str, Any]:
         """Return a dictionary that msgspec reads; it says nothing of the run that counted."""

@@ -7,8 +7,9 @@ others are dropped, unless the user keeps all columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from inverse_deid.core.errors import FormatError
@@ -18,6 +19,7 @@ OTHERS = "(others)"
 """Replaces names that are not shown."""
 
 MAX_NAMES = 200
+_MAX_NAME_CHARS = 200
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _COLUMN_WORDS = """
     action address adverse age batch birth body case city class clinical code comment comments company
@@ -63,20 +65,26 @@ class Columns:
         return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
 
     def check_order(self, cells: Sequence[str]) -> None:
-        """Refuse a row that is a header with another order: below it, texts are in columns that are kept.
+        """Refuse a row that is the header of another table: below it, texts are in columns that are written.
+
+        Such a row has two names of columns or nothing else, and the name of a text over a column that is
+        copied; or it has the names of all columns that are written, in other places.
 
         Raises:
-            FormatError: The row has the names of all columns that are written, in other places.
+            FormatError: The row is such a header.
 
         Example:
             >>> choose_columns(["text", "sex"], ReadOptions(keep_columns=("sex",))).check_order(["a", "m"])
         """
-        names = [self.names[i] for i in self.written]
-        if (
-            len(names) > 1
-            and all(name in cells for name in names)
-            and any(cells[i] != self.names[i] for i in self.written)
-        ):
+        texts = set(map(_fold, self.text_columns))
+        if len(self.written) < 2 or not any(_fold(cell) in texts for cell in cells):
+            return
+        there, own = [_fold(cell) for cell in cells], [_fold(name) for name in self.names]
+        is_moved = any(there[i] != own[i] for i in self.written)
+        is_copied = any(there[i] in texts for i in self.written if self.fates[i] is not ColumnFate.MASKED)
+        n_names = sum(name in own for name in there if name)
+        has_texts_over_others = is_copied and (n_names > 1 or n_names == sum(map(bool, there)))
+        if has_texts_over_others or (is_moved and {own[i] for i in self.written} <= set(there)):
             raise FormatError("has a second header with another order of columns. Split the table there")
 
 
@@ -95,9 +103,9 @@ def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -
         >>> [str(fate) for fate in choose_columns(["id", "text", "dob"], ReadOptions()).fates]
         ['id', 'masked', 'dropped']
     """
+    options = find_columns(names, options)
+    check_names(names, options)
     named = [name for name in names if name]
-    if len(set(named)) < len(named):
-        raise FormatError("two columns have the same name. Rename one")
     for option, column in list_named_columns(options):
         if column not in named:
             if hint and len(names) == 1:
@@ -106,6 +114,75 @@ def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -
     fates = tuple(fate_of(name, options) for name in names)
     id_index = fates.index(ColumnFate.ID) if ColumnFate.ID in fates else None
     return Columns(tuple(names), fates, options.text_columns, id_index)
+
+
+def find_columns(names: Sequence[str], options: ReadOptions) -> ReadOptions:
+    """Return the same options with the names that the columns have in a table.
+
+    A column that is not there is the only one whose name looks the same: spaces and invisible characters
+    may differ. Otherwise its name stays as the user gave it.
+
+    Raises:
+        ConfigurationError: Two options name the same column.
+
+    Example:
+        >>> find_columns(["id", " text"], ReadOptions()).text_columns
+        (' text',)
+    """
+    plain = [plain_name(name) for name in names]
+
+    def find(given: str) -> str:
+        same = [
+            name for name, shown in zip(names, plain, strict=True) if shown and shown == plain_name(given)
+        ]
+        return same[0] if given not in names and len(same) == 1 else given
+
+    texts = tuple(map(find, options.text_columns))
+    identifier = None if options.id_name is None else find(options.id_name)
+    if options.id_column is None and identifier in ("id", *texts):
+        identifier = None
+    kept = tuple(map(find, options.keep_columns))
+    return replace(options, text_columns=texts, keep_columns=kept, id_column=identifier)
+
+
+def plain_name(name: str) -> str:
+    r"""Return a name as people see it: without spaces around it and characters that are not shown.
+
+    Example:
+        >>> plain_name(" case\n id\u200b")
+        'case id'
+    """
+    return " ".join("".join(sign for sign in name if unicodedata.category(sign) != "Cf").split())
+
+
+def _fold(name: str) -> str:
+    """Return a name in the form in which names of headers are compared."""
+    return " ".join(name.split()).casefold() if len(name) <= _MAX_NAME_CHARS else name
+
+
+def check_names(
+    names: Sequence[str], options: ReadOptions, label: Callable[[int], str] = lambda i: str(i + 1)
+) -> None:
+    """Refuse a table with two columns of one name.
+
+    Args:
+        names: Of its columns, "" = none.
+        options: The columns that the user named. If a row has all texts, it is the header and may be shown.
+        label: Names a column by its place, counted from 0.
+
+    Raises:
+        FormatError: Two columns have the same name.
+    """
+    twice = next((name for i, name in enumerate(names) if name and name in names[:i]), None)
+    if twice is None:
+        return
+    has_texts = set(options.text_columns) <= set(names)
+    is_shown = looks_like_a_name(plain_name(twice)) and (has_texts or is_header(names))
+    *places, last = (label(i) for i, name in enumerate(names) if name == twice)
+    shown = f" {twice!r}" if is_shown else ""
+    count = "two" if len(places) == 1 else "several"
+    where = f"{', '.join(places)} and {last}"
+    raise FormatError(f"{count} columns have the same name{shown} (columns {where}). Rename one")
 
 
 def list_named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
@@ -136,15 +213,19 @@ def no_column(option: str, column: str, names: Sequence[str]) -> str:
         "no column named 'text' among its 2, which do not look like names. Use --text-column."
         >>> no_column("--text-column", "text", ["id", "Text"])
         "no column named 'text'. It has: id, Text. Use --text-column 'Text'."
+        >>> no_column("--text-column", "text", ["id", " Text"])
+        "no column named 'text'. It has: id, ' Text'. Use --text-column ' Text'."
     """
     if not is_header(names):
         return (
             f"no column named {column!r} among its {len(names)}, which do not look like names. Use {option}."
         )
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    same = next((name for name in names if name.strip().casefold() == column.strip().casefold()), None)
+    alike = plain_name(column).casefold()
+    same = next((name for name in names if plain_name(name).casefold() == alike), None)
     remedy = f"Use {option}." if same is None else f"Use {option} {same!r}."
-    return f"no column named {column!r}. It has: {', '.join(names[:MAX_NAMES])}{more}. {remedy}"
+    shown = (name if name == plain_name(name) else repr(name) for name in names[:MAX_NAMES])
+    return f"no column named {column!r}. It has: {', '.join(shown)}{more}. {remedy}"
 
 
 def is_header(names: Sequence[str]) -> bool:
@@ -153,7 +234,8 @@ def is_header(names: Sequence[str]) -> bool:
     known = [set(map(str.casefold, _WORD.findall(name))) for name in names]
     has_known = (bool(words) and words <= column_words for words in known)
     n_known = sum(is_known or "_" in name for is_known, name in zip(has_known, names, strict=True))
-    return all(map(looks_like_a_name, names)) and 2 * n_known >= len(names)
+    plain = map(plain_name, names)  # a name may have spaces around it
+    return all(map(looks_like_a_name, plain)) and 2 * n_known >= len(names)
 
 
 def looks_like_a_name(text: str) -> bool:

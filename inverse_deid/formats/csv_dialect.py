@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO, NamedTuple, cast
 
 from inverse_deid.core.errors import UnreadableInputError
-from inverse_deid.formats.columns import list_named_columns
+from inverse_deid.formats.columns import list_named_columns, plain_name
 from inverse_deid.formats.encodings import MARKS, TextCodec, split_mark, wrong_encoding
 from inverse_deid.formats.records import ReadOptions
 
@@ -225,8 +225,8 @@ def _find_delimiter(text: str, head: _Head, options: ReadOptions, usual: str) ->
         UnreadableInputError: Several characters are possible.
     """
     rows = {one: _parse(text, one, head) for one in dict.fromkeys([usual, *_SEPARATORS])}
-    named = {column for _, column in list_named_columns(options)}
-    fits = [one for one, some in rows.items() if some and named <= set(some[0])]
+    named = {plain_name(column) for _, column in list_named_columns(options)}
+    fits = [one for one, some in rows.items() if some and named <= set(map(plain_name, some[0]))]
     if not fits:
         fits = [one for one, some in rows.items() if _is_table(some)]
         widest = max((len(rows[one][0]) for one in fits), default=0)

@@ -9,9 +9,11 @@ Source: HTML Living Standard, sections 13.2.3.2 (encodings) and 15.3 (how elemen
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
+from itertools import islice
 from typing import BinaryIO
 
 from lxml import etree
@@ -29,7 +31,12 @@ _BLOCKS = frozenset(
     "p div h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre table caption thead tbody tfoot tr".split()  # noqa: SIM905
 )
 _CELLS = frozenset(["td", "th"])
+_ROWS = frozenset(["tr"])
 _VOID = frozenset(["br", "hr"])
+_SPAN = re.compile(r"[ \t\n\f\r]*\+?0*([0-9]{1,9})")
+_MAX_SPANS = {"colspan": 1000, "rowspan": 65534}
+_MAX_COLUMNS = 100
+"""In the text, cells in columns after these are not told apart from those before."""
 _STRUCTURE = frozenset(["table", "thead", "tbody", "tfoot", "tr", "ul", "ol", "dl", "html"])
 """Elements in which white space means nothing."""
 _BREAKING = frozenset(
@@ -90,6 +97,9 @@ class _Page:
     removed: dict[str, int] = field(default_factory=dict)
     _last: str = field(default="\n", repr=False)  # the last character of the text
     _is_line_due: bool = False
+    _is_row_due: bool = False  # a line is due, also after a tab
+    _tabs: dict[etree._Element, int] = field(default_factory=dict, repr=False)  # before each cell of a table
+    _first_rows: set[etree._Element] = field(default_factory=set, repr=False)  # of each table
 
     def add_text(self, shown: str, *, is_kept: bool) -> None:
         """Add text of the page; white space is one space unless it is kept."""
@@ -99,8 +109,7 @@ class _Page:
                 shown = shown.removeprefix(" ")
         if not shown:
             return
-        if self._is_line_due and self._last not in "\n\t":
-            self.add_layout("\n")
+        self._begin_due_line()
         self.pieces.append(len(self.slots))
         self.slots.append((self.n_chars, shown))
         self.add_layout(shown)
@@ -110,7 +119,12 @@ class _Page:
         self.text.append(shown)
         self.n_chars += len(shown)
         self._last = shown[-1]
-        self._is_line_due = False
+        self._is_line_due = self._is_row_due = False
+
+    def _begin_due_line(self) -> None:
+        is_due = self._is_row_due or (self._is_line_due and self._last != "\t")
+        if is_due and self._last != "\n":
+            self.add_layout("\n")
 
     def end_line(self) -> None:
         """Begin a line with the next text."""
@@ -129,11 +143,8 @@ class _Page:
                 self.note(_REMOVED.get(_name_of(one), ""))
             return
         self.note(_UNKNOWN_VOID.get(tag, ""))
-        is_line = tag in _BLOCKS or tag in _BREAKING
-        if is_line:
-            self.end_line()
-        elif tag in _CELLS and any(one.tag in _CELLS for one in node.itersiblings(preceding=True)):
-            self.add_layout("\t")
+        self._begin_place(node, tag)
+        was_row_due, n_chars = self._is_row_due, self.n_chars
         is_written = tag in _INLINE or tag in _BLOCKS or tag in _CELLS or tag in _VOID
         if is_written:
             self.pieces.append(f"<{tag}{self._read_attributes(node) if tag in _CELLS else ''}>")
@@ -146,8 +157,28 @@ class _Page:
             self._add_text_of(node, child.tail, is_kept=is_kept)
         if is_written and tag not in _VOID:
             self.pieces.append(f"</{tag}>")
-        if is_line or tag == "hr":
+        if tag in _BLOCKS or tag in _BREAKING or tag == "hr":
             self.end_line()
+        if tag in _CELLS:
+            self._is_row_due = was_row_due and n_chars == self.n_chars  # a table in the cell ended a row
+        self._is_row_due |= tag == "tr"
+
+    def _begin_place(self, node: etree._Element, tag: str) -> None:
+        """Begin the line of a block or row, or add the tabs before a cell."""
+        if tag in _BLOCKS or tag in _BREAKING:
+            self.end_line()
+        if tag == "table":
+            self._tabs |= _count_tabs(node)
+            self._first_rows.update(islice(_find_own(node, _ROWS), 1))
+        elif tag == "tr":
+            self._is_row_due |= self._last != "\t" or node not in self._first_rows
+        elif tag in _CELLS:
+            has_cell_before = any(one.tag in _CELLS for one in node.itersiblings(preceding=True))
+            n_tabs = self._tabs.get(node, int(has_cell_before))
+            if n_tabs and (self._is_row_due or not has_cell_before):
+                self._begin_due_line()
+            if n_tabs:
+                self.add_layout("\t" * n_tabs)
 
     def _add_text_of(self, node: etree._Element, text: str | None, *, is_kept: bool) -> None:
         if text and (node.tag not in _STRUCTURE or text.strip()):
@@ -155,11 +186,8 @@ class _Page:
 
     def _read_attributes(self, cell: etree._Element) -> str:
         """Return how many columns and rows a cell has, as attributes."""
-        found = {name: cell.get(name, "") for name in ("colspan", "rowspan")}
-        numbers = {
-            name: int(value) for name, value in found.items() if re.fullmatch("[1-9][0-9]{0,2}", value)
-        }
-        return "".join(f' {name}="{number}"' for name, number in numbers.items())
+        numbers = {name: _read_span(cell, name) for name in _MAX_SPANS}
+        return "".join(f' {name}="{number}"' for name, number in numbers.items() if number != 1)
 
 
 def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
@@ -205,6 +233,49 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         return f"{_HEAD}{''.join(shown)}</body>\n</html>\n".encode("utf-8", "replace")
 
     return RebuiltFile(Document(name, text), build, dict(sorted(page.removed.items())))
+
+
+def _count_tabs(table: etree._Element) -> dict[etree._Element, int]:
+    """Return how many tabs are before each cell of a table: its distance in columns from the one before it.
+
+    Source: HTML Living Standard, section 4.9.12.1 (forming a table).
+    """
+    tabs: dict[etree._Element, int] = {}
+    rows = list(_find_own(table, _ROWS))
+    covered: dict[int, int] = {}  # by column, how many of the next rows a cell of a row above covers
+    group = None
+    for row in rows:
+        if row.getparent() is not group:
+            covered, group = {}, row.getparent()
+        column = before = 0
+        below: dict[int, int] = {}
+        for n, cell in enumerate(_find_own(row, _CELLS)):
+            while column < _MAX_COLUMNS and covered.get(column):
+                column += 1
+            tabs[cell] = max(column - before, int(n > 0))
+            before = column
+            column = min(column + _read_span(cell, "colspan"), _MAX_COLUMNS)
+            n_rows = _read_span(cell, "rowspan") or len(rows)
+            below |= dict.fromkeys(range(before, column), n_rows - 1)
+        covered = {i: n - 1 for i, n in covered.items() if n > 1} | {i: n for i, n in below.items() if n}
+    return tabs
+
+
+def _find_own(node: etree._Element, tags: frozenset[str]) -> Iterator[etree._Element]:
+    """Yield the elements of these names in an element, but none that are in a table or cell in it."""
+    for child in node:
+        name = _name_of(child)
+        if name in tags:
+            yield child
+        elif name not in _CELLS and name not in _REMOVED and name != "table":
+            yield from _find_own(child, tags)
+
+
+def _read_span(cell: etree._Element, name: str) -> int:
+    """Return how many columns or rows a cell covers, as browsers read it; 0 = all rows of its group."""
+    number = _SPAN.match(cell.get(name, ""))
+    found = 1 if number is None else min(int(number[1]), _MAX_SPANS[name])
+    return max(found, int(name == "colspan"))
 
 
 def _name_of(node: etree._Element) -> str:

@@ -75,8 +75,6 @@ class JsonFile:
         problem = case.problem
         if missing is not None and not problem:
             problem = f"has {no_column(*missing, list(case.seen))}"
-        if not case.texts and not problem:
-            problem = f"has no text under the key {self.options.text_columns[0]!r}. Use --text-column"
         if problem:
             return Record(number, problem=problem)
         for key, fate in case.fates.items():
@@ -84,7 +82,8 @@ class JsonFile:
             is_shown = is_named or (len(self.columns) < MAX_NAMES and looks_like_a_name(key))
             self.columns[key if is_shown else OTHERS] = fate
         doc_id, new_id = self._choose_ids(number, case)
-        docs = tuple(Document(doc_id, text) for text in case.texts.values())
+        texts = case.texts.values() or [""]  # all are null, which stays in the tree
+        docs = tuple(Document(doc_id, text) for text in texts)
         columns = tuple(case.texts) if len(docs) > 1 else ()
         is_numbered = self.is_list and not case.doc_id
         return Record(number, docs, carried=(tree,), columns=columns, new_id=new_id, is_numbered=is_numbered)
@@ -165,8 +164,8 @@ class _Case:
         for n, one in enumerate(value, start=1):
             if _has_object(one):
                 copies.append(self._copy_branch(one, path, f"{place}.{n}", fate))
-            elif is_kept:
-                copies.append(one)
+            else:  # null keeps the places of the objects after it
+                copies.append(one if is_kept else None)
         return copies if any(copies) else []
 
     def _list_named(self) -> Iterator[str]:

@@ -199,9 +199,10 @@ def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str
     given = {name: parsed[name] for name in options.text_columns}
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
     wrong = [name for name, text in given.items() if not isinstance(text, str | None)]
-    if wrong or not texts:
-        name = (wrong or options.text_columns)[0]
-        return {}, None, f"has no text under the key {name!r}. Name the key with --text-column"
+    if wrong:
+        return {}, None, f"has no text under the key {wrong[0]!r}. Name the key with --text-column"
+    if not texts:  # all are null: the line stays, as a row with empty cells does
+        texts = dict.fromkeys(options.text_columns, "")
     doc_id = None if options.id_name is None else parsed.get(options.id_name)
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):
         return (

@@ -180,9 +180,8 @@ def _is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(
-        pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
-    )
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return pa.types.is_null(plain) or any(test(plain) for test in tests)  # the former: all cells are empty
 
 
 def _plain_schema(schema: pa.Schema, columns: Columns, renamed: str | None = None) -> pa.Schema:

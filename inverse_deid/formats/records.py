@@ -252,6 +252,16 @@ class RemovesParts(Protocol):
         ...
 
 
+@runtime_checkable
+class Warns(Protocol):
+    """A source whose file is masked in another way than the user may expect."""
+
+    @property
+    def warnings(self) -> Mapping[str, str]:
+        """What is to be known, by place; nothing of it comes from the file. Complete after all records."""
+        ...
+
+
 class Source(Protocol):
     """One open input file.
 

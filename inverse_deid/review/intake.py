@@ -28,7 +28,7 @@ from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, OnProgres
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts
+from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts, Warns
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -359,6 +359,8 @@ class _Intake:
             file.tally.note_read_as({source.read_as: 1})
         if isinstance(source, RemovesParts):
             file.tally.note_removed(source.removed)
+        if isinstance(source, Warns):
+            file.tally.warn(job.shown, source.warnings)
 
     def _item(self, file: _IncomingFile, record: Record, place: str) -> _Item:
         """Return a document or row with the identifiers that are known of it; one without id has a place."""

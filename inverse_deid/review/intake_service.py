@@ -301,7 +301,8 @@ class IntakeService:
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             problem = "an unforeseen error stopped this file. Nothing of it was stored"
-        problems = tuple((where, explain_problem(why)) for where, why in tally.failures[:_MAX_PROBLEMS])
+        noted = [*tally.failures, *tally.warnings][:_MAX_PROBLEMS]
+        problems = tuple((where, explain_problem(why)) for where, why in noted)
         change_upload(
             self.store,
             upload.id,

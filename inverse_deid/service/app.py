@@ -239,6 +239,7 @@ def _describe_counts(tally: Tally) -> dict[str, object]:
         "not_english": tally.n_other_language,
         "n_tokens": tally.n_tokens,
         "removed": dict(sorted(tally.removed.items())),
+        "warnings": [f"{place}: {text}" for place, text in tally.warnings],
     }
     return counts
 

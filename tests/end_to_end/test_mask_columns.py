@@ -5,6 +5,7 @@ import io
 import json
 import sys
 
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -324,3 +325,38 @@ def test_a_text_that_is_not_there_stays_away(command, given, out, kind):
     assert result.status == 0, result.stderr
     expected = [{"id": "1", "a": MASKED, "b": None}, {"id": "2", "a": None, "b": MASKED}]
     assert [texts_of(row, ("a", "b")) for row in read(out / f"a.{kind}")] == expected
+
+
+@pytest.mark.parametrize("columns", [("text",), ("text", "other")], ids=["one text", "two texts"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "parquet", "xlsx"])
+def test_a_row_without_text_stays_as_a_row_with_an_empty_text(command, given, out, kind, columns):
+    rows = [{"id": "1", "text": None, "other": None}, {"id": "2", "text": NOTE, "other": NOTE}]
+    path = given / f"a.{kind}"
+    if kind == "csv":
+        path.write_text(f"id,text,other\n1,,\n2,{NOTE},{NOTE}\n")
+    elif kind == "jsonl":
+        write(path, rows)
+    elif kind == "json":
+        path.write_text(json.dumps(rows))
+    elif kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        workbook = openpyxl.Workbook()
+        for row in (list(rows[0]), *(list(row.values()) for row in rows)):
+            workbook.active.append(row)
+        workbook.save(path)
+    options = [word for column in columns for word in ("--text-column", column)]
+    result = command("mask", given, "--out", out, *options)
+    assert result.status == 0, result.stderr
+    if kind == "json":
+        written = json.loads((out / "a.json").read_text())
+    elif kind == "xlsx":
+        names, *cells = openpyxl.load_workbook(out / "a.xlsx").active.iter_rows(values_only=True)
+        written = [dict(zip(names, row, strict=True)) for row in cells]
+    else:
+        written = read(out / f"a.{kind}")
+    assert [row["id"] for row in written] == ["1", "2"]
+    assert [[row[column] or "" for column in columns] for row in written] == [
+        [""] * len(columns),
+        [MASKED] * len(columns),
+    ]

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import time
+import zipfile
 from datetime import date
 
 import openpyxl
@@ -70,6 +71,58 @@ def test_excel_files_of_a_folder_are_masked_and_what_was_removed_is_said(command
     assert noted["total"]["removed_parts"]["name of a range"] == 1
     assert noted["total"]["removed_parts"]["sheet without the text column"] == 1
     assert [file["format"] for file in noted["files"]] == ["xlsx"] * 3
+
+
+def with_and_without_ids():
+    workbook = openpyxl.Workbook()
+    for row in (["case id", "text"], ["c7", f"seen by {CANARY}"]):
+        workbook.active.append(row)
+    other = workbook.create_sheet(CANARY)
+    for row in (["text"], [f"told by {CANARY}"]):
+        other.append(row)
+    target = io.BytesIO()
+    workbook.save(target)
+    return target.getvalue()
+
+
+def zip_of(name, data):
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr(name, data)
+    return target.getvalue()
+
+
+WARNING = "has no column 'case id'. The numbers of its rows are the ids"
+
+
+@pytest.mark.parametrize("renames", [False, True])
+def test_a_sheet_without_the_id_column_is_named_on_the_command_line_and_in_the_report(
+    command, given, out, tmp_path, renames
+):
+    (given / "a.xlsx").write_bytes(with_and_without_ids())
+    (given / "b.zip").write_bytes(zip_of("c.xlsx", with_and_without_ids()))
+    report = tmp_path / "report.json"
+    more = ["--rename", tmp_path / "names.csv"] if renames else []
+    result = command("mask", given, "--out", out, "--id-column", "case id", "--run-report", report, *more)
+    assert result.status == 0, result.stderr
+    assert f"WARNING: {given / 'a.xlsx'} sheet 2: {WARNING}" in result.stderr
+    assert len(re.findall(f"^WARNING: .*b.zip file 1 .*sheet 2: {WARNING}", result.stderr, re.MULTILINE)) == 1
+    noted = json.loads(report.read_text())
+    for warnings in (
+        noted["total"]["warnings"],
+        [one for file in noted["files"] for one in file["warnings"]],
+    ):
+        assert [one["reason"] for one in warnings] == [WARNING] * 2
+        assert all(one["where"].endswith("sheet 2") for one in warnings)
+        assert not (renames and any("a.xlsx" in one["where"] for one in warnings))
+    assert CANARY not in result.stderr + report.read_text()
+
+
+def test_the_review_says_so_of_a_sheet_without_the_id_column(command, given, tmp_path):
+    (given / "a.xlsx").write_bytes(with_and_without_ids())
+    result = command("review", "init", given, "--store", tmp_path / "a.review", "--id-column", "case id")
+    assert result.status == 0, result.stderr
+    assert f"WARNING: {given / 'a.xlsx'} sheet 2: {WARNING}" in result.stderr
 
 
 def test_all_cells_are_masked_on_request(command, given, out):

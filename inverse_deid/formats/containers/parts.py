@@ -24,6 +24,7 @@ from inverse_deid.formats.records import (
     ReportingSink,
     Sink,
     Source,
+    Warns,
     Writable,
 )
 
@@ -86,6 +87,7 @@ class Container:
         self.writer = writer
         self._removed = dict(removed)
         self._columns: dict[str, str] = {}
+        self.warnings: dict[str, str] = {}  # by place
         self.is_written = False  # a reader alone does not keep the parts
         self.opened: dict[int, tuple[Part, Source]] = {}  # those that were not yet written
         self.failed: set[int] = set()  # those that must not be written
@@ -133,6 +135,8 @@ class Container:
                 case_id=record.case_id or (part.case_id if is_document else ""),
             )
         self._columns |= source.columns
+        if isinstance(source, Warns):
+            self.warnings |= {f"{part.label} {place}": text for place, text in source.warnings.items()}
         if isinstance(source, RemovesParts):
             for kind, n in source.removed.items():
                 self._removed[kind] = self._removed.get(kind, 0) + n

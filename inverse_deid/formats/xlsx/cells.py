@@ -186,20 +186,20 @@ def escape(text: str) -> str:
     return _MUST_ESCAPE.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
 
 
-def column_index(reference: str) -> int | None:
-    """Return the column of a reference such as `AB12`, counted from 0, None = it is not a reference.
+def read_place(address: str) -> tuple[int, int]:
+    """Return the row, counted from 1, and the column, counted from 0, of a cell; (0, 0) = not an address.
 
     Example:
-        >>> column_index("A1"), column_index("AB12"), column_index("12")
-        (0, 27, None)
+        >>> read_place("A1"), read_place("AB12"), read_place("b7"), read_place("12")
+        ((1, 0), (12, 27), (7, 1), (0, 0))
     """
-    match = re.fullmatch(r"([A-Z]{1,3})[0-9]{1,7}", reference)
+    match = re.fullmatch(r"([A-Za-z]{1,3})([0-9]{1,7})", address)
     if match is None:
-        return None
+        return 0, 0
     index = 0
-    for letter in match[1]:
+    for letter in match[1].upper():
         index = index * 26 + ord(letter) - ord("A") + 1
-    return index - 1
+    return int(match[2]), index - 1
 
 
 def column_letters(index: int) -> str:

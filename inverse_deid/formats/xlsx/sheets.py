@@ -13,6 +13,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.office_package import Package
@@ -21,8 +22,8 @@ from inverse_deid.formats.xlsx.cells import (
     CellStyle,
     S,
     SheetCell,
-    column_index,
     make_number,
+    read_place,
     read_styles,
     unescape,
 )
@@ -42,7 +43,6 @@ _COUNTED = {
     "hyperlink": "link",
     "headerFooter": "page header or footer",
     "mergeCell": "merged cells",
-    "f": "formula (its result counts as a value)",
     "sheetProtection": "protection",
     "autoFilter": "filter",
     "scenario": "scenario",
@@ -53,11 +53,14 @@ _COUNTED = {
     "fileSharing": "author",
     "workbookProtection": "protection",
 }
+_FORMULA = "formula (its result counts as a value)"
+_NO_RESULT = "formula without a stored result (its cell is empty)"
+_OTHER_TYPE = "value of another type than its cell says"
 _MAX_SIZE = 255
 """The widest column, in characters; a row may be a little higher, in points."""
 _SIZE = re.compile(r"\d{1,4}(?:\.\d{1,20})?", re.ASCII)
 _STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
-_DISORDER = "has rows or cells out of order, which Excel never writes. Save it again in Excel"
+_SHEET, _DATA, _ROW, _CELL = (f"{S}{name}" for name in ("worksheet", "sheetData", "row", "c"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,20 @@ class SheetRow:
     number: int
     cells: tuple[SheetCell, ...] = field(repr=False)
     height: float | None = None  # in points, None = as usual
+
+
+class MergedCells(NamedTuple):
+    """Merged cells: rows count from 1, columns from 0, and the last ones are part of them."""
+
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+
+    @property
+    def columns(self) -> range:
+        """The columns of them."""
+        return range(self.first_column, self.last_column + 1)
 
 
 @dataclass(slots=True)
@@ -100,6 +117,17 @@ class Workbook:
         if counts:
             self.counted.update(target.counted)
 
+    def merged(self, sheet: int) -> list[MergedCells]:
+        """Return the cells of a sheet that are merged over several columns, in the order of their rows.
+
+        Raises:
+            FormatError: It is damaged.
+        """
+        target = _MergedTarget(self.package)
+        for _ in self.package.feed(self.sheets[sheet], target):
+            pass
+        return sorted(target.found)
+
 
 def open_workbook(package: Package) -> Workbook:
     """Find the sheets of a package and read what they share.
@@ -115,7 +143,10 @@ def open_workbook(package: Package) -> Workbook:
         raise FormatError(f"has no workbook in it. Save it as an Excel workbook (.xlsx){strict}")
     related = [one for one in package.related(main) if one.target]
     parts = {one.id: one.target for one in related if one.kind == "worksheet"}
-    shared = next((one.target for one in related if one.kind == "sharedStrings"), "")
+    texts = {one.target for one in related if one.kind == "sharedStrings"}
+    if len(texts) > 1:  # a cell could show a text of the wrong part
+        raise FormatError(package.program.damaged)
+    shared = next(iter(texts), "")
     looks = next((one.target for one in related if one.kind == "styles"), "")
     counted = _count(str(node.tag) for node in root.iter())
     sheets = []
@@ -175,11 +206,14 @@ class _StringsTarget(_Target):
         self.n_chars = 0
         self._text: list[str] = []
         self._in_reading = False
+        self._is_in_text = False
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
         """Begin an element."""
         if tag == f"{S}si":
-            self._text, self._n_chars = [], 0
+            if self._is_in_text:  # the numbers of all texts after it would be in doubt
+                raise FormatError(self._package.program.damaged)
+            self._text, self._n_chars, self._is_in_text = [], 0, True
         elif tag == f"{S}rPh":
             self._in_reading = True
         elif tag == f"{S}t" and not self._in_reading:
@@ -192,6 +226,7 @@ class _StringsTarget(_Target):
         elif tag == f"{S}rPh":
             self._in_reading = False
         elif tag == f"{S}si":
+            self._is_in_text = False
             self.strings.append(unescape("".join(self._text)))
             self.n_chars += self._n_chars
             if self.n_chars > MAX_SHARED_CHARS or len(self.strings) > MAX_SHARED:
@@ -207,8 +242,33 @@ def _read_strings(package: Package, name: str) -> list[str]:
     return target.strings
 
 
+class _MergedTarget(_Target):
+    """Collects the cells that are merged over several columns."""
+
+    def __init__(self, package: Package) -> None:
+        super().__init__(package)
+        self.found: list[MergedCells] = []
+
+    def start(self, tag: str, attrib: Mapping[str, str]) -> None:
+        """Begin an element; what is not a range of cells merges none."""
+        if tag != f"{S}mergeCell":
+            return
+        begin, _, end = attrib.get("ref", "").replace("$", "").partition(":")
+        (row, column), (other_row, other_column) = read_place(begin.strip()), read_place(end.strip())
+        if row and other_row and column != other_column:
+            rows, columns = sorted((row, other_row)), sorted((column, other_column))
+            self.found.append(MergedCells(rows[0], rows[1], columns[0], columns[1]))
+
+    def end(self, tag: str) -> None:
+        """End an element."""
+
+
 class _SheetTarget(_Target):
-    """Collects the rows of a sheet."""
+    """Collects the rows of a sheet.
+
+    A row or cell without a number is after the one before it, also after an empty one. A place in doubt is an
+    error: a text could slide into a column that is kept.
+    """
 
     def __init__(self, workbook: Workbook) -> None:
         super().__init__(workbook.package)
@@ -216,34 +276,62 @@ class _SheetTarget(_Target):
         self.widths: dict[int, float] = {}
         self.counted: Counter[str] = Counter()
         self._workbook = workbook
+        self._open: list[str] = []  # the elements that are not closed
+        self._has_data = False
         self._number = 0
+        self._column = -1  # of the last cell of the row, with or without a value
         self._height: float | None = None
         self._cells: list[SheetCell] | None = None  # None = outside of rows
         self._cell: tuple[int, str, CellStyle] | None = None  # column, type and look; None = outside of cells
         self._value: list[str] = []
         self._inline: list[str] = []
         self._in_reading = False
+        self._has_formula = self._has_value = False  # the cell that is open
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
         """Begin an element."""
         name = tag.rpartition("}")[2]
         if kind := _COUNTED.get(name):
             self.counted[kind] += 1
+        around = self._open[-1] if self._open else ""
+        self._open.append(tag)
+        self._check_place(tag, around)
         if not tag.startswith(S):
             return
-        if name == "row" and self._cells is None:
+        if tag == _ROW:
             self._begin_row(attrib)
         elif name == "col":
             self._note_width(attrib)
-        elif name == "c" and self._cells is not None and self._cell is None:
+        elif tag == _CELL:
             self._begin_cell(attrib)
         elif self._cell is not None and name in ("v", "t") and not self._in_reading:
             self._words = self._value if name == "v" else self._inline
+            self._has_value |= name == "v"
+        elif name == "f" and self._cell is not None:
+            self._has_formula = True
         elif name == "rPh":
             self._in_reading = True
 
+    def _check_place(self, tag: str, around: str) -> None:
+        """Refuse an element that puts the places of cells in doubt.
+
+        Raises:
+            FormatError: It is around or among rows or cells, or rows or cells are elsewhere.
+        """
+        right = {_DATA: _SHEET, _ROW: _DATA, _CELL: _ROW}.get(tag)
+        is_among_cells = around == _ROW and tag not in (_CELL, f"{S}extLst")
+        if is_among_cells or right not in (None, around) or (tag == _DATA and self._has_data):
+            raise self._doubt("an element that is not at its place")
+        self._has_data |= tag == _DATA
+
+    def _doubt(self, what: str) -> FormatError:
+        """Return the error for a place in doubt; `what` holds nothing of the file."""
+        place = f"in or after row {self._number}"
+        return FormatError(f"has {what} {place}. The columns of cells are in doubt. Save it again in Excel")
+
     def end(self, tag: str) -> None:
         """End an element."""
+        self._open.pop()
         if not tag.startswith(S):
             return
         name = tag.rpartition("}")[2]
@@ -259,11 +347,11 @@ class _SheetTarget(_Target):
             self._cells = None
 
     def _begin_row(self, attrib: Mapping[str, str]) -> None:
-        given = attrib.get("r", "")
-        number = int(given) if re.fullmatch("[0-9]{1,7}", given) else self._number + 1
+        given = attrib.get("r", str(self._number + 1))
+        number = int(given) if re.fullmatch("[0-9]{1,7}", given) else 0
         if not self._number < number <= MAX_ROWS:
-            raise FormatError(_DISORDER)
-        self._number, self._cells = number, []
+            raise self._doubt("a row number that is repeated, out of order or not valid")
+        self._number, self._column, self._cells = number, -1, []
         height = attrib.get("ht", "")
         is_size = _SIZE.fullmatch(height) and float(height) <= _MAX_SIZE and attrib.get("customHeight")
         self._height = float(height) if is_size else None
@@ -279,16 +367,16 @@ class _SheetTarget(_Target):
                 self.widths[column] = float(width)
 
     def _begin_cell(self, attrib: Mapping[str, str]) -> None:
-        cells = self._cells or ()
-        before = cells[-1].column if cells else -1
-        column = column_index(attrib["r"]) if "r" in attrib else before + 1
-        if column is None or not before < column < MAX_COLUMNS:
-            raise FormatError(_DISORDER)
+        row, column = read_place(attrib["r"]) if "r" in attrib else (self._number, self._column + 1)
+        if row != self._number or not self._column < column < MAX_COLUMNS:
+            raise self._doubt("a cell that is repeated, out of order or of another row")
+        self._column = column
         number = attrib.get("s", "0")
         styles = self._workbook.styles
         is_style = re.fullmatch("[0-9]{1,6}", number) and int(number) < len(styles)
         self._cell = column, attrib.get("t", "n"), styles[int(number)] if is_style else PLAIN
         self._value, self._inline, self._n_chars = [], [], 0
+        self._has_formula = self._has_value = False
 
     def _end_cell(self) -> None:
         """Note the cell, unless it is empty.
@@ -299,6 +387,11 @@ class _SheetTarget(_Target):
         column, kind, style = self._cell or (0, "n", PLAIN)
         value, inline = "".join(self._value), "".join(self._inline)
         self._cell = None
+        if self._has_formula:
+            has_result = bool(value) or (kind == "str" and self._has_value) or bool(inline)
+            self.counted[_FORMULA if has_result else _NO_RESULT] += 1
+        unread, read = (value, inline) if kind == "inlineStr" else (inline, value)
+        self.counted[_OTHER_TYPE] += bool(unread) and not read
         if kind == "inlineStr":
             self._add(SheetCell(column, unescape(inline), style=style))
         elif not self._value:
@@ -307,7 +400,7 @@ class _SheetTarget(_Target):
             if not re.fullmatch(r"\s*[0-9]{1,9}\s*", value) or int(value) >= len(self._workbook.strings):
                 raise FormatError(self._package.program.damaged)
             self._add(SheetCell(column, self._workbook.strings[int(value)], style=style))
-        elif kind == "b":
+        elif kind == "b" and value.strip() in ("0", "1", "true", "false"):
             is_true = value.strip() in ("1", "true")
             text = "TRUE" if is_true else "FALSE"
             self._add(SheetCell(column, text, "boolean", str(int(is_true)), style))

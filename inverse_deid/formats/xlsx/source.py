@@ -9,7 +9,8 @@ Rows keep their numbers. The masked file is a new workbook (`package`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO, Protocol
@@ -17,21 +18,33 @@ from typing import BinaryIO, Protocol
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns, is_header, no_column
+from inverse_deid.formats.columns import (
+    ColumnFate,
+    Columns,
+    check_names,
+    choose_columns,
+    find_columns,
+    is_header,
+    list_named_columns,
+    no_column,
+)
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.office_package import open_package
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
-from inverse_deid.formats.xlsx.cells import SheetCell
+from inverse_deid.formats.xlsx.cells import SheetCell, column_letters
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
-from inverse_deid.formats.xlsx.sheets import SheetRow, Workbook, open_workbook
+from inverse_deid.formats.xlsx.sheets import MergedCells, SheetRow, Workbook, open_workbook
 from inverse_deid.text.rendering import GAP_MARK
 
 MAX_ROWS_ABOVE = 50
 """The header is looked for in so many rows with values."""
+MAX_MERGED = 1_000
+"""So many cells of a row may be merged with others of it."""
 BLOCK_CHARS = 100_000
 """A sheet of more text is several documents."""
 
+_IS_WITH_OTHERS = "has a merged cell over a column that is kept and another. Unmerge it in Excel"
 _NO_VALUES = "has no values in any sheet. Give a workbook with text"
 
 
@@ -114,6 +127,46 @@ class SheetPlan:
     moved: Mapping[int, int]  # the new place of each column that is written
 
 
+class _MergedRows:
+    """The merged cells of a sheet while its rows are read.
+
+    Args:
+        merged: In the order of their rows.
+        top: The row of the header. Columns that are merged there have one name.
+    """
+
+    def __init__(self, merged: Iterable[MergedCells], top: int) -> None:
+        self._waiting = deque(merged)
+        self._here: list[MergedCells] = []  # those of the row
+        self._top = top
+        self._of_header: list[MergedCells] = []
+
+    def go_to(self, row: int) -> None:
+        """Go down to a row.
+
+        Raises:
+            FormatError: It has so many merged cells that they must overlap, or were made to do harm.
+        """
+        while self._waiting and self._waiting[0].first_row <= row:
+            self._here.append(self._waiting.popleft())
+        self._here = [one for one in self._here if one.last_row >= row]
+        if len(self._here) > MAX_MERGED:
+            raise FormatError(f"has more than {MAX_MERGED:,} merged cells in a row. Save it again in Excel")
+        if row == self._top:
+            self._of_header = list(self._here)
+
+    def is_with_others(self, column: int, kept_at: Container[int]) -> bool:
+        """Tell whether a cell of a kept column is merged with one of a column that is not kept.
+
+        Its text may belong to that column, unless both have one name.
+        """
+        if column not in kept_at:
+            return False
+        own = {i for one in self._of_header if column in one.columns for i in one.columns}
+        merged = (i for one in self._here if column in one.columns for i in one.columns)
+        return any(i not in kept_at and i not in own for i in merged)
+
+
 @dataclass(slots=True)
 class ExcelFile:
     """An open workbook (a `Source`)."""
@@ -136,6 +189,15 @@ class ExcelFile:
         """What is not written, by kind; complete once all records are read."""
         return {kind: n for kind, n in sorted(self.workbook.counted.items()) if n}
 
+    @property
+    def warnings(self) -> Mapping[str, str]:
+        """By sheet, that its rows have no ids though others have."""
+        name = self.options.id_column
+        if name is None:
+            return {}
+        text = f"has no column {name!r}. The numbers of its rows are the ids"
+        return {f"sheet {plan.index + 1}": text for plan in self.plans if plan.columns.id_index is None}
+
     def records(self) -> Iterator[Record]:
         """Yield one record a row, or with `all_cells` one a block of rows."""
         n_before = 0
@@ -152,16 +214,21 @@ class ExcelFile:
         text_at = [names.index(name) for name in columns.text_columns]
         kept_at = {i for i in columns.written if columns.fates[i] is not ColumnFate.MASKED}
         top = plan.header.number if plan.header else 0
+        merged = _MergedRows(self.workbook.merged(plan.index) if kept_at else (), top)
         for row in self.workbook.rows(plan.index, counts=True):
+            merged.go_to(row.number)
             if row.number <= top:
                 self.workbook.counted["row above the header"] += row.number < top
                 continue
             columns.check_order(_names(row, len(names)))
+            place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
+            if any(merged.is_with_others(cell.column, kept_at) for cell in row.cells):
+                yield Record(n_before + row.number, problem=_IS_WITH_OTHERS, place=place)
+                continue
             cells = {cell.column: cell for cell in row.cells}
             unnamed = (column >= len(names) or not names[column] for column in cells)
             self.workbook.counted["cell in a column without a name"] += sum(unnamed)
             number = n_before + row.number
-            place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
             doc_id = str(row.number) if plan.index == 0 else f"{plan.index + 1}:{row.number}"
             new_id, is_numbered = "", True
             if columns.id_index in cells and cells[columns.id_index].text:
@@ -191,12 +258,16 @@ class ExcelFile:
         words: list[str] = []
         places: dict[tuple[int, int], tuple[int, int]] = {}
         position = 0
-        kept = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
+        kept_at = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
+        top = plan.header.number if plan.header else 0
+        merged = _MergedRows(self.workbook.merged(plan.index) if kept_at else (), top)
         for row in self.workbook.rows(plan.index, counts=True):
             if rows and position >= BLOCK_CHARS:
                 yield self._make_block(sheet, plan, n_before, CellBlock(sheet, tuple(rows), places), words)
                 rows, words, places, position = [], [], {}, 0
             is_first = True
+            merged.go_to(row.number)
+            kept = {i for i in kept_at if not merged.is_with_others(i, kept_at)}
             for cell in row.cells:
                 if cell.kind == "number" or cell.column in kept:
                     continue
@@ -303,18 +374,23 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
     """Return the sheets that have the columns to be masked.
 
     Raises:
-        FormatError: No sheet has them, one has no ids, or a column to be kept is in none.
+        FormatError: No sheet has them, or the id or a column to be kept, or two columns have the same name.
     """
-    plans, others = [], []
+    plans: list[SheetPlan] = []
+    others: list[list[str]] = []
+    missing = {column: option for option, column in list_named_columns(options)}
     for index in range(len(workbook.sheets)):
         rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
-        header = next((row for row in rows if set(options.text_columns) <= set(_names(row))), None)
+        header = next((row for row in rows if _has_texts(_names(row), options)), None)
         if header is not None:
             names = _names(header)
-            kept = tuple(name for name in options.keep_columns if name in names)
-            columns = choose_columns(names, replace(options, keep_columns=kept))
-            moved = {old: new for new, old in enumerate(columns.written)}
-            plans.append(SheetPlan(index, header, columns, moved))
+            found = find_columns(names, options)
+            real = [name for _, name in list_named_columns(found)]
+            named = dict(zip((name for _, name in list_named_columns(options)), real, strict=True))
+            missing = {name: option for name, option in missing.items() if named[name] not in names}
+            check_names(names, found, column_letters)
+            has_id = found.id_column is None or found.id_column in names
+            plans.append(_plan_sheet(index, header, found, has_id=has_id))
         elif rows:
             others.append(_names(choose_header(rows)))
     if not plans:
@@ -322,13 +398,27 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
             raise FormatError(_NO_VALUES)
         shown = [names for names in others if is_header(names)] or others[:1]
         names = list(dict.fromkeys(name for some in shown for name in some if name))
-        missing = next((name for name in options.text_columns if name not in names), options.text_columns[0])
-        raise FormatError(no_column("--text-column", missing, names))
+        text = next((name for name in options.text_columns if name not in names), options.text_columns[0])
+        raise FormatError(no_column("--text-column", text, names))
     known = list(dict.fromkeys(name for plan in plans for name in plan.columns.names if name))
-    for name in options.keep_columns:
-        if name not in known:
-            raise FormatError(no_column("--keep-column", name, known))
+    if missing:
+        name, option = next(iter(missing.items()))
+        raise FormatError(no_column(option, name, known))
     return tuple(plans)
+
+
+def _has_texts(names: Sequence[str], options: ReadOptions) -> bool:
+    return set(find_columns(names, options).text_columns) <= set(names)
+
+
+def _plan_sheet(index: int, header: SheetRow, found: ReadOptions, *, has_id: bool) -> SheetPlan:
+    """Return what happens to the columns of a sheet; it need not have the id, nor all columns to be kept."""
+    names = _names(header)
+    given = replace(found, keep_columns=tuple(name for name in found.keep_columns if name in names))
+    if not has_id:  # its own column `id` is not the one that the user named
+        given = replace(given, id_column=None, without_id=True)
+    columns = choose_columns(names, given)
+    return SheetPlan(index, header, columns, {old: new for new, old in enumerate(columns.written)})
 
 
 def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
@@ -347,8 +437,7 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
         header = rows[0] if kept else None  # a cell further down may have the name by chance
         names = [] if header is None else _names(header)
         found |= dict.fromkeys(names)
-        if len(set(names) & kept) < sum(name in kept for name in names):
-            raise FormatError("two columns have the same name. Rename one")
+        check_names([name if name in kept else "" for name in names], options, column_letters)
         fates = tuple(ColumnFate.KEPT if name in kept else ColumnFate.MASKED for name in names)
         shown = tuple(name if name in kept else "" for name in names)
         moved = {column: column for column in workbook.widths[index]}

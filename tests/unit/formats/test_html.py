@@ -93,6 +93,33 @@ def test_what_was_removed_is_counted_by_kind():
     assert counts["title"] == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("3", ' colspan="3" rowspan="3"'),
+        (" +3 ", ' colspan="3" rowspan="3"'),
+        ("3.7em", ' colspan="3" rowspan="3"'),
+        ("003", ' colspan="3" rowspan="3"'),
+        ("0", ' rowspan="0"'),
+        ("1", ""),
+        ("-3", ""),
+        (CANARY, ""),
+        (f"x3{CANARY}", ""),
+        ("2000", ' colspan="1000" rowspan="2000"'),
+        ("99999999999", ' colspan="1000" rowspan="65534"'),
+    ],
+)
+def test_a_cell_covers_what_it_covers_in_a_browser(given, expected):
+    page = f"<table><tr><td colspan='{given}' rowspan='{given}'>a</td><td>b</td></tr></table>"
+    assert body_of(through(page, keep_all())) == f"<table><tr><td{expected}>a</td><td>b</td></tr></table>"
+
+
+def test_the_text_of_a_table_does_not_explode():
+    row = "<tr><td colspan=1000 rowspan=65534>a</td><td>b</td></tr>"
+    page = f"<table>{row * 2000}</table>"
+    assert len(text_of(page)) < 3 * len(page)
+
+
 def test_structure_is_kept_and_a_divided_word_is_one_word():
     page = through(
         "<h2>Case</h2><p>seen by Zebu<b>lon</b><span>ova</span> <i>today</i><br>and well</p>"
@@ -115,6 +142,41 @@ TEXTS = {
     "cells have tabs": (
         "<table><tr><td>a</td> <td><p>b</p><p>c</p></td><td></td><td>d</td></tr><tr><td>e</td></tr></table>",
         "a\tb\nc\t\td\ne",
+    ),
+    "an empty first cell": (
+        "<table><tr><td>a</td><td>b</td></tr><tr><td></td><td>c</td></tr></table>",
+        "a\tb\n\tc",
+    ),
+    "an empty last cell": (
+        "<table><tr><td>a</td><td></td></tr><tr><td>b</td><td>c</td></tr></table><p>d</p>",
+        "a\t\nb\tc\nd",
+    ),
+    "an empty last cell of the last row": (
+        "<table><tr><td>a</td><td></td></tr></table><p>b</p><table><tr><td></td><td>c</td></tr></table>",
+        "a\t\nb\n\tc",
+    ),
+    "an empty row": (
+        "<table><tr><td>a</td><td>b</td></tr><tr><td></td><td></td></tr><tr><td>c</td></tr></table>",
+        "a\tb\n\t\nc",
+    ),
+    "cells over several columns": (
+        "<table><tr><td>a</td><td colspan=3>b</td><td>c</td></tr><tr><td colspan=' +4x'>d</td><td>e</td></tr></table>",
+        "a\tb\t\t\tc\nd\t\t\t\te",
+    ),
+    "cells over several rows": (
+        "<table><tr><td rowspan=2>a</td><td>b</td><td rowspan=3>c</td></tr><tr><td>d</td></tr><tr><td>e</td><td>f</td>"
+        "<td>g</td></tr></table>",
+        "a\tb\tc\n\td\ne\tf\t\tg",
+    ),
+    "cells over all rows of a part of a table": (
+        "<table><thead><tr><td rowspan=9>a</td><td>b</td></tr></thead><tbody><tr><td rowspan=0>c</td><td>d</td></tr>"
+        "<tr><td>e</td></tr></tbody><tbody><tr><td>f</td></tr></tbody></table>",
+        "a\tb\nc\td\n\te\nf",
+    ),
+    "a table in a cell": (
+        "<table><tr><td>a</td><td><table><tr><td>b</td><td>c</td></tr><tr><td>d</td></tr></table></td><td>e</td></tr>"
+        "<tr><td>f</td></tr></table>",
+        "a\tb\tc\nd\te\nf",
     ),
     "breaks": ("a<br>b<br/><br>c", "a\nb\n\nc"),
     "entities": ("caf&eacute; &lt;b&gt; &#956;g &#x1F600; &amp;amp;", "café <b> μg 😀 &amp;"),

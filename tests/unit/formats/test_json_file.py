@@ -50,7 +50,7 @@ def test_a_field_in_another_is_named_by_its_path():
     }
     names = ("report.narrative", "report.parts.text")
     found, ids, problems = masked(given, text_columns=names)
-    assert found == {"report": {"narrative": MASKED, "parts": [{"text": MASKED}, {"text": None}]}}
+    assert found == {"report": {"narrative": MASKED, "parts": [{"text": MASKED}, {"text": None}, None]}}
     assert (ids, problems) == (["a.json", "a.json"], [])
 
 
@@ -105,6 +105,20 @@ def test_keys_that_become_equal_are_numbered():
     assert masked(given, all_cells=True)[0] == {"PHI": "x", "PHI (2)": "y", "PHI (3)": "z"}
 
 
+@pytest.mark.parametrize("text", [None, [], [None], [[None]]])
+def test_a_null_text_is_an_empty_text(text):
+    given = [{"id": 1, "text": text, "n": 1}, {"id": 2, "text": NOTE, "n": 2}]
+    found, ids, problems = masked(given, keep_columns=("n",))
+    assert found == [{"id": 1, "text": text, "n": 1}, {"id": 2, "text": MASKED, "n": 2}]
+    assert (ids, problems) == (["1", "2"], [])
+
+
+def test_what_is_left_out_of_a_list_keeps_the_place_of_the_others():
+    given = {"drugs": ["x", {"name": "y"}, {"text": NOTE}, None, {"text": "well"}], "text": "well"}
+    found = masked(given, text_columns=("text", "drugs.text"))[0]
+    assert found["drugs"] == [None, {}, {"text": MASKED}, None, {"text": "well"}]
+
+
 def test_all_strings_but_some():
     given = {"code": "A1", "report": {"code": "B2", "by": "Ann"}}
     assert masked(given, all_cells=True, keep_columns=("report.code",))[0] == {
@@ -120,7 +134,6 @@ def test_all_strings_but_some():
         ({"report": {"narrative": NOTE}}, "report.narrative"),
         ({"text": 5}, "no text under the key 'text'"),
         ({"text": {"a": NOTE}}, "no text under the key 'text'"),
-        ({"text": None}, "no text under the key 'text'"),
         ({"text": NOTE, "id": [1]}, "id that is neither"),
         ([[NOTE]], "is not a JSON object"),
         ([NOTE], "is not a JSON object"),

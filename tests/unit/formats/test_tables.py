@@ -1,13 +1,15 @@
 import csv
 import io
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fake_maskers import CANARY, mask_capitals
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.engine.masker import mask_records
+from inverse_deid.formats.columns import choose_columns
 from inverse_deid.formats.csv_table import read_csv
 from inverse_deid.formats.parquet_table import N_ROWS_A_BATCH, read_parquet
 from inverse_deid.formats.records import ReadOptions
@@ -124,6 +126,14 @@ def test_parquet_takes_every_kind_of_text(kind):
     assert written["text"].to_pylist() == ["PHI", "well"]
 
 
+def test_parquet_without_any_text_stays_empty():
+    table = pa.table({"id": [1, 2], "text": pa.array([None, None], pa.null()), "n": [3, 4]})
+    written = pq.read_table(
+        io.BytesIO(_through(read_parquet(parquet(table), ReadOptions(keep_columns=("n",)))))
+    )
+    assert written.to_pylist() == [{"id": 1, "text": None, "n": 3}, {"id": 2, "text": None, "n": 4}]
+
+
 def test_parquet_of_many_batches():
     n = 2 * N_ROWS_A_BATCH + 5
     table = pa.table({"text": [f"well {i}" for i in range(n)], "i": list(range(n))})
@@ -212,3 +222,83 @@ def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
     assert CANARY not in str(error.value)
     assert masked_csv(b"text,sex\nwell,f\ntext,sex\nill,m\n", keep_columns=("sex",)).endswith(b"ill,m\n")
     assert masked_csv(b"kind,text\ntext,well\n") == b"text\nwell\n"
+
+
+SECOND_HEADERS = {
+    "all names in another order": ("text,sex,drug", True),
+    "fewer names": ("text,drug,", True),
+    "other names between": ("dose,text,drug", True),
+    "the text alone": (",text,", True),
+    "in capital letters, with spaces": ("CASE, Text ,x", True),
+    "the same order": ("sex,drug,text", False),
+    "one name among values": ("f,text,well", False),
+    "names of other columns": ("drug,sex,well", False),
+}
+
+
+@pytest.mark.parametrize(("row", "is_refused"), SECOND_HEADERS.values(), ids=SECOND_HEADERS)
+def test_a_header_of_another_table_below_is_refused_if_texts_would_be_kept(row, is_refused):
+    columns = choose_columns(
+        ["sex", "drug", "text", "case", "dose"], ReadOptions(keep_columns=("sex", "drug"))
+    )
+    expected = pytest.raises(FormatError, match="second header") if is_refused else nullcontext()
+    with expected:
+        columns.check_order([*row.split(","), "", ""])
+
+
+@pytest.mark.parametrize("space", [" ", "  ", "\xa0", "\u200b", "\ufeff", "\u202f"])
+@pytest.mark.parametrize("place", ["before", "after", "around"])
+def test_a_column_is_found_if_its_name_has_spaces_around_it(space, place):
+    name = {"before": f"{space}note", "after": f"note{space}", "around": f"{space}note{space}"}[place]
+    header = f'case,"{name}",sex'
+    data = f"{header}\n1,Ann fell,f\n".encode()
+    written = masked_csv(data, text_columns=("note",), id_column="case", keep_columns=("sex",))
+    assert next(csv.reader(io.StringIO(written.decode()))) == ["case", name, "sex"]
+    assert written.endswith(b"1,PHI fell,f\n")
+    assert masked_csv(data, text_columns=(name,), id_column="case", keep_columns=("sex",)) == written
+    table = parquet(pa.table({name: ["Ann fell"]}))
+    assert b"Ann" not in _through(read_parquet(table, ReadOptions(text_columns=("note",))))
+
+
+def test_the_column_of_ids_may_have_spaces_around_its_name_as_well():
+    assert masked_csv(b" id ,text\n7,Ann fell\n") == b'" id ",text\n7,PHI fell\n'
+    assert masked_csv(b'" id","id ",text\n7,8,Ann fell\n') == b"text\nPHI fell\n"
+    assert masked_csv(b" id,n\nAnn,5\n", text_columns=("id",)) == b'" id"\nPHI\n'
+
+
+def test_the_separator_is_found_by_a_header_with_spaces():
+    data = b"case; note; sex\n1;Ann fell, then;f\n"
+    table = read_csv(io.BytesIO(data), ReadOptions(text_columns=("note",)))
+    assert table.read_as.startswith("semicolon")
+    assert [record.doc.text for record in table.records()] == ["Ann fell, then"]
+
+
+def test_of_two_columns_that_look_the_same_none_is_guessed():
+    data = b'case," note","note "\n1,Ann,Bob\n'
+    with pytest.raises(FormatError, match=r"It has: case, ' note', 'note '. Use --text-column ' note'."):
+        read_csv(io.BytesIO(data), ReadOptions(text_columns=("note",)))
+    table = read_csv(io.BytesIO(data), ReadOptions(text_columns=("note ",)))
+    assert [record.doc.text for record in table.records()] == ["Bob"]
+    exact = read_csv(io.BytesIO(b'note," note"\nAnn,Bob\n'), ReadOptions(text_columns=("note",)))
+    assert [record.doc.text for record in exact.records()] == ["Ann"]
+
+
+def test_two_options_cannot_mean_the_same_column():
+    with pytest.raises(ConfigurationError, match="masked and kept"):
+        read_csv(io.BytesIO(b'" note"\nAnn\n'), ReadOptions(text_columns=("note",), keep_columns=(" note",)))
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("text,Remark,x,Remark", r"the same name 'Remark' \(columns 2 and 4\). Rename one"),
+        ("text,Anm,Anm,Anm", r"several columns have the same name 'Anm' \(columns 2, 3 and 4\)"),
+        ("report,text,report", r"the same name 'report' \(columns 1 and 3\)"),
+        (f"text,{CANARY} fell. Well.,{CANARY} fell. Well.", r"the same name \(columns 2 and 3\)"),
+        (f"{CANARY},{CANARY},rash,itch", r"the same name \(columns 1 and 2\)"),
+    ],
+)
+def test_the_error_names_the_column_that_is_there_twice_unless_it_may_be_data(header, message):
+    with pytest.raises(FormatError, match=message) as caught:
+        read_csv(io.BytesIO(f"{header}\n1,2,3,4\n".encode()), ReadOptions())
+    assert CANARY not in str(caught.value)

@@ -245,6 +245,41 @@ def test_a_formula_is_never_written_but_its_result_counts_as_a_value():
     assert b"<f" not in unpacked(written)["xl/worksheets/sheet1.xml"]
 
 
+NO_RESULT = "formula without a stored result (its cell is empty)"
+RESULT = "formula (its result counts as a value)"
+FORMULAS = {
+    '<c r="A2"><f>B1</f><v></v></c>': ("", NO_RESULT),
+    '<c r="A2"><f>B1</f><v/></c>': ("", NO_RESULT),
+    '<c r="A2"><f>B1</f></c>': ("", NO_RESULT),
+    '<c r="A2" t="str"><f>B1</f></c>': ("", NO_RESULT),
+    '<c r="A2"><f t="shared" si="0"/></c>': ("", NO_RESULT),
+    '<c r="A2"><f t="array" ref="A2:A9">B1</f><v></v></c>': ("", NO_RESULT),
+    '<c r="A2" t="str"><f>B1</f><v></v></c>': ("", RESULT),
+    '<c r="A2" t="str"><v>well</v><f>B1</f></c>': ("well", RESULT),
+    '<c r="A2" t="e"><f>1/0</f><v>#DIV/0!</v></c>': ("#DIV/0!", RESULT),
+    '<c r="A2"><f>B1</f><v>0</v></c>': ("0", RESULT),
+}
+
+
+@pytest.mark.parametrize("options", [ReadOptions(), ALL], ids=["columns", "all cells"])
+@pytest.mark.parametrize(("cell", "expected"), FORMULAS.items(), ids=FORMULAS)
+def test_a_formula_without_a_stored_result_is_counted_apart(cell, expected, options):
+    text, kind = expected
+    row = cell + inline("B2", "c1")
+    source = opened(zipped(book(sheet(inline("A1", "text") + inline("B1", "id"), row))), options)
+    texts = [record.doc.text for record in source.records()]
+    assert options is ALL or texts == [text]
+    assert {kind: n for kind, n in source.removed.items() if kind.startswith("formula")} == {kind: 1}
+
+
+@pytest.mark.parametrize("cell", [' t="inlineStr"><v>lost</v>', ' t="str"><is><t>lost</t></is>'])
+def test_a_value_that_the_type_of_its_cell_hides_is_counted(cell):
+    row = f'<c r="A2"{cell}</c>{inline("B2", "c1")}'
+    source = opened(zipped(book(sheet(inline("A1", "text") + inline("B1", "id"), row))))
+    assert [record.doc.text for record in source.records()] == [""]
+    assert source.removed["value of another type than its cell says"] == 1
+
+
 @pytest.mark.parametrize(
     "text", ["=1+1", "+1", "-1", "@x", "=cmd|' /C calc'!A0", "#N/A", "\tx", "1e5", "TRUE"]
 )
@@ -302,6 +337,48 @@ def test_sheets_without_the_column_are_dropped_and_listed():
     assert len({record.number for record in records}) == len(records)
     assert source.removed["sheet without the text column"] == 1
     assert cells_of(masked(data)) == [[["id", "text"], [1, "well"]], [["text", "id"], ["PHI fell", 5]]]
+
+
+def test_a_sheet_without_the_id_column_is_named_and_its_rows_are_numbered():
+    options = ReadOptions(text_columns=("note",), id_column="case id", keep_columns=("age",))
+    rows = [["case id", "note", "age"], ["c7", "Ann fell", 43]]
+    data = made(*rows, other=[["id", "note"], [CANARY, "Bob fell"]], third=[["x"]], fourth=rows)
+    source = opened(data, options)
+    found = [(record.doc.id, record.is_numbered) for record in source.records()]
+    assert found == [("c7", False), ("2:2", True), ("c7", False)]
+    assert source.warnings == {"sheet 2": "has no column 'case id'. The numbers of its rows are the ids"}
+    assert cells_of(masked(data, options)) == [
+        [["case id", "note", "age"], ["c7", "PHI fell", 43]],
+        [["note"], ["PHI fell"]],
+        [["case id", "note", "age"], ["c7", "PHI fell", 43]],
+    ]
+    with pytest.raises(FormatError, match=r"no column named 'case no'.*--id-column"):
+        opened(data, replace(options, id_column="case no"))
+
+
+def test_no_sheet_is_named_if_no_id_column_was():
+    data = made(["id", "text"], [1, "well"], other=[["text"], ["well"]])
+    assert opened(data).warnings == {}
+
+
+@pytest.mark.parametrize("name", [" note", "note ", "no\nte", "\u200bnote"])
+def test_a_column_is_found_if_its_name_only_looks_the_same(name):
+    wanted = "no te" if "\n" in name else "note"
+    data = made(["id", name, "sex "], [1, "Ann fell", "f"])
+    written = masked(data, ReadOptions(text_columns=(wanted,), keep_columns=(" sex",)))
+    assert cells_of(written) == [[["id", name.strip(), "sex"], [1, "PHI fell", "f"]]]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (["Case", "Remark", "text", "Remark"], r"the same name 'Remark' \(columns B and D\). Rename one"),
+        (["text", "a", " a ", "b", "a"], r"several columns have the same name 'a' \(columns B, C and E\)"),
+    ],
+)
+def test_a_column_that_is_there_twice_is_named_before_anything_is_masked(header, message):
+    with pytest.raises(FormatError, match=message):
+        opened(made(header, ["x"] * len(header)))
 
 
 def test_a_missing_column_names_those_there_are():
@@ -536,6 +613,80 @@ def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
     data = made(["text", "sex"], ["well", "f"], ["sex", "text"], ["m", f"{CANARY} fell"])
     with pytest.raises(FormatError, match="second header"):
         masked(data, ReadOptions(keep_columns=("sex",)))
+
+
+def test_an_empty_cell_without_an_address_keeps_a_narrative_out_of_the_columns_that_are_kept():
+    def row(*texts):
+        cells = (f'<c t="inlineStr"><is><t>{text}</t></is></c>' if text else "<c/>" for text in texts)
+        return f"<row>{''.join(cells)}</row>"
+
+    rows = row("id", "sex", "drug", "text") + row("7", "", "warfarin", f"{CANARY} fell")
+    data = zipped(book(part("worksheet", f"<sheetData>{rows}</sheetData>")))
+    written = masked(data, ReadOptions(keep_columns=("sex", "drug")))
+    assert cells_of(written) == [[["id", "sex", "drug", "text"], ["7", None, "warfarin", "PHI fell"]]]
+
+
+MERGED = {  # in a table with the columns text, by, sex, drug and x, of which sex and drug are kept
+    "over the kept columns alone": ("C2:D2", False),
+    "over rows alone": ("C2:C9", False),
+    "beside the kept columns": ("A2:B2", False),
+    "over rows above": ("A1:E1", False),
+    "from a masked column": ("A2:D2", True),
+    "from a dropped column": ("B2:C2", True),
+    "in the other direction": ("E2:C2", True),
+    "with fixed places": (" $c$2:$E$9 ", True),
+    "in a row without a value": ("C3:E3", False),
+    "to a dropped column": ("C2:E2", True),
+    "to a column without a heading": ("D2:F2", True),
+    "over rows and columns": ("D2:E4", True),
+    "not a range": (CANARY, False),
+    "one cell": ("C2", False),
+}
+
+
+@pytest.mark.parametrize(("merged_cells", "is_left_out"), MERGED.values(), ids=MERGED)
+def test_a_kept_cell_that_covers_other_columns_is_left_out_with_its_row(merged_cells, is_left_out):
+    header = "".join(
+        inline(f"{place}1", name)
+        for place, name in zip("ABCDE", ["text", "by", "sex", "drug", "x"], strict=True)
+    )
+    row = "".join(inline(f"{place}2", f"of {place}") for place in "ABCDE")
+    after = f'<mergeCells><mergeCell ref="{merged_cells}"/></mergeCells>'
+    source = opened(zipped(book(sheet(header, row, after=after))), ReadOptions(keep_columns=("sex", "drug")))
+    (record,) = source.records()
+    assert bool(record.problem) is is_left_out
+    assert record.place == "row 2"
+    assert "of C" not in record.problem
+
+
+def test_a_kept_cell_that_covers_other_columns_is_masked_if_all_cells_are():
+    header, row = (
+        inline("A1", "who") + inline("B1", "sex") + inline("C1", "by"),
+        inline("B2", f"told by {CANARY}"),
+    )
+    after = (
+        '<mergeCells><mergeCell ref="B1:C1"/><mergeCell ref="B2:C2"/><mergeCell ref="B3:D3"/></mergeCells>'
+    )
+    rows = (header, row, row.replace("B2", "B3"))
+    written = masked(
+        zipped(book(sheet(*rows, after=after))), ReadOptions(all_cells=True, keep_columns=("sex",))
+    )
+    assert [line[1] for line in cells_of(written)[0]] == ["sex", f"told by {CANARY}", "told by PHI"]
+
+
+def test_very_many_merged_cells_over_each_other_are_refused():
+    rows = inline("A1", "text") + inline("B1", "sex"), inline("A2", "well")
+    after = "<mergeCells>" + 1001 * '<mergeCell ref="A1:B9999"/>' + "</mergeCells>"
+    with pytest.raises(FormatError, match="merged cells in a row"):
+        masked(zipped(book(sheet(*rows, after=after))), ReadOptions(keep_columns=("sex",)))
+
+
+def test_a_cell_that_is_merged_as_its_heading_is_belongs_to_its_column():
+    header = inline("A1", "text") + inline("B1", "sex") + inline("D1", "by")
+    row = inline("A2", "well") + inline("B2", "f") + inline("D2", CANARY)
+    merges = '<mergeCells><mergeCell ref="B1:C1"/><mergeCell ref="B2:C2"/></mergeCells>'
+    data = zipped(book(sheet(header, row, after=merges)))
+    assert cells_of(masked(data, ReadOptions(keep_columns=("sex",)))) == [[["text", "sex"], ["well", "f"]]]
 
 
 def test_cells_in_columns_without_a_name_are_counted():
