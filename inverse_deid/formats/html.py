@@ -18,7 +18,7 @@ from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, normal_encoding
+from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, find_codec, normal_encoding
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
@@ -167,7 +167,7 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
 
     Raises:
         FormatError: Not HTML, or nested too deeply, or without text.
-        UnreadableInputError: Empty, too large, or in another encoding than it says.
+        UnreadableInputError: Empty, too large, or in an encoding that is not found out.
 
     Example:
         >>> import io
@@ -176,7 +176,7 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         ['Seen by Dr. Amara']
     """
     data = read_whole(stream)
-    codec = _find_codec(data, options.usual_encoding)
+    codec, found = _find_codec(data, options)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
     root = None
     with suppress(etree.XMLSyntaxError, ValueError):
@@ -204,7 +204,8 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         shown = (piece if isinstance(piece, str) else escape(filled[piece]) for piece in page.pieces)
         return f"{_HEAD}{''.join(shown)}</body>\n</html>\n".encode("utf-8", "replace")
 
-    return RebuiltFile(Document(name, text), build, dict(sorted(page.removed.items())))
+    read_as = {found: 1} if found else {}
+    return RebuiltFile(Document(name, text), build, dict(sorted(page.removed.items())), read_as=read_as)
 
 
 def _name_of(node: etree._Element) -> str:
@@ -223,28 +224,36 @@ def _count_attributes(root: etree._Element, page: _Page) -> None:
                 page.note("attribute")
 
 
-def _find_codec(data: bytes, given: str) -> TextCodec:
-    """Return the encoding by the byte-order mark, by `--encoding`, or by what the page says.
+def _find_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
+    """Return the encoding of a page and how it is known.
+
+    It is that of the byte-order mark, of `--encoding`, or what the page says. Else it is found out.
+
+    Returns:
+        The encoding, and what was found out, in words; "" = nothing.
 
     Raises:
-        UnreadableInputError: The page names an unknown encoding.
+        UnreadableInputError: Binary, or several encodings are possible.
     """
     for family in ("utf-8", "utf-16", "utf-32"):
         with suppress(UnreadableInputError):
             codec = detect_codec(data[:4], family)
             if codec.mark:
-                return codec
-    name = normal_encoding(given)
+                return codec, ""
     said = _META.search(data[:_META_BYTES])
-    if name == _DEFAULT_ENCODING and said is not None:
-        name = ""
+    name = "" if options.encoding is None else normal_encoding(options.encoding)
+    if not name and said is not None:
         with suppress(ConfigurationError):
             name = normal_encoding(said[1].decode("ascii"))
-        if not name:
-            raise UnreadableInputError("names an unknown encoding. Give the right one with --encoding")
         if name.startswith(("utf-16", "utf-32")):  # no page that can be searched for the name is that
             name = _DEFAULT_ENCODING
-    return TextCodec("cp1252" if name in _LATIN else name)
+    codec = TextCodec("cp1252" if name in _LATIN else name)
+    if options.encoding is not None:
+        return codec, ""
+    with suppress(LookupError, UnreadableInputError):
+        decode(data, codec)
+        return codec, ""
+    return find_codec(data, finds_out=options.finds_out)
 
 
 FORMAT = Format(

@@ -16,6 +16,7 @@ from inverse_deid.core.errors import FormatError, InverseDeidError, RefusedRecor
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.office_package import UNREADABLE
 from inverse_deid.formats.records import (
+    FindsOut,
     Format,
     PartPlace,
     ReadOptions,
@@ -85,6 +86,7 @@ class Container:
         self._parts = parts
         self.writer = writer
         self._removed = dict(removed)
+        self._read_as: dict[str, int] = {}
         self._columns: dict[str, str] = {}
         self.is_written = False  # a reader alone does not keep the parts
         self.opened: dict[int, tuple[Part, Source]] = {}  # those that were not yet written
@@ -99,6 +101,11 @@ class Container:
     def removed(self) -> Mapping[str, int]:
         """How many parts of each kind are not written, of the container and of all parts."""
         return self._removed
+
+    @property
+    def read_as(self) -> Mapping[str, int]:
+        """How many of its files were found out to be written how, as far as they were read."""
+        return self._read_as
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all parts, and one with a problem for each part that is left out."""
@@ -136,6 +143,9 @@ class Container:
         if isinstance(source, RemovesParts):
             for kind, n in source.removed.items():
                 self._removed[kind] = self._removed.get(kind, 0) + n
+        if isinstance(source, FindsOut):
+            for how, n in source.read_as.items():
+                self._read_as[how] = self._read_as.get(how, 0) + n
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ContainerSink:
         """Return what writes the new container."""
@@ -310,6 +320,7 @@ class _Renamed:
         self.unit, self.resumable, self.text_encoding = source.unit, False, source.text_encoding
         self.columns = source.columns
         self.removed = source.removed if isinstance(source, RemovesParts) else {}
+        self.read_as = source.read_as if isinstance(source, FindsOut) else {}
 
     def records(self) -> Iterator[Record]:
         for record in self._source.records():

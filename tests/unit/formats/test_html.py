@@ -145,6 +145,11 @@ ENCODED = {
         ),
         {"text": "fičvre"},
     ),
+    "no encoding": ("<p>fièvre</p>".encode("cp1252"), {}),
+    "wrong encoding": ("<meta charset=utf-8><p>fièvre</p>".encode("cp1252"), {}),
+    "unknown encoding": ("<meta charset=x-user><p>fièvre</p>".encode("cp1252"), {}),
+    "unknown encoding, UTF-8": ("<meta charset=x-user><p>fièvre</p>".encode(), {}),
+    "UTF-16 without a mark": ("<p>fièvre</p>".encode("utf-16-le"), {}),
     "option": ("<p>fièvre</p>".encode("cp1252"), {"encoding": "cp1252"}),
 }
 
@@ -156,10 +161,12 @@ def test_the_encoding_is_that_of_the_page(data, options):
 
 
 BAD = {
-    "undecodable": (f"<p>{CANARY} fièvre</p>".encode("cp1252"), UnreadableInputError),
-    "unknown encoding": (f"<meta charset=bogus><p>{CANARY}</p>".encode(), UnreadableInputError),
+    "damaged": (f"<p>{CANARY} fièvre, café</p>".encode() + b"\xe9", UnreadableInputError),
+    "damaged, of an unknown encoding": (
+        f"<meta charset=bogus><p>{CANARY} fièvre, café</p>".encode() + b"\xe9",
+        UnreadableInputError,
+    ),
     "binary": (f"<p>{CANARY}\0</p>".encode(), UnreadableInputError),
-    "UTF-16 without a mark": (f"<p>{CANARY}</p>".encode("utf-16-le"), UnreadableInputError),
     "empty": (b"", UnreadableInputError),
     "white space": (b"  \n", FormatError),
     "no text": (f"<script>{CANARY}</script><img alt='{CANARY}'>".encode(), FormatError),
