@@ -162,8 +162,16 @@ class _Page:
         return "".join(f' {name}="{number}"' for name, number in numbers.items())
 
 
-def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
+def read_html(
+    stream: BinaryIO, options: ReadOptions, name: str, *, may_be_empty: bool = False
+) -> RebuiltFile:
     """Open a web page.
+
+    Args:
+        stream: Its bytes.
+        options: How to read it.
+        name: Of the page, the id of its text.
+        may_be_empty: A page without text is no error, as in an e-mail.
 
     Raises:
         FormatError: Not HTML, or nested too deeply, or without text.
@@ -196,7 +204,7 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         page.pieces.append("</div>")
         _count_attributes(node, page)
     text = "".join(page.text)
-    if not text.strip():
+    if not text.strip() and not may_be_empty:
         raise FormatError("has no text. Save the page in a browser when it is shown completely")
 
     def build(masked: MaskedDocument) -> bytes:

@@ -74,6 +74,7 @@ class Container:
         parts: Its parts, in order.
         writer: Writes a new container of the same kind.
         removed: What is left out without a failure, by kind; it may grow while parts are read.
+        read_as: How many texts were found out to be written how; it may grow likewise.
     """
 
     unit = "record"
@@ -81,12 +82,16 @@ class Container:
     text_encoding = "utf-8"
 
     def __init__(
-        self, parts: Iterable[Part], writer: Callable[[Writable], PartWriter], removed: Mapping[str, int]
+        self,
+        parts: Iterable[Part],
+        writer: Callable[[Writable], PartWriter],
+        removed: Mapping[str, int],
+        read_as: Mapping[str, int] | None = None,
     ) -> None:
         self._parts = parts
         self.writer = writer
         self._removed = dict(removed)
-        self._read_as: dict[str, int] = {}
+        self._read_as = dict(read_as or {})
         self._columns: dict[str, str] = {}
         self.is_written = False  # a reader alone does not keep the parts
         self.opened: dict[int, tuple[Part, Source]] = {}  # those that were not yet written
