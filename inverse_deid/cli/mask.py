@@ -79,7 +79,7 @@ _TABLES_AND_JSON_LINES = (
     ),
     click.option(
         "--encoding",
-        help="Encoding of text, JSON Lines and CSV files.  [default: utf-8, of CSV files found out]",
+        help="Encoding of text, JSON, CSV and HTML files.  [default: found out]",
     ),
 )
 

@@ -129,11 +129,11 @@ def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
 
 
 def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
-    """Return how CSV files were found out to be written, unless all are as usual.
+    """Return how files were found out to be written, unless all are as usual.
 
     Example:
-        >>> list(read_as_lines({"comma, utf-8": 2, "semicolon, windows-1252": 1}))
-        ['Read as: comma, utf-8 (2 files); semicolon, windows-1252 (1 file)']
+        >>> list(read_as_lines({"comma, utf-8": 2, "windows-1252": 1}))
+        ['Read as: comma, utf-8 (2 files); windows-1252 (1 file)']
     """
     if read_as.keys() - {"comma, utf-8"}:
         shown = (f"{how} ({n:,} file{'s' * (n != 1)})" for how, n in sorted(read_as.items()))

@@ -26,10 +26,10 @@ from inverse_deid.engine.journal import (
 from inverse_deid.engine.masker import JobMasker, Masker, mask_records
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, write_batch
+from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, note_source, write_batch
 from inverse_deid.engine.streams import write_stream_job
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import Record, RemovesParts, Source
+from inverse_deid.formats.records import Record, Source
 from inverse_deid.formats.registry import input_errors, open_input
 
 _Opened = tuple[str, Source, Record]
@@ -108,8 +108,7 @@ def _write_files(job: Job, opened: _Opened, masked: Sequence[MaskedDocument], ru
         write_batch([(record, masked)], sinks, tally, job.shown, source.unit)
         for sink in sinks:
             sink.finish()
-        if isinstance(source, RemovesParts):
-            tally.note_removed(source.removed)
+        note_source(source, tally)
         entry = Entry(input_print, run.fingerprint, 1, files.sync(), tally)
         is_complete = True
     finally:

@@ -12,7 +12,7 @@ from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import Masker, mask_with_fields
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
-from inverse_deid.formats.records import FindsOut, Record, ReportingSink, Sink, Source, Warns
+from inverse_deid.formats.records import FindsOut, Record, RemovesParts, ReportingSink, Sink, Source, Warns
 from inverse_deid.formats.registry import input_errors
 
 FIRST_BATCH_CHARS = 8_000
@@ -109,6 +109,14 @@ def _write(record: Record, masked: Sequence[MaskedDocument], sinks: Sequence[Sin
     return ""
 
 
+def note_source(source: Source, tally: Tally) -> None:
+    """Count what was left out of a file that was read to its end, and how it was found out to be written."""
+    if isinstance(source, RemovesParts):
+        tally.note_removed(source.removed)
+    if isinstance(source, FindsOut):
+        tally.note_read_as(source.read_as)
+
+
 def mask_source(
     source: Source, sinks: Sequence[Sink], masker: Masker, progress: SourceProgress, n_before: int = 0
 ) -> Iterator[int]:
@@ -121,8 +129,6 @@ def mask_source(
     """
     tally = progress.tally
     tally.note_columns(source.columns)
-    if not n_before and isinstance(source, FindsOut) and source.read_as:
-        tally.note_read_as({source.read_as: 1})
     n_done = n_before
     todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()), source, progress.meter)
 

@@ -12,9 +12,9 @@ from inverse_deid.engine.journal import Entry, input_fingerprint, read_progress,
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.serial import SourceProgress, mask_source
+from inverse_deid.engine.serial import SourceProgress, mask_source, note_source
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import Format, ReadOptions, RemovesParts, ReportingSink
+from inverse_deid.formats.records import Format, ReadOptions, ReportingSink
 from inverse_deid.formats.registry import input_errors, open_input
 
 PIPE_NAME = "standard input"
@@ -49,8 +49,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
                     write_progress(job, begun.at(n_records, files.sync()))
             for sink in sinks:
                 sink.finish()
-            if isinstance(source, RemovesParts):
-                begun.tally.note_removed(source.removed)
+            note_source(source, begun.tally)
             report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
             entry = replace(begun.at(n_records, files.sync()), report=report)
             is_kept = True
@@ -121,6 +120,7 @@ def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, r
         for _ in mask_source(source, [sink], masker, progress):
             pass
         sink.finish()
+        note_source(source, tally)
     except InputError as error:
         tally.fail(PIPE_NAME, str(error))
     return tally

@@ -85,9 +85,10 @@ class CsvTable:
         return self.layout.codec.name
 
     @property
-    def read_as(self) -> str:
-        """How it was found out to be written, "" = the user said it."""
-        return self.layout.dialect.found
+    def read_as(self) -> Mapping[str, int]:
+        """How it was found out to be written."""
+        found = self.layout.dialect.found
+        return {found: 1} if found else {}
 
     @property
     def columns(self) -> Mapping[str, str]:

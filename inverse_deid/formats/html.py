@@ -1,7 +1,8 @@
 """Web pages (.html, .htm): masked text over a list of elements, in a new page (docs/office-files.md).
 
 The page is built from a list: an element is written if it is on the list, without its attributes. Text is
-written from the masked text alone. Words that elements within a line split are one word.
+written from the masked text alone. Words that elements within a line split are one word. What form fields
+show is text, as in PDF files.
 
 Source: HTML Living Standard, sections 13.2.3.2 (encodings) and 15.3 (how elements are shown).
 """
@@ -9,7 +10,7 @@ Source: HTML Living Standard, sections 13.2.3.2 (encodings) and 15.3 (how elemen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
@@ -20,7 +21,7 @@ from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, normal_encoding
+from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, find_codec, normal_encoding
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
@@ -43,7 +44,9 @@ _BREAKING = frozenset(
     "address article aside body center details fieldset figcaption figure footer form header html legend "  # noqa: SIM905
     "main nav section summary".split()
 )
-"""Elements that are not written, but whose text is on lines of its own."""
+"""Elements whose text is on lines of its own. They are written as `div`."""
+_PAGE = frozenset(["html", "body"])
+_WRITTEN = _INLINE | _BLOCKS | _CELLS | _VOID
 _COMMENT = "#comment"
 _REMOVED = {
     _COMMENT: "comment",
@@ -52,26 +55,26 @@ _REMOVED = {
     "style": "style",
     "template": "template",
     "iframe": "embedded page",
+    "frame": "embedded page",
     "object": "embedded object",
     "applet": "embedded object",
-    "svg": "image",
-    "math": "formula",
     "img": "image",
     "canvas": "image",
-    "map": "image",
     "audio": "sound",
     "video": "video",
-    "input": "form field",
-    "select": "form field",
-    "textarea": "form field",
-    "button": "form field",
-    "datalist": "form field",
+    "datalist": "list of suggestions",
     "link": "link",
     "meta": "property",
     "base": "link",
     "title": "title",
 }
 """Elements that are not written, nor anything in them, and what they are called."""
+_BOXES = frozenset(["checkbox", "radio"])
+_UNSEEN_INPUTS = frozenset(["hidden", "password", "file", "image"])
+_BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_"}
+"""What is between the parts of a formula, so that 10 to the power of 9 does not become 109."""
+_COUNTED_ATTRIBUTES = {"href": "link target", "alt": "alternative text", "title": "tooltip"}
+_READ_ATTRIBUTES = frozenset(["colspan", "rowspan", "checked", "selected"])
 _UNKNOWN_VOID = {"embed": "embedded object"}
 """Elements that have nothing in them, but that the parser closes late."""
 
@@ -83,6 +86,7 @@ _META = re.compile(rb"<meta[^>]{0,1000}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{
 _META_BYTES = 4096
 _LATIN = frozenset(["ascii", "iso8859-1"])
 _SPACES = re.compile(r"[ \t\n\r\f]+")
+_OPTIONAL_HYPHEN = "\u00ad"
 _DEFAULT_ENCODING = "utf-8"
 
 
@@ -100,9 +104,11 @@ class _Page:
     _is_row_due: bool = False  # a line is due, also after a tab
     _tabs: dict[etree._Element, int] = field(default_factory=dict, repr=False)  # before each cell of a table
     _first_rows: set[etree._Element] = field(default_factory=set, repr=False)  # of each table
+    _is_space_due: bool = False
 
     def add_text(self, shown: str, *, is_kept: bool) -> None:
-        """Add text of the page; white space is one space unless it is kept."""
+        """Add text of the page; white space is one space unless it is kept, optional hyphens are left out."""
+        shown = shown.replace(_OPTIONAL_HYPHEN, "")
         if not is_kept:
             shown = _SPACES.sub(" ", shown)
             if self._is_line_due or self._last in " \n\t":
@@ -110,6 +116,8 @@ class _Page:
         if not shown:
             return
         self._begin_due_line()
+        if self._is_space_due and not (shown + self._last).isspace() and not shown[0].isspace():
+            self.add_sign(" ")
         self.pieces.append(len(self.slots))
         self.slots.append((self.n_chars, shown))
         self.add_layout(shown)
@@ -119,12 +127,18 @@ class _Page:
         self.text.append(shown)
         self.n_chars += len(shown)
         self._last = shown[-1]
-        self._is_line_due = self._is_row_due = False
+        self._is_line_due = self._is_row_due = self._is_space_due = False
 
     def _begin_due_line(self) -> None:
         is_due = self._is_row_due or (self._is_line_due and self._last != "\t")
         if is_due and self._last != "\n":
             self.add_layout("\n")
+
+    def add_sign(self, sign: str) -> None:
+        """Add a sign that the page does not have, in the text and in the markup; spaces are not doubled."""
+        if not (sign + self._last).isspace():
+            self.pieces.append(sign)
+            self.add_layout(sign)
 
     def end_line(self) -> None:
         """Begin a line with the next text."""
@@ -143,20 +157,19 @@ class _Page:
                 self.note(_REMOVED.get(_name_of(one), ""))
             return
         self.note(_UNKNOWN_VOID.get(tag, ""))
+        if tag in _ADDERS:
+            _ADDERS[tag](self, node)
+            return
         self._begin_place(node, tag)
         was_row_due, n_chars = self._is_row_due, self.n_chars
-        is_written = tag in _INLINE or tag in _BLOCKS or tag in _CELLS or tag in _VOID
-        if is_written:
-            self.pieces.append(f"<{tag}{self._read_attributes(node) if tag in _CELLS else ''}>")
+        written = "div" if tag in _BREAKING - _PAGE else tag if tag in _WRITTEN else ""
+        if written:
+            self.pieces.append(f"<{written}{self._read_attributes(node) if tag in _CELLS else ''}>")
         if tag == "br":
             self.add_layout("\n")
-        is_kept = is_kept or tag == "pre"
-        self._add_text_of(node, node.text, is_kept=is_kept)
-        for child in node:
-            self.add_element(child, is_kept=is_kept)
-            self._add_text_of(node, child.tail, is_kept=is_kept)
-        if is_written and tag not in _VOID:
-            self.pieces.append(f"</{tag}>")
+        self._add_content(node, tag, is_kept=is_kept or tag == "pre")
+        if written and tag not in _VOID:
+            self.pieces.append(f"</{written}>")
         if tag in _BLOCKS or tag in _BREAKING or tag == "hr":
             self.end_line()
         if tag in _CELLS:
@@ -180,6 +193,65 @@ class _Page:
             if n_tabs:
                 self.add_layout("\t" * n_tabs)
 
+    def _add_content(self, node: etree._Element, tag: str, *, is_kept: bool) -> None:
+        self._add_text_of(node, node.text, is_kept=is_kept)
+        for number, child in enumerate(node):
+            if number and tag in _BETWEEN:
+                self.add_sign(_BETWEEN[tag])
+            self.add_element(child, is_kept=is_kept)
+            self._add_text_of(node, child.tail, is_kept=is_kept)
+
+    def _add_input(self, node: etree._Element) -> None:
+        """Add what a form field shows: its value, or whether its box is checked."""
+        kind = node.get("type", "").strip().lower()
+        if kind in _BOXES:
+            self._add_value("[x]" if "checked" in node.attrib else "[ ]")
+        elif kind in _UNSEEN_INPUTS:
+            self.note("form field")
+        else:
+            self._add_value(node.get("value", ""))
+
+    def _add_select(self, node: etree._Element) -> None:
+        """Add the choices of a list that are shown."""
+        options = list(node.iter("option"))
+        chosen = [one for one in options if "selected" in one.attrib]
+        if not chosen and "multiple" not in node.attrib:
+            chosen = options[:1]
+        for one in chosen:
+            self._add_value(one.get("label") or _text_in(one))
+        for _ in range(len(options) - len(chosen)):
+            self.note("choice that was not selected")
+
+    def _add_button(self, node: etree._Element) -> None:
+        self._add_value(_text_in(node))
+
+    def _add_textarea(self, node: etree._Element) -> None:
+        self.end_line()
+        self.pieces.append("<pre>")
+        self.add_text(_text_in(node).removeprefix("\n"), is_kept=True)
+        self.pieces.append("</pre>")
+        self.end_line()
+
+    def _add_drawing(self, node: etree._Element) -> None:
+        """Count a drawing, and add its labels, each on a line of its own."""
+        self.note("image")
+        for label in node.iter(etree.Element):
+            if _name_of(label) in ("text", "foreignobject"):
+                self.end_line()
+                self.pieces.append("<p>")
+                self.add_text(_text_in(label), is_kept=False)
+                self.pieces.append("</p>")
+                self.end_line()
+            else:
+                self.note(_REMOVED.get(_name_of(label), ""))
+
+    def _add_value(self, value: str) -> None:
+        """Add what a form field shows, apart from the words beside it."""
+        if value.strip():
+            self._is_space_due = not self._is_line_due
+            self.add_text(value.strip(), is_kept=False)
+            self._is_space_due = True
+
     def _add_text_of(self, node: etree._Element, text: str | None, *, is_kept: bool) -> None:
         if text and (node.tag not in _STRUCTURE or text.strip()):
             self.add_text(text, is_kept=is_kept)
@@ -190,12 +262,30 @@ class _Page:
         return "".join(f' {name}="{number}"' for name, number in numbers.items() if number != 1)
 
 
-def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
+_ADDERS: dict[str, Callable[[_Page, etree._Element], None]] = {
+    "input": _Page._add_input,
+    "select": _Page._add_select,
+    "button": _Page._add_button,
+    "textarea": _Page._add_textarea,
+    "svg": _Page._add_drawing,
+}
+"""Elements that are added in another way."""
+
+
+def read_html(
+    stream: BinaryIO, options: ReadOptions, name: str, *, may_be_empty: bool = False
+) -> RebuiltFile:
     """Open a web page.
+
+    Args:
+        stream: Its bytes.
+        options: How to read it.
+        name: Of the page, the id of its text.
+        may_be_empty: A page without text is no error, as in an e-mail.
 
     Raises:
         FormatError: Not HTML, or nested too deeply, or without text.
-        UnreadableInputError: Empty, too large, or in another encoding than it says.
+        UnreadableInputError: Empty, too large, or in an encoding that is not found out.
 
     Example:
         >>> import io
@@ -204,7 +294,7 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         ['Seen by Dr. Amara']
     """
     data = read_whole(stream)
-    codec = _find_codec(data, options.usual_encoding)
+    codec, found = _find_codec(data, options)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
     root = None
     with suppress(etree.XMLSyntaxError, ValueError):
@@ -224,7 +314,7 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         page.pieces.append("</div>")
         _count_attributes(node, page)
     text = "".join(page.text)
-    if not text.strip():
+    if not text.strip() and not may_be_empty:
         raise FormatError("has no text. Save the page in a browser when it is shown completely")
 
     def build(masked: MaskedDocument) -> bytes:
@@ -232,7 +322,8 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         shown = (piece if isinstance(piece, str) else escape(filled[piece]) for piece in page.pieces)
         return f"{_HEAD}{''.join(shown)}</body>\n</html>\n".encode("utf-8", "replace")
 
-    return RebuiltFile(Document(name, text), build, dict(sorted(page.removed.items())))
+    read_as = {found: 1} if found else {}
+    return RebuiltFile(Document(name, text), build, dict(sorted(page.removed.items())), read_as=read_as)
 
 
 def _count_tabs(table: etree._Element) -> dict[etree._Element, int]:
@@ -284,38 +375,50 @@ def _name_of(node: etree._Element) -> str:
     return tag.lower() if isinstance(tag, str) else _COMMENT
 
 
+def _text_in(node: etree._Element) -> str:
+    """Return the text in an element and in all that it has."""
+    return "".join(str(text) for text in node.itertext(etree.Element))
+
+
 def _count_attributes(root: etree._Element, page: _Page) -> None:
     """Count the attributes that are not written: targets of links, and others."""
     for node in root.iter(etree.Element):
-        for name in node.attrib:
-            if name == "href":
-                page.note("link target")
-            elif name not in ("colspan", "rowspan"):
-                page.note("attribute")
+        for name, value in node.attrib.items():
+            is_read = name in _READ_ATTRIBUTES or (name == "value" and _name_of(node) == "input")
+            kind = _COUNTED_ATTRIBUTES.get(str(name), "attribute") if value.strip() else "attribute"
+            page.note("" if is_read else kind)
 
 
-def _find_codec(data: bytes, given: str) -> TextCodec:
-    """Return the encoding by the byte-order mark, by `--encoding`, or by what the page says.
+def _find_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
+    """Return the encoding of a page and how it is known.
+
+    It is that of the byte-order mark, of `--encoding`, or what the page says. Else it is found out.
+
+    Returns:
+        The encoding, and what was found out, in words; "" = nothing.
 
     Raises:
-        UnreadableInputError: The page names an unknown encoding.
+        UnreadableInputError: Binary, or several encodings are possible.
     """
     for family in ("utf-8", "utf-16", "utf-32"):
         with suppress(UnreadableInputError):
             codec = detect_codec(data[:4], family)
             if codec.mark:
-                return codec
-    name = normal_encoding(given)
+                return codec, ""
     said = _META.search(data[:_META_BYTES])
-    if name == _DEFAULT_ENCODING and said is not None:
-        name = ""
+    name = "" if options.encoding is None else normal_encoding(options.encoding)
+    if not name and said is not None:
         with suppress(ConfigurationError):
             name = normal_encoding(said[1].decode("ascii"))
-        if not name:
-            raise UnreadableInputError("names an unknown encoding. Give the right one with --encoding")
         if name.startswith(("utf-16", "utf-32")):  # no page that can be searched for the name is that
             name = _DEFAULT_ENCODING
-    return TextCodec("cp1252" if name in _LATIN else name)
+    codec = TextCodec("cp1252" if name in _LATIN else name)
+    if options.encoding is not None:
+        return codec, ""
+    with suppress(LookupError, UnreadableInputError):
+        decode(data, codec)
+        return codec, ""
+    return find_codec(data, finds_out=options.finds_out)
 
 
 FORMAT = Format(

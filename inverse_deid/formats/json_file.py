@@ -25,7 +25,7 @@ from inverse_deid.formats.columns import (
     looks_like_a_name,
     no_column,
 )
-from inverse_deid.formats.encodings import decode, detect_codec
+from inverse_deid.formats.encodings import decode, find_codec
 from inverse_deid.formats.json_lines import as_shown
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
@@ -57,6 +57,7 @@ class JsonFile:
     unit: str = "object"
     resumable: bool = False
     text_encoding: str = "utf-8"
+    read_as: dict[str, int] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
         """Yield one record an object."""
@@ -311,7 +312,7 @@ def read_json_file(stream: BinaryIO, options: ReadOptions, name: str) -> JsonFil
         [('7', 'Pt well.')]
     """
     data = read_whole(stream)
-    codec = detect_codec(data[:4].ljust(4, b" "), options.usual_encoding)
+    codec, read_as = find_codec(data, options.encoding, finds_out=options.finds_out)
     text, problem, found = decode(data[len(codec.mark) :], codec), "", None
     try:
         found = parse_json(text)
@@ -329,7 +330,9 @@ def read_json_file(stream: BinaryIO, options: ReadOptions, name: str) -> JsonFil
         raise FormatError(_TOO_DEEP)
     if "\\u" in text and not _is_unicode(found):
         raise FormatError("contains half a character (a lone surrogate). Write the file again as UTF-8")
-    return JsonFile(found if isinstance(found, list) else [found], isinstance(found, list), options, name)
+    source = JsonFile(found if isinstance(found, list) else [found], isinstance(found, list), options, name)
+    source.read_as |= {read_as: 1} if read_as else {}
+    return source
 
 
 def _is_unicode(found: Any) -> bool:  # noqa: ANN401 - JSON

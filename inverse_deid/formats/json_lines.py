@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, cast
 
-from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.errors import AnnotationError, FormatError, UnreadableInputError
 from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.columns import (
@@ -28,7 +28,7 @@ from inverse_deid.formats.columns import (
     looks_like_a_name,
     no_column,
 )
-from inverse_deid.formats.encodings import TextCodec, split_mark
+from inverse_deid.formats.encodings import TextCodec, as_utf8, name_codec, open_text, split_mark
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, TableHead, Writable
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
@@ -48,6 +48,7 @@ class JsonLines:
     resumable: bool = True
     columns: dict[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"
+    read_as: Mapping[str, int] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
         """Yield one record a line that is not blank."""
@@ -97,8 +98,8 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     """Open a JSON Lines file; its lines are read lazily.
 
     Raises:
-        FormatError: An encoding in which lines cannot be separated (UTF-16), or a text column with the name
-            of another field of the output.
+        FormatError: A text column with the name of another field of the output.
+        UnreadableInputError: The byte-order mark belongs to another encoding than the user gave.
 
     Example:
         >>> import io
@@ -106,16 +107,32 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
         >>> [record.doc.id for record in source.records()]
         ['7']
     """
-    stream, codec = split_mark(stream, options.usual_encoding)
-    if not codec.ascii_lines:
-        raise FormatError(f"JSON Lines cannot be {codec.name}. Save the file as UTF-8")
+    stream, codec, found = _open(stream, options)
     has_several = len(options.text_columns) > 1
     if options.is_masked:
         options = replace(options, id_column=None)
         options = options if has_several else replace(options, text_columns=("text",))
     if not _RESERVED.isdisjoint(options.text_columns if has_several else ()):
         raise FormatError("JSON Lines: a text column cannot have the name id or masks. Rename the field")
-    return JsonLines(stream, codec, options)
+    return JsonLines(stream, codec, options, read_as={found: 1} if found else {})
+
+
+def _open(stream: BinaryIO, options: ReadOptions) -> tuple[BinaryIO, TextCodec, str]:
+    """Return a stream of lines, their encoding, and what was found out, in words; "" = nothing.
+
+    A file whose encoding is in doubt is UTF-8, so that only its bad lines are left out.
+    """
+    if not stream.seekable() and not hasattr(stream, "peek"):
+        stream = io.BufferedReader(cast(io.RawIOBase, stream))
+    encoding, codec = options.encoding, None
+    with suppress(UnreadableInputError):
+        stream, codec, _ = open_text(stream, encoding, finds_out=options.finds_out)
+    if codec is None:
+        stream, codec = split_mark(stream, options.usual_encoding)
+    found = "" if codec.name == "utf-8" or encoding is not None else name_codec(codec)
+    if not codec.ascii_lines:
+        return as_utf8(stream, codec), TextCodec("utf-8"), found
+    return stream, codec, found
 
 
 def look_at_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
@@ -124,7 +141,7 @@ def look_at_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -
     Raises:
         UnreadableInputError: The byte-order mark belongs to another encoding.
     """
-    stream, codec = split_mark(stream, options.usual_encoding)
+    stream, codec, found = _open(stream, options)
 
     def cells() -> Iterator[dict[str, str]]:
         for _, line in number_lines(stream):
@@ -132,7 +149,7 @@ def look_at_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -
             if isinstance(parsed, dict):
                 yield {key: as_shown(value) for key, value in parsed.items() if _is_unicode(key)}
 
-    return TableHead((), cells())
+    return TableHead((), cells(), found)
 
 
 def as_shown(value: object) -> str:
@@ -334,7 +351,7 @@ def blank_lines(data: bytes, options: ReadOptions, _name: str, numbers: Collecti
         >>> blank_lines(b'{"text": "a"}\n{"text": "b"}\n', ReadOptions(), "", [1])
         b'\n{"text": "b"}\n'
     """
-    stream, codec = split_mark(io.BytesIO(data), options.usual_encoding)
+    stream, codec, _ = _open(io.BytesIO(data), options)
     lines = enumerate(stream, 1)
     return codec.mark + b"".join(b"\n" if number in numbers else line for number, line in lines)
 

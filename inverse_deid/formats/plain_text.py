@@ -1,7 +1,7 @@
 """Plain text: one file is one document; kept bytes are unchanged.
 
 Line ends (CR, LF, CR LF) and a byte-order mark are kept. Offsets count the code points after the byte-order
-mark.
+mark. An encoding that the user gives is kept. If it is found out and is not UTF-8, the masked file is UTF-8.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.encodings import decode, detect_codec, encode
+from inverse_deid.formats.encodings import TextCodec, decode, encode, find_codec
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions
 
@@ -34,7 +34,7 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> Rebuil
     """Read a text file.
 
     Raises:
-        UnreadableInputError: Empty, binary, too large or in another encoding.
+        UnreadableInputError: Empty, binary, too large, or in an encoding that is not found out.
 
     Example:
         >>> import io
@@ -43,15 +43,18 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> Rebuil
         ['note.txt']
     """
     data = read_whole(stream)
-    codec = detect_codec(data[:4], options.usual_encoding)
+    codec, found = find_codec(data, options.encoding, finds_out=options.finds_out)
     text = decode(data[len(codec.mark) :], codec)
     if not text:
         raise UnreadableInputError("contains only a byte-order mark. Give a file with text")
 
-    def build(masked: MaskedDocument) -> bytes:
-        return codec.mark + encode(masked.text, codec)
+    written = TextCodec("utf-8") if found else codec
 
-    return RebuiltFile(Document(name, text), build, {}, text_encoding=codec.name)
+    def build(masked: MaskedDocument) -> bytes:
+        return written.mark + encode(masked.text, written)
+
+    read_as = {found: 1} if found else {}
+    return RebuiltFile(Document(name, text), build, {}, text_encoding=written.name, read_as=read_as)
 
 
 FORMAT = Format(

@@ -21,6 +21,7 @@ class RebuiltFile:
     resumable: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"
+    read_as: Mapping[str, int] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
         """Yield the one document."""

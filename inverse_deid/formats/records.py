@@ -31,8 +31,7 @@ class ReadOptions:
     """How to read a file, and what is written of it.
 
     Args:
-        encoding: Of text-like files; a byte-order mark is found and kept. None: found out of CSV files,
-            UTF-8 for others.
+        encoding: Of text-like files; a byte-order mark is found and kept. None: found out.
         text_columns: Columns (or JSON keys) with texts, all masked, at least one.
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file. Ids are written unmasked.
@@ -53,8 +52,8 @@ class ReadOptions:
         all_cells: Of an Excel file, mask all cells as running text, apart from `keep_columns`. No other
             option of columns has a meaning then.
 
-        finds_out: Find out the encoding and the separator of CSV files that are not given; else they are
-            UTF-8 and a comma, in `.tsv` files a tab. Parts of one file must be read alike.
+        finds_out: Find out the encoding, and the separator of CSV files, if they are not given; else they
+            are UTF-8 and a comma, in `.tsv` files a tab. Parts of one file must be read alike.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
@@ -234,11 +233,11 @@ class ReportingSink(Protocol):
 
 @runtime_checkable
 class FindsOut(Protocol):
-    """A source that finds out how its file is written."""
+    """A source that finds out how its file, or files in it, are written."""
 
     @property
-    def read_as(self) -> str:
-        """How, in words that never come from the file, "" = the user said it."""
+    def read_as(self) -> Mapping[str, int]:
+        """How many files are written how, in words that never come from them; none if it was said."""
         ...
 
 

@@ -1,20 +1,21 @@
 r"""RTF files (.rtf): their text, written into a new RTF file of plain paragraphs (docs/office-files.md).
 
-`striprtf` reads the text. It leaves out headers, footers, notes, comments and text boxes, so this module
-first moves them behind the body. It drops tracked deletions, the targets of links and binary data.
+The body comes first. Headers, footers, notes, comments and text boxes follow it. Tracked deletions, the
+targets of links and binary data are left out. A group that says that readers may ignore it is left out if its
+word is not known, and counted if it has words. Any other unknown word changes nothing.
 
-Source: Rich Text Format Specification 1.9.1 (Microsoft 2008), "Conventions of an RTF Reader" and
-"Document Area".
+Source: Rich Text Format Specification 1.9.1 (Microsoft 2008), "Conventions of an RTF Reader", "Document Area"
+and "Unicode RTF".
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
@@ -25,29 +26,20 @@ MAX_DEPTH = 1_000
 _DAMAGED = "is not an RTF file or is damaged. Open it in Word or LibreOffice and save it again"
 _TOKEN = re.compile(
     r"\\(?P<word>[A-Za-z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<hex>[0-9A-Fa-f]{2})|\\(?P<sign>[^A-Za-z])|"
-    r"(?P<brace>[{}])|[^\\{}]+",
+    r"(?P<brace>[{}])|(?P<text>[^\\{}]+)",
     re.DOTALL,
 )
 _STORIES = frozenset(
-    [
-        "header",
-        "headerl",
-        "headerr",
-        "headerf",
-        "footer",
-        "footerl",
-        "footerr",
-        "footerf",
-        "footnote",
-        "annotation",
-        "shptxt",
-        "dptxbxtext",
-    ]
+    "header headerl headerr headerf footer footerl footerr footerf footnote annotation shptxt "  # noqa: SIM905
+    "dptxbxtext".split()
 )
 """Groups with text that is not part of the body."""
-_TRANSPARENT = frozenset(["shp", "shpinst", "shpgrp", "do", "field", "upr"])
-"""Words of groups around text; `striprtf` would drop the text or show the targets of links."""
-_INSTEAD = {"cell": "\\tab ", "nestcell": "\\tab ", "nestrow": "\\line ", "column": "\\par "}
+_TRANSPARENT = frozenset(
+    "shp shpinst shpgrp shppict do field fldrslt upr mmath moMath moMathPara mr mf mnum mden "  # noqa: SIM905
+    "me mrad mdeg mnary msub msup msSub msSup msSubSup msPre mfunc mfName mlim mlimLow "
+    "mlimUpp mm mmr meqArr mbar macc mbox mborderBox mgroupChr mphant md".split()
+)
+"""Words of groups around text."""
 _REMOVED = {
     "pict": "image",
     "object": "embedded object",
@@ -57,13 +49,76 @@ _REMOVED = {
     "revtbl": "list of authors",
     "atnauthor": "author of a comment",
     "fldinst": "field instruction",
+    "formfield": "form field",
     "bkmkstart": "bookmark",
     "themedata": "theme",
     "datastore": "custom XML",
     "mailmerge": "mail merge",
     "passwordhash": "password",
+    "pntext": "list number",
+    "xe": "index entry",
+    "tc": "index entry",
 }
-_ENCODINGS = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
+"""Groups that are left out, and what they are called."""
+_LAYOUT = frozenset(
+    "fonttbl colortbl stylesheet listtable listoverridetable listpicture latentstyles rsidtbl "  # noqa: SIM905
+    "generator template colorschememapping xmlnstbl defchp defpap pgptbl filetbl pn pntxta "
+    "pntxtb pnseclvl background wgrffmtfilter nonesttables nesttableprops nonshppict shprslt "
+    "mmathPict mmathPr falt panose fname picprop blipuid sp ud ftnsep ftnsepc ftncn aftnsep "
+    "aftnsepc aftncn atnid atndate atntime atnref atnicn atnparent atrfstart atrfend bkmkend "
+    "rxe txe htmltag mhtmltag fldtype datafield ffname ffl hlinkbase protusertbl objdata "
+    "objclass objname objalias objsect writereservation writereservhash password oldcprops "
+    "oldpprops oldsprops oldtprops private xmlopen xmlattrname xmlattrvalue keycode msmcap "
+    "pgdsctbl".split()
+)
+"""Groups that are left out and have no text of their own: looks, marks, and what another group has again."""
+_LOOKS = frozenset(
+    "b i ul uld uldb ulnone ulw strike striked caps scaps outl shad sub super nosupersub v "  # noqa: SIM905
+    "plain pard par sectd ql qr qc qj rtlch ltrch loch hich dbch intbl revised impr embo "
+    "additive".split()
+)
+"""Words of looks without a number. A group that begins with one is not left out, even if it may be."""
+_SIGNS = {
+    **{
+        "par": "\n",
+        "sect": "\n\n",
+        "page": "\n\n",
+        "column": "\n",
+        "softcol": "\n",
+        "line": "\n",
+        "row": "\n",
+    },
+    **{"cell": "\t", "nestcell": "\t", "nestrow": "\n", "tab": "\t", "emdash": "—", "endash": "–"},  # noqa: RUF001
+    **{"emspace": "\u2003", "enspace": "\u2002", "qmspace": "\u2005", "bullet": "•"},
+    **{"lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”"},  # noqa: RUF001
+    **{"~": "\u00a0", "_": "\u2011", "\n": "\n", "\r": "\n", "{": "{", "}": "}", "\\": "\\"},
+}
+"""Characters with a name. Optional hyphens are none: Word shows them only where they break a line."""
+_REPLACEMENTS = frozenset(word for word, sign in _SIGNS.items() if not sign.isspace()) | {"-"}
+"""Words that may replace a character of Unicode, for readers without it."""
+_ENCODINGS = {"ansi": "cp1252", "mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
+_CHARSETS = {
+    **{77: "mac_roman", 78: "shift_jis", 79: "big5", 80: "euc_kr", 81: "mac_arabic", 83: "mac_greek"},
+    **{84: "mac_cyrillic", 85: "gb2312", 86: "mac_romanian", 88: "mac_cyrillic", 89: "mac_latin2"},
+    **{128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "cp950", 161: "cp1253", 162: "cp1254"},
+    **{163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874"},
+    **{238: "cp1250", 254: "cp437", 255: "cp850"},
+}
+"""The encodings of fonts by `\\fcharset`; those that are not here have that of the file."""
+_SYMBOLS = 2
+"""The charset of fonts whose letters are pictures."""
+_UNKNOWN_SIGN = "□"
+_SYMBOL_FONT = {
+    **dict(zip(b"ABCDEFGHIKLMNOPQRSTUWXYZ", "ΑΒΧΔΕΦΓΗΙΚΛΜΝΟΠΘΡΣΤΥΩΞΨΖ", strict=True)),
+    **dict(zip(b"abcdefghiklmnopqrstuwxyz", "αβχδεφγηικλμνοπθρστυωξψζ", strict=True)),
+    **dict(zip(b"\xa3\xb0\xb1\xb2\xb3\xb4\xb7\xb8\xb9\xbb", "≤°±″≥×•÷≠≈", strict=True)),  # noqa: RUF001
+    **dict(zip(b"\xac\xad\xae\xaf\xa2\xd7", "←↑→↓′·", strict=True)),  # noqa: RUF001
+}
+"""What the font Symbol shows for a byte: an `m` in it is a `μ`, so mg and μg are told apart."""
+_PRIVATE = range(0xF020, 0xF100)
+"""Where Unicode has the bytes of fonts of symbols."""
+_BULLET = 0xF0B7
+_LETTER = re.compile(r"\w")
 
 
 def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
@@ -72,7 +127,6 @@ def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     Raises:
         FormatError: Not RTF, cut off, or with characters that its code page does not have.
         UnreadableInputError: Empty or too large.
-        ConfigurationError: The extra `office` is not installed.
 
     Example:
         >>> import io
@@ -80,109 +134,213 @@ def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         >>> [record.doc.text for record in read_rtf(file, ReadOptions(), "a.rtf").records()]
         ['Pt well.']
     """
-    try:
-        from striprtf.striprtf import rtf_to_text
-    except ImportError as error:
-        raise missing_extra("reading RTF files", error.name, "office") from error
-    splitter = _Splitter()
-    body = splitter.split(read_whole(stream).decode("latin-1"))
-    text: str | None = None
-    with suppress(ValueError, LookupError, TypeError, OverflowError):
-        text = str(rtf_to_text(body, splitter.encoding, errors="strict"))  # type: ignore[no-untyped-call]
+    reader, text = _Reader(), None
+    with suppress(ValueError, LookupError, OverflowError):
+        text = reader.read(read_whole(stream).decode("latin-1"))
     if text is None:
-        raise FormatError(_DAMAGED)
-    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")
+        raise FormatError(
+            "has characters that its code page does not have. Save it again in Word or LibreOffice"
+        )
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = text.replace("\0", "\ufffd").replace("\u00ad", "")
     text = "\n".join(line.rstrip(" \t") for line in text.splitlines()).strip("\n")
     if not text:
         raise FormatError("has no text. Give an RTF file with text")
-    return RebuiltFile(Document(name, text), _build, dict(sorted(splitter.removed.items())))
+    return RebuiltFile(Document(name, text), _build, dict(sorted(reader.removed.items())))
 
 
-class _Splitter:
-    """Writes a file again with its headers, notes and text boxes after the body, for `striprtf`."""
+@dataclass(slots=True)
+class _Group:
+    """What holds until the end of a group."""
+
+    story: int = 0
+    font: int = -1
+    n_skipped: int = 1  # characters that follow a `\u` for readers without Unicode
+    is_left_out: bool = False
+    is_deleted: bool = False
+    is_font_table: bool = False
+    is_unknown: bool = False  # left out because nothing says what it is
+    has_words: bool = False  # was left out with words
+
+
+class _Reader:
+    """Reads the text of one file."""
 
     def __init__(self) -> None:
         self.removed: dict[str, int] = {}
-        self.encoding = "cp1252"
         self._stories: list[list[str]] = [[]]  # the body, and what follows it
-        self._opened: list[int] = []  # for each open group, the story around it
-        self._current = 0
-        self._deleted: set[int] = set()  # the depths of groups in which a tracked deletion has begun
-        self._is_starred = False  # the next word may be ignored, and its group with it
+        self._group = _Group()
+        self._outer: list[_Group] = []
+        self._encoding = "cp1252"
+        self._charsets: dict[int, int] = {}  # of the fonts
+        self._default_font = -1
+        self._symbol_fonts: set[int] = set()  # those named Symbol
+        self._bytes = b""  # not yet decoded
+        self._n_to_skip = 0
+        self._is_first = self._is_starred = False  # the next word begins a group, which may be ignored
 
-    def split(self, text: str) -> str:
-        """Return the text of the new file.
+    def read(self, text: str) -> str:
+        """Return the text of a file, given as one character per byte.
 
         Raises:
             FormatError: Braces do not match, or nothing says that this is RTF.
+            ValueError: A character is not in its code page.
+            LookupError: The code page is unknown.
         """
-        text = text.lstrip("\ufeff \t\r\n")
+        text = text.lstrip("\ufeff \t\r\n").removeprefix("ï»¿")
         if not text.startswith("{\\rtf"):
             raise FormatError(_DAMAGED)
         position = 0
         while match := _TOKEN.match(text, position):
             position = match.end()
-            word = match["word"]
-            if word == "bin":
+            word, hexadecimal = match["word"], match["hex"]
+            if hexadecimal:
+                self._take_bytes(bytes.fromhex(hexadecimal))
+            elif match["text"]:
+                data = match["text"].translate({10: None, 13: None}).encode("latin-1")
+                self._take_bytes(data)
+                if not data:
+                    continue
+            elif word == "bin":
                 position += max(int(match["number"] or 0), 0)
-            elif match["brace"]:
-                self._take_brace(match["brace"])
-                if not self._opened:
-                    break
-            elif match["sign"] == "*":
-                self._is_starred = True
-            elif word is not None:
-                self._take_word(word, match["number"], match.group())
             else:
-                self._put(re.sub(r"[^\x00-\x7f]", lambda sign: f"\\'{ord(sign[0]):02x}", match.group()))
-        if self._opened:
+                self._flush()
+                if match["brace"]:
+                    self._take_brace(match["brace"])
+                    if not self._outer:
+                        break
+                else:
+                    self._take_word(word or match["sign"], match["number"])
+                    continue
+            self._is_first = match["brace"] == "{"
+            self._is_starred = False
+        if self._outer:
             raise FormatError(_DAMAGED)
-        body = "".join(self._stories[0]).removesuffix("}")
-        others = "".join(f"{{\\par \\par {''.join(story)}}}" for story in self._stories[1:])
-        return f"{body}{others}}}"
+        self._note("data after the end", bool(_LETTER.search(text[position:])))
+        return "\n\n".join("".join(story) for story in self._stories)
 
     def _take_brace(self, brace: str) -> None:
+        self._n_to_skip = 0
         if brace == "{":
-            self._put("{")
-            self._opened.append(self._current)
-            if len(self._opened) > MAX_DEPTH:
+            self._outer.append(self._group)
+            self._group = replace(self._group, is_unknown=False, has_words=False)
+            if len(self._outer) > MAX_DEPTH:
                 raise FormatError(_DAMAGED)
             return
-        self._end_deletion()
-        self._is_starred = False
-        self._current = self._opened.pop()
-        self._put("}")
-
-    def _take_word(self, word: str, number: str | None, shown: str) -> None:
-        if word in _REMOVED:
-            self._note(_REMOVED[word])
-        self.encoding = _ENCODINGS.get(word, self.encoding)
-        if word in _STORIES or word in _TRANSPARENT:
-            self._is_starred = False
-            if word in _STORIES:
-                self._stories.append([])
-                self._current = len(self._stories) - 1
-        elif word in ("deleted", "plain"):
-            self._end_deletion()
-            if word == "deleted" and number != "0":
-                self._note("tracked deletion")
-                self._put("{\\*")
-                self._deleted.add(len(self._opened))
+        inner, self._group = self._group, self._outer.pop()
+        if inner.is_unknown:
+            self._note("text in an unknown place", inner.has_words)
         else:
-            self._put(_INSTEAD.get(word, shown))
+            self._group.has_words |= inner.has_words
 
-    def _end_deletion(self) -> None:
-        if len(self._opened) in self._deleted:
-            self._deleted.discard(len(self._opened))
-            self._put("}")
+    def _take_word(self, word: str, number: str | None) -> None:
+        is_first, is_starred = self._is_first, self._is_starred
+        if word == "*":
+            self._is_starred = True
+            return
+        self._is_first = self._is_starred = False
+        if self._n_to_skip and word in _REPLACEMENTS:
+            self._n_to_skip -= 1
+            return
+        self._n_to_skip = 0
+        value = None if number is None else int(number)
+        if self._take_destination(word) or self._take_setting(word, value):
+            return
+        if word == "u":
+            self._take_unicode(value)
+        elif word in _SIGNS:
+            self._put(_SIGNS[word])
+        elif (
+            is_first and is_starred and number is None and word not in _LOOKS and not self._group.is_left_out
+        ):
+            self._group.is_left_out = self._group.is_unknown = True
 
-    def _put(self, shown: str) -> None:
-        story = self._stories[self._current]
-        story.append(f"\\*{shown}" if self._is_starred else shown)
-        self._is_starred = False
+    def _take_destination(self, word: str) -> bool:
+        """Begin what a group is, and tell whether the word says it."""
+        group = self._group
+        if word in _STORIES:
+            if not group.is_left_out:
+                group.story = len(self._stories)
+                self._stories.append([])
+        elif word in _REMOVED:
+            self._note(_REMOVED[word], word != "pict" or not group.is_left_out)
+            group.is_left_out = True
+        elif word in _LAYOUT or (word.startswith("m") and word.endswith("Pr")):
+            group.is_left_out = True
+            group.is_font_table |= word == "fonttbl"
+        else:
+            return word in _TRANSPARENT and self._begin_transparent(word)
+        return True
 
-    def _note(self, kind: str) -> None:
-        self.removed[kind] = self.removed.get(kind, 0) + 1
+    def _begin_transparent(self, word: str) -> bool:
+        self._put("/" if word == "mden" else "")
+        return True
+
+    def _take_setting(self, word: str, value: int | None) -> bool:
+        """Change what holds for the text that follows, and tell whether the word does."""
+        group = self._group
+        if word == "deleted" and value != 0:
+            self._note("tracked deletion", not group.is_deleted and not group.is_left_out)
+            group.is_deleted = True
+        elif word in ("deleted", "plain"):
+            group.is_deleted = False
+            group.font = self._default_font if word == "plain" else group.font
+        elif word == "uc":
+            group.n_skipped = max(value or 0, 0)
+        elif word == "f" and value is not None:
+            group.font = value
+        elif word == "deff" and value is not None:
+            self._default_font = group.font = value
+        elif word == "fcharset" and value is not None and group.is_font_table:
+            self._charsets[group.font] = value
+        elif word == "ansicpg" and value:
+            self._encoding = {65001: "utf-8", 10000: "mac_roman"}.get(value, f"cp{value}")
+        elif word in _ENCODINGS:
+            self._encoding = _ENCODINGS[word]
+        else:
+            return False
+        return True
+
+    def _take_unicode(self, value: int | None) -> None:
+        if value is not None:
+            code = value % 0x10000 if value < 0x10000 else value
+            is_symbol = code in _PRIVATE and (self._group.font in self._symbol_fonts or code == _BULLET)
+            self._put(_SYMBOL_FONT.get(code - 0xF000, chr(code)) if is_symbol else chr(code))
+        self._n_to_skip = self._group.n_skipped
+
+    def _take_bytes(self, data: bytes) -> None:
+        n = min(self._n_to_skip, len(data))
+        self._n_to_skip -= n
+        self._bytes += data[n:]
+
+    def _flush(self) -> None:
+        """Decode the bytes that belong together."""
+        data, self._bytes = self._bytes, b""
+        if self._group.is_font_table and data.strip(b" ;").lower() == b"symbol":
+            self._symbol_fonts.add(self._group.font)
+        if self._group.font in self._symbol_fonts:
+            self._put(
+                "".join(_SYMBOL_FONT.get(one, chr(one) if one < 0x80 else _UNKNOWN_SIGN) for one in data)
+            )
+        elif data.isascii() or self._group.is_left_out or self._group.is_deleted:
+            self._put(data.decode("latin-1"))
+        elif self._charsets.get(self._group.font) == _SYMBOLS:
+            self._put("".join(chr(one) if one < 0x80 else _UNKNOWN_SIGN for one in data))
+        else:
+            charset = self._charsets.get(self._group.font, 0)
+            self._put(data.decode(_CHARSETS.get(charset, self._encoding)))
+
+    def _put(self, text: str) -> None:
+        group = self._group
+        if not group.is_left_out and not group.is_deleted:
+            self._stories[group.story].append(text)
+        elif _LETTER.search(text):
+            group.has_words = True
+            self._note("WordArt", group.is_left_out and "gtextUNICODE" in text)
+
+    def _note(self, kind: str, n: int = 1) -> None:
+        if n:
+            self.removed[kind] = self.removed.get(kind, 0) + n
 
 
 _HEAD = "{\\rtf1\\ansi\\ansicpg1252\\deff0\\uc1{\\fonttbl{\\f0\\fswiss\\fcharset0 Arial;}}\\f0\\fs22\n"

@@ -24,11 +24,11 @@ from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.masker import Masker
-from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, OnProgress, guard_records
+from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, OnProgress, guard_records, note_source
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts, Warns
+from inverse_deid.formats.records import Format, ReadOptions, Record, Warns
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -355,10 +355,7 @@ class _Intake:
             elif record.docs:
                 yield self._item(file, record, f"{source.unit} {record.number}")
         file.tally.note_columns(source.columns)
-        if isinstance(source, FindsOut) and source.read_as:
-            file.tally.note_read_as({source.read_as: 1})
-        if isinstance(source, RemovesParts):
-            file.tally.note_removed(source.removed)
+        note_source(source, file.tally)
         if isinstance(source, Warns):
             file.tally.warn(job.shown, source.warnings)
 

@@ -31,11 +31,11 @@ from inverse_deid.core.errors import (
     StageError,
 )
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.serial import SourceProgress, mask_source
+from inverse_deid.engine.serial import SourceProgress, mask_source, note_source
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, builtin_profile
-from inverse_deid.formats.records import Format, ReadOptions, Record, RemovesParts, Sink
+from inverse_deid.formats.records import Format, ReadOptions, Record, Sink
 from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.masking.choices import Chosen, keyword_errors, name_keywords
@@ -327,8 +327,7 @@ def _mask_file(
         for _ in mask_source(source, [sink], _Parent(ask), progress):
             pass
         sink.finish()
-    if isinstance(source, RemovesParts):
-        tally.note_removed(source.removed)
+    note_source(source, tally)
     return MaskedFile(target.getvalue(), tally)
 
 

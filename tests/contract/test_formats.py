@@ -134,10 +134,13 @@ def test_masking_everything_leaves_no_word_in_the_file(kind, data, texts):
     assert all(set("PHI") >= set(filter(str.isalnum, text)) for text in texts_of(written, kind))
 
 
+DAMAGED = f"{CANARY} café naïve fièvre".encode() + b"\xe9"
+"""UTF-8, apart from one byte."""
+
 BROKEN = [
-    (FORMATS["text"], f"{CANARY}\xe9".encode("latin-1")),
+    (FORMATS["text"], DAMAGED),
     (FORMATS["text"], f"{CANARY}\0".encode()),
-    (FORMATS["text"], CANARY.encode("utf-16")),
+    (FORMATS["text"], CANARY.encode("utf-16") + b"x"),
     (FORMATS["text"], b""),
     (FORMATS["i2b2"], f"<deIdi2b2><TEXT>{CANARY}</{CANARY}>".encode()),
     (FORMATS["i2b2"], f"<a><{CANARY}/></a>".encode()),
@@ -147,12 +150,14 @@ BROKEN = [
     (FORMATS["csv"], f"a,b\n{CANARY},x\n".encode()),
     (FORMATS["csv"], f'text\n"{CANARY}'.encode()),
     (FORMATS["csv"], f'text\n"{CANARY}"x,\n'.encode()),
-    (FORMATS["csv"], f"text\n{CANARY} café naïve fièvre\n".encode() + b"\xe9\n"),
+    (FORMATS["csv"], b"text\n" + DAMAGED + b"\n"),
     (FORMATS["csv"], b""),
     (FORMATS["parquet"], CANARY.encode()),
     (FORMATS["parquet"], as_parquet(CANARY)[:-9]),
     (FORMATS["parquet"], as_parquet(CANARY).replace(b"text", b"tex_")),
-    (FORMATS["jsonl"], CANARY.encode("utf-16")),
+    (FORMATS["jsonl"], CANARY.encode("utf-16") + b"x"),
+    (FORMATS["json"], b'{"text": "' + DAMAGED + b'"}'),
+    (FORMATS["json"], f'{{"text": "{CANARY}"}}'.encode("utf-16") + b"x"),
     (FORMATS["xlsx"], CANARY.encode()),
     (FORMATS["xlsx"], as_xlsx(CANARY)[:-30]),
     (FORMATS["xlsx"], as_xlsx(CANARY).replace(b"sheet1.xml", b"sheet2.xml")),
@@ -166,7 +171,7 @@ BROKEN = [
     (FORMATS["pdf"], as_pdf(CANARY, "")[:200] + b"%%EOF"),
     (FORMATS["rtf"], CANARY.encode()),
     (FORMATS["rtf"], as_rtf(CANARY)[:-1]),
-    (FORMATS["html"], f"<p>{CANARY}\xe9".encode("latin-1")),
+    (FORMATS["html"], b"<p>" + DAMAGED),
     (FORMATS["html"], f"<script>{CANARY}</script>".encode()),
 ]
 
@@ -190,7 +195,7 @@ BROKEN_LINES = [
     f'{{"id": {{"name": "{CANARY}"}}, "text": "x"}}'.encode(),
     f'{{"id": true, "text": "{CANARY}"}}'.encode(),
     f'{{"text": "{CANARY} \\ud800"}}'.encode(),
-    f'{{"text": "{CANARY}\xe9"}}'.encode("latin-1"),
+    b'{"text": "' + DAMAGED + b'"}',
     b"[" * 100_000,
 ]
 

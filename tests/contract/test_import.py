@@ -29,7 +29,6 @@ HEAVY = (
     "reportlab",
     "olefile",
     "oxmsg",
-    "striprtf",
     "charset_normalizer",
 )
 RARE = (

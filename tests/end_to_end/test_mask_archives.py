@@ -112,6 +112,27 @@ def hostile_archive() -> bytes:
     return CANARY.encode() + packed.getvalue()
 
 
+def test_what_was_found_out_and_removed_inside_is_said_by_the_run(command, given, out, tmp_path):
+    story = "Frau Zöllner had fever of 38.9 °C, 5 µg doses – “mild”."
+    page = f"<p>{story}</p><img src=a><img src=b>"
+    inner = pack({"c.html": page.encode("cp1252"), "d.jsonl": json.dumps({"text": "well"}).encode("utf-16")})
+    members = {"a.txt": story.encode("cp1252"), "b/b.txt": story.encode("utf-16"), "e.zip": inner}
+    (given / "cases.zip").write_bytes(pack(members))
+    (given / "alone.txt").write_bytes(story.encode("cp1252"))
+    report = tmp_path / "report.json"
+    result = command("mask", given, "--out", out, "--run-report", report)
+    assert result.status == 0, result.stderr
+    said = "utf-16-le with a byte-order mark (2 files); windows-1252 (3 files)"
+    assert f"Read as: {said}" in result.stderr
+    assert "Removed parts of files: attribute (2), image (2)" in result.stderr
+    counts = json.loads(report.read_text())["total"]
+    assert counts["read_as"] == {"utf-16-le with a byte-order mark": 2, "windows-1252": 3}
+    assert counts["removed_parts"] == {"attribute": 2, "image": 2}
+    files = unpack(out / "cases.zip")
+    assert files["a.txt"] == files["b/b.txt"] == (out / "alone.txt").read_bytes()
+    assert "µg doses – “mild”." in files["a.txt"].decode()
+
+
 def test_nothing_of_an_archive_stays_but_its_files(command, given, out):
     (given / "a.zip").write_bytes(hostile_archive())
     result = command("mask", given, "--out", out)

@@ -131,6 +131,142 @@ def test_a_page_alone_becomes_text(command, given, out):
     assert CANARY.encode() not in shown(data)
 
 
+PAGE = "<html><body><p>Mr. {name} took <b>amoxicillin 500 mg</b> and had urticaria.</p></body></html>"
+
+
+def alternative(*parts: tuple[str, str], **headers: str) -> bytes:
+    """Return an e-mail whose parts are alternatives, each with its type."""
+    shown = "".join(f"--b\r\nContent-Type: {kind}\r\n\r\n{text}\r\n" for kind, text in parts)
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    kind = "Content-Type: multipart/alternative; boundary=b"
+    return f"Subject: rash\r\nMIME-Version: 1.0\r\n{head}{kind}\r\n\r\n{shown}--b--\r\n".encode()
+
+
+STUBS = {
+    "a stub": "This message is in HTML. Please use an HTML reader to view it.",
+    "a link": "View this message in your browser: <https://example.org/view?id=7>",
+    "empty": "",
+    "white space": " \r\n\r\n",
+    "its beginning": f"Mr. {CANARY} took amoxicillin 500 mg",
+    "a disclaimer": "CONFIDENTIAL. If you are not the recipient, delete this message and tell the sender.",
+    "the same words, fewer times": "amoxicillin took urticaria had and mg",
+}
+
+
+@pytest.mark.parametrize("stub", STUBS.values(), ids=STUBS)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_page_with_words_that_the_plain_text_has_not_is_masked_and_kept(command, given, out, stub, wrapped):
+    page = PAGE.format(name=CANARY)
+    kind = "text/html"
+    if wrapped:
+        kind, page = (
+            "multipart/related; boundary=c",
+            f"--c\r\nContent-Type: text/html\r\n\r\n{page}\r\n--c\r\nContent-Type: image/png\r\n\r\nx\r\n--c--",
+        )
+    write_mail(given, alternative(("text/plain; charset=utf-8", stub), (kind, page)))
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    shown_text = body_of(read_back((out / "a.eml").read_bytes()))
+    assert "took amoxicillin PHI mg and had urticaria." in shown_text
+    assert CANARY not in shown_text
+
+
+SAME = {
+    "as a program writes it": (
+        f"Mr. {CANARY} took *amoxicillin\r\n500 mg* and had urticaria.\r\n[cid:image001.png@01D7]",
+        PAGE.format(name=CANARY),
+    ),
+    "entities": (
+        "Fever of 38.9 °C – “mild”, café",
+        "<p>Fever of 38.9&nbsp;&deg;C &ndash; &ldquo;mild&rdquo;, caf&eacute;",
+    ),
+    "soft hyphens": ("She had palpitations", "<p>She had palpi&shy;tations</p>"),
+    "a divided word": ("She had palpitations", "<p>She had palpi<b>tations</b></p>"),
+}
+
+
+@pytest.mark.parametrize(("plain", "page"), SAME.values(), ids=SAME)
+def test_a_page_without_words_of_its_own_is_the_other_form_of_the_text(command, given, out, plain, page):
+    write_mail(given, alternative(("text/plain; charset=utf-8", plain), ("text/html; charset=utf-8", page)))
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    assert "other form of the text (1)" in result.stderr
+    shown_text = body_of(read_back((out / "a.eml").read_bytes()))
+    assert len(shown_text.split("urticaria")) <= 2
+    assert len(shown_text.split("Fever")) <= 2
+
+
+def test_other_forms_are_texts_as_well(command, given, out):
+    page = "<p>She took amoxicillin.</p>"
+    forms = [
+        ("text/plain", "See below"),
+        ("text/x-amp-html", page),
+        ("text/enriched", "<bold>urticaria</bold>"),
+        ("text/calendar", "BEGIN:VCALENDAR"),
+    ]
+    write_mail(given, alternative(*forms))
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    shown_text = body_of(read_back((out / "a.eml").read_bytes()))
+    assert "amoxicillin" in shown_text
+    assert "urticaria" in shown_text
+    assert "calendar entry (1)" in result.stderr
+
+
+def test_what_a_page_in_an_email_does_not_keep_is_counted(command, given, out):
+    mail = EmailMessage()
+    mail["Subject"] = "x"
+    mail.set_content("<p>well <img src=a alt=b><script>x</script><!-- c --></p>", subtype="html")
+    write_mail(given, mail)
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    for kind in ("comment (1)", "image (1)", "script (1)"):
+        assert kind in result.stderr
+
+
+def test_flowed_paragraphs_are_whole_again(command, given, out):
+    head = "Subject: x\r\nContent-Type: text/plain; charset=utf-8; format=flowed"
+    write_mail(
+        given,
+        f"{head}\r\n\r\nShe took amoxicillin \r\nand had a rash. \r\n\r\n> an \r\n> answer\r\n".encode(),
+    )
+    write_mail(
+        given, f"{head}; delsp=yes\r\n\r\nShe took amoxi \r\ncillin and had a rash.\r\n".encode(), "b.eml"
+    )
+    assert command("mask", given, "--out", out).status == 0
+    first, second = (body_of(read_back((out / name).read_bytes())) for name in ("a.eml", "b.eml"))
+    assert first.splitlines() == ["PHI took amoxicillin and had a rash. ", "", "> an answer"]
+    assert second.splitlines() == ["PHI took amoxicillin and had a rash."]
+
+
+def test_text_that_only_outlook_reads_is_listed(command, given, out):
+    mail = EmailMessage()
+    mail["Subject"] = "x"
+    mail.set_content("well")
+    mail.add_attachment(b"x\x9f>\x22", maintype="application", subtype="ms-tnef", filename="winmail.dat")
+    write_mail(given, mail)
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert "attachment 1: is text or files that only Outlook reads (winmail.dat)" in result.stderr
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "us-ascii", "x-unknown", "iso-2022-zz", ""])
+def test_a_text_in_another_encoding_than_the_email_names_is_found_out(command, given, out, charset):
+    named = f"; charset={charset}" if charset else ""
+    head = f"Subject: x\r\nContent-Type: text/plain{named}\r\nContent-Transfer-Encoding: 8bit\r\n\r\n"
+    write_mail(given, head.encode() + "Fever of 38.9 °C, café – “mild”.\r\n".encode("cp1252"))
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    assert "Read as: windows-1252 (1 file)" in result.stderr
+    assert "– “mild”." in body_of(read_back((out / "a.eml").read_bytes()))
+
+
+def test_a_word_of_the_subject_that_cannot_be_read_is_counted(command, given, out):
+    write_mail(given, b"Subject: rash =?utf-8?b?broken\r\n\r\nwell\r\n")
+    result = command("mask", given, "--out", out)
+    assert "unreadable word of a subject (1)" in result.stderr
+
+
 def test_attached_emails_are_masked_in_their_turn(command, given, out):
     inner = EmailMessage()
     inner["Subject"] = f"Inner {CANARY}"
@@ -375,7 +511,7 @@ def test_no_canary_of_a_hostile_email_stays(command, given, out, tmp_path):
     for number in range(canaries.n):
         assert base64.b64encode(f"Qx{number:03d}".encode())[:6] not in data
     assert "PHI had a rash. PHI" in body_of(message)
-    assert body_of(message).splitlines()[-2:] == ["begin PHI mg twice a day, said PHI", "bye"]
+    assert "begin PHI mg twice a day, said PHI\r\nbye\r\n" in body_of(message)
     assert list(attachments_of(message)) == ["attachment-02.docx", "attachment-03.txt", "attachment-07.eml"]
 
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from email.errors import InvalidBase64CharactersDefect, InvalidBase64LengthDefect, MessageError
@@ -16,7 +19,7 @@ from email.parser import BytesParser
 from email.policy import compat32
 from typing import BinaryIO, cast
 
-from inverse_deid.core.errors import ConfigurationError, FormatError
+from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.formats.containers import MESSAGE_SUFFIX
 from inverse_deid.formats.containers.mail import (
     ENCRYPTED,
@@ -26,7 +29,7 @@ from inverse_deid.formats.containers.mail import (
     open_mail,
 )
 from inverse_deid.formats.containers.parts import Container
-from inverse_deid.formats.encodings import normal_encoding
+from inverse_deid.formats.encodings import decode, find_codec, normal_encoding
 from inverse_deid.formats.html import read_html
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import ReadOptions
@@ -45,6 +48,12 @@ _SIMPLE_ENCODINGS = ("", "7bit", "8bit", "binary")
 _REPORTS = frozenset(
     {"message/delivery-status", "message/disposition-notification", "message/feedback-report"}
 )
+_PAGES = frozenset({"text/html", "text/x-amp-html", "text/watch-html"})
+_OUTLOOK_TYPE = "application/ms-tnef"
+_OUTLOOK = (
+    "is text or files that only Outlook reads (winmail.dat). Ask for the e-mail as HTML, or save it as .msg"
+)
+_NOT_TEXT = "is not text in the encoding that the e-mail names. Save it as .txt"
 _PACKED = "is encoded in a way that is not read. Save it from the e-mail program"
 _ENCRYPTED_TYPES = frozenset(
     {
@@ -67,6 +76,10 @@ _SUFFIX_OF_TYPE = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
 }
+_FILE_TYPES = frozenset(_SUFFIX_OF_TYPE) - {"text/plain", "text/html"}
+_WORD = re.compile(r"[^\W_]+")
+_UNSEEN = re.compile("[\u00ad\u034f\u200b-\u200f\u2060\ufeff]")
+_ENCODED_WORD = re.compile(r"=\?\S*")
 _PGP_ENCRYPTED = "-----BEGIN PGP MESSAGE-----"
 _PGP_SIGNATURE = re.compile(
     r"-----BEGIN PGP (SIGNATURE|PUBLIC KEY BLOCK)-----.*?-----END PGP \1-----", re.DOTALL
@@ -110,12 +123,13 @@ class _Reader:
 
     def read(self, message: Message[str, str], level: int = 0) -> Mail:
         """Read a message and all that is in it."""
-        self.mail.subject = decode_words(message.get("subject", ""))
+        self.mail.subject, n_lost = decode_words(message.get("subject", ""))
+        self._remove("unreadable word of a subject", n_lost)
         n_headers = len(message) - bool(self.mail.subject)
         self._remove("header", n_headers)
         if message.preamble or message.epilogue:
             self._remove("text around the parts")
-        self._take(message, level, is_text=True)
+        self._take(message, level)
         return self.mail
 
     def _remove(self, kind: str, n: int = 1) -> None:
@@ -125,8 +139,8 @@ class _Reader:
     def _leave_out(self, problem: str) -> None:
         self.mail.attachments.append(Attachment(problem=problem))
 
-    def _take(self, part: Message[str, str], level: int, *, is_text: bool) -> None:
-        """Sort a part. If not `is_text`, what it shows is shown by another part already."""
+    def _take(self, part: Message[str, str], level: int) -> None:
+        """Sort a part."""
         if level > MAX_LEVELS:
             raise FormatError("has parts that are nested too deeply. Save it again")
         kind = _kind(part)
@@ -136,28 +150,41 @@ class _Reader:
         elif removed := find_removed_kind(kind, ""):
             self._remove(removed)
         elif sort == "multipart":
-            self._take_parts(part, kind, level, is_text=is_text)
+            self._take_parts(part, kind, level)
         elif kind == "message/rfc822":
             self._take_message(part, level)
         elif kind in _REPORTS:
             self._remove("delivery report")
         elif sort == "message":
             self._leave_out("is a part of an e-mail or an e-mail of another kind. Save it as .eml")
-        elif kind in ("text/plain", "text/html") and not _is_attached(part):
-            self._take_text(part, kind, is_text=is_text)
+        elif kind == _OUTLOOK_TYPE or str(part.get_filename() or "").lower() == "winmail.dat":
+            self._leave_out(_OUTLOOK)
+        elif sort == "text" and kind not in _FILE_TYPES and not _is_attached(part):
+            self._take_text(part, is_page=kind in _PAGES)
         else:
             self._attach(part, kind)
 
-    def _take_parts(self, part: Message[str, str], kind: str, level: int, *, is_text: bool) -> None:
+    def _take_parts(self, part: Message[str, str], kind: str, level: int) -> None:
         children = part.get_payload()
         if not isinstance(children, list):
             self._leave_out("has parts that cannot be told apart. Save it again")
             return
         parts = cast("list[Message[str, str]]", children)
-        chosen = _choose_alternative(parts) if kind == "multipart/alternative" else None
-        for child in parts:
-            shows = is_text and (chosen is None or child is chosen)
-            self._take(child, level + 1, is_text=shows)
+        if kind != "multipart/alternative":
+            for child in parts:
+                self._take(child, level + 1)
+            return
+        forms = [_Reader(Mail()) for _ in parts]
+        for form, child in zip(forms, parts, strict=True):
+            form._take(child, level + 1)
+        kept = choose_forms(["\n".join(form.mail.texts) for form in forms])
+        for number, form in enumerate(forms):
+            self.mail.attachments += form.mail.attachments
+            self.mail.removed += form.mail.removed
+            if number in kept:
+                self.mail.texts += form.mail.texts
+            else:
+                self._remove("other form of the text", bool("".join(form.mail.texts).strip()))
 
     def _take_message(self, part: Message[str, str], level: int) -> None:
         """Read an e-mail that is attached as such."""
@@ -170,25 +197,25 @@ class _Reader:
             Attachment(suffix=MESSAGE_SUFFIX, mail=_Reader(Mail()).read(message, level + 1))
         )
 
-    def _take_text(self, part: Message[str, str], kind: str, *, is_text: bool) -> None:
-        if not is_text:
-            self._remove("other form of the text")
-            return
+    def _take_text(self, part: Message[str, str], *, is_page: bool) -> None:
         data = _decode(part)
         if data is None:
             self._leave_out(_PACKED)
             return
-        text = _decode_text(data, part)
-        problem = ENCRYPTED if _PGP_ENCRYPTED in text else ""
-        if 4 * text.count("\0") > len(text):  # UTF-16: letters by themselves would look safe
-            problem = "is not text in the encoding that the e-mail names. Save it as .txt"
-        try:
-            text = read_page(text) if kind == "text/html" else text.replace("\r\n", "\n")
-        except FormatError as error:
-            problem = str(error)
+        text, found, problem = _decode_text(data, part)
+        if _PGP_ENCRYPTED in text:
+            problem = ENCRYPTED
+        if not problem and is_page:
+            text, problem = self._read_page(text)
         if problem:
             self._leave_out(problem)
             return
+        if found:
+            self.mail.read_as[found] += 1
+        if not is_page:
+            text = text.replace("\r\n", "\n")
+            if str(part.get_param("format", "")).lower() == "flowed":
+                text = join_flowed(text, is_space_deleted=str(part.get_param("delsp", "")).lower() == "yes")
         text, n_signatures = _PGP_SIGNATURE.subn("", text)
         self._remove("signature", n_signatures)
         text, n_files = _UUENCODED.subn("", text)
@@ -196,19 +223,28 @@ class _Reader:
             self._leave_out(_PACKED)
         self.mail.texts.append(text)
 
+    def _read_page(self, page: str) -> tuple[str, str]:
+        """Return the text that a page shows, and why it cannot be read; count what is not read of it."""
+        try:
+            text, removed = read_page(page)
+        except FormatError as error:
+            return "", str(error)
+        self.mail.removed.update(removed)
+        return text, ""
+
     def _attach(self, part: Message[str, str], kind: str) -> None:
         data = _decode(part)
         if data is None:
             self._leave_out(_PACKED)
             return
-        _, dot, suffix = decode_words(part.get_filename() or "").rpartition(".")
-        suffix = f".{suffix.strip().lower()}" if dot else _SUFFIX_OF_TYPE.get(kind, "")
+        suffix = _suffix_of(part, kind)
         if removed := find_removed_kind("", suffix):
             self._remove(removed)
             return
         charset = ""
         if part.get_content_maintype() == "text":
-            with suppress(ConfigurationError):
+            with suppress(ConfigurationError, LookupError, ValueError):
+                data.decode(normal_encoding(_charset(part)))  # else it is found out
                 charset = normal_encoding(_charset(part))
         self.mail.attachments.append(Attachment(suffix=suffix, data=data, charset=charset))
 
@@ -221,17 +257,65 @@ def _encoding(part: Message[str, str]) -> str:
     return str(part.get("content-transfer-encoding", "")).strip().lower()
 
 
+def _suffix_of(part: Message[str, str], kind: str) -> str:
+    """Return the suffix of the name of an attachment, else that of its type, "" = none."""
+    _, dot, suffix = decode_words(part.get_filename() or "")[0].rpartition(".")
+    return f".{suffix.strip().lower()}" if dot else _SUFFIX_OF_TYPE.get(kind, "")
+
+
 def _is_attached(part: Message[str, str]) -> bool:
     return part.get_content_disposition() == "attachment" or bool(part.get_filename())
 
 
-def _choose_alternative(children: list[Message[str, str]]) -> Message[str, str] | None:
-    """Return the part whose text is taken: plain text, else the last page or group of parts."""
-    for child in children:
-        if _kind(child) == "text/plain" and not _is_attached(child) and (_decode(child) or b"").strip():
-            return child
-    shown = [child for child in children if _kind(child) == "text/html" or child.is_multipart()]
-    return shown[-1] if shown else None
+def choose_forms(forms: Sequence[str]) -> set[int]:
+    """Return which forms of one text are kept: all that have words that no other form has.
+
+    Of forms with the same words, the first is kept. A form without words is not.
+
+    Example:
+        >>> choose_forms(["Pt well.", "<Pt> well"]), choose_forms(["Use a page.", "Pt well.", "well"])
+        ({0}, {0, 1})
+    """
+    words = [Counter(_WORD.findall(_shown(form))) for form in forms]
+    kept: set[int] = set()
+    for i, one in enumerate(words):
+        others = [other for j, other in enumerate(words) if j != i and (one != other or j < i)]
+        if one and not any(one <= other for other in others):
+            kept.add(i)
+    return kept
+
+
+def _shown(form: str) -> str:
+    """Return a text so that it can be compared: without signs that are not seen, in small letters."""
+    return unicodedata.normalize("NFKC", _UNSEEN.sub("", form)).casefold()
+
+
+def join_flowed(text: str, *, is_space_deleted: bool = False) -> str:
+    r"""Return a text with whole paragraphs: a line that ends with a space goes on in the next (RFC 3676).
+
+    Args:
+        text: With line feeds.
+        is_space_deleted: The space at the end of a line was added, also within words.
+
+    Example:
+        >>> join_flowed("She took \n10 mg.\n> an \n> answer\n-- \nAnn")
+        'She took 10 mg.\n> an answer\n-- \nAnn'
+    """
+    joined: list[str] = []
+    open_depth = -1  # of the paragraph that goes on, -1 = none
+    for line in text.split("\n"):
+        content = line.lstrip(">")
+        depth = len(line) - len(content)
+        content = content.removeprefix(" ")
+        is_open = content.endswith(" ") and content != "-- "
+        if is_open and is_space_deleted:
+            content = content[:-1]
+        if depth == open_depth and content.strip() and content != "-- ":
+            joined[-1] += content
+        else:
+            joined.append(f"{'>' * depth}{' ' * bool(depth)}{content}")
+        open_depth = depth if is_open else -1
+    return "\n".join(joined)
 
 
 def _decode(part: Message[str, str]) -> bytes | None:
@@ -250,40 +334,47 @@ def _charset(part: Message[str, str]) -> str:
     return str(part.get_content_charset("") or "")
 
 
-def _decode_text(data: bytes, part: Message[str, str]) -> str:
-    """Return the text of bytes; what no encoding explains becomes a sign that is masked."""
-    for name in (_charset(part) or "utf-8", "utf-8"):
+def _decode_text(data: bytes, part: Message[str, str]) -> tuple[str, str, str]:
+    """Return the text of bytes, what was found out of its encoding, and why it cannot be read; "" = none."""
+    name = _charset(part)
+    for said in (name, "utf-8"):
         with suppress(LookupError, ValueError, ConfigurationError):
-            return data.decode(name if name == "utf-7" else normal_encoding(name))
-    return data.decode("cp1252", "replace")
+            text = data.decode(said if said == "utf-7" else normal_encoding(said))
+            # UTF-16: letters by themselves would look safe
+            return (text, "", "") if 4 * text.count("\0") <= len(text) else (text, "", _NOT_TEXT)
+    with suppress(UnreadableInputError):
+        codec, found = find_codec(data)
+        return decode(data[len(codec.mark) :], codec), found, ""
+    return "", "", _NOT_TEXT
 
 
-def read_page(page: str) -> str:
-    """Return the text that a page (HTML) shows.
+def read_page(page: str) -> tuple[str, Mapping[str, int]]:
+    """Return the text that a page (HTML) shows, and what is not read of it, by kind.
 
     Raises:
-        FormatError: It cannot be read, or shows no text.
+        FormatError: It cannot be read.
 
     Example:
-        >>> read_page("<p title='Ann'>Pt <b>well</b>.</p><!-- Ann -->")
-        'Pt well.'
+        >>> read_page("<p>Pt <b>well</b>.</p><!-- Ann -->")
+        ('Pt well.', {'comment': 1})
     """
     if not page.strip():
-        return ""
+        return "", {}
     # It may still name the encoding that it had.
     data = io.BytesIO(b"\xef\xbb\xbf" + page.replace("\0", "").encode("utf-8", "replace"))
-    return read_html(data, ReadOptions(), "").doc.text
+    source = read_html(data, ReadOptions(), "", may_be_empty=True)
+    return source.doc.text, source.removed
 
 
-def decode_words(value: object) -> str:
-    """Return the text of a header; encoded words that cannot be decoded are left out.
+def decode_words(value: object) -> tuple[str, int]:
+    """Return the text of a header, and how many encoded words are left out because nothing can read them.
 
     Example:
         >>> decode_words("=?utf-8?q?Caf=C3=A9?= visit =?utf-8?b?broken")
-        'Café visit '
+        ('Café visit ', 1)
     """
     text = ""
     with suppress(ValueError, LookupError, TypeError, AttributeError, MessageError):
         text = str(make_header(decode_header(value)))  # type: ignore[arg-type]
-    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return re.sub(r"=\?\S*", "", text)
+    text = (text or str(value)).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return _ENCODED_WORD.subn("", text)

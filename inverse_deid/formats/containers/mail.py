@@ -103,12 +103,14 @@ class Mail:
         texts: Of the message, in order.
         attachments: In order.
         removed: What is not written, by kind; kinds never come from the file.
+        read_as: How many of its texts were found out to be written how.
     """
 
     subject: str = field(default="", repr=False)
     texts: list[str] = field(default_factory=list, repr=False)
     attachments: list[Attachment] = field(default_factory=list, repr=False)
     removed: Counter[str] = field(default_factory=Counter)
+    read_as: Counter[str] = field(default_factory=Counter)
 
 
 def find_removed_kind(mime_type: str, suffix: str) -> str:
@@ -136,7 +138,7 @@ def open_mail(mail: Mail, options: ReadOptions, name: str, case_id: str = "") ->
     if not subject and not body and not mail.attachments:
         raise FormatError("has no text and no attachment. Give an e-mail with text")
     parts = _list_parts(mail, subject, body, options, name, case_id or name)
-    return Container(parts, partial(MailWriter, depth=nesting.depth), mail.removed)
+    return Container(parts, partial(MailWriter, depth=nesting.depth), mail.removed, mail.read_as)
 
 
 def clean_text(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections import Counter
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.formats.containers import MESSAGE_SUFFIX
-from inverse_deid.formats.containers.eml import read_page
+from inverse_deid.formats.containers.eml import choose_forms, read_page
 from inverse_deid.formats.containers.mail import (
     ENCRYPTED,
     Attachment,
@@ -89,19 +90,31 @@ def _read(storage: Storage, depth: int) -> Mail:
     if kind.startswith(("ipm.appointment", "ipm.contact", "ipm.distlist")):
         raise FormatError("is an appointment or a contact, not an e-mail. Leave it out")
     mail = Mail(subject=_read_text(streams, _SUBJECT, encoding))
-    text = _read_text(streams, _BODY, encoding)
-    if not text.strip():
-        page = _stream(streams, _HTML, _BINARY).decode(encoding, "replace")
-        text = read_page(page or _read_text(streams, _HTML, encoding))
-    if not text.strip() and _stream(streams, _RTF, _BINARY):
-        mail.attachments.append(Attachment(problem="is the text of the e-mail as RTF. Save it as .txt"))
-    mail.texts.append(text)
+    _read_body(mail, streams, encoding)
     mail.removed["property"] = len(streams)
     mail.removed["recipient"] = sum(1 for _ in storage.iter_recipient_storages())
     mail.removed = +mail.removed
     for attached in storage.iter_attachment_storages():
         _attach(mail, attached, encoding, depth)
     return mail
+
+
+def _read_body(mail: Mail, streams: dict[str, bytes], encoding: str) -> None:
+    """Read the text: as plain text, as a page, or both if each has words that the other has not."""
+    page = _stream(streams, _HTML, _BINARY).decode(encoding, "replace")
+    shown, removed = "", Counter[str]()
+    try:
+        shown, counts = read_page(page or _read_text(streams, _HTML, encoding))
+        removed.update(counts)
+    except FormatError as error:
+        mail.attachments.append(Attachment(problem=str(error)))
+    forms = [_read_text(streams, _BODY, encoding), shown]
+    kept = choose_forms(forms)
+    mail.texts += [form for number, form in enumerate(forms) if number in kept]
+    mail.removed += removed
+    mail.removed["other form of the text"] += sum(bool(form.strip()) for form in forms) - len(kept)
+    if not mail.texts and _stream(streams, _RTF, _BINARY):
+        mail.attachments.append(Attachment(problem="is the text of the e-mail as RTF. Save it as .txt"))
 
 
 def _attach(mail: Mail, storage: Storage, encoding: str, depth: int) -> None:

@@ -16,6 +16,7 @@ from inverse_deid.core.errors import FormatError, InverseDeidError, RefusedRecor
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.office_package import UNREADABLE
 from inverse_deid.formats.records import (
+    FindsOut,
     Format,
     PartPlace,
     ReadOptions,
@@ -74,6 +75,7 @@ class Container:
         parts: Its parts, in order.
         writer: Writes a new container of the same kind.
         removed: What is left out without a failure, by kind; it may grow while parts are read.
+        read_as: How many texts were found out to be written how; it may grow likewise.
     """
 
     unit = "record"
@@ -81,11 +83,16 @@ class Container:
     text_encoding = "utf-8"
 
     def __init__(
-        self, parts: Iterable[Part], writer: Callable[[Writable], PartWriter], removed: Mapping[str, int]
+        self,
+        parts: Iterable[Part],
+        writer: Callable[[Writable], PartWriter],
+        removed: Mapping[str, int],
+        read_as: Mapping[str, int] | None = None,
     ) -> None:
         self._parts = parts
         self.writer = writer
         self._removed = dict(removed)
+        self._read_as = dict(read_as or {})
         self._columns: dict[str, str] = {}
         self.warnings: dict[str, str] = {}  # by place
         self.is_written = False  # a reader alone does not keep the parts
@@ -101,6 +108,11 @@ class Container:
     def removed(self) -> Mapping[str, int]:
         """How many parts of each kind are not written, of the container and of all parts."""
         return self._removed
+
+    @property
+    def read_as(self) -> Mapping[str, int]:
+        """How many of its files were found out to be written how, as far as they were read."""
+        return self._read_as
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all parts, and one with a problem for each part that is left out."""
@@ -134,12 +146,19 @@ class Container:
                 place=part.label if is_whole else f"{part.label} {place}",
                 case_id=record.case_id or (part.case_id if is_document else ""),
             )
+        self._note(part, source)
+
+    def _note(self, part: Part, source: Source) -> None:
+        """Count what a part says of itself once it was read."""
         self._columns |= source.columns
         if isinstance(source, Warns):
             self.warnings |= {f"{part.label} {place}": text for place, text in source.warnings.items()}
         if isinstance(source, RemovesParts):
             for kind, n in source.removed.items():
                 self._removed[kind] = self._removed.get(kind, 0) + n
+        if isinstance(source, FindsOut):
+            for how, n in source.read_as.items():
+                self._read_as[how] = self._read_as.get(how, 0) + n
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ContainerSink:
         """Return what writes the new container."""
@@ -314,6 +333,7 @@ class _Renamed:
         self.unit, self.resumable, self.text_encoding = source.unit, False, source.text_encoding
         self.columns = source.columns
         self.removed = source.removed if isinstance(source, RemovesParts) else {}
+        self.read_as = source.read_as if isinstance(source, FindsOut) else {}
 
     def records(self) -> Iterator[Record]:
         for record in self._source.records():

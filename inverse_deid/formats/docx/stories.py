@@ -279,8 +279,11 @@ def _unwrap(container: etree._Element) -> Iterator[etree._Element]:
 
 
 def _shown_text(node: etree._Element) -> str:
-    """Return the text of a `w:t` as Word shows it: without spaces at its ends unless it says otherwise."""
-    text = node.text or ""
+    """Return the text of a `w:t` as Word shows it: without spaces at its ends unless it says otherwise.
+
+    Optional hyphens are left out, as are those that Word writes as elements.
+    """
+    text = (node.text or "").replace("\u00ad", "")
     holder = next((one for one in (node, *node.iterancestors()) if one.get(_SPACE) is not None), None)
     is_whole = holder is not None and holder.get(_SPACE) == "preserve"
     return text if is_whole else text.strip(_XML_WHITE_SPACE)

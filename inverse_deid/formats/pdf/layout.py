@@ -4,7 +4,7 @@ Everything is decided by where words are on the page. The lines of a paragraph b
 hyphen, where `text/reading.py` finds out whether it broke a word.
 
 - Columns are a vertical gap with prose on both sides: several lines each, most of them long and full.
-- All other segments beside each other are one line, with tabs between them.
+- All other segments beside each other are one line, with tabs between them: cells of tables (`tables.py`).
 - A line belongs to the paragraph of the line above if its first word did not fit there. Where few lines are
   so full, it must go on with a small letter.
 
@@ -13,11 +13,11 @@ Coordinates are points, and y grows upwards.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
+
+from inverse_deid.formats.pdf.tables import OWN_LINE, Row, Segment, list_lines, measure_gap
 
 _MIN_ROWS = 4
 _MIN_PROSE_CHARS = 20
@@ -28,34 +28,6 @@ _MAX_ROWS = 500
 """Pages with more rows are read row by row; looking for columns takes the square of their number."""
 _MIN_WRAPPED = 3
 """If fewer lines seem to continue, only those do that go on with a small letter."""
-_OWN_LINE = re.compile(r"[-–—•*·>□☐☒]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)")  # noqa: RUF001
-"""The beginning of a line of a list, or of one with a label."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Words beside each other on one line."""
-
-    text: str = field(repr=False)
-    left: float
-    right: float
-    bottom: float
-    top: float
-    first_width: float  # of the first word
-
-    @property
-    def height(self) -> float:
-        """About the size of the font."""
-        return self.top - self.bottom
-
-    @property
-    def centre(self) -> float:
-        """Where its middle is, vertically."""
-        return (self.top + self.bottom) / 2
-
-
-Row = list[Segment]
-"""Segments at the same height, from left to right."""
 
 
 def order_lines(segments: Sequence[Segment]) -> list[str]:
@@ -163,44 +135,35 @@ def _read_flow(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of rows one below the other."""
     if not rows:
         return
-    gaps = [_gap(above, below) for above, below in pairwise(rows)]
+    gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
     usual = median(gaps) if gaps else 0.0
     edge = max(row[-1].right for row in rows)
+    lines = list(list_lines(rows, usual))
+    gaps = [measure_gap(above.last, below.first) for above, below in pairwise(lines)]
     continues = [
-        gap <= usual + 0.15 * max(above[0].height, below[0].height) and _continues(above, below, edge)
-        for (above, below), gap in zip(pairwise(rows), gaps, strict=True)
+        gap <= usual + 0.15 * max(above.last[0].height, below.first[0].height)
+        and above.ends_in == below.begins_in
+        and _continues(above.last[-1], below.first, edge)
+        for (above, below), gap in zip(pairwise(lines), gaps, strict=True)
     ]
     is_wrapped = sum(continues) >= _MIN_WRAPPED
-    line = _show_row(rows[0])
-    for row, gap, continued in zip(rows[1:], gaps, continues, strict=True):
-        shown = _show_row(row)
-        if continued and (is_wrapped or shown[0].islower()):
-            line += f"\n{shown}" if line.endswith("-") else f" {shown}"
+    shown = lines[0].text
+    for (above, below), gap, continued in zip(pairwise(lines), gaps, continues, strict=True):
+        if continued and (is_wrapped or below.text.lstrip("\t")[0].islower()):
+            shown += ("\n" if shown.endswith("-") else " ") + below.text.lstrip("\t")
             continue
-        yield line
-        if gap > usual + 0.5 * row[0].height:
+        yield shown
+        if gap > usual + 0.5 * below.first[0].height and (above.table is None or above.table != below.table):
             yield ""
-        line = shown
-    yield line
+        shown = below.text
+    yield shown
 
 
-def _gap(above: Row, below: Row) -> float:
-    return min(one.bottom for one in above) - max(one.top for one in below)
-
-
-def _continues(above: Row, below: Row, edge: float) -> bool:
-    """Tell whether the first word of a row did not fit on the row above."""
-    one, other = above[0], below[0]
-    if len(above) > 1 or len(below) > 1 or len(one.text) < _MIN_PROSE_CHARS or _OWN_LINE.match(other.text):
+def _continues(one: Segment, below: Row, edge: float) -> bool:
+    """Tell whether the first word of a row did not fit behind a segment of the row above."""
+    other = below[0]
+    if len(below) > 1 or len(one.text) < _MIN_PROSE_CHARS or OWN_LINE.match(other.text):
         return False
     is_like = abs(one.height - other.height) <= 0.15 * max(one.height, other.height)
     is_below = abs(one.left - other.left) <= 4 * one.height
     return is_like and is_below and one.right + 0.2 * one.height + other.first_width > edge
-
-
-def _show_row(row: Row) -> str:
-    shown = row[0].text
-    for one, other in pairwise(row):
-        is_cell = other.left - one.right > 1.5 * min(one.height, other.height)
-        shown += ("\t" if is_cell else " ") + other.text
-    return shown

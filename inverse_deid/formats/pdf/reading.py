@@ -20,7 +20,8 @@ from typing import Any
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.formats.pdf.layout import Segment, order_lines
+from inverse_deid.formats.pdf.layout import order_lines
+from inverse_deid.formats.pdf.tables import Segment
 
 MAX_PAGES = 5_000
 MAX_CHARS = 20_000_000

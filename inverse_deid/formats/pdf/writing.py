@@ -8,7 +8,7 @@ Source: ReportLab user guide, chapter 3 (fonts); DejaVu Sans 2.37 (`scripts/buil
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -32,6 +32,10 @@ _LINE, _PARAGRAPH = 1.25, 0.35
 _TAB = 36.0
 _LEAST_TAB = 3.0
 """The least width of a tab; unit: size of the font."""
+_MAX_FIRST_CELL = 40
+"""A longer line without a tab is not a row of a table."""
+_LEAST_COLUMN = 4.0
+"""The least width of a column; unit: size of the font."""
 _LOCK = Lock()
 
 _Line = tuple[list[tuple[float, str]], bool]
@@ -98,20 +102,70 @@ def _fit(page: str, font: TTFont) -> tuple[float, list[_Line]]:
     page = "".join(sign if ord(sign) in known or sign in "\n\t" else _replace(sign) for sign in page)
     size, lines = _SIZES[0], list[_Line]()
     for size in _SIZES:
-        lines = [line for text in page.split("\n") for line in _wrap(text, font, size)]
+        lines = list(_lay_out(page.split("\n"), font, size))
         height = sum(_LINE * size + (_PARAGRAPH * size if is_first else 0.0) for _, is_first in lines)
         if height <= _PAGE_HEIGHT - 2 * _MARGIN:
             break
     return size, lines
 
 
+def _lay_out(texts: Sequence[str], font: TTFont, size: float) -> Iterator[_Line]:
+    """Yield the lines that lines of the text become; the cells of a table are below each other."""
+    start = 0
+    while start < len(texts):
+        stop = start
+        for i in range(start, len(texts) if "\t" in texts[start] else start):
+            if "\t" in texts[i]:
+                stop = i + 1
+            elif not texts[i] or len(texts[i]) > _MAX_FIRST_CELL:
+                break
+        rows = [text.split("\t") for text in texts[start:stop]]
+        widths = _choose_widths(rows, font, size) if len(rows) > 1 else None
+        if widths is None:
+            yield from _wrap(texts[start], font, size)
+            start += 1
+        else:
+            for row in rows:
+                yield from _wrap_row(row, widths, font, size)
+            start = stop
+
+
+def _choose_widths(rows: Sequence[Sequence[str]], font: TTFont, size: float) -> list[float] | None:
+    """Return the widths of the columns of a table, None = there are too many."""
+    n_columns = max(map(len, rows))
+    wanted = [
+        max(font.stringWidth(row[n], size) for row in rows if n < len(row)) + 0.5 for n in range(n_columns)
+    ]
+    room = _PAGE_WIDTH - 2 * _MARGIN - (n_columns - 1) * _LEAST_TAB * size
+    if room < n_columns * _LEAST_COLUMN * size:
+        return None
+    widths, left = list(wanted), n_columns
+    for n in sorted(range(n_columns), key=wanted.__getitem__):  # narrow columns get what they want
+        widths[n] = min(wanted[n], room / left)
+        room, left = room - widths[n], left - 1
+    return widths
+
+
+def _wrap_row(row: Sequence[str], widths: Sequence[float], font: TTFont, size: float) -> Iterator[_Line]:
+    """Yield the lines of a row of a table, of which cells are as high as they need."""
+    cells = [
+        [" ".join(word for _, word in words) for words, _ in _wrap(text, font, size, width)]
+        for text, width in zip(row, widths, strict=False)
+    ]
+    starts = [sum(widths[:n]) + n * _LEAST_TAB * size for n in range(len(cells))]
+    for i in range(max(map(len, cells))):
+        yield (
+            [(x, cell[i]) for x, cell in zip(starts, cells, strict=True) if i < len(cell) and cell[i]],
+            not i,
+        )
+
+
 def _replace(sign: str) -> str:
     return " " if sign.isspace() else GAP_MARK
 
 
-def _wrap(text: str, font: TTFont, size: float) -> Iterator[_Line]:
+def _wrap(text: str, font: TTFont, size: float, width: float = _PAGE_WIDTH - 2 * _MARGIN) -> Iterator[_Line]:
     """Yield the lines that a line of the text becomes."""
-    width = _PAGE_WIDTH - 2 * _MARGIN
     words: list[tuple[float, str]] = []
     x, is_first = 0.0, True
     for n_tabs, cell in enumerate(text.split("\t")):

@@ -156,7 +156,7 @@ def test_objects_that_cannot_be_used_are_left_out(given, words):
         (b'"Zebulonova"', "no JSON object"),
         (b"[]", "no JSON object"),
         (b"", "empty"),
-        (b'{"text": "\xff"}', "not utf-8 text"),
+        (b'{"text": "caf\xc3\xa9 na\xc3\xafve \xff"}', "not utf-8 text"),
         (b'{"text": "\\ud800"}', "half a character"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 80 + b"1" + b"}" * 80, "nested too deeply"),

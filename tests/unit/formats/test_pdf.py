@@ -30,8 +30,9 @@ from reportlab.pdfgen.canvas import Canvas
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.formats.pdf import FORMAT, reading
-from inverse_deid.formats.pdf.layout import Segment, order_lines
+from inverse_deid.formats.pdf.layout import order_lines
 from inverse_deid.formats.pdf.reading import MAX_STREAM_BYTES, read_pdf_text
+from inverse_deid.formats.pdf.tables import Segment
 from inverse_deid.formats.pdf.writing import write_pdf
 from inverse_deid.formats.records import ReadOptions
 

@@ -60,12 +60,17 @@ def test_what_was_removed_is_counted_by_kind():
         "author of a comment": 1,
         "bookmark": 1,
         "custom XML": 1,
+        "data after the end": 1,
         "embedded object": 1,
         "field instruction": 2,
+        "form field": 1,
         "image": 2,
+        "index entry": 2,
+        "list number": 1,
         "list of authors": 1,
         "password": 1,
         "properties": 2,
+        "text in an unknown place": 1,
         "theme": 1,
         "tracked deletion": 1,
         "variable": 1,
@@ -79,7 +84,75 @@ def test_the_body_comes_first_and_notes_follow():
     assert [line for line in text.split("\n") if line] == ["body goes on", "next\tcell", "head", "note"]
 
 
+IN_A_SENTENCE = {
+    "ignorable looks": r"took {\b\*\cs7\i amoxicillin} and",
+    "ignorable looks at the beginning": r"took {\*\cs7\i amoxicillin} and",
+    "ignorable bold": r"took {\*\b amoxicillin} and",
+    "an unknown ignorable word in the middle": r"took {\b\*\zzunknown amoxicillin} and",
+    "an unknown word": r"took {\zzunknown amoxicillin} and",
+    "an unknown word with a number": r"took {\*\zzunknown4 amoxicillin} and",
+    "hidden": r"took {\v amoxicillin} and",
+    "a field": r"took {\field{\*\fldinst QUOTE}{\fldrslt {\b amoxi}cillin}} and",
+    "an optional hyphen": r"took amoxi\-cillin and",
+    "an optional hyphen as a byte": r"took amoxi\'adcillin and",
+    "joiners": r"took amoxi\zwnj cillin\zwbo  and",
+    "a word of fonts": r"took {\rtlch\af0\ltrch\hich\af0\dbch\af0\loch\f0 amoxicillin} and",
+    "a formula": r"took {\mmath{\*\moMath{\mr amoxicillin}}{\*\mmathPict{\pict 00}}} and",
+    "a title": r"took {\title0 amoxicillin} and",
+    "a result": r"took {\*\result1 amoxicillin} and",
+    "a table of fonts in the middle": r"took {\fonttbl{\f7 Arial;}}amoxicillin and",
+}
+
+
+@pytest.mark.parametrize("words", IN_A_SENTENCE.values(), ids=IN_A_SENTENCE)
+def test_every_word_of_a_sentence_stays(words):
+    assert text_of((HEAD + words + "}").encode()) == "took amoxicillin and"
+
+
+def test_words_in_a_group_that_no_reader_knows_are_counted():
+    words = r"took {\*\zzunknown amoxicillin} and {<\*<\zzother {\b 5}} {\*\zzempty ;}}"
+    source = opened((HEAD + words.replace("<", "\r\n")).encode())
+    assert source.doc.text.split() == ["took", "and"]
+    assert source.removed == {"text in an unknown place": 2}
+
+
+def test_a_picture_with_a_copy_for_older_readers_is_counted_once():
+    data = HEAD + r"well{\*\shppict{\pict\pngblip 00}}{\nonshppict{\pict\wmetafile8 00}}}"
+    assert opened(data.encode()).removed == {"image": 1}
+
+
+def test_tables_keep_their_empty_cells():
+    row = r"\trowd\cellx1\cellx2\cellx3\intbl {}\cell {}\cell {}\cell\row"
+    cells = [("drug", "stop", "outcome"), ("apixaban", "", "unknown"), ("", "12 May", "")]
+    shown = "\n".join(row.replace("{}", "%s") % one for one in cells)
+    assert text_of((HEAD + shown + "}").encode()).split("\n") == [
+        "drug\tstop\toutcome",
+        "apixaban\t\tunknown",
+        "\t12 May",
+    ]
+
+
+def test_pictures_in_a_font_of_symbols_are_signs_that_are_masked():
+    fonts = HEAD.replace(r"{\f1", r"{\f2\fnil\fcharset2 OpenSymbol;}{\f1")
+    assert text_of((fonts + r"{\f2\'b7\'81\tab}well}").encode()) == "□□\twell"
+
+
+def test_letters_of_the_font_symbol_are_those_that_it_shows():
+    fonts = HEAD.replace(r"{\f1", r"{\f2\froman\fcharset2{\*\panose 05050102}Symbol;}{\f1")
+    words = r"5 {\f2 m}g, 38{\f2\'b0}C, {\f2\'b3} 2, {\f2\u-3987\'6d}g, \u-3913\'b7 last}"
+    assert text_of((fonts + words).encode()) == "5 μg, 38°C, ≥ 2, μg, • last"
+
+
 CODED = {
+    "Japanese": (rb"{\rtf1\ansi\ansicpg932 \'83\'8f\'83\'8b\'83t}", "ワルフ"),
+    "UTF-8": (rb"{\rtf1\ansi\ansicpg65001 na\'c3\'afve}", "naïve"),
+    "unknown code page": (rb"{\rtf1\ansi\ansicpg9999 plain}", "plain"),
+    "unknown charset": ((HEAD.replace("charset204", "charset99") + r"{\f1 na\'efve}}").encode(), "naïve"),
+    "a font until \\plain": ((HEAD + r"\f1\'cf\plain\'ef}").encode(), "Пï"),
+    "a replacement of two signs": (rb"{\rtf1\ansi\uc2 5 \u956\'b5\'b5g\u8211--x}", "5 μg–x"),
+    "a named replacement": (rb"{\rtf1\ansi a\u8212\emdash b}", "a—b"),
+    "no replacement": (rb"{\rtf1\ansi a\u8212\par b}", "a—\nb"),
+    "a large number": (rb"{\rtf1\ansi\uc0 \u8805 x}", "≥x"),
     "code page": (rb"{\rtf1\ansi\ansicpg1252 na\'efve \'80 5}", "naïve € 5"),
     "raw bytes": (b"{\\rtf1\\ansi na\xefve}", "naïve"),
     "font": ((HEAD + r"{\f1\'cf\'f0} x}").encode(), "Пр x"),

@@ -269,7 +269,7 @@ def test_the_column_of_ids_may_have_spaces_around_its_name_as_well():
 def test_the_separator_is_found_by_a_header_with_spaces():
     data = b"case; note; sex\n1;Ann fell, then;f\n"
     table = read_csv(io.BytesIO(data), ReadOptions(text_columns=("note",)))
-    assert table.read_as.startswith("semicolon")
+    assert [how.split(",")[0] for how in table.read_as] == ["semicolon"]
     assert [record.doc.text for record in table.records()] == ["Ann fell, then"]
 
 

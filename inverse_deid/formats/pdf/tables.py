@@ -1,0 +1,268 @@
+"""The rows of tables of a page: each cell in its column, also below and beside empty ones.
+
+Columns are where cells are: ranges of x that no cell of another column is in. A cell over several columns is
+in the first of them. Lines that are closer to each other than to others are lines of the same cells. What
+fits no columns is shown as it is, with tabs where gaps are wide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+_CELL_GAP = 1.5
+"""The least distance of cells that no column tells apart; unit: height of the line."""
+_TABLE_GAP = 1.5
+"""How much wider than usual a gap between two tables is; unit: height of the line."""
+_MIN_TIGHT = 3
+"""So many rows and columns has a table in which no gap is as wide as `_CELL_GAP`."""
+_TOUCHING = 1.0
+"""So many points may cells of two columns overlap."""
+_MAX_TABLE_ROWS = 200
+_MAX_TABLE_CELLS = 20_000
+"""Longer ones are shown row by row; looking for columns takes more than the square of their number."""
+_MAX_SPANNING = 3
+"""So many cells of a table may be over several columns."""
+_SAME_CELL = 0.15
+_OTHER_ROW = 0.35
+"""How much closer lines of one cell are than rows; unit: height of the line."""
+OWN_LINE = re.compile(r"[-–—•*·>□☐☒]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)")  # noqa: RUF001
+"""The beginning of a line of a list, or of one with a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Words beside each other on one line."""
+
+    text: str = field(repr=False)
+    left: float
+    right: float
+    bottom: float
+    top: float
+    first_width: float  # of the first word
+
+    @property
+    def height(self) -> float:
+        """About the size of the font."""
+        return self.top - self.bottom
+
+    @property
+    def centre(self) -> float:
+        """Where its middle is, vertically."""
+        return (self.top + self.bottom) / 2
+
+
+Row = list[Segment]
+"""Segments at the same height, from left to right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the text.
+
+    Args:
+        text: Cells are separated by tabs.
+        first: The first row of the page that it has.
+        last: The last one.
+        begins_in: The column of its only cell; -1 = it is in no table, -2 = it has several cells.
+        ends_in: The column of its last cell, -1 = it is in no table, -3 = it has several cells and no table.
+        table: Where its table begins (y), None = it is in no table.
+    """
+
+    text: str = field(repr=False)
+    first: Row = field(repr=False)
+    last: Row = field(repr=False)
+    begins_in: int = -1
+    ends_in: int = -1
+    table: float | None = None
+
+
+@dataclass(slots=True)
+class _Column:
+    left: float
+    right: float
+
+    def has(self, one: Segment) -> bool:
+        """Tell whether a cell is in it, also in part."""
+        return one.left < self.right - _TOUCHING and one.right > self.left + _TOUCHING
+
+
+def list_lines(rows: Sequence[Row], usual_gap: float) -> Iterator[Line]:
+    """Yield the lines of rows one below the other.
+
+    Args:
+        rows: From top to bottom.
+        usual_gap: Between the rows of the page. A much wider one ends a table.
+    """
+    start = 0
+    for i in range(1, len(rows) + 1):
+        is_end = i == len(rows)
+        if is_end or measure_gap(rows[i - 1], rows[i]) > usual_gap + _TABLE_GAP * max(
+            one.height for one in rows[i]
+        ):
+            yield from _read_run(rows[start:i])
+            start = i
+
+
+def measure_gap(above: Row, below: Row) -> float:
+    """Return the vertical distance of two rows, which is negative if they overlap."""
+    return min(one.bottom for one in above) - max(one.top for one in below)
+
+
+def _read_run(rows: Sequence[Row]) -> Iterator[Line]:
+    """Yield the lines of rows without a wide gap: of one table, or of what is around it."""
+    start = next((i for i, row in enumerate(rows) if len(row) > 1), len(rows))
+    first = rows[start][0] if start < len(rows) else None
+    while start and first is not None and _is_beside(first, rows[start - 1], rows[start]):
+        start -= 1
+    yield from map(_show_alone, rows[:start])
+    rows = rows[start:]
+    if len(rows) < 2 or len(rows) > _MAX_TABLE_ROWS or sum(map(len, rows)) > _MAX_TABLE_CELLS:
+        yield from map(_show_alone, rows)
+        return
+    columns = _find_columns(rows)
+    stop = _split(rows) if columns is None else _find_end(rows, columns)
+    if columns is not None and stop == len(rows):
+        yield from _show_table(rows, columns)
+    else:  # the columns of the rows before the end may be others
+        yield from _read_run(rows[:stop])
+        yield from _read_run(rows[stop:])
+
+
+def _is_beside(first: Segment, above: Row, below: Row) -> bool:
+    """Tell whether a line above the first row of a table is of a cell that is higher than those beside it."""
+    return above[0].left > first.right and measure_gap(above, below) <= _OTHER_ROW * first.height
+
+
+def _are_cells(one: Segment, other: Segment) -> bool:
+    return other.left - one.right > _CELL_GAP * min(one.height, other.height)
+
+
+def _find_columns(rows: Sequence[Row]) -> list[_Column] | None:
+    """Return the columns of rows with cells, from left to right; None = there are none that fit all rows."""
+    tabular = [row for row in rows if len(row) > 1]
+    has_gaps = any(_are_cells(one, other) for row in tabular for one, other in pairwise(row))
+    columns = _fit_columns(tabular, is_strict=True)
+    if columns is None and has_gaps:
+        columns = _fit_columns(tabular, is_strict=False)
+    if columns is None or has_gaps or min(len(rows), len(columns)) >= _MIN_TIGHT:
+        return columns
+    is_beside = any(len(row) == 1 and row[0].left > columns[0].right for row in rows)
+    return columns if is_beside else None
+
+
+def _fit_columns(rows: Sequence[Row], *, is_strict: bool) -> list[_Column] | None:
+    """Return columns of which no row has two cells in one; if not strict, of wide gaps."""
+    spanning: set[int] = set()
+    for _ in range(_MAX_SPANNING + 1):
+        columns = _merge([one for row in rows for one in row if id(one) not in spanning])
+        clashes = (_find_clash(row, columns, is_strict=is_strict) for row in rows)
+        clash = next((found for found in clashes if found is not None), None)
+        if clash is None:
+            return columns if len(columns) > 1 else None
+        inside = [one for row in rows for one in row if id(one) not in spanning and clash.has(one)]
+        spanning.add(id(max(inside, key=lambda one: one.right - one.left)))
+    return None
+
+
+def _merge(segments: Sequence[Segment]) -> list[_Column]:
+    """Return the ranges that segments cover."""
+    columns: list[_Column] = []
+    for one in sorted(segments, key=lambda one: one.left):
+        if columns and one.left < columns[-1].right - _TOUCHING:
+            columns[-1].right = max(columns[-1].right, one.right)
+        else:
+            columns.append(_Column(one.left, one.right))
+    return columns
+
+
+def _find_clash(row: Row, columns: Sequence[_Column], *, is_strict: bool) -> _Column | None:
+    """Return a column with two cells of one row."""
+    for one, other in pairwise(row):
+        if is_strict or _are_cells(one, other):
+            place = _place(one, columns)
+            if place == _place(other, columns):
+                return columns[place]
+    return None
+
+
+def _place(one: Segment, columns: Sequence[_Column]) -> int:
+    """Return the number of the first column that a cell is in, else of the nearest."""
+    inside = (number for number, column in enumerate(columns) if column.has(one))
+    middle = (one.left + one.right) / 2
+    nearest = min(range(len(columns)), key=lambda n: abs(columns[n].left + columns[n].right - 2 * middle))
+    return next(inside, nearest)
+
+
+def _find_end(rows: Sequence[Row], columns: Sequence[_Column]) -> int:
+    """Return the first row that is a line over several columns, else the number of rows."""
+    for i, row in enumerate(rows):
+        if len(row) == 1 and sum(column.has(row[0]) for column in columns) > 1:
+            return max(i, 1)
+    return len(rows)
+
+
+def _split(rows: Sequence[Row]) -> int:
+    """Return the row below the widest gap."""
+    gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
+    return 1 + max(range(len(gaps)), key=gaps.__getitem__)
+
+
+def _show_table(rows: Sequence[Row], columns: Sequence[_Column]) -> Iterator[Line]:
+    """Yield the lines of a table, one for each row, with all lines of its cells."""
+    cells = [_fill(row, columns) for row in rows]
+    for start, stop in _group_lines(rows, cells):
+        joined = [_join(parts) for parts in zip(*cells[start:stop], strict=True)]
+        used = [number for number, text in enumerate(joined) if text]
+        begins_in = used[0] if len(used) == 1 and len(rows[start]) == 1 else -2
+        text = "\t".join(joined).rstrip("\t")
+        yield Line(text, rows[start], rows[stop - 1], begins_in, used[-1], rows[0][0].top)
+
+
+def _fill(row: Row, columns: Sequence[_Column]) -> list[str]:
+    """Return the text in each column."""
+    cells = [""] * len(columns)
+    for one in row:
+        place = _place(one, columns)
+        cells[place] = f"{cells[place]} {one.text}".lstrip()
+    return cells
+
+
+def _group_lines(rows: Sequence[Row], cells: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
+    """Yield the half-open ranges of the lines that are one row of a table.
+
+    Lines of the same cells are close to each other and far from other rows, and at most one has a first cell.
+    """
+    gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
+    height = max(one.height for one in rows[0])
+    usual = max(min(gaps), 0.0)
+    may_join = usual <= _OTHER_ROW * height < max(gaps) - usual
+    start = 0
+    for i in range(1, len(rows) + 1):
+        if i < len(rows) and gaps[i - 1] <= usual + _SAME_CELL * height:
+            continue
+        lines = range(start, i)
+        is_listed = any(OWN_LINE.match(cell) for n in lines[1:] for cell in cells[n][1:] if cell)
+        if may_join and not is_listed and sum(bool(cells[n][0]) for n in lines) <= 1:
+            yield start, i
+        else:
+            yield from ((n, n + 1) for n in lines)
+        start = i
+
+
+def _join(parts: Sequence[str]) -> str:
+    """Return the text of a cell of several lines."""
+    joined = ""
+    for part in filter(None, parts):
+        joined += part if not joined or joined.endswith("-") else f" {part}"
+    return joined
+
+
+def _show_alone(row: Row) -> Line:
+    """Return a row that is in no table."""
+    text = row[0].text
+    for one, other in pairwise(row):
+        text += ("\t" if _are_cells(one, other) else " ") + other.text
+    return Line(text, row, row) if len(row) == 1 else Line(text, row, row, -2, -3)
