@@ -145,7 +145,7 @@ class _MergedRows:
         """Go down to a row.
 
         Raises:
-            FormatError: It has so many merged cells that they must overlap, or were made to do harm.
+            FormatError: More of its cells are merged than in any real file.
         """
         while self._waiting and self._waiting[0].first_row <= row:
             self._here.append(self._waiting.popleft())

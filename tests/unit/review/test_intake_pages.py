@@ -6,6 +6,7 @@ import re
 import threading
 import zipfile
 
+import openpyxl
 import pytest
 from desk_visitors import desk_of
 from fake_maskers import CANARY, mask_capitals
@@ -105,6 +106,23 @@ def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
     approve_all(desk)
     written = desk.send("/files/download", source="1").text
     assert written == f"text,country\n{LONG.replace('Okonkwo', 'PHI')},norway\nwell,spain\n"
+
+
+def test_a_sheet_without_the_chosen_ids_is_masked_and_noticed(desk):
+    workbook = openpyxl.Workbook()
+    for row in (["case no", "text"], [7, LONG]):
+        workbook.active.append(row)
+    other = workbook.create_sheet("Okonkwo")
+    for row in (["text"], ["seen by Okonkwo"]):
+        other.append(row)
+    target = io.BytesIO()
+    workbook.save(target)
+    upload = desk.add("cases.xlsx", target.getvalue()).json()
+    desk.choose({f"column {upload['id']} 0": "id", f"column {upload['id']} 1": "masked"})
+    (done,) = desk.wait(*ENDED)
+    assert (done["state"], done["n_done"]) == ("done", 2)
+    why = "Has no column 'case no'. The numbers of its rows are the ids."
+    assert done["problems"] == [{"where": "cases.xlsx sheet 2", "why": why}]
 
 
 def names_in_list(desk):
