@@ -135,7 +135,8 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
             known_sha256,
             None if options.rename is None else options.rename.resolve(),
         )
-        journal = Journal(options.folder, fingerprint)
+        seal_key = masker.settings.key or b""
+        journal = Journal(options.folder, fingerprint, seal_key)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):
             _refuse_finished(options)
             tally.n_found_complete = len(jobs)
@@ -158,7 +159,8 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
                 on_progress=progress.add,
                 on_advance=progress.advance,
                 load_profile=load_profile,
-                key=masker.settings.key or secrets.token_bytes(32),
+                key=seal_key or secrets.token_bytes(32),
+                seal_key=seal_key,
                 marker=options.marker,
                 n_at_once=options.workers,
                 on_file=_note_files(report, page),

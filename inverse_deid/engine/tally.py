@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -14,7 +13,6 @@ from inverse_deid.core.values import MaskedDocument, Reason
 
 MAX_FAILURES_LISTED = 1000
 MAX_DOCUMENTS_LISTED = 1000
-_NAME_OF_PART = re.compile(r" \(.*\)", re.DOTALL)
 MARKERS_LEFT = "its replacements could not be computed, so markers were left"
 
 
@@ -109,16 +107,6 @@ class Tally:
     def rename(self, old: str, new: str) -> Tally:
         """Return the same counts; failures that begin with one name begin with another."""
         failures = [Failure(new + where.removeprefix(old), reason) for where, reason in self.failures]
-        return replace(self, failures=failures)
-
-    def hide_parts(self) -> Tally:
-        """Return the same counts; failures name the parts of archives by their numbers alone.
-
-        Example:
-            >>> Tally(failures=[Failure("a.zip file 2 (Ann.csv) row 5", "")]).hide_parts().failures[0].where
-            'a.zip file 2 row 5'
-        """
-        failures = [Failure(_NAME_OF_PART.sub("", where), reason) for where, reason in self.failures]
         return replace(self, failures=failures)
 
     def as_json(self) -> dict[str, Any]:
