@@ -11,7 +11,7 @@ from datetime import datetime
 from datetime import time as time_of_day
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -251,9 +251,17 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
             on_progress=progress.add,
             on_plan=progress.expect,
             on_advance=progress.advance,
-            describe=lambda masker: describe_settings(options, cast(CaseMasker, masker), profile, ""),
+            describe=lambda masker: _count_columns(
+                describe_settings(options, cast(CaseMasker, masker), profile, "")
+            ),
         )
         return mask_with_ray(run, CaseMaskerMaker(options))
+
+
+def _count_columns(described: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings for the manifest, which is with the masked files: no name of a column."""
+    n_named = {name: len(described[name]) for name in ("text_columns", "keep_columns")}
+    return {**described, **n_named, "id_column": described["id_column"] is not None}
 
 
 def _name_place(options: MaskOptions) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -114,3 +115,14 @@ class Tally:
         stored: dict[str, Any] = msgspec.to_builtins(self)
         del stored["n_files"], stored["n_found_complete"]
         return stored
+
+    def as_numbers(self) -> dict[str, Any]:
+        """Return the counts alone: no name of a column or file, no id, no reason of a failure.
+
+        Example:
+            >>> Tally(n_failures=1, columns={"text": "masked", "dob": "dropped"}).as_numbers()["columns"]
+            {'dropped': 1, 'masked': 1}
+        """
+        numbers = self.as_json()
+        del numbers["failures"], numbers["other_language"]
+        return {**numbers, "columns": dict(sorted(Counter(map(str, self.columns.values())).items()))}
