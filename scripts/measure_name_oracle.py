@@ -7,7 +7,7 @@ rules out all names that give another output. The documents are invented: senten
 without an identifier, in random order (fixed seeds), and a person who is named once per 100 words.
 
 Two remedies are tried. Both mask the masked text again, so that their output depends on it alone: *second
-pass* once, *until stable* until nothing is masked any more. They cost time, and words that are no identifier.
+pass* once, *until stable* until nothing is masked any more. They cost time, and words that do not identify.
 Prints Markdown.
 """
 
@@ -45,7 +45,7 @@ class Figures:
 
     learnt: list[Learnt] = field(default_factory=list)
     n_shown: int = 0  # names that were not masked in the first pass
-    n_words: int = 0  # that are no identifier
+    n_words: int = 0  # that do not identify
     n_masked: int = 0  # of these
 
 
@@ -174,7 +174,7 @@ table and left out of it.
 
 *Second pass*: the masked text is masked again, and only what is kept in both leaves. *Until stable*: again
 and again, at most ten times. *Bits*: of the 4.91 that tell one of 30 names from the others. *Other words
-masked*: of the words that are no identifier, in all passes together. *Time*: what the second pass adds, in
+masked*: of the words that do not identify, in all passes together. *Time*: what the second pass adds, in
 processor time of the first, for the same documents in one batch (median of three).
 """
 

@@ -35,7 +35,7 @@ class ScoredCorpus:
     `is_phi` is bool and `p_safe` float32, both (n_tokens,), with the verdicts of the rules. `densities`,
     float64 (n_tokens,), is the `log_density` of each token's document. `identifiers`, int64 (n_tokens,), is
     the number of each token's identifier, from 0 on, -1 = of none; they are those of `n_documents`. A corpus
-    without them is no evidence.
+    without them gives no evidence.
     """
 
     name: str

@@ -56,7 +56,7 @@ def recall_bound(n_masked: int, n: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a model was calibrated on.
+    """The held-out documents that a model was calibrated on.
 
     Args:
         corpora: The held-out documents.
