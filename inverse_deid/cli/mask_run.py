@@ -11,7 +11,7 @@ from datetime import datetime
 from datetime import time as time_of_day
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -135,7 +135,8 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
             known_sha256,
             None if options.rename is None else options.rename.resolve(),
         )
-        journal = Journal(options.folder, fingerprint)
+        seal_key = masker.settings.key or b""
+        journal = Journal(options.folder, fingerprint, seal_key)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):
             _refuse_finished(options)
             tally.n_found_complete = len(jobs)
@@ -158,7 +159,8 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
                 on_progress=progress.add,
                 on_advance=progress.advance,
                 load_profile=load_profile,
-                key=masker.settings.key or secrets.token_bytes(32),
+                key=seal_key or secrets.token_bytes(32),
+                seal_key=seal_key,
                 marker=options.marker,
                 n_at_once=options.workers,
                 on_file=_note_files(report, page),
@@ -249,9 +251,17 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
             on_progress=progress.add,
             on_plan=progress.expect,
             on_advance=progress.advance,
-            describe=lambda masker: describe_settings(options, cast(CaseMasker, masker), profile, ""),
+            describe=lambda masker: _count_columns(
+                describe_settings(options, cast(CaseMasker, masker), profile, "")
+            ),
         )
         return mask_with_ray(run, CaseMaskerMaker(options))
+
+
+def _count_columns(described: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings for the manifest, which is with the masked files: no name of a column."""
+    n_named = {name: len(described[name]) for name in ("text_columns", "keep_columns")}
+    return {**described, **n_named, "id_column": described["id_column"] is not None}
 
 
 def _name_place(options: MaskOptions) -> str | None:

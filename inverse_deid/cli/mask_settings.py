@@ -195,6 +195,7 @@ class MaskOptions:
             raise ConfigurationError("give the folder for the masked files with --out")
         self._check_written()
         self._check_list(inputs)
+        self._check_dates()
         self._check_categories()
         self._check_key()
         self._check_readers()
@@ -212,11 +213,23 @@ class MaskOptions:
             raise ConfigurationError("--html has the original texts. Give a file outside of --out")
 
     def _check_readers(self) -> None:
-        """Refuse a second reader that has nothing to read again."""
+        """Refuse a second reader that has nothing to read again, and a network that is not asked."""
         if self.careful and self.rules_only:
             raise ConfigurationError("--careful needs the network. Leave out --rules-only")
         if self.second_reader is not None and not self.careful:
             raise ConfigurationError("--second-reader is for --careful. Give both")
+        of_the_network = {
+            "--model": self.model is not None,
+            "--operating-point": self.operating_point is not None,
+            "--low": self.low is not None,
+            "--high": self.high is not None,
+            "--allow-low-thresholds": self.allow_low_thresholds,
+        }
+        given = [option for option, is_given in of_the_network.items() if is_given]
+        if self.rules_only and given:
+            raise ConfigurationError(
+                f"--rules-only decides without the network and its thresholds. Leave out {', '.join(given)}"
+            )
 
     def _check_list(self, inputs: tuple[str, ...]) -> None:
         """Refuse a list of old names where it would be shared with the masked files, or masked itself."""
@@ -226,6 +239,17 @@ class MaskOptions:
         place = self.rename.resolve()
         if any(place.is_relative_to(Path(given).resolve()) for given in inputs):
             raise ConfigurationError("the list of --rename would be an INPUT itself. Give a file elsewhere")
+
+    def _check_dates(self) -> None:
+        """Refuse options that say how dates are read or moved where dates are masked."""
+        if self.date_span_years is not None and self.dates not in ("relative-day", "shift"):
+            raise ConfigurationError(
+                "--date-span-years is for --dates relative-day and shift. Give one of them, or leave it out"
+            )
+        of_dates = {"--day-first or --month-first": self.day_first, "--today": self.today}
+        for option, given in of_dates.items():
+            if given is not None and self.dates in (None, "mask"):
+                raise ConfigurationError(f"{option} is for --dates. Add it, or leave this out")
 
     def _check_categories(self) -> None:
         """Refuse to replace what is kept: a date as written beside a moved one would tell the shift."""
@@ -256,14 +280,15 @@ class MaskOptions:
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:
             raise ConfigurationError("- (standard input) cannot be combined with files")
-        if self.explain or self.resume or self.out is not None or self.annotations is not None:
+        if self.explain or self.resume or self.force or self.out is not None or self.annotations is not None:
             raise ConfigurationError(
-                "- writes to standard output. Leave out --out, --explain, --annotations and --resume"
+                "- writes to standard output. Leave out --out, --explain, --annotations, --resume and --force"
             )
-        written = (self.known, self.maps, self.run_report, self.rename, self.html)
-        if any(path is not None for path in written):
+        for_files = (self.known, self.maps, self.run_report, self.rename, self.html, self.profile)
+        if any(given is not None for given in for_files):
             raise ConfigurationError(
-                "--known, --map, --rename, --run-report and --html are for files. Leave them out with -"
+                "--known, --map, --rename, --run-report, --html and --profile are for files. Leave them out "
+                "with -"
             )
         if self.offsets and (self.format is None or not self.format.has_offsets):
             raise ConfigurationError("--offsets is for JSON Lines. Add --format jsonl, or leave it out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,15 @@ from inverse_deid.review.loading import create_store
 from inverse_deid.review.store import MaskingFacts, ReviewKey, open_store, store_path
 from inverse_deid.review.values import ReviewPolicy
 
-_NOT_HERE = {
-    *("out", "force", "resume", "quiet", "explain", "with_text", "annotations", "maps", "run_report"),
-    *("key", "replace", "workers", "engine", "address", "partition_mib"),
+_BORROWED = {
+    *("format_name", "verbose", "progress"),
+    *("text_column", "id_column", "keep_column", "keep_all_columns", "all_cells", "delimiter", "encoding"),
+    *("categories", "operating_point", "careful", "allow", "deny", "known"),
+    *("low", "high", "certificate", "allow_low_thresholds", "policy", "rules_only"),
+    *("model", "second_reader", "lexicon", "threads", "device"),
+    *("marker", "dates", "date_span_years", "day_first", "today", "ages", "age_bands", "profile"),
 }
-"""Options of `mask` that make no sense here."""
+"""Options of `mask` that these commands obey. A new one of `mask` is not offered here until it is listed."""
 
 
 _EXAMPLES = {
@@ -64,7 +68,7 @@ _ADD_EXAMPLES = {
 
 def _masking_options(command: GroupedCommand) -> GroupedCommand:
     """Add the options of `mask` that say how files are read and masked."""
-    command.borrow(mask, {one.name for one in fields(MaskOptions)} - _NOT_HERE)
+    command.borrow(mask, _BORROWED)
     return command
 
 

@@ -153,6 +153,8 @@ def rotate_key(address: str, key: Path | None, new_key: Path | None, new_key_com
     else:
         secret = run_key_command(str(new_key_command))
     done = change_key(address, read_key(address, key), ReviewKey(secret), by=BY)
+    with open_store(address, ReviewKey(secret)) as store, anchor_given(store, is_new=True):
+        pass  # the trail has grown, and every entry has a new seal
     click.echo(f"{done.n_values:,} values encrypted again. Use the new key from now on.")
     if done.n_damaged:
         click.echo(f"WARNING: {done.n_damaged:,} values were damaged before and stay so", err=True)

@@ -216,6 +216,10 @@ def verify(
     """
     if tsa_certificate is not None and against is None:
         raise ConfigurationError("--tsa-certificate needs --against")
+    if public_key is not None and trail is None:
+        raise ConfigurationError("--public-key checks an exported trail. Add --trail, or leave it out")
+    if public_key is not None and (address is not None or key is not None):
+        raise ConfigurationError("--public-key needs no store and no key. Leave out --store and --key")
     certificates = read_certificates(tsa_certificate) if tsa_certificate is not None else []
     anchors = read_anchors(against) if against is not None else {}
     if trail is not None and public_key is not None:

@@ -16,7 +16,7 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.settings import change_settings
 
 if TYPE_CHECKING:
-    from inverse_deid.training.config import RunConfig
+    from inverse_deid.training.config import CalibrationConfig, RunConfig
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
@@ -152,8 +152,9 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
         resume=given["resume"],
         **around,
     )
+    calibration = None if surroundings.start is None else run.read_calibration(surroundings.start)
     try:
-        run.train(_config(given, _defaults), given["out"], surroundings)
+        run.train(_config(given, _defaults, calibration), given["out"], surroundings)
     except KeyboardInterrupt:
         click.echo("inverse-deid: stopped. Run the same command with --resume to continue", err=True)
         return INTERRUPTED
@@ -162,17 +163,26 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
     return 0
 
 
-def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:
-    """Return the configuration file, if any, with what the command line says instead."""
+def _config(
+    given: dict[str, Any], defaults: Callable[[Any], Any], calibration: CalibrationConfig | None
+) -> RunConfig:
+    """Return the configuration file, if any, with what the command line says instead.
+
+    `calibration` has the aims of the model to start from, None = the usual ones.
+    """
     from inverse_deid.network.config import TrainingConfig
-    from inverse_deid.training.config import RunConfig, read_run_config
+    from inverse_deid.training.config import CalibrationConfig, RunConfig, read_run_config
 
     if given["config_path"]:
         config = read_run_config(
-            given["config_path"], needs_gold=not given["gold"], training=defaults(TrainingConfig())
+            given["config_path"],
+            needs_gold=not given["gold"],
+            training=defaults(TrainingConfig()),
+            calibration=calibration,
         )
     elif given["gold"]:
-        config = RunConfig(gold=(), training=defaults(TrainingConfig()))
+        aims = calibration or CalibrationConfig()
+        config = RunConfig(gold=(), training=defaults(TrainingConfig()), calibration=aims)
     else:
         raise ConfigurationError("nothing to train on. Give --config FILE or --gold FILE")
     named = {name: given[name] for name in ("gold", "compare", "mapping") if given[name]}

@@ -234,6 +234,6 @@ def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: b
         raise OutputExistsError("would be overwritten by its own output. Choose another folder with --out")
     if not force:
         raise OutputExistsError(
-            f"{printable(path)} exists already and no interrupted run of it was found. "
+            f"{printable(path)} exists already and no interrupted run of this input was found. "
             "Remove it, choose another folder or give --force to overwrite"
         )

@@ -16,6 +16,7 @@ from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job, check_target
 from inverse_deid.engine.journal import (
+    OTHER_SETTINGS,
     Entry,
     Journal,
     check_unchanged,
@@ -109,7 +110,7 @@ def _write_files(job: Job, opened: _Opened, masked: Sequence[MaskedDocument], ru
         for sink in sinks:
             sink.finish()
         note_source(source, tally)
-        entry = Entry(input_print, run.fingerprint, 1, files.sync(), tally)
+        entry = Entry(input_print, 1, files.sync(), tally)
         is_complete = True
     finally:
         files.close() if is_complete else files.discard()
@@ -128,11 +129,8 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
     Raises:
         ConfigurationError: The run to be resumed had other settings.
     """
-    if run.resume and journal.had_other_settings and not run.force:
-        raise ConfigurationError(
-            "the interrupted run had other settings or another model. "
-            "Give the same ones, or add --force to start again"
-        )
+    if run.resume and not run.force and journal.has_other_settings(jobs):
+        raise ConfigurationError(OTHER_SETTINGS)
     inputs = frozenset(job.identity for job in jobs)
     tally = Tally()
 

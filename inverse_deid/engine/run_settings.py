@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import Entry
+from inverse_deid.engine.journal import Entry, InputSeal
 from inverse_deid.engine.progress import OnAdvance
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
@@ -33,6 +33,7 @@ class RunSettings:
         watch: Returns a sink that sees what is written of a file as well; None = nobody watches.
         load_profile: Returns what happens to the structured fields of case reports.
         key: Secret bytes for the pseudonyms of report ids and for reversal maps.
+        seal_key: The key of the run as it was given, for its notes; b"" = none.
         marker: Replaces a text of a case report that cannot be shown at all.
         n_at_once: How many batches the masker takes at once; with more than 1, `on_progress` and
             `on_advance` are called from several threads. The output does not depend on it.
@@ -48,12 +49,21 @@ class RunSettings:
     watch: Callable[[Job], Sink] | None = None
     load_profile: Callable[[], Profile] = field(default=lambda: builtin_profile(DEFAULT_PROFILE))
     key: bytes = field(default=b"", repr=False)
+    seal_key: bytes = field(default=b"", repr=False)
     marker: str = "PHI"
     n_at_once: int = 1
 
     def watchers(self, job: Job) -> list[Sink]:
         """Return the sinks that see what is written of a file, without writing it."""
         return [] if self.watch is None else [self.watch(job)]
+
+    def seal(self, job: Job) -> InputSeal:
+        """Return the seal of what is noted of a file.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        return InputSeal.of(job, self.fingerprint, self.seal_key)
 
     @property
     def profile(self) -> Profile:

@@ -8,7 +8,13 @@ from typing import BinaryIO
 from inverse_deid.core.errors import InputError, InverseDeidError, OutputError
 from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import Entry, input_fingerprint, read_progress, write_progress
+from inverse_deid.engine.journal import (
+    Entry,
+    InputSeal,
+    input_fingerprint,
+    read_progress,
+    write_progress,
+)
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
@@ -29,14 +35,14 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
         InverseDeidError: The file cannot be read, or its output cannot be written.
     """
     with input_errors():
-        input_print = input_fingerprint(job.input)
-    resumed = _read_progress(job, input_print, run)
+        input_print, seal = input_fingerprint(job.input), run.seal(job)
+    resumed = _read_progress(job, seal, run)
     with open_input(job.input) as stream:
         meter.watch(stream)
         with input_errors():
             source = job.format.open(stream, _read_options(job, run), job.doc_id)
         files = JobFiles(job, resumed, key=run.key, marker=run.marker)
-        begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
+        begun = resumed or Entry(input_print, 0, {}, Tally())
         n_records = begun.n_records
         progress = SourceProgress(
             job.shown, begun.tally, run.on_progress, run.n_at_once, run.key, run.marker, meter
@@ -46,7 +52,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
             sinks = [*files.sinks(source), *run.watchers(job)]
             for n_records in mask_source(source, sinks, masker, progress, begun.n_records):
                 if source.resumable:
-                    write_progress(job, begun.at(n_records, files.sync()))
+                    write_progress(job, begun.at(n_records, files.sync()), seal)
             for sink in sinks:
                 sink.finish()
             note_source(source, begun.tally)
@@ -69,18 +75,14 @@ def _read_options(job: Job, run: RunSettings) -> ReadOptions:
     return replace(options, profile=profile, new_name=new_name)
 
 
-def _read_progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:
+def _read_progress(job: Job, seal: InputSeal, run: RunSettings) -> Entry | None:
     """Return where an interrupted run was safe, None = begin again."""
-    entry = read_progress(job) if run.resume else None
-    if entry is None:
-        return None
     try:
-        entry.check(input_print, run.fingerprint)
+        return read_progress(job, seal) if run.resume else None
     except InverseDeidError:
         if not run.force:
             raise
-        return None
-    return entry
+    return None
 
 
 class _Pipe:

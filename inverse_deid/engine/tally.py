@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ from inverse_deid.core.values import MaskedDocument, Reason
 
 MAX_FAILURES_LISTED = 1000
 MAX_DOCUMENTS_LISTED = 1000
-_NAME_OF_PART = re.compile(r" \(.*\)", re.DOTALL)
 MARKERS_LEFT = "its replacements could not be computed, so markers were left"
 
 
@@ -123,17 +122,19 @@ class Tally:
         warnings = [Failure(change(where), reason) for where, reason in self.warnings]
         return replace(self, failures=failures, warnings=warnings)
 
-    def hide_parts(self) -> Tally:
-        """Return the same counts; failures and warnings name parts of archives by their numbers.
-
-        Example:
-            >>> Tally(failures=[Failure("a.zip file 2 (Ann.csv) row 5", "")]).hide_parts().failures[0].where
-            'a.zip file 2 row 5'
-        """
-        return self.change_places(lambda where: _NAME_OF_PART.sub("", where))
-
     def as_json(self) -> dict[str, Any]:
         """Return a dictionary that msgspec reads; it says nothing of the run that counted."""
         stored: dict[str, Any] = msgspec.to_builtins(self)
         del stored["n_files"], stored["n_found_complete"]
         return stored
+
+    def as_numbers(self) -> dict[str, Any]:
+        """Return the counts alone: no name of a column or file, no id, no reason of a failure.
+
+        Example:
+            >>> Tally(n_failures=1, columns={"text": "masked", "dob": "dropped"}).as_numbers()["columns"]
+            {'dropped': 1, 'masked': 1}
+        """
+        numbers = self.as_json()
+        del numbers["failures"], numbers["other_language"]
+        return {**numbers, "columns": dict(sorted(Counter(map(str, self.columns.values())).items()))}

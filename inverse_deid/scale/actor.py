@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -31,9 +30,9 @@ from inverse_deid.engine.serial import BatchLimits, batches, guard_records, writ
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors
-from inverse_deid.masking.case_masker import DocumentMasker
+from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.network.scorer import Device
-from inverse_deid.scale.partitions import Partition, Receipt, receipt_name
+from inverse_deid.scale.partitions import Partition, Receipt, write_receipt
 from inverse_deid.scale.storage import (
     AtomicFile,
     ByteRange,
@@ -41,7 +40,6 @@ from inverse_deid.scale.storage import (
     open_place,
     place_of,
     storage_errors,
-    write_atomically,
 )
 
 PARTITION = "partition"
@@ -115,8 +113,13 @@ def mask_partition(partition: Partition, masker: Masker, work: Work) -> Receipt:
         written = _write(partition, source, masker, file, tally)
         tally.note_columns(source.columns)
     receipt = Receipt(partition.target, partition.fingerprint, work.settings, written, tally)
-    write_atomically(out.child(receipt_name(receipt.target)), json.dumps(receipt.as_json()).encode())
+    write_receipt(out, partition, receipt, seal_key(masker))
     return receipt
+
+
+def seal_key(masker: Masker) -> bytes:
+    """Return the key of a run, which its notes are sealed with; b"" = none."""
+    return (masker.settings.key or b"") if isinstance(masker, CaseMasker) else b""
 
 
 def _write(

@@ -1,16 +1,19 @@
 """Partitions, the parts of an input that are masked into one file each, and the output folder of a run.
 
-`.inverse-deid/run.json` is written first: which inputs were cut into how many partitions, with which
-settings. `.inverse-deid/done/` contains a receipt for every partition that is done.
-`.inverse-deid/manifest.json` sums them up when the run ends.
+`.inverse-deid/run.json` is written first: into how many partitions each input was cut, with which settings.
+`.inverse-deid/done/` contains a receipt for every partition that is done. Receipts name columns and ids, so
+they are sealed: with a secret that is made of the input file and of the key of the run. Tags of the same
+secret replace names of inputs and fingerprints. `.inverse-deid/manifest.json` sums up in numbers when the run
+ends.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -21,6 +24,7 @@ import msgspec
 from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError
 from inverse_deid.core.files import WrittenState
+from inverse_deid.core.sealed_notes import open_note, seal_note, tag_of
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import FORMATS
@@ -46,6 +50,7 @@ class Partition:
     name: str  # of the file in the output folder
     format: Format
     fingerprint: str  # of the whole file, when the run was planned
+    stamp: str = ""  # the same with what else the storage says of it, for its seal
     index: int = 0  # its place among the partitions of the file, from 0
     n_partitions: int = 1  # how many the file has
     head_bytes: int = 0  # length of what every partition begins with: byte-order mark, header
@@ -67,6 +72,14 @@ class Partition:
     def target(self) -> str:
         """The name of its output in the output folder; see `target_name`."""
         return target_name(self.name, self.index)
+
+    def secret(self, key: bytes) -> bytes:
+        """Return the secret of what is noted of its file; `key` is that of the run, b"" = none."""
+        return hmac.digest(key, f"inverse-deid notes 1 {self.fingerprint} {self.stamp}".encode(), "sha256")
+
+    def receipt_name(self, key: bytes) -> str:
+        """Return the place of its receipt below the output folder."""
+        return f"{RUN_FOLDER}/done/{tag_of(self.secret(key), self.target)}.json"
 
     def as_json(self) -> str:
         """Return a text that `from_json` reads."""
@@ -104,24 +117,30 @@ class Receipt:
         """Return a dictionary that msgspec reads."""
         return {**msgspec.to_builtins(self), "tally": self.tally.as_json()}
 
+    def as_output(self) -> dict[str, Any]:
+        """Return what the manifest says of the output, in numbers."""
+        written = self.written
+        state = {} if written is None else {"bytes": written.n_bytes, "sha256": written.sha256}
+        return {"name": self.target, **state, **self.tally.as_numbers()}
+
     def is_of(self, partition: Partition, settings: str) -> bool:
         """Tell whether it is for this partition, its file as it is now, and these settings."""
         wanted = (partition.target, partition.fingerprint, settings)
         return wanted == (self.target, self.fingerprint, self.settings)
 
 
-def receipt_name(target: str) -> str:
-    """Return the place of the receipt of an output below the output folder.
+def write_receipt(out: Place, partition: Partition, receipt: Receipt, key: bytes) -> None:
+    """Write the receipt of a partition, sealed.
 
-    Example:
-        >>> receipt_name("a/cases.part-00000.csv")
-        '.inverse-deid/done/a/cases.part-00000.csv.json'
+    Raises:
+        OutputError: It cannot be written.
     """
-    return f"{RUN_FOLDER}/done/{target}.json"
+    sealed = {"sealed": seal_note(partition.secret(key), receipt.as_json())}
+    write_atomically(out.child(partition.receipt_name(key)), json.dumps(sealed).encode())
 
 
 FORMAT = "inverse-deid run on Ray"
-VERSION = 1
+VERSION = 2
 _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}\.partial")
 
@@ -134,11 +153,22 @@ class RunPlan:
     settings: str  # fingerprint of all that shapes the output
     partitions: Sequence[Sequence[Partition]]  # of every input file; at least one each
     described: Mapping[str, Any] = field(default_factory=dict)  # for people: no secret, no value
+    key: bytes = field(default=b"", repr=False)  # of the run, b"" = none
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the inputs in the output folder."""
+        return frozenset(parts[0].name for parts in self.partitions)
+
+    def tag(self, part: Partition) -> str:
+        """Return what replaces the name of an input."""
+        return tag_of(part.secret(self.key), part.name)
 
     @property
     def inputs(self) -> dict[str, list[Any]]:
-        """Fingerprint and number of partitions of every input, by its name in the output folder."""
-        return {parts[0].name: [parts[0].fingerprint, len(parts)] for parts in self.partitions}
+        """Tag of the settings and number of partitions of every input, by its own tag."""
+        firsts = ((parts[0], len(parts)) for parts in self.partitions)
+        return {self.tag(part): [tag_of(part.secret(self.key), self.settings), n] for part, n in firsts}
 
 
 def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
@@ -150,7 +180,8 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
         InputError: Its inputs have changed or are gone.
     """
     targets = [part.target for parts in plan.partitions for part in parts]
-    own = [f"{RUN_FOLDER}/run.json", *map(receipt_name, targets)]
+    receipts = [part.receipt_name(plan.key) for parts in plan.partitions for part in parts]
+    own = [f"{RUN_FOLDER}/run.json", *receipts]
     refuse_links(plan.out, [*targets, *own])
     _refuse_inputs(plan, targets)
     with storage_errors(plan.out, writing=True):
@@ -198,9 +229,10 @@ def end(plan: RunPlan, receipts: Mapping[str, Receipt], tally: Tally) -> None:
     done = [receipts[part.target] for parts in plan.partitions for part in parts if part.target in receipts]
     content = {
         **_head(plan),
-        "inputs": plan.inputs,
-        "outputs": [receipt.as_json() for receipt in done],
-        "total": tally.as_json(),
+        "told": dict(plan.described),
+        "n_inputs": len(plan.partitions),
+        "outputs": [receipt.as_output() for receipt in done if receipt.written is not None],
+        "total": tally.as_numbers(),
     }
     write_atomically(plan.out.child(f"{RUN_FOLDER}/manifest.json"), _json(content))
     with storage_errors(plan.out, writing=True):
@@ -213,8 +245,6 @@ def _head(plan: RunPlan) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "tool": f"inverse-deid {__version__}",
-        "settings": plan.settings,
-        "told": dict(plan.described),
     }
 
 
@@ -249,22 +279,23 @@ def _check_resumable(plan: RunPlan, stored: Mapping[str, Any], *, resume: bool) 
             f"{plan.out.printable} contains a run already. Resume it with --resume, or add --force to "
             "start again"
         )
-    if stored["settings"] != plan.settings:
+    stored_inputs, inputs = stored["inputs"], plan.inputs
+    if any(inputs[tag][0] != known[0] for tag, known in stored_inputs.items() if tag in inputs):
         raise ConfigurationError(
             "the interrupted run had other settings or another model. Give the same ones, or add --force "
             "to start again"
         )
-    changed = [name for name, known in stored["inputs"].items() if plan.inputs.get(name) != known]
+    changed = [tag for tag, known in stored_inputs.items() if inputs.get(tag) != known]
     if changed:
         raise InputError(
-            f"{len(changed)} of {len(stored['inputs'])} input files have changed or are gone since the "
-            "interrupted run. Give the same ones, or add --force to start again"
+            f"{len(changed)} of {len(stored_inputs)} input files have changed or are gone since the "
+            "interrupted run, or it had another --key. Give the same ones, or add --force to start again"
         )
 
 
 def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any]) -> None:
     """Refuse files in the place of outputs of inputs that no run began."""
-    begun = {part.target for parts in plan.partitions for part in parts if part.name in known}
+    begun = {part.target for parts in plan.partitions for part in parts if plan.tag(part) in known}
     taken = [name for name in sizes if name not in begun and _is_of(name, plan)]
     if taken:
         raise OutputExistsError(
@@ -276,7 +307,7 @@ def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any
 def _is_of(name: str, plan: RunPlan) -> bool:
     """Tell whether a file of the output folder is an output of one of the inputs, of any run."""
     base = re.sub(r"\.part-\d{5,}(?=(\.[^./]*)?$)", "", name)
-    return base != name and base in plan.inputs
+    return base != name and base in plan.names
 
 
 def _remove(out: Place, names: Iterable[str]) -> None:
@@ -292,23 +323,25 @@ def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receip
     A receipt that a stopped worker had not yet named does not count: `end` removes it.
     """
     planned = [part for parts in plan.partitions for part in parts]
-    names = [receipt_name(part.target) for part in planned]
-    stored = [plan.out.child(name).path for name in names if name in sizes]
-    receipts = {receipt.target: receipt for receipt in _read_receipts(plan.out, stored)}
+    places = {part.receipt_name(plan.key): part for part in planned}
     valid: dict[str, Receipt] = {}
-    for part in planned:
-        receipt = receipts.get(part.target)
-        if receipt is None or not receipt.is_of(part, plan.settings):
+    for part, receipt in _read_receipts(plan, {name: part for name, part in places.items() if name in sizes}):
+        if not receipt.is_of(part, plan.settings):
             continue
         if receipt.written is None or sizes.get(part.target) == receipt.written.n_bytes:
             valid[part.target] = receipt
     return valid
 
 
-def _read_receipts(out: Place, paths: Sequence[str]) -> Iterable[Receipt]:
-    """Return the receipts that can be read."""
+def _read_receipts(plan: RunPlan, places: Mapping[str, Partition]) -> Iterator[tuple[Partition, Receipt]]:
+    """Return the receipts that can be read, and their partitions."""
+    out = plan.out
     with storage_errors(out):
-        contents = out.fs.cat(list(paths), on_error="omit") if paths else {}
-    for content in contents.values():
+        paths = [out.child(name).path for name in places]
+        contents = out.fs.cat(paths, on_error="omit") if paths else {}
+    by_file = {PurePosixPath(name).name: part for name, part in places.items()}
+    for path, content in contents.items():
         with suppress(*_DAMAGED):
-            yield msgspec.json.decode(content, type=Receipt)
+            part = by_file[PurePosixPath(path).name]
+            note = open_note(part.secret(plan.key), json.loads(content)["sealed"])
+            yield part, msgspec.convert(note, Receipt)

@@ -15,7 +15,7 @@ from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.masking.case_masker import DocumentMasker
-from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work
+from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work, seal_key
 from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, mask_on_ray
 from inverse_deid.scale.partitions import Partition, Receipt, RunPlan, begin, end
 from inverse_deid.scale.splitting import find_inputs, split_all
@@ -82,7 +82,7 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask
     planned = split_all(files, run.read_options, run.partition_bytes, tally)
     shape = (run.read_options, run.format, run.partition_bytes)
     settings = settings_fingerprint(__version__, masker.fingerprint, *shape)
-    plan = RunPlan(out, settings, planned, run.describe(masker))
+    plan = RunPlan(out, settings, planned, run.describe(masker), seal_key(masker))
     if not planned:
         return tally
     receipts = begin(plan, resume=run.resume, force=run.force)

@@ -82,9 +82,12 @@ def _read_input(file: Place, name: str, kind: Format | None) -> Partition:
             f"is {kind}, and --engine ray reads jsonl, csv and parquet. Mask it without --engine"
         )
     with storage_errors(file):
-        n_bytes = int(file.fs.info(file.path)["size"])
+        info = file.fs.info(file.path)
     name = without_gz(PurePosixPath(name)).as_posix()
-    return Partition(file.address, file.printable, name, kind, fingerprint_of(file), end=n_bytes)
+    stamp = repr([info.get("created"), info.get("ino")])  # of local files: hard to guess, unlike a content
+    return Partition(
+        file.address, file.printable, name, kind, fingerprint_of(file), stamp, end=int(info["size"])
+    )
 
 
 class _Cut(NamedTuple):

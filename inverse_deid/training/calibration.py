@@ -24,7 +24,7 @@ LOW_HIGH_LOGITS = 1.0
 _NO_PHI = "no PHI among the held-out documents. Give more documents, or hold out a larger share"
 _LOWEST = 0.01
 """The lowest `high`."""
-_MARGIN = 3e-6
+MARGIN = 3e-6
 """More than the rounding of single precision, so that a threshold masks the token that set it."""
 
 
@@ -33,7 +33,9 @@ class ScoredCorpus:
     """The held-out tokens of one corpus, all documents one after the other.
 
     `is_phi` is bool and `p_safe` float32, both (n_tokens,), with the verdicts of the rules. `densities`,
-    float64 (n_tokens,), is the `log_density` of each token's document.
+    float64 (n_tokens,), is the `log_density` of each token's document. `identifiers`, int64 (n_tokens,), is
+    the number of each token's identifier, from 0 on, -1 = of none; they are those of `n_documents`. A corpus
+    without them gives no evidence.
     """
 
     name: str
@@ -41,6 +43,8 @@ class ScoredCorpus:
     p_safe: FloatArray = field(repr=False)
     verdicts: RuleVerdicts = field(repr=False)
     densities: npt.NDArray[np.float64] = field(repr=False)
+    identifiers: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    n_documents: int = 0
 
 
 def densities(p_safe: Sequence[FloatArray]) -> npt.NDArray[np.float64]:
@@ -77,7 +81,7 @@ def calibrate(
         raise ConfigurationError(_NO_PHI)
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
-    return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), like)
+    return thresholds_at(float(np.clip(wanted + MARGIN, _LOWEST, 1 - MARGIN)), like)
 
 
 def calibrate_precision(
@@ -100,8 +104,8 @@ def calibrate_precision(
     if not with_phi:
         raise ConfigurationError(_NO_PHI)
     needed = [score_from_high(corpus, like) for corpus in with_phi]
-    values = np.unique(np.concatenate(needed)) + _MARGIN
-    top = min(highest, 1 - _MARGIN)
+    values = np.unique(np.concatenate(needed)) + MARGIN
+    top = min(highest, 1 - MARGIN)
     candidates = np.append(values[(values >= _LOWEST) & (values < top)], top)
     pairs = zip(with_phi, needed, strict=True)
     precisions = [_precisions(corpus.is_phi, at, candidates) for corpus, at in pairs]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import as_plain_values, make_settings, read_toml
-from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.core.thresholds import OperatingPoints, Thresholds
 from inverse_deid.network.config import Count, NetworkConfig, Positive, Share, Size, TrainingConfig
 
 Aim = Annotated[float, Meta(gt=0, le=1)]
@@ -31,6 +32,15 @@ class CalibrationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def like(self) -> Thresholds:
         """Thresholds with the slope of the operating points."""
         return Thresholds(1.0, 1.0, self.density_slope)
+
+
+def calibration_of(operating_points: OperatingPoints, provenance: Mapping[str, Any]) -> CalibrationConfig:
+    """Return the aims and the slope of a model: those that it states, else the usual aims with its slope."""
+    try:
+        return make_settings(provenance["calibration"], CalibrationConfig)
+    except (KeyError, ConfigurationError):
+        slopes = [pair.density_slope for pair in operating_points.values()]
+        return CalibrationConfig(density_slope=max(slopes, default=0.0))
 
 
 class EncoderConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,20 +109,25 @@ class _RunFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_run_config(
-    path: Path, *, needs_gold: bool = True, training: TrainingConfig | None = None
+    path: Path,
+    *,
+    needs_gold: bool = True,
+    training: TrainingConfig | None = None,
+    calibration: CalibrationConfig | None = None,
 ) -> RunConfig:
     """Read a training configuration; paths in it count from the file's own folder.
 
-    `needs_gold` refuses a file that names no annotated corpus. `training` replaces the defaults of the
-    file's table [training].
+    `needs_gold` refuses a file that names no annotated corpus. `training` and `calibration` replace the
+    defaults of the file's tables [training] and [calibration].
 
     Raises:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     values = read_toml(path)
-    table = values.get("training", {})
-    if training is not None and isinstance(table, dict):
-        values["training"] = {**as_plain_values(training), **table}
+    for name, defaults in (("training", training), ("calibration", calibration)):
+        table = values.get(name, {})
+        if defaults is not None and isinstance(table, dict):
+            values[name] = {**as_plain_values(defaults), **table}
     try:
         file = make_settings(values, _RunFile, folder=path.parent)
     except ConfigurationError as error:

@@ -46,9 +46,10 @@ from inverse_deid.training.calibration import (
     operating_points,
     recall_at_precision,
 )
-from inverse_deid.training.config import RunConfig
+from inverse_deid.training.config import CalibrationConfig, RunConfig, calibration_of
 from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
+from inverse_deid.training.evidence import Evidence, evidence_lines, keep_margin
 from inverse_deid.training.examples import ExampleMaker, Teacher, Weights
 from inverse_deid.training.logs import TrainingLog
 from inverse_deid.training.scoring import score_documents
@@ -115,7 +116,12 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     parts = model_parts(network, config.network, vectors)
     scored = score_all(parts, data.measured)
     own = [corpus for corpus in scored if corpus.name in {c.name for c in data.corpora}]
-    points = operating_points(own, config.calibration)
+    points, evidence = operating_points(own, config.calibration), Evidence.of(own)
+    if start:
+        points = keep_margin(points, start.operating_points, evidence, config.calibration)
+    known = start.operating_points if start else None
+    for line in evidence_lines(points, known, evidence, config.calibration):
+        say(line)
     for line in floor_lines(own, points["lenient"], config.calibration.lenient_precision):
         say(line)
     figures = measure_all(scored, points)
@@ -125,6 +131,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
         say(line)
     provenance = {
         **_provenance(config, data, around),
+        "calibrated_on": {"documents": evidence.n_documents, "identifiers": evidence.n_identifiers},
         "held_out": figures,
         "held_out_before": before,
         "at_one_recall": {name: one and dataclasses.asdict(one) for name, one in alike.items()},
@@ -132,6 +139,16 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     write_model(dataclasses.replace(parts, operating_points=points, provenance=provenance), folder)
     Checkpoints(training_folder(folder), "").remove()
     return provenance
+
+
+def read_calibration(folder: Path) -> CalibrationConfig:
+    """Return the aims and the slope of a model, the defaults of a run that starts from it.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format version.
+    """
+    parts = read_model(folder)
+    return calibration_of(parts.operating_points, parts.provenance)
 
 
 def _build(

@@ -10,6 +10,7 @@ import io
 from collections.abc import Callable, Sequence
 
 import pytest
+from name_oracles import SENTENCES, SURNAMES
 
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.explanation import ExplanationSink
@@ -17,57 +18,6 @@ from inverse_deid.formats.json_lines import JsonLinesSink
 from inverse_deid.formats.records import Record, Sink, Writable
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.review.contents import join_texts, rank_case
-
-SURNAMES = [
-    "Okonkwo",
-    "Lindqvist",
-    "Petrovic",
-    "Featherstone",
-    "Marchetti",
-    "Obi",
-    "Haugland",
-    "Wu",
-    "Novakova",
-    "Delacroix",
-    "Ferreira",
-    "Yamamoto",
-    "Kowalczyk",
-    "Brannigan",
-    "Abernathy",
-    "Papadopoulos",
-    "Szymanski",
-    "Castellanos",
-    "Oduya",
-    "Thistlewood",
-    "Jankowski",
-    "Mbeki",
-    "Ostrowski",
-    "Villanueva",
-    "Grigoryan",
-    "Holmgren",
-    "Takahashi",
-    "Eriksen",
-    "Bergstrom",
-    "Quigley",
-]
-
-SENTENCES = (
-    "Mr. {} had a rash after the second dose of influenza vaccine.",
-    "Dr. {} saw her on the ward and gave cetirizine 10 mg.",
-    "Mrs {} developed a fever of 38.9 C two hours later.",
-    "The patient, Mr. {}, has recovered without sequelae.",
-    "Seen by Dr. {} for urticaria; prednisone was tapered.",
-    "Ms. {} reported headache and nausea after ibuprofen 200 mg.",
-    "Report received from Dr {} about anaphylaxis in a child.",
-    "Mr {} was admitted with chest pain and treated with aspirin.",
-    "Discussed with Dr. {}, who thinks that the rash is related.",
-    "Nurse {} gave epinephrine 0.3 mg into the left thigh.",
-    "Dear Dr. {}, thank you for seeing this patient with asthma.",
-    "Mrs. {} took amoxicillin for five days and had diarrhoea.",
-    "Prof. {} performed the biopsy; the result was normal.",
-    "Miss {} has a history of migraine and takes propranolol.",
-    "Mr. {} stopped the drug and the symptoms resolved.",
-)
 
 DOUBTFUL = (
     " Pt seen in Zenvara clinic, lives near Ward, batch AB12, neighbour Rose and Dr Hunter agreed; hx of Lyme, "

@@ -1,5 +1,7 @@
 """From annotated documents to masked text with one's own model, on a small scale."""
 
+import json
+import re
 import shutil
 
 import gold_files
@@ -9,6 +11,8 @@ from click.testing import CliRunner
 pytest.importorskip("tensorflow")
 
 from inverse_deid.cli.main import main
+from inverse_deid.core.seals import seal
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network.folder import read_model
 
 pytestmark = pytest.mark.slow
@@ -78,6 +82,31 @@ def test_the_manifest_says_where_the_model_comes_from(trained):
     assert set(parts.provenance["data_sha256"]) == {f"{trained[0].name}/gold"}
     assert set(parts.provenance["held_out"][f"{trained[0].name}/gold"]) == {"strict", "balanced", "lenient"}
     assert sum(sum(counts) for counts in parts.provenance["n_documents"].values()) == 60
+
+
+def test_a_few_documents_do_not_take_the_safety_margin_away(trained, tmp_path):
+    folder, _ = trained
+    copy = tmp_path / "start"
+    shutil.copytree(folder / "model", copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    high = Thresholds(0.96, 0.99, 0.3)
+    manifest["operating_points"] = dict.fromkeys(("strict", "balanced", "lenient"), high.as_json())
+    manifest["provenance"]["calibration"] |= {"balanced_recall": 0.97, "density_slope": 0.3}
+    (copy / "manifest.json").write_text(json.dumps(seal(manifest)))
+    gold = gold_files.write_json_lines(tmp_path / "gold.jsonl", gold_files.invented_documents(20, seed=4))
+    (tmp_path / "tiny.toml").write_text(gold_files.TINY_CONFIG + "[calibration]\nlenient_precision = 0.4\n")
+    given = ["--gold", gold, "--config", tmp_path / "tiny.toml", "--model", copy, "--out", tmp_path / "tuned"]
+    result = CliRunner().invoke(main, ["fine-tune", *map(str, given)])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"calibrated on \d documents, \d+ identifiers", result.output)
+    assert "strict: not below the thresholds of the model to start from" in result.output
+    tuned = read_model(tmp_path / "tuned")
+    for pair in tuned.operating_points.values():
+        assert pair.density_slope == 0.3
+        assert (pair.low >= 0.96, pair.high >= 0.99) == (True, True)
+    aims = {"strict_recall": 0.99, "balanced_recall": 0.97, "lenient_precision": 0.4, "density_slope": 0.3}
+    assert tuned.provenance["calibration"] == aims
+    assert 0 < tuned.provenance["calibrated_on"]["documents"] < 10
 
 
 @pytest.mark.parametrize("name", ["tokens.onnx", "words.txt", "manifest.json"])

@@ -1,5 +1,7 @@
+import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from inverse_deid.engine.jobs import Job, Output
 from inverse_deid.engine.journal import (
     JOURNAL_NAME,
     Entry,
+    InputSeal,
     Journal,
     check_unchanged,
     input_fingerprint,
@@ -33,60 +36,96 @@ def job_of(name: str, folder: Path = Path("out"), given: Path = Path("in")) -> J
     return Job(path, str(path), name, FORMATS["text"], 1, identity, (output,))
 
 
-A, B, C = map(job_of, JOB_NAMES)
+@pytest.fixture
+def jobs(tmp_path) -> list[Job]:
+    """Three inputs, and an output folder that is not there yet."""
+    (tmp_path / "in").mkdir()
+    for name in JOB_NAMES:
+        (tmp_path / "in" / name).write_text(f"original {name}")
+    return [job_of(name, tmp_path / "out", tmp_path / "in") for name in JOB_NAMES]
 
 
-def entry(settings: str = "s", n: int = 1, name: str = "a") -> Entry:
+def entry(job: Job, n: int = 1) -> Entry:
     tally = Tally()
-    tally.fail(f"in/{name} line 2", "is broken")
-    return Entry("input", settings, n, {"masked": WrittenState(4, "hash")}, tally)
+    tally.fail(f"{job.shown} line 2", "is broken")
+    return Entry("input", n, {"masked": WrittenState(4, "hash")}, tally)
 
 
-def test_a_journal_is_read_back(tmp_path):
-    Journal(tmp_path, "s").append({A: entry(), B: entry(n=2, name="b")})
+def test_a_journal_is_read_back(jobs, tmp_path):
+    a, b, c = jobs
+    Journal(tmp_path, "s").append({a: entry(a), b: entry(b, n=2)})
     again = Journal(tmp_path, "s")
-    assert again.entry(B) == entry(n=2, name="b")
-    assert again.entry(C) is None
-    assert not again.had_other_settings
+    assert again.entry(b) == entry(b, n=2)
+    assert again.entry(c) is None
+    assert not again.has_other_settings(jobs)
 
 
-def test_a_line_that_a_kill_cut_is_skipped_and_the_next_run_appends_safely(tmp_path):
-    Journal(tmp_path, "s").append({A: entry(), B: entry()})
+def test_a_line_that_a_kill_cut_is_skipped_and_the_next_run_appends_safely(jobs, tmp_path):
+    a, b, c = jobs
+    Journal(tmp_path, "s").append({a: entry(a), b: entry(b)})
     path = tmp_path / JOURNAL_NAME
     path.write_bytes(path.read_bytes()[:-20])
     again = Journal(tmp_path, "s")
-    assert (again.entry(A), again.entry(B)) == (entry(), None)
-    again.append({C: entry(name="c")})
+    assert (again.entry(a), again.entry(b)) == (entry(a), None)
+    again.append({c: entry(c)})
     last = Journal(tmp_path, "s")
-    assert (last.entry(A), last.entry(C)) == (entry(), entry(name="c"))
+    assert (last.entry(a), last.entry(c)) == (entry(a), entry(c))
 
 
-def test_entries_of_other_settings_are_dropped(tmp_path):
-    Journal(tmp_path, "old").append({A: entry("old")})
+def test_entries_of_other_settings_are_not_used(jobs, tmp_path):
+    a, b, _ = jobs
+    Journal(tmp_path, "old").append({a: entry(a)})
     journal = Journal(tmp_path, "new")
-    assert journal.had_other_settings
-    assert journal.entry(A) is None
-    journal.append({B: entry("new")})
-    assert not Journal(tmp_path, "new").had_other_settings
+    assert journal.has_other_settings(jobs)
+    assert not journal.has_other_settings([b])
+    assert journal.entry(a) is None
+    journal.append({a: entry(a), b: entry(b)})
+    assert not Journal(tmp_path, "new").has_other_settings(jobs)
 
 
-def test_progress_is_kept_and_forgotten(tmp_path):
-    job = job_of("a", tmp_path, Path("in"))
-    assert read_progress(job) is None
-    write_progress(job, entry(n=7))
-    assert read_progress(job) == entry(n=7)
-    progress_path(job.target).write_text("{")
-    assert read_progress(job) is None
+@pytest.mark.parametrize("keys", [(b"one key", b"another key"), (b"", b"a key"), (b"a key", b"")])
+def test_entries_of_another_key_are_not_used(jobs, tmp_path, keys):
+    Journal(tmp_path, "s", keys[0]).append({jobs[0]: entry(jobs[0])})
+    assert Journal(tmp_path, "s", keys[0]).entry(jobs[0]) == entry(jobs[0])
+    assert Journal(tmp_path, "s", keys[1]).entry(jobs[0]) is None
+
+
+def test_an_entry_of_an_input_that_changed_is_not_used(jobs, tmp_path):
+    Journal(tmp_path, "s").append({jobs[0]: entry(jobs[0])})
+    status = jobs[0].input.stat()
+    jobs[0].input.write_text("ORIGINAL a")
+    os.utime(jobs[0].input, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert Journal(tmp_path, "s").entry(jobs[0]) is None
+
+
+def test_progress_is_kept_and_forgotten(jobs, tmp_path):
+    job = job_of("a", tmp_path / "out", tmp_path / "in")
+    (tmp_path / "out").mkdir()
+    seal = InputSeal.of(job, "s", b"key")
+    assert read_progress(job, seal) is None
+    write_progress(job, entry(job, n=7), seal)
+    assert read_progress(job, seal) == entry(job, n=7)
+    for damaged in ("{", json.dumps({**seal.close({}), "sealed": "00"}), json.dumps(seal.close({"n": 1}))):
+        progress_path(job.target).write_text(damaged)
+        assert read_progress(job, seal) is None
     remove_progress(job.target)
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_changed_input_and_other_settings_are_refused():
-    entry().check("input", "s")
-    with pytest.raises(InputError, match="--force"):
-        entry().check("other", "s")
+def test_progress_of_a_changed_input_or_of_other_settings_is_refused(jobs, tmp_path):
+    job = jobs[0]
+    (tmp_path / "out").mkdir()
+    write_progress(job, entry(job), InputSeal.of(job, "s", b"key"))
+    for settings, key in (("other", b"key"), ("s", b"other key"), ("other", b"other key")):
+        with suppress(ConfigurationError):
+            assert read_progress(job, InputSeal.of(job, settings, key)) is None
     with pytest.raises(ConfigurationError, match="--force"):
-        entry().check("input", "other")
+        read_progress(job, InputSeal.of(job, "other", b"key"))
+    with pytest.raises(InputError, match="--force"):
+        read_progress(job, InputSeal.of(job, "s", b""))
+    job.input.write_text("another")
+    with pytest.raises(InputError, match="--force"):
+        read_progress(job, InputSeal.of(job, "s", b"key"))
 
 
 def test_a_fingerprint_changes_with_beginning_size_and_time(tmp_path):
@@ -114,27 +153,35 @@ def test_an_output_is_intact_if_it_is_what_was_written(tmp_path):
     "change",
     [{"files": []}, {"tally": {"tokens_by_reason": [1]}}, {"tally": 5}, {"files": {"masked": 7}}],
 )
-def test_a_damaged_record_counts_as_none(tmp_path, change):
-    Journal(tmp_path, "s").append({A: entry()})
-    stored = {**json.loads((tmp_path / JOURNAL_NAME).read_text()), **change}
-    (tmp_path / JOURNAL_NAME).write_text(json.dumps(stored) + "\n[1]\n" + "[" * 100_000)
-    assert Journal(tmp_path, "s").entry(A) is None
-    job = job_of("a", tmp_path)
-    progress_path(job.target).write_text(json.dumps(stored))
-    assert read_progress(job) is None
+def test_a_damaged_record_counts_as_none(jobs, tmp_path, change):
+    job, seal = jobs[0], InputSeal.of(jobs[0], "s", b"")
+    stored = json.dumps(seal.close({**entry(job).as_json(job.shown), **change}))
+    (tmp_path / JOURNAL_NAME).write_text(stored + "\n[1]\n" + "[" * 100_000)
+    assert Journal(tmp_path, "s").entry(job) is None
+    (tmp_path / "out").mkdir()
+    progress_path(job.target).write_text(stored)
+    assert read_progress(job, seal) is None
 
 
-def test_records_tell_no_file_name_and_only_their_owner_reads_them(tmp_path):
-    job = job_of("Okonkwo.csv", tmp_path, Path("/patients/Okonkwo"))
-    tally = Tally()
-    tally.fail(f"{job.shown} row 2", "is broken")
-    of_okonkwo = Entry("input", "s", 3, {"masked": WrittenState(4, "hash")}, tally)
-    Journal(tmp_path, "s").append({job: of_okonkwo})
-    write_progress(job, of_okonkwo)
+@pytest.mark.parametrize("key", [b"", b"sixteen bytes or"])
+def test_records_tell_no_word_and_only_their_owner_reads_them(tmp_path, key):
+    (tmp_path / "Okonkwo.csv").write_text("text\nwell\n")
+    job = job_of("Okonkwo.csv", tmp_path, tmp_path)
+    tally = Tally(columns={"Okonkwo": "dropped"}, other_language=["Okonkwo"])
+    tally.fail(f"{job.shown} file 2 (Okonkwo.csv) row 2", "has no column 'Okonkwo'")
+    of_okonkwo = Entry("input", 3, {"masked": WrittenState(4, "hash")}, tally, {"Okonkwo.xml": {}})
+    Journal(tmp_path, "s", key).append({job: of_okonkwo})
+    seal = InputSeal.of(job, "s", key)
+    write_progress(job, of_okonkwo, seal)
     for path in (tmp_path / JOURNAL_NAME, progress_path(job.target)):
-        assert "konkwo" not in path.read_text()
+        stored = path.read_text()
+        for shown in (stored.encode(), *map(bytes.fromhex, json.loads(stored).values())):
+            assert b"konkwo" not in shown
+        for guess in ("Okonkwo.csv", "Okonkwo", "s"):
+            assert hashlib.sha256(guess.encode()).hexdigest() not in stored
         assert path.stat().st_mode & 0o777 == 0o600
-    assert Journal(tmp_path, "s").entry(job) == read_progress(job) == of_okonkwo
+    assert Journal(tmp_path, "s", key).entry(job) == read_progress(job, seal) == of_okonkwo
+    assert "secret" not in repr(seal)
 
 
 @pytest.fixture
@@ -148,7 +195,7 @@ def finished(tmp_path) -> tuple[Path, Path, Job]:
     job = job_of("a", out, given)
     state = WrittenState(6, sha256_of(out / "a"))
     journal = Journal(out, "s")
-    journal.append({job: Entry(input_fingerprint(job.input), "s", 1, {"masked": state}, Tally())})
+    journal.append({job: Entry(input_fingerprint(job.input), 1, {"masked": state}, Tally())})
     journal.finish([job])
     return out, given / "a", job
 
@@ -160,7 +207,7 @@ def test_a_run_that_is_complete_leaves_one_hash(finished):
     assert Journal(out, "s").entry(job) is None
     assert not Journal(out, "other").is_finished([job])
     assert not Journal(out, "s").is_finished([job, job])
-    assert not Journal(out, "s").had_other_settings
+    assert not Journal(out, "s").has_other_settings([job])
 
 
 @pytest.mark.parametrize("change", ["input", "output", "no output", "linked output"])
@@ -183,7 +230,7 @@ def test_an_earlier_run_stays_finished(finished, tmp_path):
     (out / "b").write_text("masked")
     journal = Journal(out, "other")
     state = WrittenState(6, sha256_of(out / "b"))
-    journal.append({other: Entry(input_fingerprint(other.input), "other", 1, {"masked": state}, Tally())})
+    journal.append({other: Entry(input_fingerprint(other.input), 1, {"masked": state}, Tally())})
     journal.finish([other])
     assert Journal(out, "s").is_finished([job])
     assert Journal(out, "other").is_finished([other])

@@ -115,6 +115,34 @@ def test_commands_anchor_what_they_append(store, tmp_path):
     assert list(read_anchors(place)) == [3]
 
 
+def test_a_change_of_the_key_is_anchored(store, tmp_path):
+    place, key = tmp_path / "anchors", tmp_path / "new.key"
+    key.write_text("fedcba9876543210fedcba9876543210")
+    key.chmod(0o600)
+    given = ["--store", tmp_path / "review.db", "--anchor", place, "--new-key", key]
+    store.close()
+    said = call("rotate-key", *given)
+    assert said.exit_code == 0, said.output
+    assert min(read_anchors(place)) > 2
+    said = call("verify", "--store", tmp_path / "review.db", "--key", key, "--against", place)
+    assert said.exit_code == 0, said.output
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--public-key", "public.pem", "--store", "review.db"),
+        ("--public-key", "public.pem", "--trail", "trail.jsonl", "--store", "review.db"),
+        ("--public-key", "public.pem", "--trail", "trail.jsonl", "--key", "review.db.key"),
+    ],
+)
+def test_verify_refuses_what_it_would_not_look_at(store, tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+    said = call("verify", *given)
+    assert said.exit_code != 0
+    assert "--public-key" in said.output + said.stderr
+
+
 def test_an_export_is_checked_by_the_public_key_alone(store, tmp_path):
     export, public = tmp_path / "trail.jsonl", tmp_path / "public.pem"
     export_trail(store, export)

@@ -1,9 +1,13 @@
 """Whole runs with workers in this process: what is done is not done again, and what fails is told."""
 
 import json
+import re
+from dataclasses import dataclass, replace
+from datetime import date
+from hashlib import sha256
 
 import pytest
-from fake_maskers import BROKEN_STAGE, CANARY
+from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from ray_runs import WRITERS, MakeFake, joined, mask_serially, parts, write_json_lines
 
 from inverse_deid.core.errors import (
@@ -14,6 +18,8 @@ from inverse_deid.core.errors import (
     OutputExistsError,
 )
 from inverse_deid.formats.records import ReadOptions
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.scale.actor import OUTCOME, PARTITION, Outcome, PartitionActor
 from inverse_deid.scale.run import RayRun, mask_with_ray
 
@@ -62,7 +68,7 @@ def test_columns_that_nobody_named_are_dropped(tmp_path, out, kind):
     if kind == "parquet":
         assert joined(kind, parts(out)).column_names == ["n", "text"]
     manifest = json.loads((out / ".inverse-deid" / "manifest.json").read_bytes())
-    assert manifest["total"]["columns"] == tally.columns
+    assert manifest["total"]["columns"] == {"dropped": 1, "kept": 1, "masked": 1}
 
 
 def stopped_after(n):
@@ -218,3 +224,70 @@ def test_a_file_that_changes_while_it_is_masked_is_not_released(tmp_path, out):
     tally = mask_with_ray(run, ChangesItsInput(cases), here)
     assert "changed" in tally.failures[-1].reason
     assert parts(out) == []
+
+
+HEADER, ROW_ID, PART = "Quillfeather", "Vandersloot", "Ottershaw"
+
+
+class Multilingual(FakeMasker):
+    """Takes every document for one of another language."""
+
+    def _mask(self, doc):
+        return replace(super()._mask(doc), other_language=True)
+
+
+@dataclass(frozen=True)
+class MakeCases:
+    """Makes a masker of cases, with or without a key."""
+
+    key: bytes | None = None
+
+    def __call__(self, *, n_threads, device):
+        return CaseMasker(Multilingual(str.islower), CaseSettings(today=date(2024, 5, 1), key=self.key))
+
+
+def write_with_words(given):
+    """Three inputs with words in headers, keys and ids, of which one cannot be masked at all."""
+    given.mkdir()
+    rows = "".join(f"{ROW_ID}-{i},well,x\n" for i in range(40))
+    (given / "a.csv").write_text(f"id,text,{HEADER}\n{rows}{ROW_ID},short\n")
+    lines = [json.dumps({"id": f"{ROW_ID}-{i}", "text": "well", HEADER: i}) for i in range(40)]
+    (given / "b.jsonl").write_text("\n".join([*lines, HEADER]))
+    (given / f"{PART}.jsonl").write_text(f"{HEADER}\n")
+    (given / f"{PART}.csv").write_text(f"{HEADER}\n")
+
+
+def words_of_notes(out):
+    """Words of the inputs in what is beside the output, in clear, as hexadecimal digits or as a plain hash."""
+    found = []
+    for path in (path for path in (out / ".inverse-deid").rglob("*") if path.is_file()):
+        data = path.read_bytes() + path.name.encode()
+        opened = data + b"".join(
+            bytes.fromhex(one) for one in re.findall(r"(?:[0-9a-f]{2}){20,}", data.decode())
+        )
+        guesses = (HEADER, ROW_ID, f"{PART}.jsonl")
+        found += [word for word in (HEADER, ROW_ID, PART) if word.encode() in opened]
+        found += [guess for guess in guesses if sha256(guess.encode()).hexdigest().encode() in data]
+    return found
+
+
+@pytest.mark.parametrize("key", [None, b"sixteen bytes or more"], ids=["no key", "key"])
+def test_no_word_of_an_input_is_in_the_notes(tmp_path, out, key):
+    given = tmp_path / "in"
+    write_with_words(given)
+    with pytest.raises(KeyboardInterrupt):
+        masked(given, out, MakeCases(key), on_progress=stopped_after(1))
+    assert words_of_notes(out) == []
+    tally = masked(given, out, MakeCases(key), resume=True)
+    assert words_of_notes(out) == []
+    assert ROW_ID in tally.other_language[0]
+    assert HEADER in tally.columns
+    assert masked(given, out, MakeCases(key), resume=True).other_language == tally.other_language
+    manifest = json.loads((out / ".inverse-deid" / "manifest.json").read_bytes())
+    assert sorted(one["name"] for one in manifest["outputs"]) == [path.name for path in parts(out)]
+
+
+def test_another_key_reads_no_receipt(tmp_path, cases, out):
+    masked(cases, out, MakeCases(b"sixteen bytes or more"))
+    with pytest.raises(InputError, match="another --key"):
+        masked(cases, out, MakeCases(b"seventeen bytes or more"), resume=True)
