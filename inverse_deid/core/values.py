@@ -223,6 +223,7 @@ class RuleVerdicts:
         word: Letters alone and not safe: a low density of PHI in the document does not lower its threshold.
         maybe_name: A capitalised word, not safe, in no clinical list: its threshold is higher.
         lifted: All that always masks this token belongs to categories that the user keeps.
+        plain: In a safe dictionary, or up to four capitals, and in no unsafe one: no list has it as a name.
     """
 
     safe: BoolArray
@@ -234,6 +235,7 @@ class RuleVerdicts:
     word: BoolArray
     maybe_name: BoolArray
     lifted: BoolArray
+    plain: BoolArray
 
     @classmethod
     def silent(cls, n_tokens: int) -> RuleVerdicts:
