@@ -135,6 +135,8 @@ class Document:
         known: Identifiers that are known to belong to the case (names, record numbers). Every
             mention of them is masked, also in other spellings.
         meta: Other values that a reader passes on.
+        names: Words that are names in the other texts of its case, folded. They are looked for as if the
+            text itself had them with a title.
 
     Raises:
         AnnotationError: Spans overlap, are unsorted or leave the text.
@@ -145,6 +147,7 @@ class Document:
     spans: tuple[PhiSpan, ...] = field(default=(), repr=False)
     known: tuple[str | KnownIdentifier, ...] = field(default=(), repr=False)
     meta: Mapping[str, str] = field(default_factory=dict, repr=False)
+    names: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         previous_end = 0

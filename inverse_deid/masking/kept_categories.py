@@ -21,6 +21,7 @@ from inverse_deid.masking.document_passes import mask_more
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.date_layouts import find_readings
 from inverse_deid.replacement.dates import born_on
+from inverse_deid.rules.people import BEFORE_PEOPLE, SPEECH
 from inverse_deid.rules.shapes import word_set
 
 _AGE, _DATE = (tuple(HyperClass).index(one) for one in (HyperClass.AGE, HyperClass.DATE))
@@ -73,15 +74,11 @@ _TIMES_THAT_ARE_NAMES = word_set(
 )
 _CAPITALISED_TIMES_THAT_ARE_NAMES = word_set("day days eve month week weeks")
 _WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+_BEFORE_WEEKDAYS = BEFORE_PEOPLE | {"by", "named", "with"}
 _BEFORE_TIMES = word_set(
     """a about after around before between beginning by during each early end every fifth first following
     fourth from in last late later mid middle next of on or previous second since start that the then third
     this through throughout till to until"""
-)
-_BEFORE_PEOPLE = word_set("asked by called dr miss mr mrs ms named nurse per saw tell told with")
-_AFTER_PEOPLE = word_set(
-    """agreed asked called came denied felt gave had has complained reported reports rang said says stated
-    took told went wrote"""
 )
 _PLACE_GAP = re.compile(r"[^\w/\-]{1,2}")
 """Between the number and the words of an address; a hyphen or slash is one within an id: `US-2020-11803`."""
@@ -192,8 +189,9 @@ def _find_bare_times(tokens: Tokens, decisions: Decisions, by_category: BoolArra
         before = tokens.words[i - 1] if i > 0 and _is_near(tokens, i - 1, i) else ""
         after = tokens.words[i + 1] if i + 1 < len(tokens) and _is_near(tokens, i, i + 1) else ""
         if word in _WEEKDAYS:
-            follows = after and int(tokens.starts[i + 1] - tokens.ends[i]) == 1
-            found[i] = before.casefold() in _BEFORE_PEOPLE or (follows and after in _AFTER_PEOPLE)
+            found[i] = (_is_beside(tokens, i - 1) and before.casefold() in _BEFORE_WEEKDAYS) or (
+                _is_beside(tokens, i) and after in SPEECH
+            )
         elif word in _TIMES_THAT_ARE_NAMES or (
             word in _CAPITALISED_TIMES_THAT_ARE_NAMES and tokens.words[i][0].isupper()
         ):
@@ -201,6 +199,11 @@ def _find_bare_times(tokens: Tokens, decisions: Decisions, by_category: BoolArra
             of_holiday = before[:1].isupper() and is_date[i - 1] and not found[i - 1]
             found[i] = not is_time and not of_holiday
     return found
+
+
+def _is_beside(tokens: Tokens, i: int) -> bool:
+    """Tell whether one character separates a token from the next one."""
+    return 0 <= i < len(tokens) - 1 and int(tokens.starts[i + 1] - tokens.ends[i]) == 1
 
 
 def _follow(tokens: Tokens, words: frozenset[str]) -> BoolArray:

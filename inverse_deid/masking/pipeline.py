@@ -187,7 +187,9 @@ class Deidentifier:
         }
         masked: dict[int, MaskedDocument] = {}
         for part in self._begin_ahead(tokens):
-            for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
+            given = {number: docs[row].names for number, row in enumerate(part.rows) if docs[row].names}
+            decided = self._decide(part, given)
+            for row, analysis, decisions in zip(part.rows, part.analyses, decided, strict=True):
                 identifiers = known.get(docs[row].known)
                 seen = _Seen(docs[row], readings[row], tokens[row], analysis, identifiers)
                 masked[row] = self._finish(seen, decisions)
@@ -210,8 +212,13 @@ class Deidentifier:
         scores = None if scorer is None else scorer.score(tokens, analyses)
         return _Part(rows, tokens, analyses, lambda: scores)
 
-    def _decide(self, part: _Part) -> list[Decisions]:
-        """Apply the adaptive threshold and the passes that need only it, to all documents of a part."""
+    def _decide(self, part: _Part, given: Mapping[int, frozenset[str]]) -> list[Decisions]:
+        """Apply the adaptive threshold and the passes that need only it, to all documents of a part.
+
+        Args:
+            part: The documents.
+            given: Names that other texts of a case have, by the number of the document in the part.
+        """
         tokens = join(part.tokens)
         verdicts = join_verdicts(part.tokens, [analysis.verdicts for analysis in part.analyses])
         scores = part.scores()
@@ -224,7 +231,7 @@ class Deidentifier:
             decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities, p_kept)
             if self._stages.kept:
                 decisions = self._mask_firmly(part.tokens, tokens.slices(), verdicts, decisions)
-            decisions = mask_names_everywhere(tokens, verdicts, decisions)
+            decisions = mask_names_everywhere(tokens, verdicts, decisions, given)
             decisions = mask_joined_parts(tokens, decisions)
         return [decisions.of(one) for one in tokens.slices()]
 
