@@ -135,6 +135,8 @@ class Document:
         known: Identifiers that are known to belong to the case (names, record numbers). Every
             mention of them is masked, also in other spellings.
         meta: Other values that a reader passes on.
+        names: Words that are names in the other texts of its case, folded. They are looked for as if the
+            text itself had them with a title.
 
     Raises:
         AnnotationError: Spans overlap, are unsorted or leave the text.
@@ -145,6 +147,7 @@ class Document:
     spans: tuple[PhiSpan, ...] = field(default=(), repr=False)
     known: tuple[str | KnownIdentifier, ...] = field(default=(), repr=False)
     meta: Mapping[str, str] = field(default_factory=dict, repr=False)
+    names: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         previous_end = 0
@@ -223,6 +226,7 @@ class RuleVerdicts:
         word: Letters alone and not safe: a low density of PHI in the document does not lower its threshold.
         maybe_name: A capitalised word, not safe, in no clinical list: its threshold is higher.
         lifted: All that always masks this token belongs to categories that the user keeps.
+        plain: In a safe dictionary, or up to four capitals, and in no unsafe one: no list has it as a name.
     """
 
     safe: BoolArray
@@ -234,6 +238,7 @@ class RuleVerdicts:
     word: BoolArray
     maybe_name: BoolArray
     lifted: BoolArray
+    plain: BoolArray
 
     @classmethod
     def silent(cls, n_tokens: int) -> RuleVerdicts:

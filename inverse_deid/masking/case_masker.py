@@ -9,6 +9,7 @@ from typing import Protocol
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, KnownIdentifier, MaskedDocument
+from inverse_deid.masking.document_passes import NamesOfCase
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.date_policies import MaskedDates
 from inverse_deid.replacement.replacers import MaskedCase, replace_case
@@ -72,8 +73,24 @@ class CaseMasker:
         """Mask the texts of cases, all in one batch."""
         if self._known:
             cases = [replace(case, docs=tuple(map(self._add_known, case.docs))) for case in cases]
-        masked = iter(self._masker.mask_many([doc for case in cases for doc in case.docs]))
+        masked = iter(self._mask_with_names_of_others(cases))
         return [self._replace_words(case, tuple(islice(masked, len(case.docs)))) for case in cases]
+
+    def _mask_with_names_of_others(self, cases: Sequence[CaseTexts]) -> list[MaskedDocument]:
+        """Mask the texts of cases, and those again that may keep a name of another text of their case."""
+        docs = [doc for case in cases for doc in case.docs]
+        masked = self._masker.mask_many(docs)
+        again: dict[int, Document] = {}
+        first = 0
+        for case in cases:
+            rows = range(first, first := first + len(case.docs))
+            names = NamesOfCase(masked[row] for row in rows if len(rows) > 1)
+            for row in rows:
+                if names.words and names.may_be_kept_in(masked[row]):
+                    again[row] = replace(docs[row], names=names.words)
+        found = zip(again, self._masker.mask_many(list(again.values())) if again else (), strict=True)
+        renewed = dict(found)
+        return [renewed.get(row, doc) for row, doc in enumerate(masked)]
 
     def _add_known(self, doc: Document) -> Document:
         return replace(doc, known=(*doc.known, *self._known.get(doc.id, ())))

@@ -7,30 +7,55 @@ word in a veto pattern.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts, Tokens
+from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, Reason, RuleVerdicts, Tokens
+from inverse_deid.rules.people import AFTER_PEOPLE, BEFORE_PEOPLE
 from inverse_deid.rules.shapes import WORD_CLASSES, word_set
-from inverse_deid.text.matching import Sequences, fold
+from inverse_deid.text.matching import OneTypo, Sequences, fold
 from inverse_deid.text.tokenizer import JoinedTokens, tokenize
 
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
 _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass.DATE)]
 _CERTAIN = 0.5
 _MIN_LETTERS = 3
+_MIN_CLEAR_LETTERS = 4
+"""Letters below which a name looks like shorthand: `Alb`."""
 _OLDEST = 125
+_REASONS_OF_NAMES = (Reason.NAME_WITH_TITLE, Reason.OTHER_MENTION)
 _APOSTROPHES = "'\u2019"
 _SIGNS_FOR_LETTERS = "!@$"
-_DONE_BY_A_PERSON = word_set(
-    """was is has had felt feels said says reported reports stated states developed experienced noticed
-    called calls denied denies took takes received complained presented recovered vomited needed
-    needs started stopped remains remained became began went came did does got fainted died told
-    asked wrote lives lived"""
+_LABEL = re.compile(
+    r"""^[ \t>*\u2022-]{0,8}
+    (?:[\[(]?\d[\d/.,: \t-]{0,24}(?:[ap]\.?m\.?)?[\])]?[ \t,\u2013-]{0,3})?   # when it was said
+    (?:<(?P<fenced>[^\W\d_]+(?:[ ][^\W\d_]+)?)>
+    |(?P<named>[^\W\d_]{2,}(?:[ ][^\W\d_]+)?)(?:[ ]?[\[(][\d:., /-]{1,20}[\])])?\*{0,2}[ ]?[:>]
+    |(?P<letter>[A-Z])(?:[.)]|[ ]?[:>\u2013-]))[ \t*]*(?P<spoken>[^\W\d_])?""",
+    re.MULTILINE | re.VERBOSE,
 )
-_TELL_OF_A_PERSON = word_set("told asked called gave saw per mr mrs ms miss dr")
+"""The beginning of a line that somebody speaks: `Rose: ...`, `[14:02] rose: ...`, `<rose> ...`, `J. ...`."""
+_QUESTION_AND_ANSWER = frozenset(("q", "a"))
+_ROLES = WORD_CLASSES["is-relation"] | WORD_CLASSES["is-name-label"].union(
+    word_set(
+        """agent caller clinician consumer dr gp helpline interviewer investigator midwife operator paramedic
+        receptionist representative therapist"""
+    )
+)
+"""Who speaks without a name."""
+_FIELDS = WORD_CLASSES["is-lot-label"].union(
+    WORD_CLASSES["is-id-label"],
+    WORD_CLASSES["is-vital-or-score"],
+    word_set(
+        """action causality comment date diagnosis diet drug duration event exam finding frequency history
+        indication medication note onset outcome plan product reaction result route start stop test time"""
+    ),
+)
+"""What begins the lines of a form."""
 
 
 def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisions:
@@ -43,20 +68,38 @@ def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisi
     return dataclasses.replace(decisions, keep=decisions.keep & ~newly, reasons=reasons)
 
 
-def mask_names_everywhere(tokens: JoinedTokens, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
-    """Mask every capitalised mention of a word that has a title or is surely a name elsewhere.
+def mask_names_everywhere(
+    tokens: JoinedTokens,
+    verdicts: RuleVerdicts,
+    decisions: Decisions,
+    given: Mapping[int, frozenset[str]] = MappingProxyType({}),
+) -> Decisions:
+    """Mask every mention of a word that is a name elsewhere in its document, or is given as one.
 
-    Elsewhere is in the same document. In lower case, a word that has a title elsewhere is masked if
-    the rules do not call it safe, or if it is a person: `will's rash`, `then brown felt dizzy`.
+    A name has a title, speaks in a conversation, or is masked as one. It is masked wherever it has a
+    capital, also in a genitive without an apostrophe and, if it is long enough, with a typo. In lower case it
+    is masked if the rules do not call it safe, or if it is a person: `will's rash`, `then brown felt dizzy`.
+
+    Args:
+        tokens: Of all documents.
+        verdicts: On these tokens.
+        decisions: On these tokens.
+        given: Names, folded, that other texts of a case have, by the number of the document.
     """
-    surely = ~decisions.keep & (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
-    with_title = verdicts.titled & ~decisions.keep
-    if not (surely.any() or with_title.any()):
-        return decisions
-    mentions = _find_capitalised(tokens, with_title)
-    mentions |= _find_lower_case(tokens, with_title, verdicts.safe)
-    decisions = mask_more(decisions, mentions, Reason.NAME_WITH_TITLE)
-    return mask_more(decisions, _find_capitalised(tokens, surely), Reason.OTHER_MENTION)
+    speakers = _find_speakers(tokens, verdicts)
+    decisions = _mask_speakers(decisions, speakers)
+    masked = ~decisions.keep
+    named = masked & (decisions.categories == _NAME)
+    surely = named & (decisions.p_safe < _CERTAIN)
+    maybe = named & ~verdicts.plain & (tokens.ends - tokens.starts >= _MIN_CLEAR_LETTERS)
+    with_title = (verdicts.titled & masked) | speakers
+    decisions = mask_more(decisions, _find_initials(tokens, speakers), Reason.OTHER_MENTION)
+    for listed, reason in (
+        (_list_names(tokens, with_title), Reason.NAME_WITH_TITLE),
+        (_list_names(tokens, surely, given), Reason.OTHER_MENTION),
+    ):
+        decisions = mask_more(decisions, _find_mentions(tokens, listed, verdicts.safe), reason)
+    return mask_more(decisions, _find_capitalised(tokens, maybe), Reason.OTHER_MENTION)
 
 
 def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
@@ -97,24 +140,121 @@ def _find_joints(tokens: JoinedTokens) -> BoolArray:
     return joined
 
 
-def _find_capitalised(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
-    """Return which tokens mention, with a capital, the chosen words of their document."""
-    mentions = np.zeros(len(tokens), np.bool_)
-    for of, names in _list_names(tokens, chosen):
-        words = tokens.words[of]
-        written = {word for word in set(words) if word[0].isupper() and word.casefold() in names}
-        mentions[of] = [word in written for word in words]
-    return mentions
+def _mask_speakers(decisions: Decisions, speakers: BoolArray) -> Decisions:
+    """Mask the speakers of conversations, as names."""
+    if not speakers.any():
+        return decisions
+    categories = np.where(speakers & decisions.keep, np.uint8(_NAME), decisions.categories)
+    return mask_more(dataclasses.replace(decisions, categories=categories), speakers, Reason.OTHER_MENTION)
 
 
-def _find_lower_case(tokens: JoinedTokens, chosen: BoolArray, safe: BoolArray) -> BoolArray:
-    """Return which tokens mention, in lower case, the chosen words of their document."""
+def _find_speakers(tokens: JoinedTokens, verdicts: RuleVerdicts) -> BoolArray:
+    """Return the tokens of names that begin lines of a conversation: bool (n_tokens,).
+
+    Two labels that take turns are speakers, unless all their words are ordinary: `Plan`, `Nurse`.
+    """
+    found = np.zeros(len(tokens), np.bool_)
+    ordinary = verdicts.plain & verdicts.safe
+    for one, of in zip(tokens.docs, tokens.slices(), strict=True):
+        labels = [_read_label(match) for match in _LABEL.finditer(one.text)]
+        if "</" in one.text:  # the words between angle brackets are tags
+            labels = [label for label in labels if not label.is_fenced]
+        for start, end in _find_turns(labels):
+            first, stop = np.searchsorted(one.starts, (start, end))
+            for i in range(of.start + int(first), of.start + int(stop)):
+                word = tokens.words[i].casefold()
+                found[i] = len(word) == 1 or not (ordinary[i] or word in _ROLES)
+    return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Label:
+    """The label of a line: its words, folded, and where they are."""
+
+    words: str = dataclasses.field(repr=False)
+    start: int
+    end: int
+    is_fenced: bool  # `<rose>`: always a speaker
+    speaks: bool  # not a letter before a number, as in `T: 37.4`
+
+
+def _read_label(match: re.Match[str]) -> _Label:
+    group = next(name for name in ("fenced", "named", "letter") if match[name] is not None)
+    speaks = group != "letter" or match["spoken"] is not None
+    return _Label(match[group].casefold(), *match.span(group), group == "fenced", speaks)
+
+
+def _find_turns(labels: Sequence[_Label]) -> list[tuple[int, int]]:
+    """Return where the labels are whose owners take turns, as A does in the lines A, B, A."""
+    speakers = {label.words for label in labels if label.is_fenced}
+    for first, second, third in zip(labels, labels[1:], labels[2:], strict=False):
+        pair = {first.words, second.words}
+        speak = first.speaks and second.speaks and third.speaks and not _is_form(pair)
+        if speak and first.words == third.words != second.words and pair != _QUESTION_AND_ANSWER:
+            speakers |= pair
+    return [(label.start, label.end) for label in labels if label.words in speakers]
+
+
+def _is_form(labels: set[str]) -> bool:
+    """Tell whether one of some labels is a field of a form; two letters may as well be initials."""
+    return any(len(label) >= _MIN_LETTERS and label in _FIELDS for label in labels)
+
+
+def _find_initials(tokens: JoinedTokens, speakers: BoolArray) -> BoolArray:
+    """Return which tokens are initials of speakers, as in `then JS told K`: bool (n_tokens,)."""
+    found = np.zeros(len(tokens), np.bool_)
+    for doc in np.unique(tokens.doc[speakers]).tolist():
+        of = slice(*tokens.bounds[doc : doc + 2].tolist())
+        spoken = {tokens.words[of.start + i] for i in np.flatnonzero(speakers[of]).tolist()}
+        initials = {word for word in spoken if len(word) < _MIN_LETTERS and word.isupper()}
+        for i in range(of.start, of.stop) if initials else ():
+            word = tokens.words[i]
+            found[i] = word in initials and (len(word) > 1 or _is_person(tokens, i, of))
+    return found
+
+
+def _find_mentions(
+    tokens: JoinedTokens, listed: Iterable[tuple[slice, set[str]]], safe: BoolArray
+) -> BoolArray:
+    """Return which tokens mention the names of their document, with a typo or in the genitive or without."""
     mentions = np.zeros(len(tokens), np.bool_)
-    for of, names in _list_names(tokens, chosen):
+    for of, names in listed:
+        typos = _find_typos(tokens, of, names, safe)
         for i in range(of.start, of.stop):
-            if tokens.words[i] in names and tokens.words[i] not in WORD_CLASSES["is-relation"]:
+            word = tokens.words[i]
+            folded = word.casefold()
+            if folded in typos and not safe[i]:
+                mentions[i] = True
+            elif folded not in names:
+                mentions[i] = folded.endswith("s") and folded[:-1] in names and _may_own(tokens, i, of, safe)
+            elif word[0].isupper():
+                mentions[i] = True
+            elif folded not in WORD_CLASSES["is-relation"]:
                 mentions[i] = not safe[i] or _is_person(tokens, i, of)
     return mentions
+
+
+def _find_capitalised(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
+    """Return which tokens are the chosen words of their document, both written as `Rose` is."""
+    mentions = np.zeros(len(tokens), np.bool_)
+    is_title = np.fromiter((word.istitle() for word in tokens.words), np.bool_, len(tokens))
+    for of, names in _list_names(tokens, chosen & is_title):
+        for i in (of.start + np.flatnonzero(is_title[of])).tolist():
+            mentions[i] = tokens.words[i].casefold() in names
+    return mentions
+
+
+def _find_typos(tokens: JoinedTokens, of: slice, names: set[str], safe: BoolArray) -> set[str]:
+    """Return the words of a document that are not safe and a typo away from names."""
+    unsafe = {tokens.words[i].casefold() for i in range(of.start, of.stop) if not safe[i]}
+    return OneTypo(names).among(filter(str.isalpha, unsafe)) - names
+
+
+def _may_own(tokens: JoinedTokens, i: int, of: slice, safe: BoolArray) -> bool:
+    """Tell whether a word in `s` may be the genitive of a name: `Floods husband`, not `THIS` beside `Thi`."""
+    follows_relation = i + 1 < of.stop and tokens.words[i + 1].casefold() in WORD_CLASSES["is-relation"]
+    is_clear = len(tokens.words[i]) > _MIN_CLEAR_LETTERS or not safe[i]
+    return tokens.words[i][0].isupper() and (is_clear or follows_relation)
 
 
 def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
@@ -124,15 +264,50 @@ def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
     if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and after == "s":
         return True
     before = tokens.words[i - 1].casefold() if i > of.start else ""
-    return before in _TELL_OF_A_PERSON or (gap == [ord(" ")] and after in _DONE_BY_A_PERSON)
+    return before in BEFORE_PEOPLE or (gap == [ord(" ")] and after in AFTER_PEOPLE)
 
 
-def _list_names(tokens: JoinedTokens, chosen: BoolArray) -> Iterator[tuple[slice, set[str]]]:
-    """Return the tokens of each document with chosen words, and those words, folded."""
-    for doc in np.unique(tokens.doc[chosen]).tolist():
+def _list_names(
+    tokens: JoinedTokens, chosen: BoolArray, given: Mapping[int, frozenset[str]] = MappingProxyType({})
+) -> Iterator[tuple[slice, set[str]]]:
+    """Return the tokens of each document with names, and the names: chosen words, folded, and given ones."""
+    for doc in sorted({*np.unique(tokens.doc[chosen]).tolist(), *given}):
         of = slice(*tokens.bounds[doc : doc + 2].tolist())
         names = {tokens.words[of.start + i].casefold() for i in np.flatnonzero(chosen[of]).tolist()}
+        names |= given.get(doc, frozenset())
         yield of, {name for name in names if len(name) >= _MIN_LETTERS and name.isalpha()}
+
+
+class NamesOfCase:
+    """The words that are surely names in some texts of a case.
+
+    Args:
+        masked: The texts, masked each by itself.
+    """
+
+    def __init__(self, masked: Iterable[MaskedDocument]) -> None:
+        self.words = frozenset(name for doc in masked for name in _list_certain_names(doc))
+        self._near = OneTypo(self.words)
+
+    def __repr__(self) -> str:
+        return f"NamesOfCase(n_words={len(self.words)})"
+
+    def may_be_kept_in(self, masked: MaskedDocument) -> bool:
+        """Tell whether a document keeps a word that may mention one of the names."""
+        kept = {masked.tokens.words[i].casefold() for i in np.flatnonzero(masked.decisions.keep).tolist()}
+        kept |= {word.removesuffix("s") for word in kept}
+        return not self.words.isdisjoint(kept) or bool(self._near.among(kept))
+
+
+def _list_certain_names(masked: MaskedDocument) -> Iterator[str]:
+    """Yield the words, folded, that are surely names in a document."""
+    decisions = masked.decisions
+    surely = (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
+    found = ~decisions.keep & (surely | np.isin(decisions.reasons, _REASONS_OF_NAMES))
+    for i in np.flatnonzero(found).tolist():
+        word = masked.tokens.words[i]
+        if len(word) >= _MIN_LETTERS and word.isalpha():
+            yield word.casefold()
 
 
 class PhraseList:

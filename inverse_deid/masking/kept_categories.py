@@ -1,7 +1,8 @@
-"""What stays masked in categories that the user keeps: high ages, dates of birth and old dates.
+"""What stays masked in categories that the user keeps: high ages, births, old dates, and words of others.
 
 HIPAA names ages over 89, and every date that tells such an age, as identifiers. A date of birth identifies
-a person as few other dates do. The pass only masks more, and where it is in doubt, it masks.
+a person as few other dates do. A name in a web address, or a room number that reads as an id, belongs to a
+category that is not kept. The passes only mask more, and where they are in doubt, they mask.
 
 Source: 45 CFR 164.514(b)(2)(i)(C).
 """
@@ -20,6 +21,8 @@ from inverse_deid.masking.document_passes import mask_more
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.date_layouts import find_readings
 from inverse_deid.replacement.dates import born_on
+from inverse_deid.rules.people import BEFORE_PEOPLE, SPEECH
+from inverse_deid.rules.shapes import word_set
 
 _AGE, _DATE = (tuple(HyperClass).index(one) for one in (HyperClass.AGE, HyperClass.DATE))
 _HIGH_AGE_YEARS = 90
@@ -31,6 +34,7 @@ _HIGH_WORD = re.compile(
 _LATE_DECADE = re.compile(r"(?:10(?:th)?|11(?:th)?|tenth|eleventh|X|XI)", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _PLAIN_AGE = re.compile(
     r"[mf]?\d{1,3}(?:s|st|nd|rd|th|[mfdw]|y(?:o[fm]?|rs?|ears?)?(?:old)?|mo?s?|mths?|months?|wks?|weeks?|days?)?",
     re.IGNORECASE,
@@ -43,6 +47,41 @@ _YEAR = re.compile(r"(?<!\d)(?:1[89]|2[01])\d\d(?!\d)")
 _WITHIN_DATE = re.compile(r"[^\w]{0,4}(?:(?:\d{1,4}(?:st|nd|rd|th)?|of|the)[^\w]{1,3}){0,2}", re.IGNORECASE)
 _NO_CLOCK = date(2030, 1, 1)
 """Decides the century of two-digit years in a text without a year of four digits."""
+_CONTACT, _ID, _PLACE = (
+    tuple(HyperClass).index(one) for one in (HyperClass.CONTACT, HyperClass.ID, HyperClass.PLACE)
+)
+_SURELY_OTHER = 0.5
+_SAID_IN_MANY_SENSES = (HyperClass.SAFE, HyperClass.DATE, HyperClass.AGE)
+_LEAST_OF_NUMBER = 5
+_LEAST_OF_LABEL = 3
+"""Letters in a row, in an id, that may be a name: `MRN`; two are a prefix, `AB-4471`."""
+_LEAST_OF_ADDRESS = 2
+"""The same in a web address or account: `jo`."""
+_LEAST_IN_CODE = 4
+"""The same in a word with digits: `hope4471`."""
+_WORDS_OF_ADDRESSES = word_set(
+    """http https ftp ftps www mailto tel com org net gov edu int info biz nhs ac co uk us eu de fr ie ca au
+    nz in ch at nl be es it se no dk fi pl example html htm php pdf ext fax phone"""
+)
+_DWELLINGS = word_set(
+    """apartment apt berth bungalow bunk cabin chalet cottage deck door dormitory floor flat hostel hotel
+    house hut lodge lot motel plot room rm site suite tent trailer unit villa ward wing"""
+)
+_BIRTHS = word_set("born birth dob b")
+_TIMES_THAT_ARE_NAMES = word_set(
+    """april august autumn christmas dawn easter january june july march may noel season spring summer
+    winter"""
+)
+_CAPITALISED_TIMES_THAT_ARE_NAMES = word_set("day days eve month week weeks")
+_WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+_BEFORE_WEEKDAYS = BEFORE_PEOPLE | {"by", "named", "with"}
+_BEFORE_TIMES = word_set(
+    """a about after around before between beginning by during each early end every fifth first following
+    fourth from in last late later mid middle next of on or previous second since start that the then third
+    this through throughout till to until"""
+)
+_PLACE_GAP = re.compile(r"[^\w/\-]{1,2}")
+"""Between the number and the words of an address; a hyphen or slash is one within an id: `US-2020-11803`."""
 
 
 def mask_births_and_high_ages(tokens: Tokens, decisions: Decisions) -> Decisions:
@@ -60,6 +99,119 @@ def mask_births_and_high_ages(tokens: Tokens, decisions: Decisions) -> Decisions
         return decisions
     high = _find_high_ages(tokens, decisions, kept)
     return mask_more(decisions, high | _find_births(tokens, decisions, kept), Reason.VETO_PATTERN)
+
+
+def mask_words_of_others(
+    tokens: Tokens, plain: BoolArray, decisions: Decisions, kept: frozenset[HyperClass]
+) -> Decisions:
+    """Mask what is kept only because of its category, and may be of a category that is masked.
+
+    These are words in web addresses and ids that are in no safe list alone, numbers of dwellings and next
+    to masked places, years of birth that read as ages, names that are also times, and words that are
+    surely of a masked category elsewhere in the text.
+
+    Args:
+        tokens: Of one document.
+        plain: bool (n_tokens,), see `RuleVerdicts`.
+        decisions: On these tokens.
+        kept: Classes that the user keeps.
+    """
+    by_category = decisions.reasons == Reason.KEPT_CATEGORY
+    if not by_category.any():
+        return decisions
+    found = by_category & _find_mentions(tokens, plain, decisions, kept)
+    if not {HyperClass.NAME, HyperClass.PLACE} <= kept:
+        found |= by_category & ~plain & _find_wordy(tokens, decisions)
+    if HyperClass.PLACE not in kept:
+        found |= _find_numbers_of_places(tokens, decisions, by_category)
+    if HyperClass.DATE not in kept:
+        found |= by_category & (decisions.categories == _AGE) & _follow(tokens, _BIRTHS)
+    if HyperClass.NAME not in kept:
+        found |= _find_bare_times(tokens, decisions, by_category)
+    return mask_more(decisions, found, Reason.BELOW_THRESHOLD)
+
+
+def _find_mentions(
+    tokens: Tokens, plain: BoolArray, decisions: Decisions, kept: frozenset[HyperClass]
+) -> BoolArray:
+    """Return which tokens repeat a word that is surely of a masked category elsewhere: bool (n_tokens,).
+
+    Numbers of a few digits and words of time mean another thing elsewhere.
+    """
+    masked = [number for number, one in enumerate(HyperClass) if one not in (*kept, *_SAID_IN_MANY_SENSES)]
+    surely = ~decisions.keep & ~plain & (decisions.p_safe < _SURELY_OTHER)
+    surely &= np.isin(decisions.categories, masked)
+    words = {tokens.words[i].casefold() for i in np.flatnonzero(surely).tolist()}
+    words = {word for word in words if len(word) >= (_LEAST_OF_LABEL if word.isalpha() else _LEAST_OF_NUMBER)}
+    return np.fromiter((word.casefold() in words for word in tokens.words), np.bool_, len(tokens))
+
+
+def _find_wordy(tokens: Tokens, decisions: Decisions) -> BoolArray:
+    """Return the tokens of contacts and ids whose letters may be a name or a place: bool (n_tokens,)."""
+    found = np.zeros(len(tokens), np.bool_)
+    for i in np.flatnonzero(np.isin(decisions.categories, (_CONTACT, _ID))).tolist():
+        word = tokens.words[i]
+        is_contact = decisions.categories[i] == _CONTACT
+        if not word.isalpha():
+            found[i] = any(len(run) >= _LEAST_IN_CODE for run in _LETTERS.findall(word))
+        elif not (is_contact and word.casefold() in _WORDS_OF_ADDRESSES):
+            found[i] = len(word) >= (_LEAST_OF_ADDRESS if is_contact else _LEAST_OF_LABEL)
+    return found
+
+
+def _find_numbers_of_places(tokens: Tokens, decisions: Decisions, by_category: BoolArray) -> BoolArray:
+    """Return kept tokens that number a dwelling, or touch a masked place as an id may: bool (n_tokens,)."""
+    has_digit = np.fromiter((any(map(str.isdigit, word)) for word in tokens.words), np.bool_, len(tokens))
+    found = by_category & has_digit & _follow(tokens, _DWELLINGS)
+    place = ~decisions.keep & (decisions.categories == _PLACE)
+    may_be_place = by_category & np.isin(decisions.categories, (_ID, _AGE))
+    for step in (-1, 1):
+        touched = place.copy()
+        for i in np.flatnonzero(may_be_place).tolist()[::step]:
+            if not 0 <= i - step < len(tokens) or not touched[i - step]:
+                continue
+            left = min(i, i - step)
+            between = tokens.text[int(tokens.ends[left]) : int(tokens.starts[left + 1])]
+            if _PLACE_GAP.fullmatch(between):
+                touched[i] = found[i] = True
+    return found
+
+
+def _find_bare_times(tokens: Tokens, decisions: Decisions, by_category: BoolArray) -> BoolArray:
+    """Return kept times that are also names, such as `May`, where they may be a person: bool (n_tokens,).
+
+    A weekday needs a word that shows a person. The others need one that shows a time.
+    """
+    found = np.zeros(len(tokens), np.bool_)
+    is_date = decisions.categories == _DATE
+    for i in np.flatnonzero(by_category & is_date).tolist():
+        word = tokens.words[i].casefold()
+        before = tokens.words[i - 1] if i > 0 and _is_near(tokens, i - 1, i) else ""
+        after = tokens.words[i + 1] if i + 1 < len(tokens) and _is_near(tokens, i, i + 1) else ""
+        if word in _WEEKDAYS:
+            found[i] = (_is_beside(tokens, i - 1) and before.casefold() in _BEFORE_WEEKDAYS) or (
+                _is_beside(tokens, i) and after in SPEECH
+            )
+        elif word in _TIMES_THAT_ARE_NAMES or (
+            word in _CAPITALISED_TIMES_THAT_ARE_NAMES and tokens.words[i][0].isupper()
+        ):
+            is_time = before.casefold() in _BEFORE_TIMES or before[:1].isdigit() or after[:1].isdigit()
+            of_holiday = before[:1].isupper() and is_date[i - 1] and not found[i - 1]
+            found[i] = not is_time and not of_holiday
+    return found
+
+
+def _is_beside(tokens: Tokens, i: int) -> bool:
+    """Tell whether one character separates a token from the next one."""
+    return 0 <= i < len(tokens) - 1 and int(tokens.starts[i + 1] - tokens.ends[i]) == 1
+
+
+def _follow(tokens: Tokens, words: frozenset[str]) -> BoolArray:
+    """Return which tokens come closely after one of some words: bool (n_tokens,)."""
+    found = np.zeros(len(tokens), np.bool_)
+    for i in range(1, len(tokens)):
+        found[i] = tokens.words[i - 1].casefold() in words and _is_near(tokens, i - 1, i)
+    return found
 
 
 def names_high_age(words: str) -> bool:

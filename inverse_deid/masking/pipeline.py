@@ -39,7 +39,7 @@ from inverse_deid.masking.document_passes import (
     mask_origins,
     mask_phrases,
 )
-from inverse_deid.masking.kept_categories import mask_births_and_high_ages
+from inverse_deid.masking.kept_categories import mask_births_and_high_ages, mask_words_of_others
 from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
@@ -187,7 +187,9 @@ class Deidentifier:
         }
         masked: dict[int, MaskedDocument] = {}
         for part in self._begin_ahead(tokens):
-            for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
+            given = {number: docs[row].names for number, row in enumerate(part.rows) if docs[row].names}
+            decided = self._decide(part, given)
+            for row, analysis, decisions in zip(part.rows, part.analyses, decided, strict=True):
                 identifiers = known.get(docs[row].known)
                 seen = _Seen(docs[row], readings[row], tokens[row], analysis, identifiers)
                 masked[row] = self._finish(seen, decisions)
@@ -210,8 +212,13 @@ class Deidentifier:
         scores = None if scorer is None else scorer.score(tokens, analyses)
         return _Part(rows, tokens, analyses, lambda: scores)
 
-    def _decide(self, part: _Part) -> list[Decisions]:
-        """Apply the adaptive threshold and the passes that need only it, to all documents of a part."""
+    def _decide(self, part: _Part, given: Mapping[int, frozenset[str]]) -> list[Decisions]:
+        """Apply the adaptive threshold and the passes that need only it, to all documents of a part.
+
+        Args:
+            part: The documents.
+            given: Names that other texts of a case have, by the number of the document in the part.
+        """
         tokens = join(part.tokens)
         verdicts = join_verdicts(part.tokens, [analysis.verdicts for analysis in part.analyses])
         scores = part.scores()
@@ -223,10 +230,25 @@ class Deidentifier:
             p_kept = join_kept(part.tokens, scores, self._stages.kept)
             decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities, p_kept)
             if self._stages.kept:
-                decisions = _mask_firmly(part.tokens, tokens.slices(), decisions)
-            decisions = mask_names_everywhere(tokens, verdicts, decisions)
+                decisions = self._mask_firmly(part.tokens, tokens.slices(), verdicts, decisions)
+            decisions = mask_names_everywhere(tokens, verdicts, decisions, given)
             decisions = mask_joined_parts(tokens, decisions)
         return [decisions.of(one) for one in tokens.slices()]
+
+    def _mask_firmly(
+        self,
+        tokens: Sequence[Tokens],
+        slices: Iterable[slice],
+        verdicts: RuleVerdicts,
+        decisions: Decisions,
+    ) -> Decisions:
+        """Mask what no choice of categories keeps, or not this one, document by document."""
+        keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
+        for one, of in zip(tokens, slices, strict=True):
+            masked = mask_births_and_high_ages(one, decisions.of(of))
+            masked = mask_words_of_others(one, verdicts.plain[of], masked, self._stages.kept)
+            keep[of], reasons[of] = masked.keep, masked.reasons
+        return replace(decisions, keep=keep, reasons=reasons)
 
     def _finish(self, seen: _Seen, decisions: Decisions) -> MaskedDocument:
         """Apply the allow list and the passes that only mask more, and render."""
@@ -351,15 +373,6 @@ def join_kept(
             raise StageError(f"a stage gave probabilities of shape {p_classes.shape} for {len(of)} tokens")
         found.append(p_classes[:, columns].sum(axis=1))
     return np.concatenate(found)
-
-
-def _mask_firmly(tokens: Sequence[Tokens], slices: Iterable[slice], decisions: Decisions) -> Decisions:
-    """Mask what no choice of categories keeps, document by document."""
-    keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
-    for one, of in zip(tokens, slices, strict=True):
-        masked = mask_births_and_high_ages(one, decisions.of(of))
-        keep[of], reasons[of] = masked.keep, masked.reasons
-    return replace(decisions, keep=keep, reasons=reasons)
 
 
 def _join_columns(

@@ -6,6 +6,7 @@ Only names in the letters A to Z are drawn, so that they can be written in every
 from __future__ import annotations
 
 import importlib
+import random
 import re
 import string
 from collections import defaultdict
@@ -20,6 +21,7 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.text.matching import fold
 
 _DRAWN = re.compile("[A-Z][a-z]{2,10}")
+_ENGLISH = ("en_US", "en_NZ")
 _OF_SEXES = ("last_names_male", "last_names_female")
 _FEMALE = ("first_names_female",)
 _MALE = ("first_names_male",)
@@ -27,17 +29,41 @@ _GIVEN = ("first_names", "first_romanized_names", *_FEMALE, *_MALE)
 _SURNAMES = ("last_names", "last_romanized_names", "unisex_last_names", *_OF_SEXES)
 _NOT_DRAWN = frozenset(
     (
-        *("april", "august", "augustus", "june", "july", "may", "march", "january", "december", "monday"),
-        *("sunday", "friday", "virginia", "georgia", "carolina", "dakota", "london", "paris", "jordan"),
-        *("israel", "india", "china", "chad", "kenya", "brazil", "england", "ireland", "france", "sydney"),
-        *("parkinson", "alzheimer", "crohn", "hodgkin", "addison", "graves", "cushing", "raynaud", "bell"),
-        *("wilson", "down", "turner", "marfan", "ray", "bright", "still", "fallot", "paget", "reye", "barr"),
-        *("patient", "doctor", "nurse", "baby", "mother", "father", "male", "female", "angel", "christian"),
-        *("ever", "will", "mark", "rose", "drew", "case", "day", "long", "short", "young", "sick", "ill"),
-        *("pain", "hand", "foot", "eye", "back", "heart", "love", "joy", "hope", "grace", "precious", "may"),
+        *("patient", "doctor", "nurse", "baby", "mother", "father", "male", "female", "girl", "boy"),
+        *("sick", "ill", "pain", "rash", "hives", "fever", "dead"),
     )
 )
-"""Names that read as something else: months, places, diseases, common words."""
+"""Names that would change what a text says of a person.
+
+Other words are drawn about as often as they are names. If no made-up name were a word, every *Rose* or *Hope*
+in a text would be an original that was missed.
+"""
+_WORDS_AS_SURNAMES = """
+    Alderman Alley Angel Ash Askew Bacon Bales Barrow Bath Battle Beach Beam Beaver Beavers Beers
+    Billings Bills Bland Bliss Bloom Blue Bonds Bone Bower Bowling Box Brand Brill Brothers Bunch Burden
+    Buss Cable Camp Card Cash Castle Champion Chance Cheek Chow Cloud Coats Cone Cope Cote Cotton Couch
+    Counts Coy Craft Crews Crisp Crook Crouch Crow Daily Darling Deal Dent Dial Diamond Dill Dodge Doll
+    Doss Dove Dowdy Driver Dukes Dye East Eddy Edge Elder Falcon Fine Fish Flint Foreman Forte Fortune
+    Fountain Franks Free Freed Friend Gable Gale Givens Gold Goldsmith Greenfield Grooms Grove Groves
+    Guest Hand Handy Harden Harder Harms Harp Hatch Havens Hawk Head Heard Hedges Helms High Hooks Hope
+    Hopper Ivy Jack Joiner Jolly Joy Justice Keen Keener Keys Kitchen Kitchens Lackey Lake Lance Land
+    Laws Lay Layman Lea Lemon Lemons Light Lively Main Majors Maples March Mark Mast Masters Mead Means
+    Medley Meek Minor Mock Motley Mull Muse Nettles Nix Nobles Ogle Pack Packer Painter Parish Parson
+    Partridge Pate Peek Pence Penny Peoples Pepper Piper Ponder Pool Queen Quick Rains Ransom Rector
+    Reedy Ricks Rider Robins Root Rose Rouse Royal Ruff Rushing Sage Salter Sample Sands Scales Seal
+    Seals Seaman Self Sell Shank Shanks Shay Sheets Shell Shin Shoemaker Shook Shore Silver Skipper
+    Slack Smalls Smiley South Sowers Spear Squires Stamper Staples Starling Sterling Strange Stringer
+    Stump Swain Swan Sweet Swisher Tam Temple Thorn Thrasher Tong Trotter Trout Tuck Vest Vines Wagoner
+    Warden Weathers Wheat Whiting Wicker Wicks Wilder Wiles Will Wing Withers Woo Woody Workman Younger
+"""
+"""Surnames that are English words. Faker lacks nearly all of them, or does not say how frequent they are.
+
+Source: among the most frequent ones, United States Census Bureau, 2000 surname file.
+"""
+_OF_WORDS = 4.0
+"""How much oftener than a rare name one of them is drawn."""
+_MOST_OFTEN = 25.0
+"""How much oftener than a rare name the most frequent ones are drawn. More would let persons share a name."""
 
 
 def faker_words(kind: str, locales: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
@@ -61,6 +87,20 @@ def faker_words(kind: str, locales: Iterable[str], attributes: Iterable[str]) ->
     lists = (getattr(provider, name, None) for provider in providers for name in names)
     entries = (entry for found in lists if isinstance(found, Mapping | Sequence) for entry in found)
     return tuple(sorted({str(entry[0] if isinstance(entry, tuple) else entry) for entry in entries}))
+
+
+def _read_frequencies(attributes: Iterable[str]) -> dict[str, float]:
+    """Return the share of the bearers of each name, in the mean of the English lists that state it."""
+    names = list(attributes)
+    providers = [_import_faker(f"faker.providers.person.{locale}").Provider for locale in _ENGLISH]
+    lists = [getattr(provider, name, None) for provider in providers for name in names]
+    found: dict[str, float] = defaultdict(float)
+    weighted = [one for one in lists if isinstance(one, Mapping)]
+    for one in weighted:
+        total = sum(one.values())
+        for name, weight in one.items():
+            found[str(name)] += weight / total / len(weighted)
+    return found
 
 
 def person_locales() -> list[str]:
@@ -104,9 +144,11 @@ class SurrogateNames:
 
     given: Mapping[Sex, Mapping[str, tuple[str, ...]]] = field(repr=False)  # by sex and first letter
     surnames: Mapping[str, tuple[str, ...]] = field(repr=False)  # by first letter
-    all_surnames: tuple[str, ...] = field(repr=False)  # the same in one list
+    either: Mapping[str, tuple[str, ...]] = field(repr=False)  # given names that are surnames
+    all_surnames: tuple[str, ...] = field(repr=False)  # in one list, without those that are given names
     sexes: Mapping[str, Sex] = field(repr=False)  # of known given names, without case and accents
     known_surnames: frozenset[str] = field(repr=False)  # without case and accents
+    weights: Mapping[str, float] = field(repr=False)  # how much oftener than a rare name each is drawn
 
     def sex_of(self, name: str) -> Sex:
         """Return the sex of a name, without case and accents."""
@@ -115,6 +157,14 @@ class SurrogateNames:
     def knows(self, name: str) -> bool:
         """Tell whether the lists have a name, without case and accents."""
         return name in self.sexes or name in self.known_surnames
+
+    def shuffle(self, pool: Sequence[str], rng: random.Random) -> list[str]:
+        """Return names in a random order in which frequent ones come first more often.
+
+        Source:
+            Efraimidis and Spirakis 2006, weighted random sampling.
+        """
+        return sorted(pool, key=lambda name: -(rng.random() ** (1 / self.weights.get(name, 1.0))))
 
 
 @cache
@@ -127,6 +177,7 @@ def load_surrogate_names() -> SurrogateNames:
     female, male, surnames, given_names = (
         set(faker_words("person", person_locales(), lists)) for lists in (_FEMALE, _MALE, _SURNAMES, _GIVEN)
     )
+    surnames |= set(_WORDS_AS_SURNAMES.split())
     sexes = dict.fromkeys(_fold_all(given_names), Sex.NEUTRAL)
     sexes |= dict.fromkeys(_fold_all(female) - _fold_all(male), Sex.FEMALE)
     sexes |= dict.fromkeys(_fold_all(male) - _fold_all(female), Sex.MALE)
@@ -135,9 +186,26 @@ def load_surrogate_names() -> SurrogateNames:
         Sex.MALE: _by_letter(name for name in male if sexes[fold(name)] is Sex.MALE),
         Sex.NEUTRAL: _by_letter(female & male),
     }
-    lasts = _by_letter(surnames - female - male)
-    every = tuple(name for letter in string.ascii_lowercase for name in lasts[letter])
-    return SurrogateNames(given, lasts, every, sexes, frozenset(_fold_all(surnames)))
+    alone = _by_letter(surnames - female - male)
+    every = tuple(name for letter in string.ascii_lowercase for name in alone[letter])
+    return SurrogateNames(
+        given,
+        _by_letter(surnames),
+        _by_letter(surnames & (female | male)),
+        every,
+        sexes,
+        frozenset(_fold_all(surnames)),
+        _weigh(surnames, female | male),
+    )
+
+
+def _weigh(surnames: Iterable[str], given: Iterable[str]) -> dict[str, float]:
+    """Return how much oftener than a rare name each name is drawn, 1 to `_MOST_OFTEN`."""
+    weights: dict[str, float] = dict.fromkeys(_WORDS_AS_SURNAMES.split(), _OF_WORDS)
+    for names, lists in ((set(surnames), _SURNAMES), (set(given), (*_FEMALE, *_MALE))):
+        for name, share in _read_frequencies(lists).items():
+            weights[name] = max(weights.get(name, 1.0), min(1 + len(names) * share, _MOST_OFTEN))
+    return weights
 
 
 def _fold_all(names: Iterable[str]) -> set[str]:

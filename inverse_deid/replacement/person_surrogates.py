@@ -1,15 +1,16 @@
 """Surrogates of names of persons, word by word, so that all forms of one name agree.
 
-Each word of a name has one surrogate in a case. Its first letter comes from a secret exchange of
-letters, one per case, so that initials agree with names, even with names that are never written out.
+Each word of a name has one surrogate in a case. It depends on the key, the id of the case and the word alone,
+so that rows of a table with one id agree, in whatever order and file they are. Only where it would resemble a
+real value of the text, or is another word's, is the next name taken. Its first letter comes from a secret
+exchange of letters, one per case, so that initials agree with names that are never written out.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.replacement.faker_names import Sex, SurrogateNames
@@ -24,12 +25,9 @@ _WORD = re.compile(rf"Ph\.D(?![^\W_])|[^\W\d_]+(?:[{_APOSTROPHES}][^\W\d_]+)*")
 _BETWEEN = re.compile(rf"[\s.,\-/&{_APOSTROPHES}()\"]*")
 _POSSESSIVE = re.compile(rf"[{_APOSTROPHES}][sS]\Z")
 _GLUED = re.compile(r"(?!Mc|Mac|De|Di|Du|La|Le|Fitz|Van|O['\u2019]|D['\u2019])[A-Z][a-z]+(?:[A-Z][a-z]+)+")
-_FEMALE_TITLES = frozenset(("mrs", "ms", "miss", "sister"))
-_MALE_TITLES = frozenset(("mr", "sir"))
 _TITLES = frozenset(
     (
-        *_FEMALE_TITLES,
-        *_MALE_TITLES,
+        *("mrs", "ms", "miss", "sister", "mr", "sir"),
         *("dr", "mx", "prof", "professor", "rev", "md", "rn", "phd", "mbbs", "frcp", "pharmd"),
         *("jr", "sr", "ii", "iii"),
     )
@@ -38,10 +36,12 @@ _PARTICLES = (
     *("abu", "af", "al", "ap", "ben", "bin", "bint", "da", "dal", "de", "del", "della", "den", "der"),
     *("di", "dos", "du", "el", "ibn", "la", "le", "los", "ter", "van", "von", "zu", "zum", "zur"),
 )
+_FREQUENT_FIRST = "smcbjdhrkgltapwefvnoziyuqx"
+"""The first letters of names, the most frequent first."""
 _RICH_NEUTRAL = 15
 _RICH_SURNAMES = 200
-_EXCHANGES_TRIED = 200
 _LONGEST_INITIALS = 3
+_MIN_PLACE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,7 @@ class _NameWord:
 class PersonSurrogates:
     """Makes the surrogates of the names of one case.
 
-    Its real values (masked texts and structured values) tell given names from surnames, and
-    initials from short names.
+    Its real values (masked texts and structured values) tell initials from short names.
     """
 
     def __init__(
@@ -69,11 +68,10 @@ class PersonSurrogates:
         self._pools = pools
         self._of_word: dict[str, str] = {}
         self._cased: set[str] = set()
-        self._given: Counter[str] = Counter()
-        self._sex: dict[str, Sex] = {}
-        for value in real_values:
-            self._learn(list(_words(value)))
-        self._letters = self._exchange_letters(real_values)
+        for word in (word for value in real_values for word in _words(value)):
+            if word.text[0].isupper() and not word.text.isupper():
+                self._cased.add(word.key)
+        self._letters = exchange_letters(draws, pools)
 
     def knows(self, text: str) -> bool:
         """Tell whether all words of a text were replaced as names before."""
@@ -104,6 +102,12 @@ class PersonSurrogates:
         surrogate = "".join((*pieces, tail))
         return None if self._reserved.is_real_whole(surrogate) else surrogate
 
+    def replace_key(self, key: str) -> str | None:
+        """Return the surrogate of a word, without case and accents, as a name; None = it has none."""
+        if len(key) < _MIN_PLACE or not (key.isascii() and key.isalpha()):
+            return None
+        return self._draw(_NameWord(key.capitalize(), "", "", key), self._pools_for(key))
+
     def _is_name(self, text: str, words: Sequence[_NameWord]) -> bool:
         """Tell whether every character is accounted for and something is left to replace."""
         n_covered = sum(len(word.before) + len(word.text) + len(word.end) for word in words)
@@ -120,14 +124,14 @@ class PersonSurrogates:
         if not word.key.isascii() or not word.key.isalpha() or _GLUED.fullmatch(word.text):
             return None
         if word.key in _PARTICLES and not is_last:
-            return self._draw(word, [_PARTICLES], lower=word.text[0].islower())
+            return self._draw(word, iter([_PARTICLES]), lower=word.text[0].islower())
         if len(word.key) == 1 or self._is_initials(word):
             other = (self._letters[fold(char)[0]] if char.isalpha() else char for char in word.text)
             pairs = zip(other, word.text, strict=True)
             return "".join(new.upper() if old.isupper() else new for new, old in pairs)
         if word.text.islower() and not (self._pools.knows(word.key) or word.key in self._cased):
             return None
-        return self._draw(word, list(self._pools_for(word.key)))
+        return self._draw(word, self._pools_for(word.key))
 
     def _is_initials(self, word: _NameWord) -> bool:
         """Tell whether a word is two or three capitals and not a short name."""
@@ -136,7 +140,7 @@ class PersonSurrogates:
             return False
         return n < _LONGEST_INITIALS or not self._pools.knows(word.key)
 
-    def _draw(self, word: _NameWord, pools: Iterable[Sequence[str]], *, lower: bool = False) -> str | None:
+    def _draw(self, word: _NameWord, pools: Iterator[Sequence[str]], *, lower: bool = False) -> str | None:
         """Return the surrogate of a word; the same for all its spellings."""
         name = self._of_word.get(word.key) or self._fresh(word.key, pools)
         if name is None:
@@ -144,65 +148,47 @@ class PersonSurrogates:
         self._of_word[word.key] = name
         return name.lower() if lower else in_case_of(name.capitalize(), word.text)
 
-    def _fresh(self, key: str, pools: Iterable[Sequence[str]]) -> str | None:
+    def _fresh(self, key: str, pools: Iterator[Sequence[str]]) -> str | None:
         for number, pool in enumerate(pools):
-            rng = self._draws.rng(f"name {number}", key)
-            for name in rng.sample(pool, len(pool)):
+            for name in self._pools.shuffle(pool, self._draws.rng(f"name {number}", key)):
                 if not self._reserved.is_near(name) and self._reserved.take(name, key):
                     return name
         return None
 
     def _pools_for(self, key: str) -> Iterator[Sequence[str]]:
-        """Yield the lists that the surrogate of a word may come from, the best first."""
+        """Yield the lists that the surrogate of a word may come from, the best first.
+
+        The words beside it do not count, since other rows of the same case may lack them.
+        """
         letter = self._letters.get(key[0], "")
         if not letter:
             return
-        surnames = self._pools.surnames[letter]
-        is_known = key in self._pools.sexes and key not in self._pools.known_surnames
-        if self._given[key] > 0 or (self._given[key] == 0 and is_known):
-            yield self._pools.given[self._sex.get(key, self._pools.sex_of(key))][letter]
-        yield surnames
+        if key in self._pools.sexes:
+            yield self._pools.given[self._pools.sexes[key]][letter]
+        elif key not in self._pools.known_surnames:
+            yield self._pools.either[letter]
+        yield self._pools.surnames[letter]
 
-    def _learn(self, words: Sequence[_NameWord]) -> None:
-        """Note which words of a value are given names, and which sex a title gives them."""
-        cased = (w for w in words if w.text[0].isupper() and not w.text.isupper())
-        self._cased.update(word.key for word in cased)
-        titles = {word.key for word in words if word.key in _TITLES}
-        names = [word for word in words if word.key not in _TITLES and len(word.key) > 1]
-        if not 2 <= len(names) <= MAX_NAME_WORDS:
-            return
-        surname = names[0] if any("," in word.before for word in names[1:]) else names[-1]
-        for word in names:
-            self._given[word.key] += -1 if word is surname else 1
-            if word is not surname and titles & (_FEMALE_TITLES | _MALE_TITLES):
-                self._sex[word.key] = Sex.FEMALE if titles & _FEMALE_TITLES else Sex.MALE
 
-    def _exchange_letters(self, real_values: Sequence[str]) -> dict[str, str]:
-        """Exchange the first letters, none for itself; those in use get letters with many names."""
-        letters = string.ascii_lowercase
-        firsts = Counter(
-            word.key[0]
-            for value in real_values
-            for word in _words(value)
-            if word.key and word.text[0].isupper()
-        )
-        used = sorted((letter for letter in letters if firsts[letter]), key=lambda c: (-firsts[c], c))
-        order = used + [letter for letter in letters if letter not in used]
-        neutral, surnames = self._pools.given[Sex.NEUTRAL], self._pools.surnames
-        rich = [c for c in letters if len(neutral[c]) >= _RICH_NEUTRAL and len(surnames[c]) >= _RICH_SURNAMES]
-        poor = [letter for letter in letters if letter not in rich]
-        rng = self._draws.rng("letters")
-        short = {joined(value) for value in real_values}
-        initials = {value for value in short if len(value) <= _LONGEST_INITIALS and value.isalpha()}
-        best: dict[str, str] = {}
-        for _ in range(_EXCHANGES_TRIED):
-            found = dict(zip(order, rng.sample(rich, len(rich)) + rng.sample(poor, len(poor)), strict=True))
-            if any(old == new for old, new in found.items()):
-                continue
-            best = found
-            if initials.isdisjoint("".join(found.get(char, char) for char in value) for value in initials):
-                break
-        return best
+def exchange_letters(draws: Draws, pools: SurrogateNames) -> Mapping[str, str]:
+    """Exchange the first letters of names, none for itself; frequent ones get letters with many names.
+
+    Example:
+        >>> from inverse_deid.replacement.faker_names import load_surrogate_names
+        >>> found = exchange_letters(Draws(bytes(16), "1"), load_surrogate_names())
+        >>> len(set(found.values())), any(old == new for old, new in found.items())
+        (26, False)
+    """
+    letters = string.ascii_lowercase
+    neutral, surnames = pools.given[Sex.NEUTRAL], pools.surnames
+    rich = [c for c in letters if len(neutral[c]) >= _RICH_NEUTRAL and len(surnames[c]) >= _RICH_SURNAMES]
+    poor = [letter for letter in letters if letter not in rich]
+    rng = draws.rng("letters")
+    while True:
+        drawn = rng.sample(rich, len(rich)) + rng.sample(poor, len(poor))
+        found = dict(zip(_FREQUENT_FIRST, drawn, strict=True))
+        if all(old != new for old, new in found.items()):
+            return found
 
 
 def _words(text: str) -> Iterator[_NameWord]:

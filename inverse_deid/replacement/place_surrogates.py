@@ -10,6 +10,7 @@ from typing import TypeVar
 from inverse_deid.replacement.faker_names import SurrogateNames, faker_words
 from inverse_deid.replacement.keys import Draws
 from inverse_deid.replacement.number_surrogates import NumberSurrogates, same_kind
+from inverse_deid.replacement.person_surrogates import PersonSurrogates
 from inverse_deid.replacement.reserved import GENERIC_WORDS, Reserved, in_case_of, joined
 
 _TRIES = 200
@@ -75,14 +76,24 @@ _CITY_AND_CODES = re.compile(
 
 
 class PlaceSurrogates:
-    """Makes the surrogates of the places of one case, named after the surnames of `pools`."""
+    """Makes the surrogates of the places of one case, named after persons.
+
+    A single word has the surrogate that `people` gives it: whether `Bath` is a town or a person is a guess,
+    which another row of the case may make in another way.
+    """
 
     def __init__(
-        self, draws: Draws, reserved: Reserved, pools: SurrogateNames, numbers: NumberSurrogates
+        self,
+        draws: Draws,
+        reserved: Reserved,
+        pools: SurrogateNames,
+        numbers: NumberSurrogates,
+        people: PersonSurrogates,
     ) -> None:
         self._draws = draws
         self._reserved = reserved
-        self._stems = pools.all_surnames
+        self._pools = pools
+        self._people = people
         self._numbers = numbers
         self._of_place: dict[str, str] = {}
         self._of_name: dict[str, str] = {}
@@ -184,7 +195,8 @@ class PlaceSurrogates:
         if len(words) > _MAX_CITY_WORDS or (text.isupper() and len(key) <= _MIN_STEM) or len(key) < _MIN_STEM:
             return None
         endings = faker_words("address", ["en_US"], ["city_suffixes"])
-        return self._make(text, " ".join(own), ("{}" + e for e in self._shuffle("city", text, endings)))
+        towns = ["{}" + ending for ending in self._shuffle("city", text, endings)]
+        return self._make(text, " ".join(own), ["{}", *towns] if len(own) == 1 else towns)
 
     def _replace_codes(self, text: str) -> str | None:
         """Replace `Boston MA 02139` or `Boston MA`."""
@@ -206,14 +218,15 @@ class PlaceSurrogates:
 
     def _draw_stem(self, key: str) -> str | None:
         """Draw a made-up name; the same for everything that has one name."""
-        if key not in self._of_name:
+        as_person = self._people.replace_key(key)
+        if as_person is None and key not in self._of_name:
             rng = self._draws.rng("place", key)
             for _ in range(_TRIES):
-                stem = rng.choice(self._stems)
+                stem = rng.choice(self._pools.all_surnames)
                 if not self._reserved.is_near(stem) and self._reserved.take(stem, key):
                     self._of_name[key] = stem
                     break
-        return self._of_name.get(key)
+        return as_person or self._of_name.get(key)
 
     def _take_first(self, text: str, found: Iterable[str]) -> str | None:
         """Take the first that is not real and that no other place has."""

@@ -44,14 +44,15 @@ class Reserved:
 
     Args:
         real_values: All masked texts of the case and its structured values.
-        kept: Texts that may be seen together with the surrogates.
+        kept: Texts that may be seen together with the surrogates. Their words in lower case may be
+            surrogates, as they may be names: otherwise such a word could be told from a surrogate.
     """
 
     def __init__(self, real_values: Iterable[str], kept: Iterable[str]) -> None:
         values = list(real_values)
         self._whole = {joined(value) for value in values}
         self._real = {word for value in values for word in words_of(value)}
-        self._all = self._real | {word for text in kept for word in words_of(text)}
+        self._all = self._real | {word for text in kept for word in _find_capitalised(text)}
         self._text = " ".join(sorted(self._real))
         self._near = NearNames(word for word in self._real if word.isalpha())
         self._names = {word for value in values for word in _possible_names(value)}
@@ -93,7 +94,7 @@ class Reserved:
         )
 
     def is_near(self, name: str) -> bool:
-        """Tell whether a made-up name has a word of the case's texts, or resembles a word of a real value.
+        """Tell whether a made-up name has a capitalised word of the texts, or resembles one of a real value.
 
         It does if one contains the other (four letters or more), or if they differ by the one or two
         typos that the search for known names allows.
@@ -113,6 +114,11 @@ class Reserved:
     def take(self, surrogate: str, original: str) -> bool:
         """Give a surrogate to an original; return False if another original has it."""
         return self._given.setdefault(joined(surrogate), joined(original)) == joined(original)
+
+
+def _find_capitalised(text: str) -> Iterator[str]:
+    """Yield the words of a text that have a capital, without case and accents."""
+    yield from (fold(word) for word in _RUN.findall(text) if not word.islower())
 
 
 def digits_of(text: str) -> str:

@@ -71,7 +71,7 @@ class KeyedSurrogates:
     @property
     def fingerprint(self) -> str:
         """Changes with the version of Faker; the fingerprint of the settings covers the key."""
-        return hashlib.sha256(f"surrogates of Faker {faker_version()}".encode()).hexdigest()
+        return hashlib.sha256(f"surrogates 2 of Faker {faker_version()}".encode()).hexdigest()
 
     def __call__(self, case: CaseTexts, real_values: Sequence[str]) -> Surrogate:
         """Return the surrogates of one case.
@@ -150,7 +150,7 @@ class CaseSurrogates:
         self._reserved = Reserved(real_values, kept)
         self._numbers = NumberSurrogates(draws, self._reserved)
         self._people = PersonSurrogates(draws, self._reserved, pools, real_values)
-        self._places = PlaceSurrogates(draws, self._reserved, pools, self._numbers)
+        self._places = PlaceSurrogates(draws, self._reserved, pools, self._numbers, self._people)
         self._professions = ProfessionSurrogates(draws, self._reserved)
         self._category_of: dict[str, HyperClass] = {}
 

@@ -99,6 +99,7 @@ def judge(
         maybe_name = word & _may_be_name(ids, rows, context)
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
     long_number = rows.long_number[ids] & ~context.code
+    unlisted = ~in_unsafe & (in_safe | (in_capitals & (n_chars <= _MAX_SHORTHAND)))
     verdicts = RuleVerdicts(
         safe=safe,
         fact=fact,
@@ -109,6 +110,7 @@ def judge(
         word=word,
         maybe_name=maybe_name,
         lifted=np.zeros(len(ids), np.bool_),
+        plain=unlisted & ~has_digit & ~rows.foreign[ids],
     )
     return replace(verdicts, lifted=_lift(verdicts, ids, rows, context, kept)) if kept else verdicts
 

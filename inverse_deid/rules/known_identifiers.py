@@ -3,8 +3,9 @@
 The search ignores case and accents. It finds the value itself with any separators (hyphen, space,
 nothing, a line end); the parts of a name and names inside other words; first name and surname in any
 order, with initials, run together; initials; names with a typo; numbers with other separators; the
-last digits of phones; days in other formats. A common word in lower case is not masked if it is only
-part of a value or similar to one.
+last digits of phones; days in other formats. A common word in lower case that is part of a name is masked
+unless it reads as a thing (`the head`) or as grammar (`will stop`). If it is only part of another value, or
+similar to one, it is not masked.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import BoolArray, KnownIdentifier, KnownSort, Tokens, day_of, find_known_problem
 from inverse_deid.replacement.date_parts import MONTHS, ORDINALS
+from inverse_deid.rules.people import BEFORE_PEOPLE, BEFORE_THINGS, GRAMMAR, SPEECH
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.text.matching import NearNames, Sequences, fold
 from inverse_deid.text.tokenizer import tokenize
@@ -137,7 +139,7 @@ def _add_words(found: Spellings, words: tuple[str, ...], sort: KnownSort) -> Non
         case KnownSort.INITIALS if 2 <= len(whole) <= MAX_INITIALS:
             found.initials.add(whole)
         case KnownSort.ORGANISATION | KnownSort.ADDRESS:
-            found.capitalised.update(word for word in words if len(word) > MIN_SIGNS and word.isalpha())
+            found.capitalised.update(word for word in words if len(word) >= MIN_SIGNS and word.isalpha())
         case KnownSort.EMAIL:  # the part before the domain, run together from its words
             beginnings = ("".join(words[:n_words]) for n_words in range(1, len(words) - 1))
             found.glued.update(local for local in beginnings if len(local) > MIN_SIGNS)
@@ -233,6 +235,7 @@ _NUMBER_GAPS = frozenset(" /-.")
 _PHONE_GAPS = frozenset(" -./()+\u00a0\u2011\u2013")
 _BEFORE_INITIALS = word_set("initials initial patient pt dr mr mrs ms prof signed")
 _INITIAL_GAPS = frozenset((".", ". ", " ", "-", ".-"))
+_PERSON_GAPS = frozenset((" ", ". ", "'", "\u2019", "/"))
 
 
 class KnownIdentifiers:
@@ -284,7 +287,10 @@ class KnownIdentifiers:
         chosen |= self._sequences.among(words)
         prefixes = {word for word in set(words) if self._is_prefix(word)}
         for i, word in enumerate(words):
-            if word in hits or (word in hits_with_capital and tokens.words[i][0].isupper()):
+            if word in hits or (
+                word in hits_with_capital
+                and (tokens.words[i][0].isupper() or (word in self._found.parts and text.may_be_person(i)))
+            ):
                 chosen[i] = True
             for stop in self._find_longer(text, i, word):
                 chosen[i:stop] = True
@@ -307,7 +313,8 @@ class KnownIdentifiers:
                 always.add(word)
         others = distinct - always
         holding = {word for word in others if any(self._inside.endings(word))} if self._inside else set()
-        for word in (others & self._found.parts) | holding | self._near.among(others):
+        genitives = {word for word in others if word[-1] == "s" and word[:-1] in self._found.parts}
+        for word in (others & self._found.parts) | genitives | holding | self._near.among(others):
             (with_capital if self._is_common(word) else always).add(word)
         return always, with_capital
 
@@ -372,6 +379,16 @@ class _Text:
     def gap(self, i: int) -> str:
         """Return the text between a token and the one before it."""
         return self.tokens.text[self._ends[i - 1] : self._starts[i]]
+
+    def may_be_person(self, i: int) -> bool:
+        """Tell whether a common word in lower case that is part of a name may be that person."""
+        before = self.words[i - 1] if i and self.gap(i) in _PERSON_GAPS else ""
+        after = self.words[i + 1] if i + 1 < len(self.words) and self.gap(i + 1) in _PERSON_GAPS else ""
+        if before in BEFORE_PEOPLE or (after == "s" and self.gap(i + 1) != " "):
+            return True
+        if self.words[i] in GRAMMAR:
+            return after in SPEECH
+        return before not in BEFORE_THINGS
 
     def goes_on(self, i: int) -> bool:
         """Tell whether a token continues a run of digits, with the separators of a phone."""

@@ -142,3 +142,44 @@ class NearNames:
                 typos = process.cdist(some, names, scorer=OSA.distance, score_cutoff=limit, dtype=np.uint8)
                 found.update(some[row] for row in np.flatnonzero((typos <= limit).any(axis=1)))
         return found
+
+
+_LONGEST_WITH_TYPO = 32
+"""Most letters of a name or word that is compared: each is compared without each of its letters."""
+
+
+class OneTypo:
+    """Finds words that are one typo away from some names, in time linear in the number of words.
+
+    Args:
+        names: Folded; those that may have no typo (`count_allowed_typos`) are ignored.
+
+    Source:
+        Garbe 2012, symmetric deletion: of two words one typo apart, the same remains without one letter.
+
+    Example:
+        >>> near = OneTypo(["kowalski", "dahl"])
+        >>> sorted(near.among(["kowlaski", "kowalsky", "kowalski", "dahm"]))
+        ['kowalsky', 'kowlaski']
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_rest: dict[str, list[str]] = {}
+        for name in sorted(set(names)):
+            for rest in _leave_out_letters(name) if count_allowed_typos(name) else ():
+                self._by_rest.setdefault(rest, []).append(name)
+
+    def among(self, words: Iterable[str]) -> set[str]:
+        """Return the words, folded, that are one typo away from a name."""
+        return {word for word in set(words) if self._is_near(word)} if self._by_rest else set()
+
+    def _is_near(self, word: str) -> bool:
+        near = {name for rest in _leave_out_letters(word) for name in self._by_rest.get(rest, ())}
+        return any(OSA.distance(word, name, score_cutoff=1) == 1 for name in near)
+
+
+def _leave_out_letters(word: str) -> set[str]:
+    """Return a word without each of its letters in turn, and with all of them."""
+    if len(word) > _LONGEST_WITH_TYPO:
+        return set()
+    return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}

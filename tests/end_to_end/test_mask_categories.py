@@ -2,6 +2,8 @@
 
 import json
 import pickle
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,12 +11,15 @@ from gold_files import write_json_lines
 
 from inverse_deid.cli.main import main
 from inverse_deid.cli.mask_settings import CaseMaskerMaker, MaskOptions, make_masking_settings
-from inverse_deid.core.categories import parse_categories
+from inverse_deid.core.categories import CLASS_OF, parse_categories
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.phi import PhiType
+from inverse_deid.core.phi import HYPER_CLASS_OF, PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.review.store import ReviewKey, open_store
+from inverse_deid.training.corpus import read_annotated
+
+LETTERS = Path(__file__).parents[2] / "narratives" / "letters-dev.jsonl"
 
 TEXT = (
     "Ms. Amara Okonkwo, a 43-year-old teacher of Punjabi origin, was seen on 12 March 2019. DOB 3 May 2011. "
@@ -59,6 +64,55 @@ def test_kept_categories_leave_and_the_rest_is_masked(case, out, categories, kep
     assert [word for word in kept if word not in text] == []
     assert [word for word in hidden if word in text] == []
     assert not {"Amara", "Okonkwo"} & set(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "categories", "hidden"),
+    [
+        ("See https://clinic.example/patients/ann-okoro/notes for it.", "all,-contact", ["ann", "okoro"]),
+        ("Her page www.okoro-family.example has photos.", "all,-contact", ["okoro"]),
+        ("Photos: linkedin.com/in/kaspar-lindqvist-md", "all,-contact", ["kaspar", "lindqvist"]),
+        ("ref OKORO-4471 noted, rash gone", "all,-id", ["OKORO"]),
+        ("On duty were Day and Weeks with April.", "all,-date", ["Day", "Weeks", "April"]),
+        ("pt born 88, welder", "all,-age", ["88"]),
+        ("house 12, aged 43", "all,-age", ["12"]),
+    ],
+)
+def test_a_kept_category_shows_nothing_of_another(given, out, text, categories, hidden):
+    path = given / "one.jsonl"
+    path.write_text(json.dumps({"id": "a", "text": text}) + "\n")
+    shown = masked(path, out, "--categories", categories)
+    assert [word for word in hidden if word in shown] == []
+
+
+MOST_LOST = 2
+
+
+@pytest.fixture(scope="module")
+def recalled_with_all():
+    return recalled("all")
+
+
+def recalled(categories):
+    """Return how many tokens of each class are masked in the letters of the development set."""
+    docs = list(read_annotated(LETTERS))
+    masker = build_deidentifier(MaskingSettings(categories=parse_categories(categories)))
+    counts = Counter()
+    for doc, found in zip(docs, masker.mask_many([Document(d.id, d.text) for d in docs]), strict=True):
+        starts, ends = found.tokens.starts, found.tokens.ends
+        for span in doc.spans:
+            hidden = (starts < span.end) & (ends > span.start) & ~found.decisions.keep
+            counts[HYPER_CLASS_OF[span.type]] += int(hidden.sum())
+    return counts
+
+
+@pytest.mark.parametrize("category", sorted(CLASS_OF))
+def test_keeping_one_category_costs_no_other_its_recall(recalled_with_all, category):
+    chosen = recalled(f"all,-{category}")
+    others = [one for one in CLASS_OF.values() if one is not CLASS_OF[category]]
+    lost = {one: recalled_with_all[one] - chosen[one] for one in others}
+    assert max(lost.values()) <= MOST_LOST, lost
+    assert chosen[CLASS_OF[category]] < 0.5 * recalled_with_all[CLASS_OF[category]], "kept words are kept"
 
 
 def test_the_default_is_all(case, out, tmp_path):

@@ -20,6 +20,7 @@ from inverse_deid.rules.known_identifiers import (
     plain,
     spellings,
 )
+from inverse_deid.rules.people import BEFORE_PEOPLE, BEFORE_THINGS, GRAMMAR, SPEECH
 from inverse_deid.text.matching import NearNames, Sequences, count_allowed_typos, fold
 from inverse_deid.text.tokenizer import tokenize
 
@@ -43,7 +44,28 @@ NAMES = (
     "Søn",
 )
 ODD = ("\u00df", "\u0130", "\u00e6", "\u01c6", "b", "5", "19", "62", "may", "twelfth", "12th", "sept")
-GAPS = (" ", "", ". ", ".", "-", ", ", "\n", "/", " of ", " the ", "  ", " (", ") ", "+", "____", ".-", "'")
+GAPS = (
+    " ",
+    " the ",
+    " told ",
+    " said ",
+    "",
+    ". ",
+    ".",
+    "-",
+    ", ",
+    "\n",
+    "/",
+    " of ",
+    " the ",
+    "  ",
+    " (",
+    ") ",
+    "+",
+    "____",
+    ".-",
+    "'",
+)
 SORTS = tuple(KnownSort)
 
 
@@ -64,13 +86,27 @@ def by_brute_force(known: list[KnownIdentifier], tokens: Tokens) -> np.ndarray:
         )
         if word in always or (len(stem) > 3 and stem in always):
             chosen[i] = True
-        elif word in found.parts or holds or near:
+        elif word in found.parts or (word.endswith("s") and stem in found.parts) or holds or near:
             chosen[i] |= has_capital or word not in COMMON
+        if word in found.parts and word not in always:
+            chosen[i] |= _is_person(tokens, words, i)
         if has_capital and word in (found.capitalised | found.parts):
             chosen[i] = True
         for stop in _longer(found, tokens, words, i):
             chosen[i:stop] = True
     return chosen
+
+
+def _is_person(tokens: Tokens, words: list[str], i: int) -> bool:
+    gaps = (" ", ". ", "'", "\u2019", "/")
+    gap = [
+        tokens.text[end:start] for end, start in zip(tokens.ends, [*tokens.starts[1:], 10**6], strict=True)
+    ]
+    before = words[i - 1] if i and gap[i - 1] in gaps else ""
+    after = words[i + 1] if i + 1 < len(words) and gap[i] in gaps else ""
+    owns = after == "s" and gap[i] != " "
+    reads_as_name = after in SPEECH if words[i] in GRAMMAR else before not in BEFORE_THINGS
+    return before in BEFORE_PEOPLE or owns or reads_as_name
 
 
 def _longer(found: Spellings, tokens: Tokens, words: list[str], i: int) -> Iterator[int]:

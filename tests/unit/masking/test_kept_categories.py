@@ -1,10 +1,11 @@
-"""Of kept ages and dates, high ages, dates of birth and old dates stay masked."""
+"""Of what is kept for its category, high ages, births, old dates and words of other categories stay masked."""
 
 import numpy as np
 import pytest
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Decisions, Reason
-from inverse_deid.masking.kept_categories import mask_births_and_high_ages
+from inverse_deid.masking.kept_categories import mask_births_and_high_ages, mask_words_of_others
 from inverse_deid.text.tokenizer import tokenize
 
 AGE, DATE = 4, 3
@@ -100,3 +101,104 @@ def test_a_masked_date_tells_that_a_kept_one_is_old():
 
 def test_words_that_are_kept_for_another_reason_are_left_alone():
     assert shown("94 mg born 1961") == ["94", "mg", "born", "1961"]
+
+
+CODES = {one.value.lower(): number for number, one in enumerate(HyperClass)}
+PLAIN = frozenset(["page", "notes", "patients", "ref", "MRN", "badge", "licence", "car", "site"])
+
+
+def left_of(text, kept, *, masked=()):
+    """Return which words are kept if the network takes all for one category that the user keeps.
+
+    Args:
+        text: Its words are kept for the category `kept`.
+        kept: The only category that the user keeps.
+        masked: Words that are masked, with their category.
+    """
+    tokens = tokenize(text)
+    other = dict(masked)
+    kinds = [CODES[other.get(word, kept)] for word in tokens.words]
+    keep = np.array([word not in other for word in tokens.words])
+    reasons = np.where(keep, Reason.KEPT_CATEGORY, Reason.BELOW_THRESHOLD).astype(np.uint8)
+    n = len(tokens)
+    decisions = Decisions(
+        keep, reasons, np.zeros(n, np.float32), np.ones(n, np.float32), np.array(kinds, np.uint8)
+    )
+    plain = np.array([word in PLAIN for word in tokens.words])
+    found = mask_words_of_others(tokens, plain, decisions, frozenset({HyperClass[kept.upper()]}))
+    assert not (found.keep & ~keep).any()
+    return " ".join(word for word, kept in zip(tokens.words, found.keep.tolist(), strict=True) if kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "left"),
+    [
+        ("https://clinic.example/patients/amara-okonkwo", "contact", "https example patients"),
+        ("www.okonkwofamily.example/page2", "contact", "www example"),
+        ("example.org/jo", "contact", "example org"),
+        ("01632 960983 ext 4471", "contact", "01632 960983 ext 4471"),
+        ("ref OKONKWO-4471", "id", "ref 4471"),
+        ("badge ruby4471", "id", "badge"),
+        ("ref AB-4471 xk22", "id", "ref AB 4471 xk22"),
+    ],
+)
+def test_names_in_contacts_and_ids_stay_masked(text, kept, left):
+    assert left_of(text, kept) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "masked", "left"),
+    [
+        ("cabin 9117", "id", (), ""),
+        ("flat 31", "age", (), "flat"),
+        ("car 9117", "id", (), "car 9117"),
+        ("Kingsmead, 9117 22", "id", [("Kingsmead", "place")], ""),
+        ("9117 Kingsmead", "age", [("Kingsmead", "place")], ""),
+        ("ZA-2031-11", "id", [("ZA", "place")], "2031 11"),
+        ("9117; Kingsmead", "id", [("Kingsmead", "name")], "9117"),
+    ],
+)
+def test_numbers_of_places_stay_masked(text, kept, masked, left):
+    assert left_of(text, kept, masked=masked) == left
+
+
+def test_the_year_of_a_birth_is_not_an_age():
+    assert left_of("43 born 88", "age") == "43 born"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("May 3, in June, since August 2019", "May 3 in June since August 2019"),
+        ("Day, Weeks; April", ""),
+        ("day, week nine", "day week nine"),
+        ("Anzac Day", "Anzac Day"),
+        ("Summer rang", "rang"),
+        ("Monday, told Friday", "Monday told"),
+        ("Sunday rang, Monday", "rang Monday"),
+    ],
+)
+def test_times_that_are_names_need_a_word_of_time(text, left):
+    assert left_of(text, "date") == left
+
+
+def test_a_word_that_is_surely_of_a_masked_category_elsewhere_stays_masked():
+    masked = [("Kingsmead", "place"), ("44719", "id")]
+    assert (
+        left_of("Kingsmead; 44719: teacher at KINGSMEAD, 44719", "profession", masked=masked) == "teacher at"
+    )
+
+
+def test_what_is_kept_for_another_reason_is_not_touched():
+    assert left_of("OKONKWO", "id", masked=[("OKONKWO", "name")]) == ""
+    tokens = tokenize("cabin 9117")
+    scores = np.zeros(2, np.float32)
+    decisions = Decisions(
+        np.ones(2, np.bool_),
+        np.full(2, Reason.KEPT_BY_NETWORK, np.uint8),
+        scores,
+        scores,
+        np.full(2, CODES["id"], np.uint8),
+    )
+    kept = frozenset({HyperClass.ID})
+    assert mask_words_of_others(tokens, np.zeros(2, np.bool_), decisions, kept).keep.all()

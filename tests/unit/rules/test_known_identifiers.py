@@ -9,7 +9,23 @@ from inverse_deid.text.matching import NearNames, count_allowed_typos
 from inverse_deid.text.tokenizer import tokenize
 
 COMMON = frozenset(
-    ["rose", "rash", "fever", "lane", "street", "harrow", "brown", "iv", "the", "march", "baker"]
+    [
+        *(
+            "rose",
+            "rash",
+            "fever",
+            "lane",
+            "street",
+            "harrow",
+            "brown",
+            "iv",
+            "the",
+            "march",
+            "baker",
+            "will",
+        ),
+        *("head", "heads", "may", "bath"),
+    ]
 )
 
 
@@ -138,6 +154,28 @@ def test_days_are_found_in_other_formats(text):
 )
 def test_other_words_are_spared(known, text):
     assert found(text, known) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("will head was ill", ["will", "head"]),
+        ("the reporter said will had taken it", ["will"]),
+        ("told will to stop and head to wait", ["will", "head"]),
+        ("head felt ill. will's rash", ["head", "will"]),
+        ("d/w will, dr. head agreed", ["will", "head"]),
+        ("Heads husband; Will the rash go", ["Heads", "Will"]),
+        ("the head was red, it will stop; her head hurts", []),
+        ("will stop. Will stop", ["Will"]),
+        ("the heads of all", []),
+    ],
+)
+def test_parts_of_a_known_name_that_are_words_are_masked_where_they_may_be_the_person(text, masked):
+    assert found(text, ("Will Head", "name")) == masked
+
+
+def test_a_town_of_four_letters_is_found_with_a_capital():
+    assert found("from Bath, had a bath", ("12 Harrow Lane, Bath", "address")) == ["Bath"]
 
 
 def test_a_common_word_in_capitals_is_masked_for_its_likeness():
