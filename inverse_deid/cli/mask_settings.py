@@ -27,7 +27,6 @@ from inverse_deid.formats.registry import FORMATS, input_errors
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.markers import MarkerKind, markers_of
-from inverse_deid.replacement.reversal import check_cryptography
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.replacement.surrogates import SurrogatesFor
 from inverse_deid.text.tokenizer import tokenize
@@ -274,8 +273,6 @@ class MaskOptions:
             from inverse_deid.replacement.faker_names import load_surrogate_names
 
             load_surrogate_names()
-        if self.maps is not None:
-            check_cryptography()
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:

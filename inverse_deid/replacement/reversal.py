@@ -25,13 +25,11 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import BinaryIO, Protocol
 
 import msgspec
 
 from inverse_deid.core.errors import FormatError, InputError
-from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.replacement.keys import check_key
 
@@ -174,12 +172,11 @@ class RecordChain:
         magic: The line before them, which names the kind of file.
 
     Raises:
-        ConfigurationError: A short key, or `cryptography` is not installed.
+        ConfigurationError: A short key.
     """
 
     def __init__(self, key: bytes, salt: bytes, magic: bytes = MAGIC) -> None:
         check_key(key)
-        check_cryptography()
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -239,7 +236,7 @@ class MapWriter:
             continues; None = a new map.
 
     Raises:
-        ConfigurationError: A short key, or `cryptography` is not installed.
+        ConfigurationError: A short key.
         InputError: The map before the interruption has another key, or is damaged.
     """
 
@@ -278,7 +275,7 @@ class MapReader:
     """Reads a map, one case at a time.
 
     Raises:
-        ConfigurationError: A short key, or `cryptography` is not installed.
+        ConfigurationError: A short key.
         FormatError: It is not a map, or a map of another version.
         InputError: The key is wrong, or the map was changed.
     """
@@ -308,16 +305,6 @@ class MapReader:
             raise InputError(INCOMPLETE)
         if json.loads(end) != {"n_cases": n_cases}:
             raise InputError("does not have as many cases as it says: it is damaged")
-
-
-def check_cryptography() -> None:
-    """Check that maps can be written.
-
-    Raises:
-        ConfigurationError: `cryptography` is not installed.
-    """
-    if find_spec("cryptography") is None:
-        raise missing_extra("a reversal map", "cryptography", "surrogates")
 
 
 def _read_salt(stream: BinaryIO) -> bytes:
