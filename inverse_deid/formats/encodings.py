@@ -48,11 +48,11 @@ _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _AROUND = 80  # bytes
 _UTF8_SIGN = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _DOUBTFUL = (
-    r"[^\x00-\x7f\w‘’“”–—…°µ±·•€£§©®™½¼¾²³×«»\xa0]"  # noqa: RUF001
+    r"(?!(?<!\S)[¡¿]+\w[^\W\d_]|(?<=[\d.])[ºª])[^\x00-\x7f\w‘’“”–—…°µ±·•€£§©®™½¼¾²³×«»\xa0]"  # noqa: RUF001
     r"|[^\x00-\x7f]{4,}|(?<=[a-z])[À-ÞŠŒŽŸ]|(?<=[A-Za-z])[À-ÞŠŒŽŸ](?=[a-z])|[à-ÿšœž](?=[A-Z])"
     r"|(?<=[a-z])[•…°±€£§²³½¼¾“„‚†‡¸¹](?=[a-z])|(?<=[\d ])[À-ÿŠŒŽŸšœž](?=\d)|(?<=\d)[À-ÿŠŒŽŸšœž]"  # noqa: RUF001
 )
-"""What English text with names of Europe does not contain."""
+"""What text in the languages of Western Europe does not contain."""
 
 
 @dataclass(frozen=True, slots=True)

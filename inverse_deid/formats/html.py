@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
+from itertools import chain
 from typing import BinaryIO
 
 from lxml import etree
@@ -35,8 +36,9 @@ _VOID = frozenset(["br", "hr"])
 _STRUCTURE = frozenset(["table", "thead", "tbody", "tfoot", "tr", "ul", "ol", "dl", "html"])
 """Elements in which white space means nothing."""
 _BREAKING = frozenset(
-    "address article aside body center details fieldset figcaption figure footer form header html legend "  # noqa: SIM905
-    "main nav section summary".split()
+    "address article aside body center details dialog dir fieldset figcaption figure footer "  # noqa: SIM905
+    "form header hgroup html legend listing main menu nav noframes plaintext search section "
+    "summary xmp".split()
 )
 """Elements whose text is on lines of its own. They are written as `div`."""
 _PAGE = frozenset(["html", "body"])
@@ -95,6 +97,7 @@ class _Page:
     removed: dict[str, int] = field(default_factory=dict)
     _last: str = field(default="\n", repr=False)  # the last character of the text
     _is_line_due: bool = False
+    _is_table_over: bool = False  # its last cell was perhaps empty
     _is_space_due: bool = False
 
     def add_text(self, shown: str, *, is_kept: bool) -> None:
@@ -106,8 +109,7 @@ class _Page:
                 shown = shown.removeprefix(" ")
         if not shown:
             return
-        if self._is_line_due and self._last not in "\n\t":
-            self.add_layout("\n")
+        self._begin_line(is_in_cell=not self._is_table_over)
         if self._is_space_due and not (shown + self._last).isspace() and not shown[0].isspace():
             self.add_sign(" ")
         self.pieces.append(len(self.slots))
@@ -119,7 +121,7 @@ class _Page:
         self.text.append(shown)
         self.n_chars += len(shown)
         self._last = shown[-1]
-        self._is_line_due = self._is_space_due = False
+        self._is_line_due = self._is_space_due = self._is_table_over = False
 
     def add_sign(self, sign: str) -> None:
         """Add a sign that the page does not have, in the text and in the markup; spaces are not doubled."""
@@ -130,6 +132,11 @@ class _Page:
     def end_line(self) -> None:
         """Begin a line with the next text."""
         self._is_line_due = True
+
+    def _begin_line(self, *, is_in_cell: bool) -> None:
+        """Begin a line if one is due; within a cell, not where the cell begins."""
+        if self._is_line_due and self._last != "\n" and not (is_in_cell and self._last == "\t"):
+            self.add_layout("\n")
 
     def note(self, kind: str) -> None:
         """Count a part that is not written, "" = nothing."""
@@ -150,8 +157,7 @@ class _Page:
         is_line = tag in _BLOCKS or tag in _BREAKING
         if is_line:
             self.end_line()
-        elif tag in _CELLS and any(one.tag in _CELLS for one in node.itersiblings(preceding=True)):
-            self.add_layout("\t")
+        self._begin_cell(node, tag)
         written = "div" if tag in _BREAKING - _PAGE else tag if tag in _WRITTEN else ""
         if written:
             self.pieces.append(f"<{written}{self._read_attributes(node) if tag in _CELLS else ''}>")
@@ -162,6 +168,14 @@ class _Page:
             self.pieces.append(f"</{written}>")
         if is_line or tag == "hr":
             self.end_line()
+        self._is_table_over |= tag == "table"
+
+    def _begin_cell(self, node: etree._Element, tag: str) -> None:
+        """Begin the line of a row, or go to the next cell of it."""
+        if tag == "tr":
+            self._begin_line(is_in_cell=not _has_row_before(node))
+        elif tag in _CELLS and any(one.tag in _CELLS for one in node.itersiblings(preceding=True)):
+            self.add_layout("\t")
 
     def _add_content(self, node: etree._Element, tag: str, *, is_kept: bool) -> None:
         self._add_text_of(node, node.text, is_kept=is_kept)
@@ -303,6 +317,14 @@ def _name_of(node: etree._Element) -> str:
     """Return the name of an element, `#comment` for comments and instructions."""
     tag: object = node.tag  # a function for what is not an element
     return tag.lower() if isinstance(tag, str) else _COMMENT
+
+
+def _has_row_before(row: etree._Element) -> bool:
+    """Tell whether a row is not the first of its table."""
+    parent = row.getparent()
+    groups = () if parent is None or parent.tag == "table" else parent.itersiblings(preceding=True)
+    before = chain(row.itersiblings(preceding=True), groups)
+    return any(next(one.iter("tr"), None) is not None for one in before)
 
 
 def _text_in(node: etree._Element) -> str:

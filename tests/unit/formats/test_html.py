@@ -120,6 +120,21 @@ TEXTS = {
         "<table><tr><td>a</td> <td><p>b</p><p>c</p></td><td></td><td>d</td></tr><tr><td>e</td></tr></table>",
         "a\tb\nc\t\td\ne",
     ),
+    "empty cells": (
+        "<table><caption>c</caption><tr><td></td><td>a</td></tr><tr><td>b</td><td></td></tr><tr><td></td><td>d</td>"
+        "</tr></table>e",
+        "c\n\ta\nb\t\n\td\ne",
+    ),
+    "empty cells in parts of a table": (
+        "<table><thead><tr><th>a</th><th></th></tr></thead><tbody><tr><td></td><td>b</td></tr></tbody></table>",
+        "a\t\n\tb",
+    ),
+    "an empty last cell": ("<p>z</p><table><tr><td>a<td></table><p>b</p>", "z\na\t\nb"),
+    "a table in a cell": (
+        "<table><tr><td>a</td><td><table><tr><td>b</td></tr><tr><td>c</td></tr></table></td><td>d</td></tr></table>",
+        "a\tb\nc\td",
+    ),
+    "dialogs and old elements": ("<dialog open>a</dialog>b<xmp>c</xmp>d", "a\nb\nc\nd"),
     "breaks": ("a<br>b<br/><br>c", "a\nb\n\nc"),
     "entities": ("caf&eacute; &lt;b&gt; &#956;g &#x1F600; &amp;amp;", "café <b> μg 😀 &amp;"),
     "not closed": ("<p>a<p>b<li>c<b>d", "a\nb\ncd"),
