@@ -1,8 +1,8 @@
 """Web pages (.html, .htm): masked text over a list of elements, in a new page (docs/office-files.md).
 
 The page is built from a list: an element is written if it is on the list, without its attributes. Text is
-written from the masked text alone. Words that elements within a line split are one word. What form fields
-show is text, as in PDF files.
+written from the masked text alone. Words that elements within a line split are one word. Form fields become
+text, as in PDF files.
 
 Source: HTML Living Standard, sections 13.2.3.2 (encodings) and 15.3 (how elements are shown).
 """
@@ -230,7 +230,7 @@ class _Page:
                 self.note(_REMOVED.get(_name_of(label), ""))
 
     def _add_value(self, value: str) -> None:
-        """Add what a form field shows, apart from the words beside it."""
+        """Add what a form field shows, with spaces around it."""
         if value.strip():
             self._is_space_due = not self._is_line_due
             self.add_text(value.strip(), is_kept=False)
@@ -268,7 +268,7 @@ def read_html(
         stream: Its bytes.
         options: How to read it.
         name: Of the page, the id of its text.
-        may_be_empty: A page without text is no error, as in an e-mail.
+        may_be_empty: A page without text is allowed, as in an e-mail.
 
     Raises:
         FormatError: Not HTML, or nested too deeply, or without text.
@@ -344,7 +344,7 @@ def _count_attributes(root: etree._Element, page: _Page) -> None:
 def _find_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
     """Return the encoding of a page and how it is known.
 
-    It is that of the byte-order mark, of `--encoding`, or what the page says. Else it is found out.
+    It is that of the byte-order mark, of `--encoding`, or what the page says. Otherwise it is found out.
 
     Returns:
         The encoding, and what was found out, in words; "" = nothing.
