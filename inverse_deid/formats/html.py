@@ -37,16 +37,15 @@ _STRUCTURE = frozenset(["table", "thead", "tbody", "tfoot", "tr", "ul", "ol", "d
 """Elements in which white space means nothing."""
 _BREAKING = frozenset(
     "address article aside body center details dialog dir fieldset figcaption figure footer "  # noqa: SIM905
-    "form header hgroup html legend listing main menu nav noframes plaintext search section "
+    "form head header hgroup html legend listing main menu nav noframes plaintext search section "
     "summary xmp".split()
 )
 """Elements whose text is on lines of its own. They are written as `div`."""
-_PAGE = frozenset(["html", "body"])
+_PAGE = frozenset(["html", "head", "body"])
 _WRITTEN = _INLINE | _BLOCKS | _CELLS | _VOID
 _COMMENT = "#comment"
 _REMOVED = {
     _COMMENT: "comment",
-    "head": "",
     "script": "script",
     "style": "style",
     "template": "template",

@@ -94,6 +94,7 @@ REFUSED = {
     "Cyrillic": ("Пациентка принимала варфарин и у неё была сыпь. " * 3).encode("cp1251"),
     "Greek": ("Η ασθενής έλαβε βαρφαρίνη και παρουσίασε εξάνθημα. " * 3).encode("cp1253"),
     "Japanese": ("患者はワルファリンを服用した。" * 5).encode("shift-jis"),
+    "no letters": b"\xff\xff",
     "binary": CANARY.encode() + b"\0\x01\x02",
 }
 

@@ -168,6 +168,7 @@ TEXTS = {
         "<main><section>a</section><article>b<aside>c</aside></article></main><footer>d</footer>",
         "a\nb\nc\nd",
     ),
+    "without scripts, before the body": ("<script>x</script><noscript>a</noscript><div>b</div>", "a\nb"),
     "without scripts": ("a<noscript><p>b</p></noscript>", "a\nb"),
     "a drawing": ("a<svg><g><text>ALT</text><text>AST</text></g></svg>b", "a\nALT\nAST\nb"),
     "a map": ("<map name=m><p>a</p><area href=x></map>b", "a\nb"),
