@@ -45,14 +45,15 @@ _MAX_SAMPLE_BYTES = 64 * 1024
 _SAME_CHAOS = 0.02
 _MAX_DOUBTS = 0.2  # per byte above 127
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_ASCII_LETTER = re.compile(rb"[A-Za-z]")
 _AROUND = 80  # bytes
 _UTF8_SIGN = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _DOUBTFUL = (
-    r"[^\x00-\x7f\w‘’“”–—…°µ±·•€£§©®™½¼¾²³×«»\xa0]"  # noqa: RUF001
-    r"|[^\x00-\x7f]{4,}|(?<=[a-z])[À-ÞŠŒŽŸ]|(?<=[A-Za-z])[À-ÞŠŒŽŸ](?=[a-z])|[à-ÿšœž](?=[A-Z])"
+    r"(?!(?<!\S)[¡¿]+\w[^\W\d_]|(?<=[\d.])[ºª])[^\x00-\x7f\w‘’“”–—…°µ±·•€£§©®™½¼¾²³×«»\xa0]"  # noqa: RUF001
+    r"|(?<![A-Za-z])ÿ|[^\x00-\x7f]{4,}|(?<=[a-z])[À-ÞŠŒŽŸ]|(?<=[A-Za-z])[À-ÞŠŒŽŸ](?=[a-z])|[à-ÿšœž](?=[A-Z])"
     r"|(?<=[a-z])[•…°±€£§²³½¼¾“„‚†‡¸¹](?=[a-z])|(?<=[\d ])[À-ÿŠŒŽŸšœž](?=\d)|(?<=\d)[À-ÿŠŒŽŸšœž]"  # noqa: RUF001
 )
-"""What English text with names of Europe does not contain."""
+"""What text in the languages of Western Europe does not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +322,8 @@ def _judge_sample(sample: bytes) -> str:
     with suppress(UnicodeError):
         if not doubtful.search(sample.decode(usual)):
             return usual
+    if not _ASCII_LETTER.search(sample):  # nothing says that this is text
+        raise UnreadableInputError(wrong_encoding("utf-8"))
     matches = {}
     for one in from_bytes(sample, cp_isolation=[name.replace("-", "_") for name in _SINGLE_BYTE]):
         same = {name.replace("_", "-") for name in one.could_be_from_charset}  # those that read the same text

@@ -1,8 +1,8 @@
 """Web pages (.html, .htm): masked text over a list of elements, in a new page (docs/office-files.md).
 
 The page is built from a list: an element is written if it is on the list, without its attributes. Text is
-written from the masked text alone. Words that elements within a line split are one word. What form fields
-show is text, as in PDF files.
+written from the masked text alone. Words that elements within a line split are one word. Form fields become
+text, as in PDF files.
 
 Source: HTML Living Standard, sections 13.2.3.2 (encodings) and 15.3 (how elements are shown).
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 from typing import BinaryIO
 
 from lxml import etree
@@ -41,16 +41,16 @@ _MAX_COLUMNS = 100
 _STRUCTURE = frozenset(["table", "thead", "tbody", "tfoot", "tr", "ul", "ol", "dl", "html"])
 """Elements in which white space means nothing."""
 _BREAKING = frozenset(
-    "address article aside body center details fieldset figcaption figure footer form header html legend "  # noqa: SIM905
-    "main nav section summary".split()
+    "address article aside body center details dialog dir fieldset figcaption figure footer "  # noqa: SIM905
+    "form head header hgroup html legend listing main menu nav noframes plaintext search section "
+    "summary xmp".split()
 )
 """Elements whose text is on lines of its own. They are written as `div`."""
-_PAGE = frozenset(["html", "body"])
+_PAGE = frozenset(["html", "head", "body"])
 _WRITTEN = _INLINE | _BLOCKS | _CELLS | _VOID
 _COMMENT = "#comment"
 _REMOVED = {
     _COMMENT: "comment",
-    "head": "",
     "script": "script",
     "style": "style",
     "template": "template",
@@ -143,6 +143,11 @@ class _Page:
     def end_line(self) -> None:
         """Begin a line with the next text."""
         self._is_line_due = True
+
+    def _begin_line(self, *, is_in_cell: bool) -> None:
+        """Begin a line if one is due; within a cell, not where the cell begins."""
+        if self._is_line_due and self._last != "\n" and not (is_in_cell and self._last == "\t"):
+            self.add_layout("\n")
 
     def note(self, kind: str) -> None:
         """Count a part that is not written, "" = nothing."""
@@ -246,7 +251,7 @@ class _Page:
                 self.note(_REMOVED.get(_name_of(label), ""))
 
     def _add_value(self, value: str) -> None:
-        """Add what a form field shows, apart from the words beside it."""
+        """Add what a form field shows, with spaces around it."""
         if value.strip():
             self._is_space_due = not self._is_line_due
             self.add_text(value.strip(), is_kept=False)
@@ -281,7 +286,7 @@ def read_html(
         stream: Its bytes.
         options: How to read it.
         name: Of the page, the id of its text.
-        may_be_empty: A page without text is no error, as in an e-mail.
+        may_be_empty: A page without text is allowed, as in an e-mail.
 
     Raises:
         FormatError: Not HTML, or nested too deeply, or without text.
@@ -375,6 +380,14 @@ def _name_of(node: etree._Element) -> str:
     return tag.lower() if isinstance(tag, str) else _COMMENT
 
 
+def _has_row_before(row: etree._Element) -> bool:
+    """Tell whether a row is not the first of its table."""
+    parent = row.getparent()
+    groups = () if parent is None or parent.tag == "table" else parent.itersiblings(preceding=True)
+    before = chain(row.itersiblings(preceding=True), groups)
+    return any(next(one.iter("tr"), None) is not None for one in before)
+
+
 def _text_in(node: etree._Element) -> str:
     """Return the text in an element and in all that it has."""
     return "".join(str(text) for text in node.itertext(etree.Element))
@@ -392,7 +405,7 @@ def _count_attributes(root: etree._Element, page: _Page) -> None:
 def _find_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
     """Return the encoding of a page and how it is known.
 
-    It is that of the byte-order mark, of `--encoding`, or what the page says. Else it is found out.
+    It is that of the byte-order mark, of `--encoding`, or what the page says. Otherwise it is found out.
 
     Returns:
         The encoding, and what was found out, in words; "" = nothing.

@@ -45,7 +45,7 @@ def test_all_formats_of_a_folder_are_masked_and_mirrored(command, given, out):
 
 def broken_files(folder: Path) -> None:
     (folder / "binary.txt").write_bytes(b"\x89PNG\x00" + NOTE.encode())
-    (folder / "encoding.txt").write_bytes(f"{NOTE} é".encode("cp1252"))
+    (folder / "encoding.txt").write_bytes(f"{NOTE} fièvre, café".encode() + b"\xe9")
     (folder / "empty.txt").write_bytes(b"")
     (folder / "empty.jsonl").write_bytes(b"\n\n")
     (folder / "broken.xml").write_text(f"<a><TEXT>{NOTE}</a>")

@@ -261,6 +261,12 @@ def test_a_text_in_another_encoding_than_the_email_names_is_found_out(command, g
     assert "– “mild”." in body_of(read_back((out / "a.eml").read_bytes()))
 
 
+def test_a_subject_that_is_not_encoded_is_read(command, given, out):
+    write_mail(given, "Subject: rash – 38.9 °C\r\n\r\nwell\r\n".encode("cp1252"))
+    assert command("mask", given, "--out", out).status == 0
+    assert read_back((out / "a.eml").read_bytes())["Subject"] == "rash – PHI °PHI"
+
+
 def test_a_word_of_the_subject_that_cannot_be_read_is_counted(command, given, out):
     write_mail(given, b"Subject: rash =?utf-8?b?broken\r\n\r\nwell\r\n")
     result = command("mask", given, "--out", out)

@@ -123,7 +123,9 @@ class _Reader:
 
     def read(self, message: Message[str, str], level: int = 0) -> Mail:
         """Read a message and all that is in it."""
-        self.mail.subject, n_lost = decode_words(message.get("subject", ""))
+        self.mail.subject, n_lost = decode_words(
+            next((value for name, value in message.raw_items() if name.lower() == "subject"), "")
+        )
         self._remove("unreadable word of a subject", n_lost)
         n_headers = len(message) - bool(self.mail.subject)
         self._remove("header", n_headers)
@@ -376,5 +378,8 @@ def decode_words(value: object) -> tuple[str, int]:
     text = ""
     with suppress(ValueError, LookupError, TypeError, AttributeError, MessageError):
         text = str(make_header(decode_header(value)))  # type: ignore[arg-type]
-    text = (text or str(value)).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    data = (text or str(value)).encode("utf-8", "surrogateescape")
+    text = data.decode("utf-8", "replace")
+    with suppress(UnreadableInputError):
+        text = decode(data, find_codec(data)[0])
     return _ENCODED_WORD.subn("", text)

@@ -1,8 +1,8 @@
 """The rows of tables of a page: each cell in its column, also below and beside empty ones.
 
 Columns are where cells are: ranges of x that no cell of another column is in. A cell over several columns is
-in the first of them. Lines that are closer to each other than to others are lines of the same cells. What
-fits no columns is shown as it is, with tabs where gaps are wide.
+in the first of them. Lines that are closer to each other than to others are lines of the same cells. Rows
+that fit no columns are shown as they are, with tabs where gaps are wide.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _read_run(rows: Sequence[Row]) -> Iterator[Line]:
 
 
 def _is_beside(first: Segment, above: Row, below: Row) -> bool:
-    """Tell whether a line above the first row of a table is of a cell that is higher than those beside it."""
+    """Tell whether a line above the first row of a table is of a cell that is higher than its first cell."""
     return above[0].left > first.right and measure_gap(above, below) <= _OTHER_ROW * first.height
 
 

@@ -17,6 +17,10 @@ STORIES = {
     "German": "Frau Müller aus Zürich bekam 5 µg – danach Übelkeit, Fieber von 38,9 °C und „große“ Schwäche.",
     "French": "La patiente a reçu 20 mg; elle a présenté une fièvre à 39 °C, des nausées – puis « guérie ».",
     "Spanish": "La señora Muñoz tomó 5 mg y presentó erupción; ¿cuándo? ¡Ayer! Recuperación en 3 días.",
+    "Spanish questions": "¿Qué pasó? ¡Nada! La 1.ª dosis, n.º 5, en el niño.",
+    "Portuguese": "A doente tomou 5 mg e teve erupção; recuperação em três dias, não há informação.",
+    "Italian": "La paziente è guarita; più tardi perché la febbre era più alta, cioè 39 °C.",
+    "capitals": "FRAU MÜLLER HATTE ÜBELKEIT, GROSSE SCHWÄCHE UND FIEBER VON 39 °C",
     "Swedish": "Åsa Ström från Malmö fick 10 mg och hade hög feber på kvällen.",
     "quotes": "The patient’s mother said “he’s fine” – temp 38.5 °C, “mild” rash… £20.",
     "one letter": "Mr. Zöllner had a rash.",
@@ -90,6 +94,7 @@ REFUSED = {
     "Cyrillic": ("Пациентка принимала варфарин и у неё была сыпь. " * 3).encode("cp1251"),
     "Greek": ("Η ασθενής έλαβε βαρφαρίνη και παρουσίασε εξάνθημα. " * 3).encode("cp1253"),
     "Japanese": ("患者はワルファリンを服用した。" * 5).encode("shift-jis"),
+    "no letters": b"\xff\xff",
     "binary": CANARY.encode() + b"\0\x01\x02",
 }
 

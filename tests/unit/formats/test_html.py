@@ -182,6 +182,21 @@ TEXTS = {
         "<tr><td>f</td></tr></table>",
         "a\tb\tc\nd\te\nf",
     ),
+    "empty cells": (
+        "<table><caption>c</caption><tr><td></td><td>a</td></tr><tr><td>b</td><td></td></tr><tr><td></td><td>d</td>"
+        "</tr></table>e",
+        "c\n\ta\nb\t\n\td\ne",
+    ),
+    "empty cells in parts of a table": (
+        "<table><thead><tr><th>a</th><th></th></tr></thead><tbody><tr><td></td><td>b</td></tr></tbody></table>",
+        "a\t\n\tb",
+    ),
+    "an empty last cell of a table without end": ("<p>z</p><table><tr><td>a<td></table><p>b</p>", "z\na\t\nb"),
+    "a table of one column in a cell": (
+        "<table><tr><td>a</td><td><table><tr><td>b</td></tr><tr><td>c</td></tr></table></td><td>d</td></tr></table>",
+        "a\tb\nc\td",
+    ),
+    "dialogs and old elements": ("<dialog open>a</dialog>b<xmp>c</xmp>d", "a\nb\nc\nd"),
     "breaks": ("a<br>b<br/><br>c", "a\nb\n\nc"),
     "entities": ("caf&eacute; &lt;b&gt; &#956;g &#x1F600; &amp;amp;", "café <b> μg 😀 &amp;"),
     "not closed": ("<p>a<p>b<li>c<b>d", "a\nb\ncd"),
@@ -215,6 +230,7 @@ TEXTS = {
         "<main><section>a</section><article>b<aside>c</aside></article></main><footer>d</footer>",
         "a\nb\nc\nd",
     ),
+    "without scripts, before the body": ("<script>x</script><noscript>a</noscript><div>b</div>", "a\nb"),
     "without scripts": ("a<noscript><p>b</p></noscript>", "a\nb"),
     "a drawing": ("a<svg><g><text>ALT</text><text>AST</text></g></svg>b", "a\nALT\nAST\nb"),
     "a map": ("<map name=m><p>a</p><area href=x></map>b", "a\nb"),
