@@ -103,7 +103,7 @@ class PersonSurrogates:
         return None if self._reserved.is_real_whole(surrogate) else surrogate
 
     def replace_key(self, key: str) -> str | None:
-        """Return the surrogate of a word, without case and accents, as a name; None = it has none."""
+        """Return the surrogate of a word, without case and accents, as a name; None = no name is left."""
         if len(key) < _MIN_PLACE or not (key.isascii() and key.isalpha()):
             return None
         return self._draw(_NameWord(key.capitalize(), "", "", key), self._pools_for(key))
@@ -158,7 +158,7 @@ class PersonSurrogates:
     def _pools_for(self, key: str) -> Iterator[Sequence[str]]:
         """Yield the lists that the surrogate of a word may come from, the best first.
 
-        The words beside it do not count, since other rows of the same case may lack them.
+        Its neighbours do not count, since other rows of the same case may lack them.
         """
         letter = self._letters.get(key[0], "")
         if not letter:

@@ -45,7 +45,7 @@ class Reserved:
     Args:
         real_values: All masked texts of the case and its structured values.
         kept: Texts that may be seen together with the surrogates. Their words in lower case may be
-            surrogates, as they may be names: otherwise such a word could be told from a surrogate.
+            surrogates, as they may be names: otherwise such a word would be recognisable as an original.
     """
 
     def __init__(self, real_values: Iterable[str], kept: Iterable[str]) -> None:
