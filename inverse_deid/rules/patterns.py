@@ -459,36 +459,43 @@ _ANY_LETTERS = re.compile("|".join(w for w, a in zip(_WORDS, _DISTINCT, strict=T
 """Matches every word that can be an anchor and does not begin with a digit."""
 _EACH_WORD = re.compile("".join(f"(?:(?=({word})))?" for word in _WORDS))
 """Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`."""
-_POWERS = [1 << bit for bit in range(len(_WORDS))]
+_BITS_OF_BLOCK = 64
+N_BLOCKS = -(-len(_DISTINCT) // _BITS_OF_BLOCK)
+"""How many integers of 64 bits hold one bit per distinct anchor."""
 _TABLE_SIZE = 0x2100
 
 
+def _bits_of(anchors: Iterable[int]) -> BitArray:
+    """Return the bits of some anchors, given by number: uint64 (N_BLOCKS,)."""
+    bits = np.zeros(N_BLOCKS, np.uint64)
+    for anchor in anchors:
+        bits[anchor // _BITS_OF_BLOCK] |= np.uint64(1 << anchor % _BITS_OF_BLOCK)
+    return bits
+
+
 def anchor_bits(words: Sequence[str]) -> BitArray:
-    """Tell which anchors each word can be: uint64 (n_words,), one bit per distinct anchor."""
-    bits = np.zeros(len(words), np.uint64)
+    """Tell which anchors each word can be: uint64 (n_words, N_BLOCKS), one bit per distinct anchor."""
+    bits = np.zeros((len(words), N_BLOCKS), np.uint64)
     for i, word in enumerate(words):
         if word[:1].isdecimal() or _ANY_LETTERS.match(word) is not None:
             groups = _EACH_WORD.match(word).groups()  # type: ignore[union-attr] # it matches every word
-            bits[i] = sum(compress(_POWERS, groups))
+            bits[i] = _bits_of(compress(range(len(_DISTINCT)), groups))
     return bits
 
 
 def _bits_of_signs(side: str) -> BitArray:
-    """Return the anchors that each sign on one side allows: uint64 (_TABLE_SIZE,), last the rest."""
-    table = np.zeros(_TABLE_SIZE, np.uint64)
-    for bit, anchor in enumerate(_DISTINCT):
+    """Return the anchors that each sign on one side allows: uint64 (_TABLE_SIZE, N_BLOCKS), last the rest."""
+    table = np.zeros((_TABLE_SIZE, N_BLOCKS), np.uint64)
+    for number, anchor in enumerate(_DISTINCT):
         signs: str = getattr(anchor, side)
-        table[[ord(sign) for sign in signs] if signs else slice(None)] |= np.uint64(1 << bit)
+        table[[ord(sign) for sign in signs] if signs else slice(None)] |= _bits_of([number])
     return table
 
 
 _BEFORE, _BEHIND = _bits_of_signs("before"), _bits_of_signs("behind")
 
 
-_BITS = {
-    name: np.uint64(sum(1 << _DISTINCT.index(anchor) for anchor in set(anchors)))
-    for name, anchors in ANCHORS.items()
-}
+_BITS = {name: _bits_of(_DISTINCT.index(anchor) for anchor in anchors) for name, anchors in ANCHORS.items()}
 _BEGINS = {name: bool(anchors) and all(a.begins for a in anchors) for name, anchors in ANCHORS.items()}
 """Whether every match of a pattern begins with one of its anchors."""
 
@@ -498,17 +505,17 @@ def find_patterns(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
 
     Args:
         tokens: Of several documents.
-        bits: uint64 (n_tokens,), `anchor_bits` of each token's word.
+        bits: uint64 (n_tokens, N_BLOCKS), `anchor_bits` of each token's word.
     """
     signs = np.minimum(tokens.codes, _TABLE_SIZE - 1)
     here = bits & _BEFORE[signs[tokens.starts - 1]] & _BEHIND[signs[tokens.ends]]
-    anchored = np.flatnonzero(here)
+    anchored = np.flatnonzero(here.any(axis=1))
     here = here[anchored]
-    found = list(_beginning_at(tokens, anchored, here.tolist()))
-    any_bits = np.bitwise_or.reduce(here)
+    found = list(_beginning_at(tokens, anchored, list(map(tuple, here.tolist()))))
+    any_bits = np.bitwise_or.reduce(here, axis=0)
     for row, name in enumerate(_PATTERNS):
-        if not _BEGINS[name] and (name in SIGNS or any_bits & _BITS[name]):
-            places = anchored[(here & _BITS[name]) != 0]
+        if not _BEGINS[name] and (name in SIGNS or (any_bits & _BITS[name]).any()):
+            places = anchored[(here & _BITS[name]).any(axis=1)]
             spans = _near(name, tokens, places) if name in LONGEST else _containing(name, tokens, places)
             found += [(row, *span) for span in spans]
     hits = np.zeros((len(_PATTERNS), len(tokens)), np.bool_)
@@ -522,7 +529,7 @@ def find_patterns(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
 
 
 def _beginning_at(
-    tokens: JoinedTokens, places: Places, bits: Sequence[int]
+    tokens: JoinedTokens, places: Places, bits: Sequence[tuple[int, ...]]
 ) -> Iterator[tuple[int, int, int]]:
     """Yield the matches of all patterns that begin at their anchors: row of the pattern, start and end.
 
@@ -545,12 +552,12 @@ def _beginning_at(
 
 
 @lru_cache(8192)
-def _patterns_beginning_with(bits: int) -> list[tuple[int, re.Pattern[str], int]]:
+def _patterns_beginning_with(bits: tuple[int, ...]) -> list[tuple[int, re.Pattern[str], int]]:
     """Return the patterns that begin with one of these anchors: row, pattern, and the group that counts."""
     return [
         (row, pattern, int(pattern.groups == 1))
         for row, (name, pattern) in enumerate(_PATTERNS.items())
-        if _BEGINS[name] and bits & int(_BITS[name])
+        if _BEGINS[name] and any(map(int.__and__, bits, _BITS[name].tolist()))
     ]
 
 
