@@ -4,28 +4,17 @@
 decide nothing: they are features of the network. So are `FACT_PATTERNS`, whose tokens are in addition kept
 at the lower threshold. If a pattern has a group 1, only that group counts.
 
-Running some thirty regular expressions over every character of every text is expensive. Nearly all
-of them need one telling word: digits, a month, a label. `ANCHORS` names these words. Each distinct word
-is checked once for the patterns that it can belong to. A text is then searched only where such a word
-is next to the right sign. An anchor is *necessary* for its pattern and nothing more: the pattern itself
-is matched there, so `find_patterns` and `pattern_hits` agree.
+`ANCHORS` names the words without which a pattern cannot match (see `anchors.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import compress
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
-import numpy.typing as npt
-
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.values import BoolArray, Tokens
-from inverse_deid.text.tokenizer import JoinedTokens, tokens_touched
+from inverse_deid.rules.anchors import Anchor, PatternSearch, compile_patterns, within
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -60,11 +49,7 @@ _AT_A_TIME_OR_AMOUNT = (
 """What `@` is before where it means *at*: `@11AM`, `@2L`, `@RA`."""
 
 
-def _compile(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
-
-
-VETO_PATTERNS = _compile(
+VETO_PATTERNS = compile_patterns(
     {
         "email": rf"(?<![\w.+'’-])[\w.+'’-]+(?:{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}(?=[\w-]*[^\W\d_])[\w-]+|"
         rf"@(?:\d{{1,3}}\.){{3}}\d{{1,3}}|\s?{_AT}\s?[\w-]+(?:\s?{_DOT}\s?[\w-]+){{0,4}}?\s?{_DOT}\s?{_SPACED_DOMAIN}\b)",
@@ -113,7 +98,7 @@ SERVICE = rf"(?:{'|'.join(_SERVICES)})".replace(" ", r"\s?")
 SERVICE_WORD = "|".join(service.replace(" ", "") for service in (*_SERVICES, "whats", "screen"))
 """The word that `SERVICE` begins with, or all of it."""
 
-SILENT_VETO_PATTERNS = _compile(
+SILENT_VETO_PATTERNS = compile_patterns(
     {
         "initials": r"\b(?:initials|initial(?=\(s\)|\sis\s|\s?:))\b(?:\(s\))?(?:[\s:=(,]{1,3}(?:(?:of|for|the|her|his|this|patient|subject|reporter|pt|is|are|were|"
         r"was|given|as)\b)?){0,6}[\s:=(\"'“‘]{0,3}((?-i:[A-Z](?:[. -]{0,2}[A-Z]){1,3})\b)",
@@ -166,7 +151,7 @@ _ANY_CASE_CONTEXT = {
     "postal-code": r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]{2} \d{5}(?:-\d{4})?|[A-Z]\d[A-Z] \d[A-Z]\d)\b",
 }
 
-CONTEXT_PATTERNS = {**_compile(_CASED_CONTEXT, re.NOFLAG), **_compile(_ANY_CASE_CONTEXT)}
+CONTEXT_PATTERNS = {**compile_patterns(_CASED_CONTEXT, re.NOFLAG), **compile_patterns(_ANY_CASE_CONTEXT)}
 """Named patterns whose hits are features, in the order of the columns."""
 
 _TIME_UNIT = (
@@ -230,7 +215,7 @@ _NOT_A_DAY = "".join(
     )
 )  # fmt: skip
 
-FACT_PATTERNS = _compile(
+FACT_PATTERNS = compile_patterns(
     {
         "after-lot-word": r"(?<!\ba )(?<!\bparking )(?<!\bcar )(?<!\bwhole )\b(?:lot|batch)(?:es|s)?(?:\s?/\s?(?:lot|batch))?\b"
         r"(?:[\s.:#(=]|\b(?:no|nos|nr|num|numbers?|code|id|was|is)\b){1,8}"
@@ -295,71 +280,34 @@ patterns always mask.
 """
 
 
-def select_span(match: re.Match[str]) -> tuple[int, int]:
-    """Return the range of a match that counts: its group, or all of it; (-1, -1) = nothing."""
-    return match.span(1 if match.re.groups == 1 else 0)
-
-
-def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[BoolArray]:
-    """Tell which tokens each pattern touches: one bool (n_tokens,) per pattern.
-
-    Example:
-        >>> from inverse_deid.text.tokenizer import tokenize
-        >>> hits = pattern_hits(tokenize("seen 3/4/2021 BP 120/80"), [VETO_PATTERNS["full-date"]])
-        >>> hits[0].astype(int).tolist()
-        [0, 1, 1, 1, 0, 0, 0]
-    """
-    spans = (map(select_span, pattern.finditer(tokens.text)) for pattern in patterns)
-    return [tokens_touched(tokens, [span for span in some if span[0] >= 0]) for some in spans]
-
-
-BitArray = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A word without which a pattern cannot match."""
-
-    word: str  # its beginning, in any case unless `cased`
-    before: str = ""  # one of these signs is directly before it; "" = any
-    behind: str = ""  # one of these signs is directly after it; "" = any
-    begins: bool = True  # the pattern begins with this word; otherwise the word is anywhere in it
-    cased: bool = False  # upper and lower case differ
-
-
-def _within(word: str, before: str = "", behind: str = "") -> Anchor:
-    return Anchor(word, before, behind, begins=False)
-
-
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
 _TWO_DIGITS = Anchor(r"\d{1,2}(?!\d)")
 _NUMBER_AT_SIGN = Anchor(r"\d{1,2}\Z", behind="/.")
 _DECIMAL = Anchor(r"\d+\Z", behind=".,")
 _COUNTED = Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|several|few)")
-_DOT_WORD = _within(r"dot\Z", before="([{ ", behind=")]} ")
+_DOT_WORD = within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
-        "email": [_within(r"at\Z", before="([", behind=")]")],
+        "email": [within(r"at\Z", before="([", behind=")]")],
         "handle": [],
         "url": [
-            _within(r"(?:https?|ftp)\Z"),
-            _within(r"www\Z", behind="."),
-            _within(r"(?:com|org|net|gov|edu|example|info|uk|io)\Z", before="."),
+            within(r"(?:https?|ftp)\Z"),
+            within(r"www\Z", behind="."),
+            within(r"(?:com|org|net|gov|edu|example|info|uk|io)\Z", before="."),
         ],
         "ip-address": [
-            _within(r"\d{1,3}\Z", before=".", behind="."),
-            _within(r"[0-9a-f]{1,4}\Z", before=":", behind=":"),
+            within(r"\d{1,3}\Z", before=".", behind="."),
+            within(r"[0-9a-f]{1,4}\Z", before=":", behind=":"),
         ],
-        "mac-address": [_within(r"[0-9a-f]{2}\Z", before=":-", behind=":-")],
-        "social-security-number": [_within(r"\d{2}\Z", before="-", behind="-")],
+        "mac-address": [within(r"[0-9a-f]{2}\Z", before=":-", behind=":-")],
+        "social-security-number": [within(r"\d{2}\Z", before="-", behind="-")],
         "phone": [
-            _within(r"\d", before="+"),
-            _within(r"\d{3}\Z", before="(", behind=")"),
-            _within(r"\d{3}\Z", before=".-", behind=".-"),
+            within(r"\d", before="+"),
+            within(r"\d{3}\Z", before="(", behind=")"),
+            within(r"\d{3}\Z", before=".-", behind=".-"),
         ],
         "full-date": [Anchor(rf"(?:\d{{1,2}}|{YEAR})\Z", behind="/.-")],
-        "glued-date": [_within(rf"(?:.*\d)?{MONTH}(?:\d|\Z)")],
+        "glued-date": [within(rf"(?:.*\d)?{MONTH}(?:\d|\Z)")],
         "month-day-year": [Anchor(rf"{MONTH}(?:\d|\Z)")],
         "day-month-year": [Anchor(rf"{ORDINAL_DAY}\Z", behind=" ")],
         "month-year": [Anchor(rf"{MONTH}\Z", behind=" ,/-")],
@@ -372,15 +320,13 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
                 r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" ."
             )
         ],
-        "age-over-89": [
-            _within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")
-        ],
+        "age-over-89": [within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")],
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
         "account": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
         "account-with-sign": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
-        "fenced-address": [_DOT_WORD, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
-        "fenced-number": [_DOT_WORD, _within(r"\d{1,3}\Z", behind="[({")],
-        "code-points": [_within(r"[^\W_]*U\Z", behind="+")],
+        "fenced-address": [_DOT_WORD, within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
+        "fenced-number": [_DOT_WORD, within(r"\d{1,3}\Z", behind="[({")],
+        "code-points": [within(r"[^\W_]*U\Z", behind="+")],
         "year-of-birth": [Anchor(r"(?:birth|born|year|yr|yo?b?)")],
         "disabled-url": [Anchor(r"hxxps?\Z")],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
@@ -388,7 +334,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "date-of-two-numbers": [_NUMBER_AT_SIGN],
         "month-slash-year": [Anchor(r"\d{1,2}\Z", behind="/-")],
         "bare-year": [Anchor(rf"{YEAR}\Z")],
-        "short-year": [_within(r"\d\d\Z", before="'\u2019")],
+        "short-year": [within(r"\d\d\Z", before="'\u2019")],
         "time-of-day": [_TWO_DIGITS],
         "age-with-unit": [_SHORT_NUMBER],
         "age-short-form": [_SHORT_NUMBER],
@@ -409,7 +355,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "digit-groups": [Anchor(r"\d{2,5}\Z", behind=" -")],
         "date-of-birth": [Anchor(r"(?:dob|born|birth(?:day|date)?|date)\Z"), Anchor(r"d\Z", behind=".")],
-        "postal-code": [_within(r"(?:\d[A-Z]{2}|\d{5}|\d[A-Z]\d)\Z", before=" ")],
+        "postal-code": [within(r"(?:\d[A-Z]{2}|\d{5}|\d[A-Z]\d)\Z", before=" ")],
         "after-lot-word": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
         "in-coded-term": [Anchor(r"(?:PTs?|LLTs?|SOCs?|HLTs?|HLGTs?|preferred|lowest|MedDRA)\Z")],
         "in-causality-term": [
@@ -452,142 +398,8 @@ LONGEST: Mapping[str, int] = MappingProxyType(
 )
 """Characters of the longest match of patterns with such a limit: they are searched near their anchors only."""
 
-_PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}
-_DISTINCT = list(dict.fromkeys(anchor for anchors in ANCHORS.values() for anchor in anchors))
-_WORDS = [a.word if a.cased else f"(?i:{a.word})" for a in _DISTINCT]
-_ANY_LETTERS = re.compile("|".join(w for w, a in zip(_WORDS, _DISTINCT, strict=True) if a.word[:2] != r"\d"))
-"""Matches every word that can be an anchor and does not begin with a digit."""
-_EACH_WORD = re.compile("".join(f"(?:(?=({word})))?" for word in _WORDS))
-"""Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`."""
-_BITS_OF_BLOCK = 64
-N_BLOCKS = -(-len(_DISTINCT) // _BITS_OF_BLOCK)
-"""How many integers of 64 bits hold one bit per distinct anchor."""
-_TABLE_SIZE = 0x2100
-
-
-def _bits_of(anchors: Iterable[int]) -> BitArray:
-    """Return the bits of some anchors, given by number: uint64 (N_BLOCKS,)."""
-    bits = np.zeros(N_BLOCKS, np.uint64)
-    for anchor in anchors:
-        bits[anchor // _BITS_OF_BLOCK] |= np.uint64(1 << anchor % _BITS_OF_BLOCK)
-    return bits
-
-
-def anchor_bits(words: Sequence[str]) -> BitArray:
-    """Tell which anchors each word can be: uint64 (n_words, N_BLOCKS), one bit per distinct anchor."""
-    bits = np.zeros((len(words), N_BLOCKS), np.uint64)
-    for i, word in enumerate(words):
-        if word[:1].isdecimal() or _ANY_LETTERS.match(word) is not None:
-            groups = _EACH_WORD.match(word).groups()  # type: ignore[union-attr] # it matches every word
-            bits[i] = _bits_of(compress(range(len(_DISTINCT)), groups))
-    return bits
-
-
-def _bits_of_signs(side: str) -> BitArray:
-    """Return the anchors that each sign on one side allows: uint64 (_TABLE_SIZE, N_BLOCKS), last the rest."""
-    table = np.zeros((_TABLE_SIZE, N_BLOCKS), np.uint64)
-    for number, anchor in enumerate(_DISTINCT):
-        signs: str = getattr(anchor, side)
-        table[[ord(sign) for sign in signs] if signs else slice(None)] |= _bits_of([number])
-    return table
-
-
-_BEFORE, _BEHIND = _bits_of_signs("before"), _bits_of_signs("behind")
-
-
-_BITS = {name: _bits_of(_DISTINCT.index(anchor) for anchor in anchors) for name, anchors in ANCHORS.items()}
-_BEGINS = {name: bool(anchors) and all(a.begins for a in anchors) for name, anchors in ANCHORS.items()}
-"""Whether every match of a pattern begins with one of its anchors."""
-
-
-def find_patterns(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
-    """Tell which tokens each pattern of the rules touches: bool (n_tokens,) by the name of the pattern.
-
-    Args:
-        tokens: Of several documents.
-        bits: uint64 (n_tokens, N_BLOCKS), `anchor_bits` of each token's word.
-    """
-    signs = np.minimum(tokens.codes, _TABLE_SIZE - 1)
-    here = bits & _BEFORE[signs[tokens.starts - 1]] & _BEHIND[signs[tokens.ends]]
-    anchored = np.flatnonzero(here.any(axis=1))
-    here = here[anchored]
-    found = list(_beginning_at(tokens, anchored, list(map(tuple, here.tolist()))))
-    any_bits = np.bitwise_or.reduce(here, axis=0)
-    for row, name in enumerate(_PATTERNS):
-        if not _BEGINS[name] and (name in SIGNS or (any_bits & _BITS[name]).any()):
-            places = anchored[(here & _BITS[name]).any(axis=1)]
-            spans = _near(name, tokens, places) if name in LONGEST else _containing(name, tokens, places)
-            found += [(row, *span) for span in spans]
-    hits = np.zeros((len(_PATTERNS), len(tokens)), np.bool_)
-    if found:
-        rows, starts, ends = zip(*found, strict=True)
-        firsts = np.searchsorted(tokens.ends, starts, side="right")
-        stops = np.searchsorted(tokens.starts, ends, side="left")
-        for row, first, stop in zip(rows, firsts.tolist(), stops.tolist(), strict=True):
-            hits[row, first:stop] = True
-    return dict(zip(_PATTERNS, hits, strict=True))
-
-
-def _beginning_at(
-    tokens: JoinedTokens, places: Places, bits: Sequence[tuple[int, ...]]
-) -> Iterator[tuple[int, int, int]]:
-    """Yield the matches of all patterns that begin at their anchors: row of the pattern, start and end.
-
-    Args:
-        tokens: Of several documents.
-        places: The tokens that are anchors.
-        bits: Which anchors each of them is.
-    """
-    docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
-    behind = [0] * len(_PATTERNS)  # matches of one pattern do not overlap
-    texts = [doc.text for doc in tokens.docs]
-    for start, doc, offset, own in zip(tokens.starts[places].tolist(), docs, offsets, bits, strict=True):
-        for row, pattern, group in _patterns_beginning_with(own):
-            match = pattern.match(texts[doc], start - offset) if start >= behind[row] else None
-            if match is not None:
-                behind[row] = match.end() + offset
-                first, last = match.span(group)
-                if first >= 0:
-                    yield row, first + offset, last + offset
-
-
-@lru_cache(8192)
-def _patterns_beginning_with(bits: tuple[int, ...]) -> list[tuple[int, re.Pattern[str], int]]:
-    """Return the patterns that begin with one of these anchors: row, pattern, and the group that counts."""
-    return [
-        (row, pattern, int(pattern.groups == 1))
-        for row, (name, pattern) in enumerate(_PATTERNS.items())
-        if _BEGINS[name] and any(map(int.__and__, bits, _BITS[name].tolist()))
-    ]
-
-
-def _near(name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
-    """Yield the matches, at most `LONGEST` characters, of a pattern that contain one of its anchors."""
-    pattern, longest = _PATTERNS[name], LONGEST[name]
-    behind = 0
-    docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
-    edges = zip(tokens.starts[places].tolist(), tokens.ends[places].tolist(), strict=True)
-    for (start, end), doc, offset in zip(edges, docs, offsets, strict=True):
-        begin = max(behind, start - longest, offset) - offset
-        # Two more characters than a match that begins in the anchor needs: it may look ahead.
-        for match in pattern.finditer(tokens.docs[doc].text, begin, end - offset + longest + 2):
-            if match.start() > end - offset:
-                break  # another anchor's, or cut off
-            behind = match.end() + offset
-            first, last = select_span(match)
-            if first >= 0:
-                yield first + offset, last + offset
-
-
-def _containing(name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
-    """Yield the matches of a pattern that contain one of its anchors or its sign anywhere."""
-    docs = set(tokens.doc[places].tolist())
-    if name in SIGNS:
-        signs = np.flatnonzero(tokens.codes == ord(SIGNS[name]))
-        docs.update((np.searchsorted(tokens.offsets, signs, side="right") - 1).tolist())
-    for doc in sorted(docs):
-        offset = int(tokens.offsets[doc])
-        for match in _PATTERNS[name].finditer(tokens.docs[doc].text):
-            start, end = select_span(match)
-            if start >= 0:
-                yield start + offset, end + offset
+_SEARCH = PatternSearch(
+    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}, ANCHORS, SIGNS, LONGEST
+)
+anchor_bits = _SEARCH.anchor_bits
+find_patterns = _SEARCH.find

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+from inverse_deid.rules.anchors import pattern_hits
 from inverse_deid.rules.patterns import (
     ANCHORS,
     CONTEXT_PATTERNS,
@@ -18,7 +19,6 @@ from inverse_deid.rules.patterns import (
     VETO_PATTERNS,
     anchor_bits,
     find_patterns,
-    pattern_hits,
 )
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, tokenize, tokenize_many

@@ -22,7 +22,8 @@ from inverse_deid.network.folder import ModelParts, read_model
 from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.research.comparison.systems import Sweep, System, ranges_of, sweep_tokens
 from inverse_deid.rules.analysis import RuleAnalyser
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS, pattern_hits
+from inverse_deid.rules.anchors import pattern_hits
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.calibration import thresholds_at
