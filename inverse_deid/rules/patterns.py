@@ -14,7 +14,21 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
+from inverse_deid.rules.age_patterns import (
+    AGE_ANCHORS,
+    AGE_LONGEST,
+    AGE_PATTERNS,
+    AGES_LIFTED_BY,
+    PLAIN_AGE_WORDS,
+)
 from inverse_deid.rules.anchors import Anchor, PatternSearch, compile_patterns, within
+from inverse_deid.rules.date_patterns import (
+    DATE_ANCHORS,
+    DATE_LONGEST,
+    DATE_PATTERNS,
+    DATES_LIFTED_BY,
+    PLAIN_DATE_WORDS,
+)
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -98,7 +112,7 @@ SERVICE = rf"(?:{'|'.join(_SERVICES)})".replace(" ", r"\s?")
 SERVICE_WORD = "|".join(service.replace(" ", "") for service in (*_SERVICES, "whats", "screen"))
 """The word that `SERVICE` begins with, or all of it."""
 
-SILENT_VETO_PATTERNS = compile_patterns(
+_OWN_SILENT_VETO_PATTERNS = compile_patterns(
     {
         "initials": r"\b(?:initials|initial(?=\(s\)|\sis\s|\s?:))\b(?:\(s\))?(?:[\s:=(,]{1,3}(?:(?:of|for|the|her|his|this|patient|subject|reporter|pt|is|are|were|"
         r"was|given|as)\b)?){0,6}[\s:=(\"'“‘]{0,3}((?-i:[A-Z](?:[. -]{0,2}[A-Z]){1,3})\b)",
@@ -119,6 +133,7 @@ SILENT_VETO_PATTERNS = compile_patterns(
         r"(?:[\s:=.,(|>\"'\u2019-]|\b(?:is|was|in|as|19|about|approx)\b){0,8}(\d{4}|\d{2})(?!\d)",
     }
 )
+SILENT_VETO_PATTERNS = {**_OWN_SILENT_VETO_PATTERNS, **DATE_PATTERNS, **AGE_PATTERNS}
 """Like `VETO_PATTERNS`, but not features: the packaged network was trained without them."""
 
 _CASED_CONTEXT = {
@@ -251,6 +266,8 @@ FACT_PATTERNS = compile_patterns(
 _CONTACT, _ID, _DATE, _NAME = HyperClass.CONTACT, HyperClass.ID, HyperClass.DATE, HyperClass.NAME
 LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {
+        **DATES_LIFTED_BY,
+        **AGES_LIFTED_BY,
         "email": frozenset({_CONTACT, _NAME}),
         "handle": frozenset({_CONTACT, _NAME}),
         "url": frozenset({_CONTACT}),
@@ -288,6 +305,8 @@ _COUNTED = Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|sever
 _DOT_WORD = within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
+        **DATE_ANCHORS,
+        **AGE_ANCHORS,
         "email": [within(r"at\Z", before="([", behind=")]")],
         "handle": [],
         "url": [
@@ -394,12 +413,27 @@ SIGNS: Mapping[str, str] = MappingProxyType({"email": "@", "handle": "@", "ident
 """A sign that every match of a pattern contains, or one of the anchors."""
 
 LONGEST: Mapping[str, int] = MappingProxyType(
-    {"ip-address": 39, "mac-address": 17, "glued-date": 18, "short-year": 3, "postal-code": 13}
+    {
+        "ip-address": 39,
+        "mac-address": 17,
+        "glued-date": 18,
+        "short-year": 3,
+        "postal-code": 13,
+        **DATE_LONGEST,
+        **AGE_LONGEST,
+    }
 )
 """Characters of the longest match of patterns with such a limit: they are searched near their anchors only."""
 
+PLAIN_WORDS: Mapping[str, frozenset[str]] = MappingProxyType({**PLAIN_DATE_WORDS, **PLAIN_AGE_WORDS})
+"""Words at either end of a match that tell nothing and are not masked, of some patterns."""
+
 _SEARCH = PatternSearch(
-    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}, ANCHORS, SIGNS, LONGEST
+    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS},
+    ANCHORS,
+    SIGNS,
+    LONGEST,
+    PLAIN_WORDS,
 )
 anchor_bits = _SEARCH.anchor_bits
 find_patterns = _SEARCH.find

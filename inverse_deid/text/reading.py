@@ -83,7 +83,7 @@ class Reading:
         return covered
 
     def unseen(self) -> list[int]:
-        """Return the marks that nobody sees and that an edit read over, except those of badly decoded letters."""
+        """Return the marks that nobody sees and an edit read over, not those of badly decoded letters."""
         found = []
         for start, end in self.edited:
             if not any(map(str.isalnum, self.original[start:end])):
