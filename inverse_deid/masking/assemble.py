@@ -39,6 +39,7 @@ from inverse_deid.network.scorer import Device
 from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.analysis import Policy, RuleAnalyser
 from inverse_deid.rules.origins import load_origins
+from inverse_deid.rules.shapes import is_glued_quantity
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.reading import read_text
 
@@ -215,7 +216,9 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
         between_batches=parts.interned.trim,
         read=lambda text: read_text(
-            text, lambda word: bool(lexicon.flags(word) & (SAFE_FLAGS | UNSAFE_FLAGS))
+            text,
+            lambda word: bool(lexicon.flags(word) & (SAFE_FLAGS | UNSAFE_FLAGS)),
+            lambda word: bool(lexicon.flags(word) & SAFE_FLAGS) or is_glued_quantity(word),
         ),
     )
     return Assembly(stages, parts.model_sha256, lexicon.sha256)

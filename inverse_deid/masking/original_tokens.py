@@ -90,8 +90,8 @@ def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -
     """Return the ranges between tokens of the original that must not leave, in order and disjoint.
 
     A forbidden character may leave as it is where it is part of an allowed one, as in `â€\ufffd`: the
-    output differs from the original by its masks only, whatever the reading. A sign or a line break
-    inside a masked word belongs to the word.
+    output differs from the original by its masks only, whatever the reading. A mark that nobody sees never
+    leaves. A sign or a line break inside a masked word belongs to the word.
 
     Args:
         reading: What the rules and the network read.
@@ -103,6 +103,7 @@ def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -
     for start, end in forbidden_gaps(reading.original):
         hidden[start:end] = True
     hidden[:-1] &= ~reading.covered()
+    hidden[reading.unseen()] = True
     starts, ends = reading.originals(read)
     masked = set(zip(starts[~keep].tolist(), ends[~keep].tolist(), strict=True))
     for start, end in [*masked, *reading.harmful()]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, product
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +108,21 @@ def select_span(match: re.Match[str]) -> tuple[int, int]:
     return match.span(1 if match.re.groups == 1 else 0)
 
 
+def trim(words: Sequence[str], first: int, stop: int, plain: frozenset[str]) -> tuple[int, int]:
+    """Return the range of words without the plain ones at its ends, the same range = all of it is plain.
+
+    Example:
+        >>> trim(["in", "his", "early", "fifties"], 0, 4, frozenset({"in", "his"}))
+        (2, 4)
+    """
+    begin, end = first, stop
+    while begin < end and words[begin].casefold() in plain:
+        begin += 1
+    while end > begin and words[end - 1].casefold() in plain:
+        end -= 1
+    return (begin, end) if begin < end else (first, stop)
+
+
 def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[BoolArray]:
     r"""Tell which tokens each pattern touches: one bool (n_tokens,) per pattern.
 
@@ -129,6 +145,7 @@ class PatternSearch:
         signs: A sign that every match of a pattern contains, or one of the anchors.
         longest: Characters of the longest match of patterns with such a limit: they are searched near
             their anchors only.
+        plain: Words, in lower case, at either end of a match that the pattern does not touch.
     """
 
     def __init__(
@@ -137,8 +154,10 @@ class PatternSearch:
         anchors: Mapping[str, Sequence[Anchor]],
         signs: Mapping[str, str],
         longest: Mapping[str, int],
+        plain: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
         self._patterns, self._signs, self._longest = dict(patterns), signs, longest
+        self._plain = [plain.get(name, frozenset()) for name in patterns]
         self._distinct = list(dict.fromkeys(anchor for some in anchors.values() for anchor in some))
         # Any word can be these: no search is needed to tell.
         self._of_all = [number for number, a in enumerate(self._distinct) if a.word == ANY_WORD]
@@ -216,7 +235,8 @@ class PatternSearch:
             firsts = np.searchsorted(tokens.ends, starts, side="right")
             stops = np.searchsorted(tokens.starts, ends, side="left")
             for row, first, stop in zip(rows, firsts.tolist(), stops.tolist(), strict=True):
-                hits[row, first:stop] = True
+                begin, end = trim(tokens.words, first, stop, self._plain[row])
+                hits[row, begin:end] = True
         return dict(zip(self._patterns, hits, strict=True))
 
     def _beginning_at(

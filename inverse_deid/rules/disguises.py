@@ -29,15 +29,15 @@ Flags = npt.NDArray[np.uint32]
 
 
 class CharacterSet:
-    """Some characters below U+2FFF, to be found among many code points."""
+    """Some characters below U+300F, to be found among many code points."""
 
     def __init__(self, characters: Iterable[str]) -> None:
-        self._table = np.zeros(0x3000, np.bool_)
+        self._table = np.zeros(0x3010, np.bool_)
         self._table[[ord(character) for character in characters]] = True
 
     def has(self, codes: CodePoints) -> BoolArray:
         """Tell which code points are in the set."""
-        return self._table[np.minimum(codes, 0x2FFF)]
+        return self._table[np.minimum(codes, 0x300F)]
 
 
 _ALLOWED = CharacterSet(ALLOWED_GAP_CHARACTERS)

@@ -15,7 +15,21 @@ from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.rules import account_patterns, number_patterns
+from inverse_deid.rules.age_patterns import (
+    AGE_ANCHORS,
+    AGE_LONGEST,
+    AGE_PATTERNS,
+    AGES_LIFTED_BY,
+    PLAIN_AGE_WORDS,
+)
 from inverse_deid.rules.anchors import Anchor, PatternSearch, any_of, beginning_with, compile_patterns, within
+from inverse_deid.rules.date_patterns import (
+    DATE_ANCHORS,
+    DATE_LONGEST,
+    DATE_PATTERNS,
+    DATES_LIFTED_BY,
+    PLAIN_DATE_WORDS,
+)
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -138,7 +152,13 @@ _OTHER_SILENT_VETOES = compile_patterns(
     }
 )
 
-SILENT_VETO_PATTERNS = {**_OTHER_SILENT_VETOES, **number_patterns.VETOES, **account_patterns.VETOES}
+SILENT_VETO_PATTERNS = {
+    **_OTHER_SILENT_VETOES,
+    **number_patterns.VETOES,
+    **account_patterns.VETOES,
+    **DATE_PATTERNS,
+    **AGE_PATTERNS,
+}
 """Like `VETO_PATTERNS`, but not features: the packaged network was trained without them."""
 
 _CASED_CONTEXT = {
@@ -273,6 +293,8 @@ LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {
         **number_patterns.LIFTED_BY,
         **account_patterns.LIFTED_BY,
+        **DATES_LIFTED_BY,
+        **AGES_LIFTED_BY,
         "email": frozenset({_CONTACT, _NAME}),
         "handle": frozenset({_CONTACT, _NAME}),
         "url": frozenset({_CONTACT}),
@@ -315,6 +337,8 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         **number_patterns.ANCHORS,
         **account_patterns.ANCHORS,
+        **DATE_ANCHORS,
+        **AGE_ANCHORS,
         "email": [within(r"at\Z", before="([", behind=")]")],
         "handle": [],
         "url": [
@@ -426,12 +450,27 @@ SIGNS: Mapping[str, str] = MappingProxyType(
 """A sign that every match of a pattern contains, or one of the anchors."""
 
 LONGEST: Mapping[str, int] = MappingProxyType(
-    {"ip-address": 39, "mac-address": 17, "glued-date": 18, "short-year": 3, "postal-code": 13}
+    {
+        "ip-address": 39,
+        "mac-address": 17,
+        "glued-date": 18,
+        "short-year": 3,
+        "postal-code": 13,
+        **DATE_LONGEST,
+        **AGE_LONGEST,
+    }
 )
 """Characters of the longest match of patterns with such a limit: they are searched near their anchors only."""
 
+PLAIN_WORDS: Mapping[str, frozenset[str]] = MappingProxyType({**PLAIN_DATE_WORDS, **PLAIN_AGE_WORDS})
+"""Words at either end of a match that tell nothing and are not masked, of some patterns."""
+
 _SEARCH = PatternSearch(
-    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}, ANCHORS, SIGNS, LONGEST
+    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS},
+    ANCHORS,
+    SIGNS,
+    LONGEST,
+    PLAIN_WORDS,
 )
 anchor_bits = _SEARCH.anchor_bits
 find_patterns = _SEARCH.find

@@ -1,11 +1,12 @@
 """The reading of a text: broken lines joined and wrong encodings mended, with offsets into the original.
 
-Rules, features and network read the reading. Masks are always ranges of the original. Three things are
+Rules, features and network read the reading. Masks are always ranges of the original. Four things are
 mended, each only where the text itself shows it:
 
 - a word that a hyphen breaks at the end of a line,
 - the ends of lines that were cut at a width in the middle of their sentences,
-- characters whose UTF-8 was read in another encoding (`Ã©`, `â€™`), repaired by `ftfy`.
+- characters whose UTF-8 was read in another encoding (`Ã©`, `â€™`), repaired by `ftfy`,
+- typography: spaces of any width, marks that nobody sees, lowered and raised digits (`typography.py`).
 
 Source: ftfy (Speer 2019), its heuristics for badly decoded text.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -22,8 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, Tokens
-from inverse_deid.text.rendering import FORBIDDEN_GAP_PATTERN, Piece, substitute
+from inverse_deid.text.rendering import (
+    FORBIDDEN_GAP_PATTERN,
+    INVISIBLE_MARKS,
+    Piece,
+    Rendering,
+    substitute,
+)
 from inverse_deid.text.tokenizer import TOKEN_PATTERN
+from inverse_deid.text.typography import IsSafe, find_typography
 
 IsWord = Callable[[str], bool]
 """Tells whether a list of the lexicon has a word, in any case; names count as well."""
@@ -74,9 +82,22 @@ class Reading:
             covered[start:end] = True
         return covered
 
+    def unseen(self) -> list[int]:
+        """Return the marks that nobody sees and an edit read over, not those of badly decoded letters."""
+        found = []
+        for start, end in self.edited:
+            if not any(map(str.isalnum, self.original[start:end])):
+                found += [at for at in range(start, end) if self.original[at] in INVISIBLE_MARKS]
+        return found
 
-def read_text(text: str, is_word: IsWord) -> Reading | None:
+
+def read_text(text: str, is_word: IsWord, is_safe: IsSafe = lambda word: False) -> Reading | None:
     r"""Return the reading of a text, None = it reads as it is written.
+
+    Args:
+        text: The original.
+        is_word: See `IsWord`.
+        is_safe: See `IsSafe`. Marks that nobody sees are read over in such words only.
 
     Example:
         >>> read_text("The patient was well.", lambda word: True) is None
@@ -84,17 +105,37 @@ def read_text(text: str, is_word: IsWord) -> Reading | None:
         >>> read_text("MÃ¼ller had a head-\nache.", {"head", "ache", "headache"}.__contains__).text
         'Müller had a headache.'
     """
-    decoded = [] if text.isascii() else list(_find_wrong_encodings(text))
-    plain = substitute(text, decoded)
-    pieces = [*_find_broken_words(plain.text, is_word), *_find_wrapped_lines(plain.text)]
-    if not decoded and not pieces:
-        return None
-    stops = [stop for _, stop in plain.replaced]
-    removed = [0, *(end - stop for (_, end), stop in zip(plain.masks, stops, strict=True))]
-    shifts = [removed[bisect_right(stops, start)] for start, _, _ in pieces]
-    moved = [(a + shift, b + shift, new) for (a, b, new), shift in zip(pieces, shifts, strict=True)]
-    found = substitute(text, sorted([*decoded, *moved]))
-    return Reading(text, found.text, found.masks, found.replaced)
+    read = substitute(text, [] if text.isascii() else list(_find_wrong_encodings(text)))
+    if not read.text.isascii() or "10^" in read.text:
+        read = _mend(text, read, find_typography(read.text, is_safe))
+    read = _mend(text, read, _find_broken_words(read.text, is_word, is_safe))
+    read = _mend(text, read, _find_wrapped_lines(read.text))
+    return Reading(text, read.text, read.masks, read.replaced) if read.masks else None
+
+
+def _mend(text: str, read: Rendering, found: Iterable[Piece]) -> Rendering:
+    """Mend more of a text that was mended in part; what was mended stays as it is.
+
+    Args:
+        text: The original.
+        read: What was mended until now.
+        found: What to mend, with offsets into `read.text`.
+    """
+    pieces = sorted(found)
+    if not pieces:
+        return read
+    begins, stops = [start for start, _ in read.replaced], [stop for _, stop in read.replaced]
+    removed = [0, *(end - stop for (_, end), stop in zip(read.masks, stops, strict=True))]
+    earlier = [
+        (start, end, read.text[begin:stop])
+        for (start, end), (begin, stop) in zip(read.masks, read.replaced, strict=True)
+    ]
+    moved = []
+    for start, end, new in pieces:
+        passed = bisect_right(stops, start)
+        if passed == len(begins) or begins[passed] >= end:
+            moved.append((start + removed[passed], end + removed[passed], new))
+    return substitute(text, sorted([*earlier, *moved]))
 
 
 _SUSPECTS = re.compile(r"[^\x00-\x7f]{2,}|[\u00c2\u00c3] ")
@@ -136,7 +177,7 @@ def _fix_encoding(text: str) -> str:
 
 
 _MAX_WORD = 40
-_BROKEN_LINE = re.compile(r"-\r?\n([ \t]*)")
+_BROKEN_LINE = re.compile("[-\u00ad]\r?\n([ \t]*)")
 _LAST_LETTERS = re.compile(r"[^\W\d_]+\Z")
 _PARTICLES = frozenset(["up", "off", "out", "on", "in", "down", "over"])
 """After a verb they make a word with a hyphen: `follow-up`, `check-in`."""
@@ -144,15 +185,19 @@ _CLOSING = frozenset(".,;:!?)]}'\"’”/%-")  # noqa: RUF001
 _LIST_MARKER = re.compile(r"[-*•·>#|+](?:\s|\Z)")
 
 
-def _find_broken_words(text: str, is_word: IsWord) -> Iterator[Piece]:
+def _find_broken_words(text: str, is_word: IsWord, is_safe: IsSafe) -> Iterator[Piece]:
     """Return what a hyphen, the end of a line and an indent between two parts of a word read as."""
-    if "-\n" not in text and "-\r\n" not in text:
+    if not any(end in text for end in ("-\n", "-\r\n", "\u00ad\n", "\u00ad\r\n")):
         return
     for match in _BROKEN_LINE.finditer(text):
         left = _LAST_LETTERS.search(text[max(0, match.start() - _MAX_WORD) : match.start()])
         if left is not None:
             behind = text[match.end() : match.end() + _MAX_WORD]
-            new = _read_break(left.group(), match.group(1), behind, is_word)
+            if match.group()[0] == "-":
+                new = _read_break(left.group(), match.group(1), behind, is_word)
+            else:  # a soft hyphen
+                right = TOKEN_PATTERN.match(behind)
+                new = "" if right is not None and is_safe(left.group() + right.group()) else None
             if new is not None:
                 yield match.start(), match.end(), new
 

@@ -1,8 +1,9 @@
 """From decisions to masked text, in one pass, with an offset map.
 
 Between kept tokens only the characters of an allowlist without letters may stay. Everything else is
-masked: look-alikes of letters (circled and squared letters), soft hyphens, zero-width and bidirectional
-controls, combining marks, private-use characters, emoji.
+masked: look-alikes of letters (circled and squared letters), combining marks, private-use characters,
+emoji. Characters that nobody sees (soft hyphens, zero-width and bidirectional controls) are left out,
+since they can carry hidden text.
 """
 
 from __future__ import annotations
@@ -16,12 +17,27 @@ import numpy as np
 
 from inverse_deid.core.values import BoolArray, Tokens
 
-_WHITE_SPACE = " \t\n\r\x0b\x0c\u00a0\u2007\u2009\u200a\u202f"
+TYPOGRAPHIC_SPACES = (
+    "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+)
+LINE_SEPARATORS = "\x85\u2028\u2029"
+_WHITE_SPACE = " \t\n\r\x0b\x0c" + TYPOGRAPHIC_SPACES + LINE_SEPARATORS
 _PUNCTUATION = "‘’‚“”„‹›«»–—‐‑‒―…·•¿¡§¶†‡′″‰"  # noqa: RUF001
 _SIGNS = "°%±×÷≤≥≈≠<>=¬√∞→←↑↓↔€£¥¢©®™¨´`~^"  # noqa: RUF001
 
-ALLOWED_GAP_CHARACTERS = frozenset(punctuation + _WHITE_SPACE + _PUNCTUATION + _SIGNS)
+RAISED_SIGNS = "⁺⁻⁼⁽⁾₊₋₌₍₎"
+
+ALLOWED_GAP_CHARACTERS = frozenset(punctuation + _WHITE_SPACE + _PUNCTUATION + _SIGNS + RAISED_SIGNS)
 """The characters that may stay between kept tokens."""
+
+INVISIBLE_MARKS = frozenset(
+    "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\ufeff"
+    + "".join(map(chr, (*range(0x2060, 0x2070), *range(0xFE00, 0xFE10))))
+)
+"""Characters that are not seen: soft hyphen, joiners, direction, byte order mark, variation selectors.
+
+U+202E is not one of them: it turns the letters after it around.
+"""
 
 FORBIDDEN_GAP_PATTERN = re.compile(rf"[^\w{re.escape(''.join(sorted(ALLOWED_GAP_CHARACTERS)))}]+")
 """A run of characters that are neither part of a token nor allowed between tokens."""
@@ -39,6 +55,17 @@ def forbidden_gaps(text: str) -> list[tuple[int, int]]:
 
 GAP_MARK = "□"
 """Replaces characters between kept tokens that must not leave."""
+
+
+def replace_gap(characters: str) -> str:
+    """Return what replaces a run of characters that must not leave: nothing if nobody sees them.
+
+    Example:
+        >>> replace_gap("\u200b"), replace_gap("\u0301")
+        ('', '□')
+    """
+    return "" if INVISIBLE_MARKS.issuperset(characters) else GAP_MARK
+
 
 JOINING_GAPS = frozenset(["", " ", *"-/.:'’@_+&"])  # noqa: RUF001
 """Masked tokens that only these separate become one mask: a date, a full name, an e-mail."""
@@ -94,7 +121,13 @@ def render(
         raise ValueError(f"{len(keep)} decisions for {len(tokens)} tokens")
     masks = _merge(tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text) if gaps is None else gaps)
     pieces = [
-        (m.start, m.end, GAP_MARK if m.first_token < 0 else marker(m.first_token, m.last_token + 1))
+        (
+            m.start,
+            m.end,
+            replace_gap(tokens.text[m.start : m.end])
+            if m.first_token < 0
+            else marker(m.first_token, m.last_token + 1),
+        )
         for m in masks
     ]
     return substitute(tokens.text, pieces)

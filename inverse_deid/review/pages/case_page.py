@@ -37,7 +37,7 @@ from inverse_deid.review.values import (
     TokenRange,
 )
 from inverse_deid.review.work_list import read_line
-from inverse_deid.text.rendering import GAP_MARK, JOINING_GAPS, forbidden_gaps
+from inverse_deid.text.rendering import JOINING_GAPS, forbidden_gaps, replace_gap
 
 GROUP_LETTERS: Mapping[HyperClass, str] = {
     HyperClass.NAME: "N",
@@ -296,14 +296,14 @@ def _list_legend() -> dict[str, object]:
 
 
 def _mask_gaps(tokens: Tokens) -> Mapping[int, str]:
-    """Return the gaps that differ in the masked text, by number: a sign replaces forbidden characters."""
+    """Return the gaps that differ in the masked text, by number: without forbidden characters."""
     changed: dict[int, str] = {}
     for start, end in reversed(list(forbidden_gaps(tokens.text))):
         number = int(np.searchsorted(tokens.ends, start, side="right"))
         begin = int(tokens.ends[number - 1]) if number else 0
         stop = int(tokens.starts[number]) if number < len(tokens) else len(tokens.text)
         gap = changed.get(number, tokens.text[begin:stop])
-        changed[number] = gap[: start - begin] + GAP_MARK + gap[end - begin :]
+        changed[number] = gap[: start - begin] + replace_gap(tokens.text[start:end]) + gap[end - begin :]
     return changed
 
 

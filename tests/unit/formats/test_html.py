@@ -191,7 +191,10 @@ TEXTS = {
         "<table><thead><tr><th>a</th><th></th></tr></thead><tbody><tr><td></td><td>b</td></tr></tbody></table>",
         "a\t\n\tb",
     ),
-    "an empty last cell of a table without end": ("<p>z</p><table><tr><td>a<td></table><p>b</p>", "z\na\t\nb"),
+    "an empty last cell of a table without end": (
+        "<p>z</p><table><tr><td>a<td></table><p>b</p>",
+        "z\na\t\nb",
+    ),
     "a table of one column in a cell": (
         "<table><tr><td>a</td><td><table><tr><td>b</td></tr><tr><td>c</td></tr></table></td><td>d</td></tr></table>",
         "a\tb\nc\td",

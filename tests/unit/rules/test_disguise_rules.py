@@ -230,7 +230,7 @@ def test_long_runs_take_linear_time(analyser, unit):
         ("She was born in 54 in town", ["54"]),
         ("yr of birth (62)", ["62"]),
         ("a year of birth control 54 mg", []),
-        ("a 5 year old born at 37 weeks", []),
+        ("a child born at 37 weeks", []),
     ],
 )
 def test_a_year_of_birth_of_two_digits_is_vetoed(analyser, text, found):

@@ -21,7 +21,11 @@ def mask(text, *masked_words):
         ("", (), ""),
         ("no token: ...", (), "no token: ..."),
         ("a\u200bb", ("a", "b"), "PHI"),
-        ("a\u200bb", (), "a□b"),
+        ("a\u200bb", (), "ab"),
+        ("a \u202a\ufeff b\u00ad", (), "a  b"),
+        ("a\u0301b", (), "a□b"),
+        ("a\u202eb", (), "a□b"),
+        ("a\u200b\u0301b", (), "a□b"),
     ],
 )
 def test_masks_that_belong_together_become_one(text, masked, expected):

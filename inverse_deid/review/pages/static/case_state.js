@@ -39,7 +39,7 @@ export function stateOf(data) {
 // Whether token i and the next one share one mask.
 export function isJoined(state, i) {
   if (i + 1 >= state.n || state.keep[i] || state.keep[i + 1]) return false;
-  return state.joining.has(state.gaps[i + 1]) || state.maskedGaps[i + 1] === "□";
+  return state.joining.has(state.gaps[i + 1]) || ["", "□"].includes(state.maskedGaps[i + 1]);
 }
 
 export function runAround(state, i) {
