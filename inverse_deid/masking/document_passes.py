@@ -18,7 +18,7 @@ from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, Reaso
 from inverse_deid.rules.people import AFTER_PEOPLE, BEFORE_PEOPLE
 from inverse_deid.rules.shapes import WORD_CLASSES, word_set
 from inverse_deid.text.matching import OneTypo, Sequences, fold
-from inverse_deid.text.tokenizer import JoinedTokens, tokenize
+from inverse_deid.text.tokenizer import JoinedTokens, tokenize, tokens_touched
 
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
 _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass.DATE)]
@@ -39,6 +39,8 @@ _LABEL = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 """The beginning of a line that somebody speaks: `Rose: ...`, `[14:02] rose: ...`, `<rose> ...`, `J. ...`."""
+_MIN_LINES = 2
+"""Lines of a conversation; with `<rose>` two are enough."""
 _QUESTION_AND_ANSWER = frozenset(("q", "a"))
 _ROLES = WORD_CLASSES["is-relation"] | WORD_CLASSES["is-name-label"].union(
     word_set(
@@ -156,14 +158,14 @@ def _find_speakers(tokens: JoinedTokens, verdicts: RuleVerdicts) -> BoolArray:
     found = np.zeros(len(tokens), np.bool_)
     ordinary = verdicts.plain & verdicts.safe
     for one, of in zip(tokens.docs, tokens.slices(), strict=True):
+        if one.text.count("\n") < _MIN_LINES - 1:
+            continue
         labels = [_read_label(match) for match in _LABEL.finditer(one.text)]
         if "</" in one.text:  # the words between angle brackets are tags
             labels = [label for label in labels if not label.is_fenced]
-        for start, end in _find_turns(labels):
-            first, stop = np.searchsorted(one.starts, (start, end))
-            for i in range(of.start + int(first), of.start + int(stop)):
-                word = tokens.words[i].casefold()
-                found[i] = len(word) == 1 or not (ordinary[i] or word in _ROLES)
+        for i in (of.start + np.flatnonzero(tokens_touched(one, _find_turns(labels)))).tolist():
+            word = tokens.words[i].casefold()
+            found[i] = len(word) == 1 or not (ordinary[i] or word in _ROLES)
     return found
 
 

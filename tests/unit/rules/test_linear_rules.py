@@ -11,7 +11,7 @@ import pytest
 from inverse_deid.core.values import Decisions, Reason, RuleVerdicts
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.combine import decide_without_network
-from inverse_deid.masking.document_passes import PhraseList
+from inverse_deid.masking.document_passes import PhraseList, mask_names_everywhere
 from inverse_deid.masking.kept_categories import mask_births_and_high_ages
 from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.network.pieces import Vocabulary
@@ -20,7 +20,7 @@ from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.rules.misread_words import MisreadWords
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, FACT_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.reading import read_text
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import join, tokenize
 
 N_CHARS = 60_000
 UNITS = (
@@ -144,3 +144,22 @@ def test_high_ages_in_a_masked_text() -> None:
 
 def test_pieces_of_a_long_word() -> None:
     assert len(Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]).pieces("a" * (20 * N_CHARS))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ab: x\ncd: y\n" * (N_CHARS // 12),
+        "a" * N_CHARS + ": x\nb: y\n" * 2,
+        "[1" + "1" * N_CHARS + "\n",
+        " ".join(f"Brown{chr(97 + n % 26) * (n % 9)}" for n in range(N_CHARS // 8)),
+    ],
+)
+def test_names_and_speakers_everywhere(text: str) -> None:
+    tokens = join([tokenize(text)])
+    n = len(tokens)
+    scores = np.zeros(n, np.float32)
+    names = np.full(n, 1, np.uint8)
+    decisions = Decisions(np.arange(n) % 2 == 0, np.full(n, 2, np.uint8), scores, scores, names)
+    found = mask_names_everywhere(tokens, RuleVerdicts.silent(n), decisions)
+    assert not (found.keep & ~decisions.keep).any()
