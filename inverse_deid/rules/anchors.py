@@ -30,7 +30,7 @@ _TABLE_SIZE = 0x2100
 
 
 _ONLY_WORDS = re.compile(r"\(\?:([a-z|]+)\)\\Z")
-_DOTLESS = str.maketrans("ıİ", "ii")  # noqa: RUF001
+_DOTLESS = str.maketrans("ıİ", "ii")
 
 
 def fold_word(word: str) -> str:
@@ -141,7 +141,7 @@ class PatternSearch:
         # Matches every word that can be such an anchor and does not begin with a digit.
         letters = (w for w, a in zip(words, anchors_searched, strict=True) if a.word[:2] != r"\d")
         self._any_letters = re.compile("|".join(letters))
-        # Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `searched[i]`.
+        # Matches the empty beginning of any word; group `i + 1` is set if it can be anchor `searched[i]`.
         self._each_word = re.compile("".join(f"(?:(?=({word})))?" for word in words))
         self._n_blocks = -(-len(self._distinct) // _BITS_OF_BLOCK)
         self._before, self._behind = self._bits_of_signs("before"), self._bits_of_signs("behind")
