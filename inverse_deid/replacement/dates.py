@@ -53,6 +53,40 @@ _OF_A_BABY = re.compile(
     r"section|c-?section|ca?esarean)\b",
     re.IGNORECASE,
 )
+_CHILD = (
+    r"(?:bab(?:y|ies)|infants?|newborns?|twins?|triplets|girls?|boys?|sons?|daughters?|child|children|"
+    r"little\sone)"
+)
+_BIRTH_EVENTS = (
+    r"deliver(?:ed|y|ies|s)?(?![a-z])|\bc\W?sections?\b|\bca?esa?[er]r?[ei]?an\w*",
+    r"\b(?:emergency|elective|repeat)\ssection\b|\bsectio\b|\b(?:vacuum|forceps)\sextraction\b|\bventouse\b",
+    r"\b(?-i:LSCS|LUSCS|EMCS|ELCS|EmCS|ElCS|SVD|NSVD|SVB|VBAC|FTND|C/S|EDD|EDC)\b",
+    r"\bpart(?:us|urition)\b|\bconfinement\b|\bchild-?birth\b|\bwaters?\sbroke\b|\bmembranes\sruptured\b",
+    r"(?<!hard )(?<!manual )\blabou?r\b(?!\s(?:day|intensive|force))",
+    rf"\b{_CHILD}\b[^.;\n\d]{{0,40}}\b(?:arriv(?:ed|al|es)|came(?!\s(?:to|in|with|for|back)\b)|joined|"
+    r"(?:was|were)\s(?:here|out|welcomed)|made\s(?:her|his|their|an)\s(?:entrance|appearance|arrival))",
+    rf"\bwelcomed?\b[^.;\n\d]{{0,20}}\b{_CHILD}\b",
+    r"\bbecame\s(?:a\s)?(?:mother|father|parents?|mum|mom|dad|grand\w+)\b",
+    r"\b(?:saw|seen)\s(?:the\s)?light\b|\bentered\s(?:the|this)\sworld\b|\bapgars?\b",
+    r"\b(?:fe)?male\s(?:infant|newborn)\b|\blive\s(?:male|female|birth|born|infant|baby|boy|girl)\b",
+    r"\bdue\sdate\b|\bbaby(?:\s(?:is|was))?\sdue\b|\bexpected\sdate\sof\b",
+)
+_BIRTH_EVENT = re.compile("|".join(_BIRTH_EVENTS), re.IGNORECASE)
+_GOODS = (
+    r"(?:packages?|parcels?|orders?|drugs?|medic\w+|doses?|products?|vaccines?|suppl\w+|letters?|mail|equipment|oxygen|shocks?|kits?|"
+    r"food|pens?|pumps?|devices?|samples?|goods|shipments?|prescriptions?|tablets?|insulin|reports?|results?|speech|talk)"
+)
+_OF_GOODS = re.compile(
+    rf"\b{_GOODS}\s(?:(?:was|were|is|are|been|being|had\sbeen|to\sbe)\s)?deliver|\bdeliver(?:ed|y|ies|s)?\s(?:of\s|the\s|a\s|an\s|his\s|her\s)*{_GOODS}\b|"
+    r"\bdelivered\sto\s(?:the\s|her\s|his\s)?(?:home|house|clinic|pharmacy|site|ward|door|hospital|patient|address)\b|"
+    r"\bdelivery\s(?:system|device|note|driver|man|van|service)\b",
+    re.IGNORECASE,
+)
+_BETWEEN_EVENT_AND_DATE = re.compile(
+    r"(?:[\s:=,()>\[\]\d/-]|\b(?:on|in|at|was|is|were|performed|done|date|of|the|a|an|her|his|via|by|live|healthy|male|female|due|for|"
+    r"infant|baby|boy|girl|twins?|section|delivery|term|emergency|elective|began|started|induced|onset|occurred|took|place|early)\b){0,24}",
+    re.IGNORECASE,
+)
 _ONLY_BESIDE = re.compile("newborn|neonate", re.IGNORECASE)
 _SIGN = re.compile(
     r"(?:(?<![A-Za-z0-9])b\.?|\(\s?\*|(?<![A-Za-z0-9])[FMfm]\s?/|"
@@ -109,6 +143,7 @@ def born_on(text: str, dates: Dates) -> set[int]:
             continue
         after = bisect_right(ends, cue.start())
         found.update(_dates_of_cue(text, dates, cue, after))
+    found.update(_dates_of_events(text, dates))
     found.update(_dates_under_headings(text, dates))
     return _add_joined(text, dates, found)
 
@@ -140,6 +175,26 @@ def _dates_of_cue(text: str, dates: Dates, cue: re.Match[str], after: int) -> It
         yield after - 1
     if (is_tight or is_loose) and not (says_so and not is_tight) and not (is_beyond and is_before):
         yield after
+
+
+def _dates_of_events(text: str, dates: Dates) -> Iterator[int]:
+    """Yield the dates of births told as an event: `C-section on`, `twins arrived`, `delivered`.
+
+    The date after the event in its sentence counts, and the one before it unless nothing but a few words
+    separates the event from the date after it.
+    """
+    starts, ends = [start for start, _ in dates], [end for _, end in dates]
+    for event in _BIRTH_EVENT.finditer(text):
+        begin, stop = _sentence_around(text, event.start())
+        if _DELIVERY.match(event[0]) and _OF_GOODS.search(text, max(begin, event.start() - 40), stop):
+            continue
+        after, before = bisect_left(starts, event.end()), bisect_right(ends, event.start()) - 1
+        is_after = after < len(dates) and starts[after] - event.end() <= _MAX_AFTER and starts[after] < stop
+        if is_after:
+            yield after
+        is_close = is_after and _BETWEEN_EVENT_AND_DATE.fullmatch(text, event.end(), starts[after])
+        if not is_close and before >= 0 and ends[before] > begin:
+            yield before
 
 
 def _sentence_around(text: str, place: int) -> tuple[int, int]:

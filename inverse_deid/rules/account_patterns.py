@@ -135,9 +135,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "user-at-host": [],
         "machine-after-label": [beginning_with(_MACHINE_LABELS)],
         "file-name": [within(rf"{_FILE_END}\Z", before=".")],
-        "user-after-label": [beginning_with(_ACCOUNTS.replace("_?-?", "_"))],
+        "user-after-label": [beginning_with(_ACCOUNTS)],
         "user-after-act": [beginning_with(_ACTS)],
-        "user-of-site": [beginning_with(_SITES.replace("_?", "") + "whats snap tik health you cash")],
+        "user-of-site": [beginning_with(_SITES)],
         "user-who-acts": [Anchor(r"user\Z", behind=" ")],
         "user-with-sign": [
             Anchor(r"(?:u|user)\Z", behind="/"),

@@ -109,7 +109,7 @@ _ANY_AGE = {
     "odd-years": rf"\b(?:{_TENS}|\d0)[\s-]?(?:something|ish|odd)s?\b{_NO_AMOUNT}|\b{_TENS}[\s-](?:plus|{_ONES}r|er)\b|\bforty-?fiver\b",
     "nth-birthday": rf"(?:(?<=\bhis )|(?<=\bher )|(?<=\bmy )|(?<=\btheir )|(?<=\bthe ))(?:(?:1[6-9]|[2-9]\d|1[0-2]\d)(?:st|nd|rd|th)|(?:{_TENS}[\s-]first|eighteenth|fiftieth|sixtieth|hundredth))\b(?:[\s-](?:birthday|year))?(?!\s(?:day|dose|percentile|week|patient|visit|centile))|"
     rf"\b(?:{_ORDINAL_TENS}|\d{{1,3}}(?:st|nd|rd|th))[\s-](?:birthday|bday|name[\s-]day)\b|(?:(?<=\bhis )|(?<=\bher ))(?:{_ORDINAL_TENS})\syear\b",
-    "years-of-life": rf"\b(?:\d{{1,3}}|{_WORDS}|\d\s?½|{_WORDS}[\s-]and[\s-]a[\s-](?:half|quarter)|{_WORDS}[\s-]and[\s-]three[\s-]quarters?)[\s-]{{1,2}}(?:years?|yrs?|months?|mths?|mos?|weeks?|wks?|days?|winters|summers|springs|decades)"
+    "years-of-life": rf"\b(?:(?=\d)(?:\d{{1,3}}|\d\s?½)|(?=[a-z])(?:{_WORDS}|{_WORDS}[\s-]and[\s-]a[\s-](?:half|quarter)|{_WORDS}[\s-]and[\s-]three[\s-]quarters?))[\s-]{{1,2}}(?:years?|yrs?|months?|mths?|mos?|weeks?|wks?|days?|winters|summers|springs|decades)"
     rf"{_OLD}\b|\b(?:\d{{1,3}}|{_LARGE_WORDS})\s(?:winters|summers)\b|\b(?:{_TENS}(?:[\s-]?{_ONES})?)[\s-]?(?:y/?o\b|year[\s-]old)|(?<!\bfor )(?<!\bover )(?<!\bpast )(?<!\bafter )\b{_TENS}(?:[\s-]?{_ONES})?\syrs\b(?!\s(?:ago|later|history|of\s))|\b\d\s?½\s?(?:years?|yrs?|y\b)|"
     rf"\b\d{{1,3}}[\s-]{_FOREIGN_YEARS}\b|\b\d{{1,2}}/12\s(?:old|of\sage)|\b\d{{1,2}}\s?y(?:rs?)?\s?\d{{1,2}}\s?m(?:o|ths?|onths?)?\b|\b{_ROMAN}(?<=\w\w)\s(?:years?|yrs?|anni|ans)\b|\blast\sbirthday\b",
     "sex-and-age": rf"(?<![\w/.-])(?-i:[MFmf])\s?[/,|]\s?\d{{1,3}}(?![\w%]|[./:,-]\d)|(?<![\w/.,-])\d{{1,3}}\s?[/,|]\s?(?-i:[MFmf])(?![\w/.])|\b(?-i:[WBHA][MF])[\s,]\d{{2}}(?![\w%./:,])|"
@@ -154,14 +154,16 @@ AGE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "high-ordinal": [Anchor(r"(?:9\d|1[0-2]\d)(?:st|nd|rd|th)|nin(?:e)?t|one\Z|hundred")],
         "high-decade": [within(r"(?:nineties|90s?)\Z|midnineties")],
-        "many-units": [Anchor(r"\d{1,7}"), Anchor(r"nin(?:e)?ty|hundred|one\Z|a\Z")],
+        "many-units": [
+            Anchor(r"\d{4,7}(?:m|w|d|h|\Z)"),
+            Anchor(r"\d{1,3}\Z", behind=","),
+            Anchor(r"(?:9\d|1[0-2]\d)\Z"),
+            Anchor(r"(?:nin(?:e)?ty|hundred|one|a)\Z")],
         "high-number-of-years": [
             within(r"(?:9\d|1[0-2]\d)(?:\Z|[a-z])|[MF](?:9\d|10\d)\Z"),
             within(r"nin(?:e)?ty|hundred|oh\Z"),
         ],
-        "high-by-event": [
-            Anchor(r"(?:born|ww|first|second|1st|2nd|world|great|korean|d|war|holocaust|battle|evacuee|blitz)")
-        ],
+        "high-by-event": [Anchor(r"ww[12i]|(?:born|ww|first|second|1st|2nd|world|great|korean|d|war|holocaust|battle|evacuee|blitz)\Z")],
         "age-in-doubt": [
             Anchor(rf"{_AGE_WORD}(?:[s]?\d|\Z|nin(?:e)?ty|{_HUNDRED})"),
             Anchor(r"[\dOolISB]{2,3}(?:y|\Z)"),
@@ -184,11 +186,11 @@ AGE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
                 r"boy|girl|baby|grandmother|grandfather|aunt|uncle|i)\Z"
             )
         ],
-        "will-be": [Anchor(rf"(?:will|would|to|about|a)\Z|{_LARGE_WORDS}")],
+        "will-be": [Anchor(rf"(?:will|would|to|about|a|one|hundred|{_TEENS})\Z|{_TENS}")],
         "score-of-years": [within(r"(?:\d|three|two|four)?score\Z|centur(?:y|ies)\Z")],
         "odd-years": [Anchor(rf"(?:{_TENS}|\d0)")],
         "nth-birthday": [Anchor(r"(?:\d{1,3}(?:st|nd|rd|th)\Z|[a-z]{3,12}(?:th|first|second|third)\Z)"), Anchor(rf"(?:{_TENS}|one|hundred|first|second|third)")],
-        "years-of-life": [Anchor(r"\d{1,3}"), Anchor(rf"(?:{_WORDS}|a|last)"), Anchor(r"[XLVIC]{2,7}\Z", cased=True)],
+        "years-of-life": [Anchor(r"\d{1,3}"), Anchor(rf"(?:{_ONES}|{_TEENS}|hundred|a|last)\Z|{_TENS}"), Anchor(r"[XLVIC]{2,7}\Z", cased=True)],
         "sex-and-age": [
             Anchor(r"[MF]\Z"), Anchor(r"\d{1,3}"), Anchor(r"[WBHA][MF]\Z"),
             Anchor(r"(?:over|under|teen|youth|lad|girl|boy|man|woman|lady)"),

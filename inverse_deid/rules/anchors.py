@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, product
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -25,7 +26,7 @@ from inverse_deid.text.tokenizer import JoinedTokens, tokens_touched
 BitArray = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.intp]
 
-ANY_WORD, NO_WORD = r"\w", "(?!)"
+ANY_WORD = r"\w"
 _BITS_OF_BLOCK = 64
 _TABLE_SIZE = 0x2200
 
@@ -34,17 +35,22 @@ _TABLE_SIZE = 0x2200
 class Anchor:
     """A word without which a pattern cannot match."""
 
-    word: str = NO_WORD  # its beginning, in any case unless `cased`; by default no word but `words`
+    word: str  # its beginning, in any case unless `cased`
     before: str = ""  # one of these signs is directly before it; "" = any
     behind: str = ""  # one of these signs is directly after it; "" = any
     begins: bool = True  # the pattern begins with this word; otherwise the word is anywhere in it
     cased: bool = False  # upper and lower case differ
-    words: frozenset[str] = frozenset()  # whole words in lower case that are the anchor as well
+    words: frozenset[str] = frozenset()  # instead of `word`: any of these, whole, in any case
 
 
 def within(word: str, before: str = "", behind: str = "") -> Anchor:
     """Return an anchor that can be anywhere in its pattern."""
     return Anchor(word, before, behind, begins=False)
+
+
+def one_of(words: Iterable[str], *, begins: bool = True) -> Anchor:
+    """Return an anchor that is any of some whole words."""
+    return Anchor("", begins=begins, words=frozenset(words))
 
 
 def any_of(words: str) -> str:
@@ -63,37 +69,88 @@ def any_of(words: str) -> str:
 def beginning_with(words: str) -> Anchor:
     r"""Return the anchor of a pattern that begins with `any_of(words)`.
 
-    A set of words is faster than a pattern. So the words may contain optional signs, classes and groups
-    only: `labels?`, `licen[cs]e`, `cent(?:re|er)`.
+    Example:
+        >>> beginning_with("badges? log-?in sort_code a/c").word
+        '(?:a|badges?|log|login|sort)\\Z'
+    """
+    joined = [word.replace("_?", "").replace("-?", "") for word in words.split()]
+    firsts = {re.split(r"(?<!\?)[_/&'’]|-", word)[0] for word in (*words.split(), *joined)}  # noqa: RUF001
+    return Anchor(rf"(?:{'|'.join(sorted(firsts))})\Z")
+
+
+_PART_OF_WORD = re.compile(r"(?:\(\?:([\w|]*)\)|\[(\w+)\]|(\w))(\??)")
+_MOST_FORMS = 64
+
+
+def _forms(pattern: str) -> list[str] | None:
+    """Return the words that a simple pattern matches, in lower case, None = it is not simple.
 
     Example:
-        >>> sorted(beginning_with("badges? sort_code a/c licen[cs]e").words)
-        ['a', 'badge', 'badges', 'licence', 'license', 'sort']
-    """
-    firsts = {re.split(r"(?<!\?)[_/&'’]|-", word)[0] for word in words.split()}  # noqa: RUF001
-    return Anchor(words=frozenset(form for first in firsts for form in _forms(first)))
-
-
-_PART_OF_WORD = re.compile(r"(?:\(\?:([^()]*)\)|\[([^\]]*)\]|(\w))(\??)")
-
-
-def _forms(word: str) -> Iterator[str]:
-    """Yield the words that a simple pattern matches.
-
-    Raises:
-        ValueError: The pattern has another sign.
+        >>> _forms("licen[cs]es?")
+        ['licences', 'licence', 'licenses', 'license']
+        >>> _forms("[a-z]+") is None
+        True
     """
     parts, end = [], 0
-    for part in _PART_OF_WORD.finditer(word):
+    for part in _PART_OF_WORD.finditer(pattern):
         if part.start() != end:
-            break
+            return None
         end = part.end()
         group, several, one, optional = part.groups()
         forms = group.split("|") if group is not None else list(several or one)
         parts.append([*forms, ""] if optional else forms)
-    if end != len(word):
-        raise ValueError(f"{word} has other signs than optional letters, classes and groups")
-    yield from ("".join(form).lower() for form in product(*parts))
+    if end != len(pattern) or prod(map(len, parts)) > _MOST_FORMS:
+        return None
+    return ["".join(form).lower() for form in product(*parts)]
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Split a pattern where it says *or*, outside of groups and classes.
+
+    Example:
+        >>> _alternatives("a(?:b|c)|[|]d")
+        ['a(?:b|c)', '[|]d']
+    """
+    found, begin, depth = [], 0, 0
+    for sign in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[(|)]", pattern):
+        depth += {"(": 1, ")": -1}.get(sign[0], 0)
+        if sign[0] == "|" and not depth:
+            found.append(pattern[begin : sign.start()])
+            begin = sign.end()
+    return [*found, pattern[begin:]]
+
+
+def split_words(pattern: str) -> tuple[list[str], str]:
+    r"""Split the pattern of a word into whole words, which can be looked up, and the pattern of the rest.
+
+    Example:
+        >>> split_words(r"(?:cars?|\d+)\Z")
+        (['cars', 'car'], '(?:\\d+)\\Z')
+    """
+    end = r"\Z"
+    of_group = pattern.removeprefix("(?:").removesuffix(rf"){end}")
+    is_group = len(pattern) - len(of_group) == len("(?:)") + len(end) and ")" not in re.sub(
+        r"\([^()]*\)", "", of_group
+    )
+    words: list[str] = []
+    rest = []
+    for one in _alternatives(of_group if is_group else pattern):
+        is_whole = is_group or one.endswith(end)
+        forms = _forms(one.removesuffix(end)) if is_whole else None
+        if forms is None:
+            rest.append(one)
+        else:
+            words += forms
+    left = "|".join(rest)
+    return words, rf"(?:{left}){end}" if is_group and rest else left
+
+
+_DOTLESS = str.maketrans("ıİ", "ii")
+
+
+def _fold(word: str) -> str:
+    """Return a word as patterns compare it when case does not matter."""
+    return word.lower() if word.isascii() else word.translate(_DOTLESS).casefold()
 
 
 def compile_patterns(
@@ -161,19 +218,21 @@ class PatternSearch:
         self._distinct = list(dict.fromkeys(anchor for some in anchors.values() for anchor in some))
         # Any word can be these: no search is needed to tell.
         self._of_all = [number for number, a in enumerate(self._distinct) if a.word == ANY_WORD]
-        searched = [a for a in self._distinct if a.word not in (ANY_WORD, NO_WORD)]
-        words = [a.word if a.cased else f"(?i:{a.word})" for a in searched]
-        self._searched = [self._distinct.index(a) for a in searched]
-        # Matches every word that can be an anchor and does not begin with a digit.
-        letters = (w for w, a in zip(words, searched, strict=True) if a.word[:2] != r"\d")
-        self._any_letters = re.compile("|".join(letters))
-        # Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`.
-        self._each_word = re.compile("".join(f"(?:(?=({word})))?" for word in words))
-        # The numbers of the anchors that a whole word is.
+        # The numbers of the anchors that a whole word is; the patterns of the others are searched.
         self._of_word: dict[str, list[int]] = {}
+        self._searched: list[int] = []
+        searched = []
         for number, anchor in enumerate(self._distinct):
-            for word in anchor.words:
+            words, rest = ([], anchor.word) if anchor.cased else split_words(anchor.word)
+            for word in {*words, *map(_fold, anchor.words)} - {""}:
                 self._of_word.setdefault(word, []).append(number)
+            if rest and anchor.word != ANY_WORD:
+                self._searched.append(number)
+                searched.append(rest if anchor.cased else f"(?i:{rest})")
+        # Matches every word that can be one of them and does not begin with a digit.
+        self._any_letters = re.compile("|".join(one for one in searched if not one.startswith(r"(?i:\d")))
+        # Matches the empty beginning of any word; group `i + 1` is set if the word can be the `i`th of them.
+        self._each_word = re.compile("".join(f"(?:(?=({one})))?" for one in searched))
         self._n_blocks = -(-len(self._distinct) // _BITS_OF_BLOCK)
         self._before, self._behind = self._bits_of_signs("before"), self._bits_of_signs("behind")
         self._bits = {
@@ -199,7 +258,7 @@ class PatternSearch:
             if word[:1].isdecimal() or self._any_letters.match(word) is not None:
                 groups = self._each_word.match(word).groups()  # type: ignore[union-attr] # it matches every word
                 bits[i] |= self._bits_of(compress(self._searched, groups))
-            if (numbers := self._of_word.get(word.lower())) is not None:
+            if (numbers := self._of_word.get(_fold(word))) is not None:
                 bits[i] |= self._bits_of(numbers)
         return bits
 

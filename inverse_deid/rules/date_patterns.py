@@ -168,7 +168,7 @@ _WRITTEN = {
 }
 
 _FOREIGN = {
-    "foreign-month": rf"(?<![\w])\d{{1,2}}(?:\.|er|re|º|ª|o|e|:e|a|-?án)?[\s./-]{{0,2}}(?:(?:de|di|d['’]|den|del)\s?)?{join_phrases(MONTH_WORDS)}(?![^\W_])"
+    "foreign-month": rf"(?<![\w])\d{{1,2}}(?:\.|er|re|º|ª|o|e|:e|a|-?án)?[\s./-]{{1,2}}(?:(?:de|di|d['’]|den|del)\s?)?{join_phrases(MONTH_WORDS)}(?![^\W_])"
     rf"(?:\.?,?[\s./-](?:de[l]?\s)?['’]?\d{{2,4}}(?!\w|:\d))?",
     "foreign-month-first": rf"\b{join_phrases(MONTH_WORDS)}\.?[\s,./-]{{1,2}}\d{{1,4}}(?:\.|er)?(?!\w|:\d){_NO_UNIT}",
     "clear-month": rf"\b{join_phrases(CLEAR_MONTHS)}(?![^\W_])",
@@ -223,7 +223,6 @@ _ORDINAL_WORD = (
     r"twenty|thirty|thirtieth|last|final)\Z"
 )
 _ANY_MONTH = rf"\d{{0,4}}(?:st|nd|rd|th)?{_MONTH}\d{{0,4}}(?:st|nd|rd|th)?\Z"
-_FOREIGN_MONTH = rf"\d{{0,2}}(?:er|re|o|e|a)?{join_phrases(MONTH_WORDS)}\Z"
 _ONE_OR_TWO_DIGITS = Anchor(r"\d{1,2}\Z")
 DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
@@ -246,10 +245,10 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "serial-date": [
             Anchor(r"(?:excel|serial|spreadsheet|epoch|unix|stardate|lilian|mjd|timestamp|posix)\Z")
         ],
-        "public-day": [Anchor(first_words(FEASTS))],
+        "public-day": first_words(FEASTS),
         "cased-feast": [Anchor(rf"(?:{CASED_FEASTS})\Z")],
-        "public-event": [Anchor(first_words(EVENTS))],
-        "school-term": [Anchor(first_words(TERMS))],
+        "public-event": first_words(EVENTS),
+        "school-term": first_words(TERMS),
         "birthday": [within(r"(?:birthday|day|anniversary|mitzvah|confirmation)\Z")],
         "season": [within(rf"{_SEASON_OR_FALL}\Z")],
         "nth": [Anchor(rf"{_ORDINAL}\Z")],
@@ -269,17 +268,17 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "misspelt-month": [
             Anchor(r"(?:jan|jau|feb|fre|mar|mra|api|apr|app|jue|jul|agu|aug|set|sep|oco|oct|nov|dec|des)")
         ],
-        "foreign-month": [within(_FOREIGN_MONTH)],
-        "foreign-month-first": [Anchor(rf"{join_phrases(MONTH_WORDS)}\Z")],
-        "clear-month": [Anchor(rf"{join_phrases(CLEAR_MONTHS)}\Z")],
+        "foreign-month": first_words(MONTH_WORDS, begins=False),
+        "foreign-month-first": first_words(MONTH_WORDS),
+        "clear-month": first_words(CLEAR_MONTHS),
         "after-foreign-word": [
             Anchor(
                 r"(?:im|anfang|ende|mitte|seit|bis|vom|en|au|d[eé]but|fin|mi|desde|hasta|sinds|vanaf|begin|eind|sedan|siden|"
                 r"od|do|den|zum|le|el|du|op|am)\Z"
             )
         ],
-        "foreign-weekday": [Anchor(first_words(WEEKDAY_WORDS))],
-        "era": [Anchor(first_words(ERAS)), Anchor(r"(?:BE|AH|AM|CE|AD|R|H|S|\d{4})\Z")],
+        "foreign-weekday": first_words(WEEKDAY_WORDS),
+        "era": [*first_words(ERAS), Anchor(r"(?:BE|AH|AM|CE|AD|R|H|S|\d{4})\Z")],
         "time-zone": [Anchor(r"\d{1,2}(?:h\d\d)?\Z")],
         "zone-name": [Anchor(r"(?:UTC|GMT)\Z")],
         "zone-offset": [Anchor(r"(?:\d{1,2}(?:h\d\d)?|\d{4})\Z")],

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from inverse_deid.rules.anchors import Anchor, one_of
+
 FEASTS = """
 new year|new years|hogmanay|epiphany|twelfth night|candlemas|groundhog day|burns night|valentine|valentines|
 shrove tuesday|pancake day|mardi gras|fat tuesday|ash wednesday|mothering sunday|palm sunday|maundy thursday|
@@ -54,10 +56,10 @@ daylight savings?(?: time)?|summer time (?:began|begins|started|starts|ended|end
 (?:time|hour) change (?:weekend|sunday|night|day)|(?:change|switch) to (?:summer|winter|standard|daylight) time|
 (?:polling|election|referendum|census|inauguration|coronation|budget|results?|graduation|prom|derby|race|match|cup final|marathon|jubilee|
 sports|speech|open|independence|independance|sentencing|draft|deadline|tax|moving|snow|exam|ski|gcse|sats|parade|fireworks) (?:day|night|eve|weekend|sunday)|
-(?:a levels?|gcse|sat|sats|exam|baccalaureate|abitur) results?(?: day)?|
-(?:general|presidential|local|federal|state|midterm|mid term|european|snap|parliamentary|by) elections?|
+(?:gcse|sats|exam|baccalaureate|abitur) results?(?: day)?|
+(?:general|presidential|local|federal|state|midterm|mid term|european|snap|parliamentary) elections?|
 (?:brexit|independence|eu|scottish|marriage) (?:day|vote|referendum|night)|brexit|
-(?:solar|lunar|total|partial|annular) eclipse|day of the eclipse|the eclipse|eclipse (?:day|night)|
+(?:solar|lunar|total|partial|annular) eclipse|eclipse(?: (?:day|night))?|
 (?:full|blue|harvest|blood|super|hunter s|strawberry|wolf) ?moon(?! (?:face|faces|facies))|night of the new moon|
 super ?bowl|world cup|euros? (?:2\\d\\d\\d|final|20\\d\\d)|champions league|cup final|fa cup|grand final|grand national|melbourne cup|ashes test|
 stanley cup|nba finals?|world series|super sunday|six nations|rugby world cup|ryder cup|masters sunday|kentucky derby|royal ascot|
@@ -66,10 +68,10 @@ paralympics?|commonwealth games|asian games|asian cup|copa america|opening cerem
 oscars?(?: night)|academy awards|grammys?|met gala|live aid|woodstock|coachella|glastonbury|burning man|lollapalooza|notting hill carnival|
 royal wedding|state funeral|(?:queen|king|pope|president|princess)(?: s)? (?:funeral|wedding|visit|death|coronation|jubilee|inauguration)|
 (?:queen s|king s|diana s|thatcher s|churchill s|kennedy s|elvis s|mandela s) (?:funeral|death|assassination|coronation)|
-(?:platinum|diamond|golden|silver) jubilee|coronation of|the coronation|coronation|inauguration|
+(?:platinum|diamond|golden|silver) jubilee|coronation|inauguration|
 moon landing|fall of the (?:berlin )?wall|berlin wall fell|nine eleven|boxing day tsunami|chernobyl|fukushima|
 (?:first|second|third|national|covid|corona|spring|winter|last) lockdown|lockdown (?:began|started|ended|one|two|three|[1-3])|
-jubilee weekend|state opening|trooping the colou?r|ides of march|the ides
+jubilee weekend|state opening|trooping the colou?r|ides of march|ides
 """
 """Events of which everybody can look the day up."""
 
@@ -164,19 +166,27 @@ def split_phrases(phrases: str) -> list[str]:
     return sorted(dict.fromkeys(filter(None, found)), key=len, reverse=True)
 
 
-def first_words(*phrases: str) -> str:
-    r"""Return a pattern of the words that the phrases begin with.
+def first_words(phrases: str, *, begins: bool = True) -> list[Anchor]:
+    r"""Return the anchors of phrases: the words that they begin with.
+
+    Args:
+        phrases: Separated by `|`.
+        begins: See `Anchor`.
 
     Example:
-        >>> first_words("the eclipse|super ?bowl|(?:solar|lunar) eclipse")
-        '(?:lunar\\Z|solar\\Z|super|the\\Z)'
+        >>> found = first_words("the eclipse|super ?bowl|(?:solar|lunar) eclipse")
+        >>> sorted(found[0].words), found[1].word
+        (['lunar', 'solar', 'the'], '(?:super)')
     """
-    begun = {word for some in phrases for word in _begin(split_phrases(some), "")}
-    return "(?:" + "|".join(sorted(begun)) + ")"
+    begun = list(_begin(split_phrases(phrases), ""))
+    whole = {word for word, is_whole in begun if is_whole}
+    parts = sorted({word for word, is_whole in begun if not is_whole})
+    anchors = [one_of(whole, begins=begins)] if whole else []
+    return [*anchors, *([Anchor(f"(?:{'|'.join(parts)})", begins=begins)] if parts else [])]
 
 
-def _begin(phrases: Iterable[str], behind: str) -> Iterator[str]:
-    """Yield the first word of each phrase, or the alternatives that it begins with."""
+def _begin(phrases: Iterable[str], behind: str) -> Iterator[tuple[str, bool]]:
+    """Yield the first word of each phrase, or the alternatives that it begins with, and whether it is whole."""
     for phrase in phrases:
         if phrase.startswith("("):
             close = phrase.index(")")
@@ -185,6 +195,5 @@ def _begin(phrases: Iterable[str], behind: str) -> Iterator[str]:
         word = _FIRST_WORD.match(phrase)
         if word is not None:
             rest = phrase[word.end() :] or behind
-            is_whole = not rest or (rest[0] == " " and rest[:2] != " ?") or rest[0] == "|"
-            cut = word.group()[:-1] if rest[:1] == "?" else word.group()
-            yield rf"{cut}\Z" if is_whole else cut
+            is_whole = not rest or (rest[0] == " " and rest[:2] != " ?")
+            yield (word.group()[:-1] if rest[:1] == "?" else word.group()), is_whole

@@ -332,7 +332,7 @@ _TWO_DIGITS = Anchor(r"\d{1,2}(?!\d)")
 _NUMBER_AT_SIGN = Anchor(r"\d{1,2}\Z", behind="/.")
 _DECIMAL = Anchor(r"\d+\Z", behind=".,")
 _COUNTED = Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|several|few)")
-_DOT_WORD = within(r"dot\Z", before="([{ ", behind=")]} ")
+_DOT_WORD = within(r"dot\Z")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         **number_patterns.ANCHORS,

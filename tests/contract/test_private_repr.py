@@ -12,6 +12,7 @@ import inverse_deid
 HOLDS_TEXT = {"text", "original", "words", "decoded", "narrative"}
 """Names of fields that hold words of a document."""
 NOT_NARRATIVE = {
+    "inverse_deid.rules.anchors.Anchor",  # words that are shipped
     "inverse_deid.evaluation.counts.HarmlessTokens",  # a list that is shipped
     "inverse_deid.network.encoding.WordVectors",  # a vocabulary
     "inverse_deid.rules.origins._OriginsFile",  # a list that is shipped

@@ -308,3 +308,55 @@ def test_a_birth_without_a_year_is_no_anchor() -> None:
     (found,) = CaseMasker(masker, settings).mask_cases([CaseTexts(id="case-1", docs=(doc,))])
     assert found.docs[0].text.startswith("Born PHI. Vaccine Day 0 (")
     assert found.docs[0].text.endswith("), seen Day +2, PHI")
+
+
+EVENTS = (
+    "Delivered {} by forceps",
+    "Emergency C-section on {} (a girl)",
+    "Twins arrived on {}",
+    "LSCS {}",
+    "Caesarean performed {}",
+    "On {} she delivered",
+    "On {} she had a cesarean",
+    "{}: elective section, live male",
+    "Delivery date: {}",
+    "Her son came on {}",
+    "Triplets were welcomed on {}",
+    "Labour began {}",
+    "Date of confinement {}",
+    "A girl entered the world {}",
+    "EDD {}",
+    "She became a mother on {}",
+    "Apgar 9 on {}",
+)
+
+
+@pytest.mark.parametrize("mode", [RELATIVE, SHIFT, YEAR])
+@pytest.mark.parametrize("event", EVENTS)
+def test_births_told_as_an_event_of_the_mother(event: str, mode: DateMode) -> None:
+    (text,) = masked(f"{event.format('12 May 2019')}. Ill on 3 Oct 2019, seen 5 Oct 2019", dates=mode)
+    assert text.startswith(event.format("PHI"))
+    assert text.count("PHI") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The parcel was delivered on 3 Oct 2019",
+        "Delivery of the drug on 3 Oct 2019",
+        "Delivered to the ward on 3 Oct 2019",
+        "Delivery service called 3 Oct 2019",
+        "Her daughter came to the ward on 3 Oct 2019",
+    ],
+)
+def test_other_deliveries_are_no_births(text: str) -> None:
+    assert "Day 0" in masked(text)[0]
+
+
+def test_two_dates_around_an_event_are_births_if_the_later_one_is_not_close() -> None:
+    (text,) = masked(
+        "On 12 May 2019 she delivered and went home after her stay on 14 May 2019. Ill on 3 Oct 2019."
+    )
+    assert text.count("PHI") == 2
+    (text,) = masked("Dose on 9 May 2019, delivered on 12 May 2019. Ill on 3 Oct 2019.")
+    assert text.startswith("Dose on Day 0 ")
