@@ -1,6 +1,6 @@
 """Measure what the masked text tells of a name that it hides, by the length of the document.
 
-Usage: python scripts/measure_name_oracle.py [--documents 30] [--careful-documents 10]
+Usage: python scripts/measure_name_oracle.py [--documents 30] [--careful-documents 10] [--densities]
 
 An attacker with the packaged model puts each of 30 surnames into the gaps of a masked document, masks it, and
 rules out all names that give another output. The documents are invented: sentences of `letters-dev.jsonl`
@@ -8,7 +8,7 @@ without an identifier, in random order (fixed seeds), and a person who is named 
 
 Two remedies are tried. Both mask the masked text again, so that their output depends on it alone: *second
 pass* once, *until stable* until nothing is masked any more. They cost time, and words that do not identify.
-Prints Markdown.
+With `--densities` it tries coarser densities instead, from which thresholds are computed. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
+from typing import Any
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from name_oracles import SURNAMES, Learnt, clean_sentences, invent_documents, learn
 
 from inverse_deid.core.revision import revision
-from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.values import Document, FloatArray, MaskedDocument
+from inverse_deid.masking import pipeline
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.pipeline import Deidentifier
 
@@ -101,7 +105,7 @@ def measure(deidentifier: Deidentifier, templates: Sequence[str]) -> dict[str, F
     figures = {name: Figures() for name in PASSES}
     first, second, more = (Passes(deidentifier) for _ in PASSES)
     for template in templates:
-        outputs = first.mask([template.replace("{}", name) for name in SURNAMES])
+        outputs = first.mask(fill(template))
         pairs_given = zip(outputs, SURNAMES, strict=True)
         hidden = [one for one, name in pairs_given if not re.search(rf"\b{name}\b", one[0])]
         texts = [text for text, _ in hidden]
@@ -137,14 +141,48 @@ def rows(reader: str, n_words: int, figures: dict[str, Figures], added: float) -
         yield f"| {' | '.join(cells)} |"
 
 
+def print_densities(sentences: Sequence[str], n_documents: int) -> None:
+    """Attack documents of the greatest length whose density is rounded up, or is one for all."""
+    deidentifier = build_deidentifier(MaskingSettings(n_threads=1))
+    templates = invent_documents(sentences, LENGTHS[-1], n_documents, SEED + LENGTHS[-1])
+    print("| density | documents with more than one output | names ruled out, mean | bits of 4.91 |")
+    print("|---|---|---|---|")
+    exact = pipeline.log_densities
+    for step in (0.0, 0.1, 0.25, 0.5, None):
+
+        def rounded(p_safe: FloatArray, bounds: Sequence[int], step: float | None = step) -> Any:
+            found = exact(p_safe, bounds)
+            if step is None:
+                return np.full_like(found, found.mean())
+            return np.ceil(found / step) * step if step else found
+
+        pipeline.log_densities = rounded
+        passes = Passes(deidentifier)
+        found = [learn([text for text, _ in passes.mask(fill(one))]) for one in templates]
+        n_told = sum(learnt.n_outputs > 1 for learnt in found)
+        name = {None: "one for all", 0.0: "exact"}.get(step, f"rounded up to steps of {step}")
+        figures = (mean(learnt.n_ruled_out for learnt in found), mean(learnt.bits for learnt in found))
+        print(f"| {name} | {n_told} of {len(found)} | {figures[0]:.2f} | {figures[1]:.3f} |", flush=True)
+    pipeline.log_densities = exact
+
+
+def fill(template: str) -> list[str]:
+    """Return a document with each surname."""
+    return [template.replace("{}", name) for name in SURNAMES]
+
+
 def main() -> None:
     """Print the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--documents", type=int, default=30)
     parser.add_argument("--careful-documents", type=int, default=10)
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--densities", action="store_true")
     given = parser.parse_args()
     sentences = clean_sentences(ROOT / "narratives" / "letters-dev.jsonl")
+    if given.densities:
+        print_densities(sentences, given.documents)
+        return
     print("# What the masked text tells of a name that it hides\n")
     command = "nice env OMP_NUM_THREADS=1 python scripts/measure_name_oracle.py > reports/name-oracle.md"
     print(f"Made by `{command}` at revision {revision() or 'unknown'}.\n")

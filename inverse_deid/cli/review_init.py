@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from inverse_deid.cli.grouped_command import GroupedCommand
 from inverse_deid.cli.mask import mask
@@ -34,7 +35,7 @@ from inverse_deid.cli.summary import (
     removed_lines,
     warning_lines,
 )
-from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import printable
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.tally import Tally
@@ -44,13 +45,17 @@ from inverse_deid.review.loading import create_store
 from inverse_deid.review.store import MaskingFacts, ReviewKey, open_store, store_path
 from inverse_deid.review.values import ReviewPolicy
 
-_BORROWED = {
-    *("format_name", "verbose", "progress"),
+_OF_CASES = {
+    *("format_name", "progress", "known"),
     *("text_column", "id_column", "keep_column", "keep_all_columns", "all_cells", "delimiter", "encoding"),
-    *("categories", "operating_point", "careful", "allow", "deny", "known"),
+    *("dates", "date_span_years", "day_first", "today", "ages", "age_bands", "profile"),
+}
+"""Options of `mask` that say how the files of this command are read, and what replaces dates and ages."""
+
+_BORROWED = _OF_CASES | {
+    *("verbose", "categories", "operating_point", "careful", "allow", "deny"),
     *("low", "high", "certificate", "allow_low_thresholds", "policy", "rules_only"),
-    *("model", "second_reader", "lexicon", "threads", "device"),
-    *("marker", "dates", "date_span_years", "day_first", "today", "ages", "age_bands", "profile"),
+    *("model", "second_reader", "lexicon", "threads", "device", "marker"),
 }
 """Options of `mask` that these commands obey. A new one of `mask` is not offered here until it is listed."""
 
@@ -117,6 +122,8 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     )
     options = MaskOptions(**given, out="")
     options.check(())
+    if not inputs:
+        _refuse_given(_OF_CASES)
     path = store_path(address)
     if path is not None and path.exists():
         raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store.")
@@ -179,6 +186,23 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
             tally.merge(add_cases(store, jobs, masker, settings, by="command"))
     _report(tally, options, _result_lines("Added", tally, store_path(address)), time.monotonic() - started)
     return exit_status(tally)
+
+
+def _refuse_given(names: Collection[str]) -> None:
+    """Refuse options that say how files are read if there are none.
+
+    Raises:
+        ConfigurationError: One was given.
+    """
+    context = click.get_current_context()
+    given = [
+        param.opts[0]
+        for param in context.command.params
+        if param.name in names
+        and context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise ConfigurationError(f"{', '.join(given)}: for CASES alone. Give CASES, or leave this out")
 
 
 def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tally]:

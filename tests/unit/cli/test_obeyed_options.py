@@ -270,3 +270,15 @@ def test_an_option_that_another_one_makes_idle_is_refused(record, mode, given):
     status, (passed, said, _) = record(*MODES[mode], *given)
     assert (status, passed) == (2, [])
     assert "eave" in said[-1]
+
+
+@pytest.mark.parametrize("name", sorted(review_init._OF_CASES))
+def test_an_empty_store_refuses_what_says_how_cases_are_read(record, name):
+    given = SAMPLES[name][-1]
+    status, (passed, said, _) = record("review", "init", "--store", "review.db", "--key", "key", *given)
+    assert (status, passed) == (2, [])
+    assert "for CASES alone" in said[-1]
+
+
+def test_an_empty_store_is_made(record):
+    assert record("review", "init", "--store", "review.db", "--key", "key", "--approvals", "1")[0] == 0
