@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.rules.anchors import Anchor, PatternSearch, compile_patterns, within
+from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, FACT_ANCHORS, SILENT_FACT_PATTERNS
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -399,7 +400,17 @@ LONGEST: Mapping[str, int] = MappingProxyType(
 """Characters of the longest match of patterns with such a limit: they are searched near their anchors only."""
 
 _SEARCH = PatternSearch(
-    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}, ANCHORS, SIGNS, LONGEST
+    {
+        **VETO_PATTERNS,
+        **SILENT_VETO_PATTERNS,
+        **CONTEXT_PATTERNS,
+        **FACT_PATTERNS,
+        **CERTAIN_PATTERNS,
+        **SILENT_FACT_PATTERNS,
+    },
+    {**ANCHORS, **FACT_ANCHORS},
+    SIGNS,
+    LONGEST,
 )
 anchor_bits = _SEARCH.anchor_bits
 find_patterns = _SEARCH.find
