@@ -53,7 +53,12 @@ _AGE_WORDS = (
     "eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty "
     "sixty seventy eighty ninety twenties thirties forties fifties sixties seventies eighties nineties"
 )
-_KEEPING = (Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST)
+_KEEPING = (
+    Reason.KEPT_SAFE_WORD,
+    Reason.KEPT_BY_NETWORK,
+    Reason.KEPT_ALLOW_LIST,
+    Reason.KEPT_CLINICAL_FACT,
+)
 _WHOLLY_MASKED = (
     "phone",
     "e-mail",

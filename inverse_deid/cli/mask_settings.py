@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from inverse_deid.cli.report_files import check_target
 from inverse_deid.cli.secret_files import KEY_VARIABLE, check_list_place, read_secret
-from inverse_deid.core.categories import ALL_CATEGORIES, Categories, Category, parse_categories
+from inverse_deid.core.categories import ALL_CATEGORIES, Categories, Category, parse_categories, permits_years
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.checks import GivenPaths, check_ids
 from inverse_deid.engine.explained_page import PAGE_MARK
@@ -339,6 +339,7 @@ def make_masking_settings(options: MaskOptions) -> MaskingSettings:
         allow=read_words(options.allow, phrases=False),
         deny=read_words(options.deny, phrases=True),
         categories=options.chosen_categories,
+        keep_years=options.dates in (None, "mask") and permits_years(options.chosen_categories),
         n_threads=n_threads_each(options.workers) if is_shared else options.threads,
         device=options.device,
     )

@@ -107,6 +107,18 @@ def kept_classes(categories: Categories) -> frozenset[HyperClass]:
     return frozenset(hyper for one, hyper in CLASS_OF.items() if one not in categories)
 
 
+def permits_years(categories: Categories) -> bool:
+    """Tell whether these are the categories of `hipaa`: Safe Harbor permits the year of a date.
+
+    Source: 45 CFR 164.514(b)(2)(i)(C).
+
+    Example:
+        >>> [permits_years(parse_categories(choice)) for choice in ("hipaa", "hipaa,origin", "all", "date")]
+        [True, True, False, False]
+    """
+    return categories & ALL_CATEGORIES == PRESETS["hipaa"]
+
+
 def list_categories(categories: Categories) -> list[str]:
     """Return the names of the categories in their fixed order, for reports.
 

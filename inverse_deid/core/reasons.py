@@ -51,6 +51,7 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         Reason.JOINED_TO_MASKED: "is joined to a masked word",
         Reason.NAME_ONLY_WORD: "is known only as the name of a person or place",
         Reason.KEPT_CATEGORY: "is of a category that is not masked here",
+        Reason.KEPT_CLINICAL_FACT: "is in a clinical expression of a fixed form, as a test with its value",
         Reason.CHOSEN_CATEGORY: "tells an origin: a nationality, a religion or a language",
     }
 )

@@ -197,6 +197,7 @@ class Reason(IntEnum):
     NAME_ONLY_WORD = 13
     KEPT_CATEGORY = 14
     CHOSEN_CATEGORY = 15
+    KEPT_CLINICAL_FACT = 16
 
     @property
     def keeps(self) -> bool:
@@ -205,7 +206,13 @@ class Reason(IntEnum):
 
 
 _KEEPING = frozenset(
-    {Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST, Reason.KEPT_CATEGORY}
+    {
+        Reason.KEPT_SAFE_WORD,
+        Reason.KEPT_BY_NETWORK,
+        Reason.KEPT_ALLOW_LIST,
+        Reason.KEPT_CATEGORY,
+        Reason.KEPT_CLINICAL_FACT,
+    }
 )
 
 
@@ -217,6 +224,8 @@ class RuleVerdicts:
         safe: In a safe dictionary and not in an unsafe one.
         fact: In a clinical fact that resembles an identifier (a score, a lot number, a time of day): as
             a safe word it is kept from `low` on, but never without the network.
+        certain: In a closed clinical expression, such as a value between its test and its unit: it is kept
+            from far below `low` on, but never without the network.
         never: Weekday, month, street word, holiday or written-out number that is not safe: the
             threshold is infinite.
         veto: Inside a pattern that may only mask.
@@ -231,6 +240,7 @@ class RuleVerdicts:
 
     safe: BoolArray
     fact: BoolArray
+    certain: BoolArray
     never: BoolArray
     veto: BoolArray
     titled: BoolArray
@@ -248,7 +258,7 @@ class RuleVerdicts:
     @property
     def earns_low(self) -> BoolArray:
         """Whose threshold is `low` instead of `high`: bool (n_tokens,)."""
-        return self.safe | self.fact
+        return self.safe | self.fact | self.certain
 
     @property
     def always_masked(self) -> BoolArray:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from inverse_deid.core.categories import Categories, kept_classes
+from inverse_deid.core.categories import Categories, kept_classes, permits_years
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.masking.kept_categories import names_high_age
+from inverse_deid.masking.kept_categories import is_year_alone, names_high_age
+from inverse_deid.replacement.dates import born_on
 
 
 def split_spans(docs: Sequence[Document], categories: Categories) -> tuple[list[Document], list[Document]]:
     """Return the documents with the marks of what must be masked, and with all other marks.
 
-    The first have the marks of the masked categories and of ages over 89.
+    The first have the marks of the masked categories and of ages over 89. With the categories of `hipaa`,
+    years without day and month are among the others.
 
     A word of a kept category then counts like any word that is not PHI: if kept, it does not leak, and if
     masked, it is masked needlessly. Dates of birth are marked as dates, so their masks count as needless.
@@ -53,11 +55,20 @@ def measure_kept(
 def _split(doc: Document, categories: Categories) -> tuple[Document, Document]:
     """Return a document with the marks that must be masked, and with those that may be kept."""
     kept = kept_classes(categories)
+    dates = [span for span in doc.spans if HYPER_CLASS_OF[span.type] is HyperClass.DATE]
+    births = born_on(doc.text, [(span.start, span.end) for span in dates])
+    years = {
+        span
+        for number, span in enumerate(dates)
+        if permits_years(categories)
+        and number not in births
+        and is_year_alone(doc.text, span.start, span.end)
+    }
 
     def may_be_kept(span: PhiSpan) -> bool:
         hyper = HYPER_CLASS_OF[span.type]
         is_high = hyper is HyperClass.AGE and names_high_age(doc.text[span.start : span.end])
-        return hyper in kept and not is_high
+        return span in years or (hyper in kept and not is_high)
 
     masked = tuple(span for span in doc.spans if not may_be_kept(span))
     rest = tuple(span for span in doc.spans if may_be_kept(span))

@@ -17,6 +17,7 @@ from inverse_deid.core.categories import (
     check_categories,
     kept_classes,
     list_categories,
+    permits_years,
 )
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
@@ -74,6 +75,8 @@ class MaskingSettings:
             Not part of the fingerprint: on another device, a probability differs only by rounding.
         categories: What is masked; words of the other categories may be kept, except ages over 89 and
             dates of birth.
+        keep_years: Keep years without day and month if the categories are those of HIPAA. False where dates
+            are replaced: a year as written would tell how far a date was moved.
     """
 
     model: Path | None = None
@@ -94,6 +97,7 @@ class MaskingSettings:
     n_threads: int = 0
     device: Device = "cpu"
     categories: Categories = ALL_CATEGORIES
+    keep_years: bool = False
 
 
 def packaged_model() -> Path:
@@ -212,6 +216,7 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
         allow=PhraseList(sorted(settings.allow)),
         deny=PhraseList(sorted(settings.deny)),
         kept=kept,
+        keeps_years=_keeps_years(settings),
         origins=load_origins().among if Category.ORIGIN in settings.categories else None,
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
         between_batches=parts.interned.trim,
@@ -238,6 +243,10 @@ def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
             "(--categories all)"
         )
     return kept
+
+
+def _keeps_years(settings: MaskingSettings) -> bool:
+    return settings.keep_years and permits_years(settings.categories)
 
 
 def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
@@ -335,5 +344,6 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
         sorted(settings.deny),
         *hashes,
         *(() if settings.categories == ALL_CATEGORIES else list_categories(settings.categories)),
+        *(("years",) if _keeps_years(settings) else ()),
     )
     return hashlib.sha256(repr(choices).encode()).hexdigest()

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
-from inverse_deid.core.categories import Categories, Category, parse_categories
+from inverse_deid.core.categories import Categories, Category, parse_categories, permits_years
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.network.scorer import Device
@@ -68,6 +68,10 @@ class Chosen:
     makes_surrogates: bool  # whether made-up values replace other masked words
 
 
+_OF_MASKING = tuple(one.name for one in fields(MaskingSettings) if one.name != "keep_years")
+"""The settings of a masking that can be chosen by name. `keep_years` follows from `dates`."""
+
+
 def choose_settings(settings: MaskingSettings | None, choices: Mapping[str, Any], today: date) -> Chosen:
     """Return the settings that choices, on top of `settings`, stand for; `today` unless they name a day.
 
@@ -86,7 +90,7 @@ def choose_settings(settings: MaskingSettings | None, choices: Mapping[str, Any]
     if unknown:
         raise ConfigurationError(f"unknown setting {unknown[0]!r}. The settings are {', '.join(known)}")
     base = settings or MaskingSettings()
-    values = {one.name: getattr(base, one.name) for one in fields(MaskingSettings)}
+    values = {name: getattr(base, name) for name in _OF_MASKING}
     values |= {one.name: one.default for one in fields(CaseSettings) if one.default is not MISSING}
     values["today"] = today
     defaults = {one.name: one.default for one in fields(MaskingSettings)}
@@ -95,10 +99,13 @@ def choose_settings(settings: MaskingSettings | None, choices: Mapping[str, Any]
     values = {name: None if value is None else _READERS[name](name, value) for name, value in values.items()}
     _refuse_contradictions(values)
     makes_surrogates = values["replace"] == _SURROGATE
-    of_masking = {one.name: values[one.name] for one in fields(MaskingSettings)}
+    of_masking = {name: values[name] for name in _OF_MASKING}
     of_masking["replace"] = "marker" if makes_surrogates else values["replace"]
     of_cases = {one.name: values[one.name] for one in fields(CaseSettings)}
-    return Chosen(MaskingSettings(**of_masking), CaseSettings(**of_cases), makes_surrogates)
+    # A year as written beside a moved date would tell how far it was moved.
+    keep_years = values["dates"] == DateMode.MASK and permits_years(values["categories"])
+    masking = MaskingSettings(**of_masking, keep_years=keep_years)
+    return Chosen(masking, CaseSettings(**of_cases), makes_surrogates)
 
 
 @contextmanager

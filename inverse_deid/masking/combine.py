@@ -32,6 +32,8 @@ _REFERENCE_TOKENS = 20
 """A document counts as if it had this many more tokens of that density: a short one says little."""
 _NAME_LOGITS = 1.25
 """How far the threshold of a word that may be a name is above `high`."""
+_CERTAIN_LOGITS = 12.0
+"""How far the threshold of a closed clinical expression is below `low`."""
 _SURE_OF_KEPT = 0.5
 """The least probability of the kept categories at which what only they forbid may be kept."""
 _CATEGORY_LOGITS = 1.25
@@ -130,6 +132,7 @@ def combine(
     reasons[verdicts.never] = Reason.NEVER_SAFE_WORD
     reasons[verdicts.veto] = Reason.VETO_PATTERN
     reasons[keep] = np.where(verdicts.safe[keep], Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK)
+    reasons[keep & verdicts.certain & ~verdicts.safe] = Reason.KEPT_CLINICAL_FACT
     reasons[by_category] = Reason.KEPT_CATEGORY
     return Decisions(keep, reasons, np.asarray(p_safe, np.float32), limits, categories)
 
@@ -181,7 +184,8 @@ def compute_shifts(
         thresholds: Only their slope matters.
     """
     moved = thresholds.density_slope * np.where(verdicts.word, np.maximum(densities, 0), densities)
-    return moved + np.where(verdicts.maybe_name, _NAME_LOGITS, 0.0)
+    moved = moved + np.where(verdicts.maybe_name, _NAME_LOGITS, 0.0)
+    return np.where(verdicts.certain, np.minimum(moved, 0) - _CERTAIN_LOGITS, moved)
 
 
 def limit_of_safe_words(thresholds: Thresholds, p_safe: FloatArray) -> FloatArray:

@@ -4,6 +4,8 @@ HIPAA names ages over 89, and every date that tells such an age, as identifiers.
 a person as few other dates do. A name in a web address, or a room number that reads as an id, belongs to a
 category that is not kept. The passes only mask more, and where they are in doubt, they mask.
 
+Where dates are masked as HIPAA asks, `keep_years_alone` returns the years that have no day and no month.
+
 Source: 45 CFR 164.514(b)(2)(i)(C).
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -22,7 +25,7 @@ from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.date_layouts import find_readings
 from inverse_deid.replacement.dates import born_on
 from inverse_deid.rules.people import BEFORE_PEOPLE, SPEECH
-from inverse_deid.rules.shapes import word_set
+from inverse_deid.rules.shapes import WORD_CLASSES, word_set
 
 _AGE, _DATE = (tuple(HyperClass).index(one) for one in (HyperClass.AGE, HyperClass.DATE))
 _HIGH_AGE_YEARS = 90
@@ -44,6 +47,20 @@ _JOINING_WORDS = frozenset(("and", "a", "one", "to", "or"))
 _MAX_AGE_GAP = 3
 _YEARS_FOLLOW = re.compile(r"\W{0,3}(?:y/?o\b|yrs?\b|years?\b)", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|2[01])\d\d(?!\d)")
+_YEAR_ALONE = re.compile(r"(?:19|20)\d\d")
+_JOINED_BEFORE = re.compile(r"[\w/.'\u2019#*-]\Z")
+_JOINED_AFTER = re.compile(r"[\w/'\u2019-]|\.\d|\W{1,3}(?:[mf]|(?:fe)?male)\b", re.IGNORECASE)
+_LABEL_BEFORE = re.compile(r"([^\W_]+)\W{1,4}\Z")
+_LABELS = (
+    WORD_CLASSES["is-id-label"]
+    | WORD_CLASSES["is-contact-label"]
+    | word_set(
+        "pin room ward flat apt unit bed b born birth dob yob birthday m f male female man woman boy girl"
+    )
+)
+"""Words before a number of a record or a place, or before a year of birth."""
+_APART = re.compile(r"[)\];\n]")
+_BETWEEN_YEARS = re.compile(r"\s?[-\u2013/,]\s?|\s(?:to|and|or)\s")
 _WITHIN_DATE = re.compile(r"[^\w]{0,4}(?:(?:\d{1,4}(?:st|nd|rd|th)?|of|the)[^\w]{1,3}){0,2}", re.IGNORECASE)
 _NO_CLOCK = date(2030, 1, 1)
 """Decides the century of two-digit years in a text without a year of four digits."""
@@ -82,6 +99,8 @@ _BEFORE_TIMES = word_set(
 )
 _PLACE_GAP = re.compile(r"[^\w/\-]{1,2}")
 """Between the number and the words of an address; a hyphen or slash is one within an id: `US-2020-11803`."""
+_EARLIEST_YEAR = _NO_CLOCK.year - 89
+"""A year before it may be the birth of a person over 89."""
 
 
 def mask_births_and_high_ages(tokens: Tokens, decisions: Decisions) -> Decisions:
@@ -212,6 +231,60 @@ def _follow(tokens: Tokens, words: frozenset[str]) -> BoolArray:
     for i in range(1, len(tokens)):
         found[i] = tokens.words[i - 1].casefold() in words and _is_near(tokens, i - 1, i)
     return found
+
+
+def keep_years_alone(tokens: Tokens, decisions: Decisions) -> Decisions:
+    """Keep masked years without day and month, such as `in 2019` or `2018-2019`.
+
+    Years of birth stay masked, and years that may be the birth of a person over 89. So does what a pattern
+    masks, and what the network does not take for a date.
+
+    Args:
+        tokens: Of one document.
+        decisions: On these tokens.
+    """
+    masked_dates = ~decisions.keep & (decisions.categories == _DATE)
+    runs = [part for run in _find_dates(tokens, masked_dates) for part in _split_years(tokens, *run)]
+    ranges = [(int(tokens.starts[first]), int(tokens.ends[stop - 1])) for first, stop in runs]
+    births = born_on(tokens.text, ranges)
+    chosen = np.zeros(len(tokens), np.bool_)
+    for number, (first, stop) in enumerate(runs):
+        if number not in births and is_year_alone(tokens.text, *ranges[number]):
+            chosen[first:stop] = True
+    chosen &= decisions.reasons == Reason.BELOW_THRESHOLD
+    if not chosen.any():
+        return decisions
+    reasons = decisions.reasons.copy()
+    reasons[chosen] = Reason.KEPT_CATEGORY
+    return replace(decisions, keep=decisions.keep | chosen, reasons=reasons)
+
+
+def is_year_alone(text: str, start: int, end: int) -> bool:
+    """Tell whether a date is one year or several, joined to nothing, that tell no age over 89.
+
+    Example:
+        >>> text = "since 2019, 3/2019, in 1931, 2018-2019"
+        >>> [is_year_alone(text, *span) for span in ((6, 10), (14, 18), (23, 27), (29, 38))]
+        [True, False, False, True]
+    """
+    years = _BETWEEN_YEARS.split(text[start:end])
+    if not all(_YEAR_ALONE.fullmatch(one) and int(one) >= _EARLIEST_YEAR for one in years):
+        return False
+    before = text[max(0, start - 20) : start]
+    label = _LABEL_BEFORE.search(before)
+    is_labelled = label is not None and label[1].casefold() in _LABELS
+    return not (is_labelled or _JOINED_BEFORE.search(before) or _JOINED_AFTER.match(text, end))
+
+
+def _split_years(tokens: Tokens, first: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a date that the end of a sentence, a bracket or a line separates."""
+    for i in range(first, stop - 1):
+        gap = tokens.text[int(tokens.ends[i]) : int(tokens.starts[i + 1])]
+        is_year = _YEAR_ALONE.fullmatch(tokens.words[i]) is not None
+        if _APART.search(gap) or (is_year and gap.startswith(". ")):
+            yield first, i + 1
+            first = i + 1
+    yield first, stop
 
 
 def names_high_age(words: str) -> bool:

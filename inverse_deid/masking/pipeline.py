@@ -39,7 +39,11 @@ from inverse_deid.masking.document_passes import (
     mask_origins,
     mask_phrases,
 )
-from inverse_deid.masking.kept_categories import mask_births_and_high_ages, mask_words_of_others
+from inverse_deid.masking.kept_categories import (
+    keep_years_alone,
+    mask_births_and_high_ages,
+    mask_words_of_others,
+)
 from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
@@ -103,6 +107,7 @@ class Stages:
         allow: Words that the user keeps.
         deny: Words and phrases that the user masks.
         kept: Classes that the user keeps; the analyser knows them as well.
+        keeps_years: Whether years without day and month are kept, as Safe Harbor permits.
         origins: Finds words of origin to mask; None = they are judged as any other word.
         is_common_word: Tells whether a word, in any case, is common; a common word is not masked
             only because it resembles a known identifier.
@@ -117,6 +122,7 @@ class Stages:
     allow: PhraseList = field(default_factory=lambda: PhraseList(()))
     deny: PhraseList = field(default_factory=lambda: PhraseList(()))
     kept: frozenset[HyperClass] = frozenset()
+    keeps_years: bool = False
     origins: Callable[[Tokens], BoolArray] | None = None
     is_common_word: Callable[[str], bool] = lambda word: False
     between_batches: Callable[[], None] = lambda: None
@@ -231,6 +237,8 @@ class Deidentifier:
             decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities, p_kept)
             if self._stages.kept:
                 decisions = self._mask_firmly(part.tokens, tokens.slices(), verdicts, decisions)
+            if self._stages.keeps_years:
+                decisions = _by_document(keep_years_alone, part.tokens, tokens.slices(), decisions)
             decisions = mask_names_everywhere(tokens, verdicts, decisions, given)
             decisions = mask_joined_parts(tokens, decisions)
         return [decisions.of(one) for one in tokens.slices()]
@@ -373,6 +381,20 @@ def join_kept(
             raise StageError(f"a stage gave probabilities of shape {p_classes.shape} for {len(of)} tokens")
         found.append(p_classes[:, columns].sum(axis=1))
     return np.concatenate(found)
+
+
+def _by_document(
+    decide: Callable[[Tokens, Decisions], Decisions],
+    tokens: Sequence[Tokens],
+    slices: Iterable[slice],
+    decisions: Decisions,
+) -> Decisions:
+    """Apply a pass that reads one document at a time."""
+    keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
+    for one, of in zip(tokens, slices, strict=True):
+        decided = decide(one, decisions.of(of))
+        keep[of], reasons[of] = decided.keep, decided.reasons
+    return replace(decisions, keep=keep, reasons=reasons)
 
 
 def _join_columns(

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from inverse_deid.core.categories import PRESETS, Category
+from inverse_deid.core.categories import PRESETS, Category, permits_years
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
 from inverse_deid.formats.columns import ColumnFate
@@ -77,6 +77,7 @@ class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         """How words are judged."""
         return MaskingSettings(
             categories=PRESETS[self.hidden],
+            keep_years=self.dates == "mask" and permits_years(PRESETS[self.hidden]),
             operating_point=self.strictness,
             careful=self.reading == "twice",
             replace=self.replacement,

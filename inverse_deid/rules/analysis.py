@@ -84,8 +84,10 @@ def judge(
     initial = rows.has("is-single-letter", ids) & rows.has("has-capital-beginning", ids)
     safe &= ~has_digit & ~rows.foreign[ids] & ~(initial & ~context.sentence_start)
     safe |= context.causality & ~context.titled
-    fact = context.fact & ~safe & ~context.titled & (has_digit | in_safe)
-    never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
+    certain = context.certain & ~context.titled & ~context.owner
+    brand = context.brand & ~context.titled & ~context.owner
+    fact = context.fact & ~safe & ~context.titled & (has_digit | in_safe | brand)
+    never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe & ~certain
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     never &= (flags & np.uint32(WordFlag.SALUTATION)) == 0
     # A single letter or a pair of capitals is not a whole name.
@@ -97,12 +99,14 @@ def judge(
         only_street = (flags & np.uint32(_NEVER_FLAGS)) == np.uint32(WordFlag.STREET)
         never &= ~(only_street & in_safe & rows.has("is-two-letters", ids) & in_capitals)
         maybe_name = word & _may_be_name(ids, rows, context)
+        maybe_name &= ~certain & ~brand
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
     long_number = rows.long_number[ids] & ~context.code
     unlisted = ~in_unsafe & (in_safe | (in_capitals & (n_chars <= _MAX_SHORTHAND)))
     verdicts = RuleVerdicts(
         safe=safe,
         fact=fact,
+        certain=certain,
         never=never,
         veto=context.veto | (context.owner & context.titled) | rows.foreign[ids] | long_number,
         titled=context.titled,

@@ -13,6 +13,7 @@ from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
+from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, SILENT_FACT_PATTERNS
 from inverse_deid.rules.misread_words import MIN_LETTERS
 from inverse_deid.rules.patterns import (
     CONTEXT_PATTERNS,
@@ -74,7 +75,9 @@ class Context:
     before_head: BoolArray  # the noun of an eponym follows: `Kocher's clamp`, `Jansen Middleton punch`
     veto: BoolArray  # inside a pattern that may only mask
     fact: BoolArray  # in a clinical fact that resembles an identifier
-    code: BoolArray  # a lot number, or in a term with its MedDRA code: seven digits do not identify
+    certain: BoolArray  # in a closed clinical expression
+    brand: BoolArray  # a product that has the name of a person, with its dose
+    code: BoolArray  # a lot number, a term with its MedDRA code or a PubMed number: seven digits may leave
     causality: BoolArray  # in a closed list of words of causality assessment
     firm_veto: BoolArray  # inside one that also masks what the user keeps
     owner: BoolArray  # a name that owns something as people do: `Will's rash`
@@ -151,9 +154,12 @@ def describe_context(
         label=layout.line_start & layout.before_colon,
         domain=domain,
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
-        fact=np.logical_or.reduce([hits[name] for name in FACT_PATTERNS]),
+        fact=np.logical_or.reduce([hits[name] for name in (*FACT_PATTERNS, *SILENT_FACT_PATTERNS)]),
+        certain=np.logical_or.reduce([hits[name] for name in CERTAIN_PATTERNS]),
+        brand=hits["is-brand-with-dose"] | hits["is-product-after-taking"],
         # The word before the code must be known: a patient is also written `PT Okonkwo (10022061)`.
-        code=(hits["after-lot-word"] & (rows.n_chars[ids] <= _MOST_OF_LOT))
+        code=hits["in-literature"]
+        | (hits["after-lot-word"] & (rows.n_chars[ids] <= _MOST_OF_LOT))
         | (hits["in-coded-term"] & _after((flags & np.uint32(SAFE_FLAGS)) != 0)),
         causality=hits["in-causality-term"],
         veto=all_vetoes,

@@ -30,6 +30,7 @@ from inverse_deid.rules.date_patterns import (
     DATES_LIFTED_BY,
     PLAIN_DATE_WORDS,
 )
+from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, FACT_ANCHORS, SILENT_FACT_PATTERNS
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -466,8 +467,15 @@ PLAIN_WORDS: Mapping[str, frozenset[str]] = MappingProxyType({**PLAIN_DATE_WORDS
 """Words at either end of a match that tell nothing and are not masked, of some patterns."""
 
 _SEARCH = PatternSearch(
-    {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS},
-    ANCHORS,
+    {
+        **VETO_PATTERNS,
+        **SILENT_VETO_PATTERNS,
+        **CONTEXT_PATTERNS,
+        **FACT_PATTERNS,
+        **CERTAIN_PATTERNS,
+        **SILENT_FACT_PATTERNS,
+    },
+    {**ANCHORS, **FACT_ANCHORS},
     SIGNS,
     LONGEST,
     PLAIN_WORDS,

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import get_args
 
-from inverse_deid.core.categories import ALL_CATEGORIES, parse_categories
+from inverse_deid.core.categories import ALL_CATEGORIES, parse_categories, permits_years
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.choices import Chosen, choose_settings, keyword_errors
@@ -118,7 +118,11 @@ class Operator:
         own, masking = self.masking, chosen.masking
         point = OPERATING_POINTS.index(masking.operating_point or "balanced")
         less = {
-            Permit.CATEGORIES: (not masking.categories >= own.categories, "categories may only be added"),
+            Permit.CATEGORIES: (
+                not masking.categories >= own.categories
+                or (permits_years(masking.categories) and not permits_years(own.categories)),
+                "categories may only be added",
+            ),
             Permit.STRICTNESS: (
                 point > OPERATING_POINTS.index(self.operating_point),
                 f"the operating point must be {self.operating_point} or stricter",

@@ -11,6 +11,7 @@ from identifier_examples import EXAMPLES
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.rules.anchors import pattern_hits, select_span
+from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, FACT_ANCHORS, SILENT_FACT_PATTERNS
 from inverse_deid.rules.patterns import (
     ANCHORS,
     CONTEXT_PATTERNS,
@@ -25,8 +26,49 @@ from inverse_deid.rules.patterns import (
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
 
-PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}
+PATTERNS = {
+    **VETO_PATTERNS,
+    **SILENT_VETO_PATTERNS,
+    **CONTEXT_PATTERNS,
+    **FACT_PATTERNS,
+    **CERTAIN_PATTERNS,
+    **SILENT_FACT_PATTERNS,
+}
 PIECES = [
+    "ALT 6033 U/L",
+    "AST/ALT 812/633",
+    "gamma-GT",
+    "NT-proBNP",
+    "ck",
+    "K",
+    "Na | 118",
+    "CRP rose to 412",
+    "LDH 812, AST 633",
+    "urea\t9.1\tmmol/L",
+    "633 U/L (7-56)",
+    "normal range: 7 - 56",
+    "(ref 39-308)",
+    "Test: ALT. Result: 633. Unit: U/L. Flag: H",
+    "\nTest\tResult\tUnit\n",
+    "Apgars",
+    "9 and 10",
+    "at 38+4 weeks",
+    "38w3d",
+    "gestation",
+    "8 o'clock",
+    "8oclock",
+    "eight o\u2019clock",
+    "PMID: 31234567",
+    "PMC6543210",
+    "two and a half tablets",
+    "Sex: F",
+    "\nSex\tRace\n",
+    "N/A",
+    "Yasmin (drospirenone)",
+    "Diane-35",
+    "Alli 60 mg daily",
+    "took Amara 60 mg daily",
+    "at 0830, ",
     "12",
     "3",
     "lot no: 4471B, UE441",
@@ -331,8 +373,9 @@ def test_every_pattern_stands_among_the_pieces(name):
 
 
 def test_every_pattern_has_an_anchor_or_a_sign():
-    assert set(ANCHORS) == set(PATTERNS)
-    assert all(ANCHORS[name] or name in SIGNS for name in PATTERNS)
+    anchors = {**ANCHORS, **FACT_ANCHORS}
+    assert set(anchors) == set(PATTERNS)
+    assert all(anchors[name] or name in SIGNS for name in PATTERNS)
 
 
 @given(texts=DOCUMENTS | st.lists(st.text()))

@@ -63,6 +63,27 @@ def test_kept_categories_leave_and_the_rest_is_masked(case, out, categories, kep
     text = masked(case, out, "--categories", categories)
     assert [word for word in kept if word not in text] == []
     assert [word for word in hidden if word in text] == []
+
+
+YEARS = "Diagnosed with asthma in 2015. DOB 3 May 1961. Born in 1961. A fall in 1931. Seen on 12 March 2019."
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (("--categories", "hipaa"), ["2015"]),
+        (("--categories", "hipaa,origin"), ["2015"]),
+        (("--categories", "hipaa", "--operating-point", "strict"), ["2015"]),
+        (("--categories", "hipaa", "--dates", "relative-day"), []),
+        (("--categories", "hipaa,age"), []),
+        (("--categories", "all"), []),
+    ],
+)
+def test_a_year_alone_leaves_as_hipaa_permits(given, out, options, kept):
+    path = given / "case.jsonl"
+    path.write_text(json.dumps({"id": "a", "text": YEARS}) + "\n")
+    text = masked(path, out, *options)
+    assert [year for year in ("2015", "1961", "1931", "2019") if year in text] == kept
     assert not {"Amara", "Okonkwo"} & set(text.split())
 
 

@@ -38,4 +38,5 @@ def test_only_keeping_reasons_keep():
         "KEPT_BY_NETWORK",
         "KEPT_ALLOW_LIST",
         "KEPT_CATEGORY",
+        "KEPT_CLINICAL_FACT",
     ]

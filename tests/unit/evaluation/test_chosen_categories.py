@@ -42,3 +42,12 @@ def test_a_token_of_a_kept_category_is_kept_unless_it_is_wholly_masked():
     assert measure_kept([DOC], {"a": [(8, 10)]}, chosen) == Share(1, 2)
     assert measure_kept([DOC], {}, chosen) == Share(2, 2)
     assert measure_kept([DOC], {}, parse_categories("all")).value is None
+
+
+@pytest.mark.parametrize(("categories", "masked"), [("all", 4), ("hipaa", 3), ("all,-age", 4)])
+def test_with_hipaa_a_year_alone_is_not_phi(categories, masked):
+    text = "since 2015, 3/2019, in 1931, born 1961"
+    spans = tuple(PhiSpan(*one, PhiType.DATE) for one in ((6, 10), (12, 18), (23, 27), (34, 38)))
+    (must,), (may,) = split_spans([Document("a", text, spans)], parse_categories(categories))
+    assert (len(must.spans), len(may.spans)) == (masked, 4 - masked)
+    assert all(text[one.start : one.end] == "2015" for one in may.spans)

@@ -15,6 +15,7 @@ from inverse_deid.masking.combine import (
 )
 
 SAFE, UNSAFE, NEVER, VETO, NAME, MAYBE = "safe", "unsafe", "never", "veto", "name", "maybe_name"
+CERTAIN = "certain"
 
 
 def decide(verdict, p_safe, low=0.8, high=0.95):
@@ -38,6 +39,11 @@ def decide(verdict, p_safe, low=0.8, high=0.95):
         (NAME, 1.0, False, Reason.NAME_ONLY_WORD),
         (MAYBE, 0.98, False, Reason.BELOW_THRESHOLD),
         (MAYBE, 0.986, True, Reason.KEPT_BY_NETWORK),
+        (CERTAIN, 0.001, True, Reason.KEPT_CLINICAL_FACT),
+        (CERTAIN, 1e-6, False, Reason.BELOW_THRESHOLD),
+        (CERTAIN, 0.0, False, Reason.BELOW_THRESHOLD),
+        (CERTAIN, np.nan, False, Reason.BELOW_THRESHOLD),
+        (CERTAIN, 2.0, False, Reason.BELOW_THRESHOLD),
         (SAFE, 2.0, False, Reason.BELOW_THRESHOLD),
         (SAFE, np.nan, False, Reason.BELOW_THRESHOLD),
         (UNSAFE, np.nan, False, Reason.BELOW_THRESHOLD),
@@ -46,6 +52,23 @@ def decide(verdict, p_safe, low=0.8, high=0.95):
 def test_adaptive_threshold(verdict, p_safe, keep, reason):
     decisions = decide(verdict, p_safe)
     assert (bool(decisions.keep[0]), Reason(int(decisions.reasons[0]))) == (keep, reason)
+
+
+@pytest.mark.parametrize("stronger", [NEVER, VETO, NAME])
+def test_what_always_masks_wins_over_a_closed_clinical_expression(stronger):
+    yes = np.array([True])
+    verdicts = dataclasses.replace(RuleVerdicts.silent(1), certain=yes, **{stronger: yes})
+    decisions = combine(verdicts, np.ones(1, np.float32), np.zeros(1, np.uint8), Thresholds(0.8, 0.95))
+    assert not decisions.keep[0]
+
+
+def test_thresholds_of_one_mask_a_closed_clinical_expression():
+    assert not decide(CERTAIN, 0.999, low=1.0, high=1.0).keep[0]
+
+
+def test_a_crowded_document_does_not_move_the_threshold_of_a_closed_clinical_expression():
+    crowded = limits([0.999, 0.001] * 150, 0.8, certain=np.ones(300, bool))
+    assert (crowded == limits([0.9] * 300, 0.0, certain=np.ones(300, bool))).all()
 
 
 @pytest.mark.parametrize(("low", "high"), [(-0.1, 0.5), (0.9, 0.8), (0.5, 1.1), (np.nan, 0.9)])

@@ -5,7 +5,11 @@ import pytest
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Decisions, Reason
-from inverse_deid.masking.kept_categories import mask_births_and_high_ages, mask_words_of_others
+from inverse_deid.masking.kept_categories import (
+    keep_years_alone,
+    mask_births_and_high_ages,
+    mask_words_of_others,
+)
 from inverse_deid.text.tokenizer import tokenize
 
 AGE, DATE = 4, 3
@@ -202,3 +206,74 @@ def test_what_is_kept_for_another_reason_is_not_touched():
     )
     kept = frozenset({HyperClass.ID})
     assert mask_words_of_others(tokens, np.zeros(2, np.bool_), decisions, kept).keep.all()
+
+
+def with_years(text, *, dates):
+    """Return which words are kept where the network takes these for masked dates, and years alone may stay."""
+    tokens = tokenize(text)
+    is_date = np.array([word in dates for word in tokens.words])
+    reasons = np.where(is_date, Reason.BELOW_THRESHOLD, Reason.KEPT_BY_NETWORK).astype(np.uint8)
+    n = len(tokens)
+    decisions = Decisions(
+        ~is_date,
+        reasons,
+        np.zeros(n, np.float32),
+        np.ones(n, np.float32),
+        np.where(is_date, DATE, 0).astype(np.uint8),
+    )
+    found = keep_years_alone(tokens, decisions)
+    assert found.keep[~is_date].all()
+    return [word for word, one, kept in zip(tokens.words, is_date, found.keep, strict=True) if one and kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("asthma in 2019", ["2019"]),
+        ("flares 2018-2019", ["2018", "2019"]),
+        ("stents in 2003, 2007 and 2011", ["2003", "2007", "2011"]),
+        ("surgery (2015). 2018 flare", ["2015", "2018"]),
+        ("since 1941", ["1941"]),
+        ("since 1940", []),
+        ("on 12 March 2019", []),
+        ("in March 2019", []),
+        ("in March of 2019", []),
+        ("on 3/2019", []),
+        ("in 2018/19", []),
+        ("born in 1961", []),
+        ("DOB 1961", []),
+        ("woman (F, 1952)", []),
+        ("1952, female", []),
+        ("b. 1952", []),
+        ("MRN 2019", []),
+        ("room 2019", []),
+        ("ext 2019", []),
+        ("code A-2019", []),
+    ],
+)
+def test_a_year_alone_is_kept_and_no_other_date(text, kept):
+    dates = {
+        "2019",
+        "2018",
+        "2003",
+        "2007",
+        "2011",
+        "2015",
+        "1941",
+        "1940",
+        "12",
+        "3",
+        "19",
+        "March",
+        "1961",
+        "1952",
+    }
+    assert with_years(text, dates=dates) == kept
+
+
+def test_a_year_that_a_pattern_masks_is_not_kept():
+    tokens = tokenize("in 2019")
+    one = np.ones(2, np.float32)
+    reasons = np.array([Reason.KEPT_BY_NETWORK, Reason.VETO_PATTERN], np.uint8)
+    decisions = Decisions(np.array([True, False]), reasons, one, one, np.array([0, DATE], np.uint8))
+    assert not keep_years_alone(tokens, decisions).keep[1]

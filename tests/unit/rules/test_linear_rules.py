@@ -16,6 +16,7 @@ from inverse_deid.masking.kept_categories import mask_births_and_high_ages
 from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.replacement.dates import born_on
+from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, SILENT_FACT_PATTERNS
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.rules.misread_words import MisreadWords
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, FACT_PATTERNS, VETO_PATTERNS
@@ -50,6 +51,25 @@ UNITS = (
     "day ",
     "bp at ",
 )
+FACT_UNITS = (
+    "alt ",
+    "alt 1, ",
+    "alt was ",
+    "1 U/L ",
+    "result: ",
+    "test\t",
+    "normal ",
+    "apgar ",
+    "apgar 9 and ",
+    "32 weeks ",
+    "gestation at ",
+    "pmids ",
+    "one and a half ",
+    "half ",
+    "sex,",
+    "Yasmin ",
+    "took ",
+)
 SECONDS = 6
 
 
@@ -71,12 +91,23 @@ def processor_time() -> Iterator[None]:
     signal.signal(signal.SIGVTALRM, before)
 
 
-@pytest.mark.parametrize("name", [*VETO_PATTERNS, *CONTEXT_PATTERNS, *FACT_PATTERNS])
+CLOSED = CERTAIN_PATTERNS | SILENT_FACT_PATTERNS
+PATTERNS = VETO_PATTERNS | CONTEXT_PATTERNS | FACT_PATTERNS | CLOSED
+
+
+@pytest.mark.parametrize("name", PATTERNS)
 def test_patterns(name: str) -> None:
-    pattern = (VETO_PATTERNS | CONTEXT_PATTERNS | FACT_PATTERNS)[name]
+    pattern = PATTERNS[name]
     for unit in UNITS:
         for end in ("", "x1", "!"):
             assert sum(1 for _ in pattern.finditer(unit * (N_CHARS // len(unit)) + end)) >= 0
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_patterns_of_closed_expressions(name: str) -> None:
+    for unit in FACT_UNITS:
+        for end in ("", "x1"):
+            assert sum(1 for _ in CLOSED[name].finditer(unit * (N_CHARS // len(unit)) + end)) >= 0
 
 
 @pytest.mark.parametrize("unit", UNITS)

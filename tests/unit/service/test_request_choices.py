@@ -60,6 +60,19 @@ def test_what_is_less_depends_on_the_operator():
         operator.choose(given, TODAY)
     with pytest.raises(FormatError, match="categories may only be added"):
         operator.choose({"categories": "name,id"}, TODAY)
+
+
+def test_a_request_cannot_make_years_stay_by_adding_categories():
+    operator = Operator(MaskingSettings(categories=parse_categories("name,date")))
+    with pytest.raises(FormatError, match="categories may only be added"):
+        operator.choose({"categories": "hipaa"}, TODAY)
+
+
+def test_years_stay_only_where_dates_are_not_replaced():
+    operator = Operator(MaskingSettings(categories=parse_categories("hipaa")), frozenset({Permit.DATES}))
+    assert operator.choose(None, TODAY).masking.keep_years
+    assert operator.choose({"dates": "mask"}, TODAY).masking.keep_years
+    assert not operator.choose({"dates": "year"}, TODAY).masking.keep_years
     strict = Operator(MaskingSettings(operating_point="strict"))
     with pytest.raises(FormatError, match="strict or stricter"):
         strict.choose({"operating_point": "balanced"}, TODAY)
