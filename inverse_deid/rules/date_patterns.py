@@ -38,7 +38,7 @@ _UNIT = (
     r"(?:mg|mcg|[µμ]g|ug|g|kg|ml|cc|l|dl|iu|units?|u|mmol|meq|mm|cm|m|kpa|mmhg|bpm|%|hz|cal|kcal|k?cells|copies|"
     r"steps|patients|subjects|days?|hours?|hrs?|h|weeks?|months?|years?|pg|ng|psi|calories|puffs?|drops?|per|/)"
 )
-_NO_UNIT = rf"(?!\s?{_UNIT}(?:\b|(?<=/)))(?!\s?%)"
+_NO_UNIT = rf"(?!\s?{_UNIT}(?:\b|(?<=/)))(?!\s?%)(?!\s?[a-zµμ]{{1,5}}/[a-z]{{1,4}}\b)"
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)"
 _FINE_ORDINALS = (
     r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|"

@@ -158,12 +158,12 @@ _FLOORS = """
 """
 
 _NO_ROOM = r"(?<!heart )(?<!egree )(?<!av )(?<!branch )(?<!nerve )(?<!blood )(?<!white )(?<!red )(?<!mast )(?<!per )(?<!sickle )(?<!total )"
-_ROOM_NUMBER = rf"(?!V[1-6]\b)(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\d{{2,4}}(?!\d)|\d{{1,2}}(?:st|nd|rd|th)\b)(?-i:[A-Z]{{0,3}})[-\s]?\d{{1,5}}(?-i:[A-Za-z]?)(?:[-/.]\w{{1,6}}){{0,3}}(?!\w|[.,/-]\d){NOT_A_QUANTITY}"
+_ROOM_NUMBER = rf"(?!V[1-6]\b)(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\d{{2,4}}(?!\d)|\d{{1,2}}(?:st|nd|rd|th)\b)(?-i:[A-Z]{{0,3}})[- ]?\d{{1,5}}(?-i:[A-Za-z]?)(?:[-/.]\w{{1,6}}){{0,3}}(?!\w|[.,/-]\d){NOT_A_QUANTITY}"
 
 VETOES = compile_patterns(
     {
         "number-after-label": rf"\b{any_of(_STRONG_LABELS)}\b{_CALLED_A_NUMBER}?{_LINK}(?:the\s)?((?:(?-i:[A-Z]{{1,4}})\s(?=\d))?{_CODE}){NOT_A_QUANTITY}",
-        "number-after-weak-label": rf"(?<!cpt )(?<!icd )(?<!atc )(?<!dental )(?<!procedure )(?<!meddra )(?<!diagnosis )\b{any_of(_WEAK_LABELS)}\b(?:{_CALLED_A_NUMBER}{_LINK}|{_SIGN}|"
+        "number-after-weak-label": rf"(?<!pubmed )(?<!pmid )(?<!doi )(?<!medline )(?<!cpt )(?<!icd )(?<!atc )(?<!dental )(?<!procedure )(?<!meddra )(?<!diagnosis )\b(?!ref\s[1-9]\d{{0,3}}-[1-9]\d{{0,4}}(?!\w)){any_of(_WEAK_LABELS)}\b(?:{_CALLED_A_NUMBER}{_LINK}|{_SIGN}|"
         rf"\s(?!{_CLOCK})(?=[A-Z./-]{{0,8}}\d[\w/-]{{3}}))({_CODE}){NOT_A_QUANTITY}",
         "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t))\b{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
         "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?(?!911|999|112|111|1-?800)((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}"
@@ -204,7 +204,7 @@ VETOES = compile_patterns(
         "plate-by-shape": r"(?<![\w./-])(?-i:(?!CD)[A-Z]{2}[0-6]\d [A-Z]{3}|(?!\w\w[ -]?\d{1,2}[ -]?(?:JAN|FEB|MAR|APR|MAY|JU|AUG|SEP|OCT|NOV|DEC))[A-Z]{2}[ -]?\d{1,2}[ -]?[A-Z]{1,3}[ -]?\d{4}|"
         r"[A-Z]{2}-\d{3}-[A-Z]{2}|(?!V-V)(?=[^\s]{4})[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}\s\d{2,4}[EH]?|[A-Z]{1,3}\s?[•·]\s?[A-Z]{0,2}\s?\d{2,6}|\d(?!JAN|FEB|MAR|APR|MAY|JU[NL]|AUG|SEP|OCT|NOV|DEC)[A-Z]{3}\d{3}|[A-Z]{3} \d{3}[A-Z]|"
         r"[A-Z]\d{3}\s[A-Z]{3})(?!\w|[./-]\w)",
-        "number-of-room": rf"{_NO_ROOM}\b{any_of(_ROOMS)}\b\.?(?:\s?(?:nos?|number|nr)\b\.?)?(?:\s?[:#=]\s?|\s|-)#?({_ROOM_NUMBER})",
+        "number-of-room": rf"{_NO_ROOM}\b{any_of(_ROOMS)}\b\.?(?:\s?(?:nos?|number|nr)\b\.?)?(?: ?[:#=] ?| |-)#?({_ROOM_NUMBER})",
         "number-of-floor": rf"\b(?:(?:on|at|to|in|from|of)\s(?:the\s)?{any_of(_FLOORS)}\s|{any_of(_FLOORS)}\s?(?:(?:no|number|nr)\b\.?\s?[:#]?|[:#])\s?)({_ROOM_NUMBER})",
         "floor-of-house": r"\b(\d{1,3}(?:st|nd|rd|th)(?=\s(?:floor|deck|storey|story)\b)|R\d{2,4}/B\d{1,2})\b",
         "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
