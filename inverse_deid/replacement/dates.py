@@ -53,7 +53,10 @@ _OF_A_BABY = re.compile(
     r"section|c-?section|ca?esarean)\b",
     re.IGNORECASE,
 )
-_CHILD = r"(?:bab(?:y|ies)|infants?|newborns?|twins?|triplets|girls?|boys?|sons?|daughters?|child|children|little\sone)"
+_CHILD = (
+    r"(?:bab(?:y|ies)|infants?|newborns?|twins?|triplets|girls?|boys?|sons?|daughters?|child|children|"
+    r"little\sone)"
+)
 _BIRTH_EVENTS = (
     r"deliver(?:ed|y|ies|s)?(?![a-z])|\bc\W?sections?\b|\bca?esa?[er]r?[ei]?an\w*",
     r"\b(?:emergency|elective|repeat)\ssection\b|\bsectio\b|\b(?:vacuum|forceps)\sextraction\b|\bventouse\b",
