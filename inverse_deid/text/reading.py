@@ -1,12 +1,13 @@
 """The reading of a text: broken lines joined and wrong encodings mended, with offsets into the original.
 
-Rules, features and network read the reading. Masks are always ranges of the original. Four things are
+Rules, features and network read the reading. Masks are always ranges of the original. Five things are
 mended, each only where the text itself shows it:
 
 - a word that a hyphen breaks at the end of a line,
 - the ends of lines that were cut at a width in the middle of their sentences,
 - characters whose UTF-8 was read in another encoding (`Ã©`, `â€™`), repaired by `ftfy`,
-- typography: spaces of any width, marks that nobody sees, lowered and raised digits (`typography.py`).
+- typography: spaces of any width, marks that nobody sees, lowered and raised digits (`typography.py`),
+- HTML that exports leave in plain text: tags and encoded signs (`markup.py`).
 
 Source: ftfy (Speer 2019), its heuristics for badly decoded text.
 """
@@ -23,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, Tokens
+from inverse_deid.text.markup import find_markup
 from inverse_deid.text.rendering import (
     FORBIDDEN_GAP_PATTERN,
     INVISIBLE_MARKS,
@@ -106,6 +108,8 @@ def read_text(text: str, is_word: IsWord, is_safe: IsSafe = lambda word: False) 
         'Müller had a headache.'
     """
     read = substitute(text, [] if text.isascii() else list(_find_wrong_encodings(text)))
+    if "&" in read.text or "<" in read.text:
+        read = _mend(text, read, find_markup(read.text, is_word, is_safe))
     if not read.text.isascii() or "10^" in read.text:
         read = _mend(text, read, find_typography(read.text, is_safe))
     read = _mend(text, read, _find_broken_words(read.text, is_word, is_safe))

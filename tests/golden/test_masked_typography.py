@@ -39,3 +39,25 @@ def test_lowered_and_raised_signs(masked):
     text = "SpO₂ 92 %, FEV₁ 1.2 L, HCO₃⁻ 22, CD4⁺ count 200, platelets 250 × 10⁹/L, BMI 24 kg/m², Ca²⁺ 2.1."
     assert masked(text) == text
     assert masked("Platelets were 250 x 10^9/L.") == "Platelets were 250 x 10^9/L."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She had &gt;3 episodes of pain after digoxin 0.25&nbsp;mg.<br/>No fever.", None),
+        ("<p>The <b>patient</b> took <i>aspirin</i> 100 mg.</p><p>Rash &lt; 2 days &amp; itching.</p>", None),
+        ("<p class=\"MsoNormal\"><span style=\"color:red\">Nausea</span> after tramadol.</p>", None),
+        ("She had palpi&shy;tations and SpO<sub>2</sub> 92 %.", None),
+        ("Seen by <b>Okonkwo</b> today.", "Seen by <b>PHI</b> today."),
+    ],
+)  # fmt: skip
+def test_markup_stays_and_does_not_mask_facts(masked, text, expected):
+    assert masked(text) == (expected or text)
+
+
+@pytest.mark.parametrize(
+    "name", ["<b>Oko</b>nkwo", "Oko<i class='x'>nkwo</i>", "Oko&shy;nkwo", "Ok&#111;nkwo", "O&#39;Konkwo"]
+)
+def test_names_that_markup_breaks_are_masked_as_a_whole(masked, name):
+    shown = masked(f"The patient, {name}, had a rash.")
+    assert not any(piece in shown for piece in ("Oko", "nkwo", "Konkwo", "111"))
