@@ -166,7 +166,7 @@ def add_cases(
 
 
 class _CountingReader(io.RawIOBase):
-    """Reads the bytes of a file and counts how many were read."""
+    """Reads the bytes of a file and tells how far it was read."""
 
     def __init__(self, data: bytes) -> None:
         self._stream = io.BytesIO(data)
@@ -179,7 +179,8 @@ class _CountingReader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._stream.seek(offset, whence)
+        self.n_bytes = self._stream.seek(offset, whence)  # its encoding was found out, and it is read again
+        return self.n_bytes
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         n = self._stream.readinto(buffer)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median
 
 _CELL_GAP = 1.5
 """The least distance of cells that no column tells apart; unit: height of the line."""
@@ -26,6 +27,8 @@ _MAX_TABLE_CELLS = 20_000
 _MAX_SPANNING = 3
 """So many cells of a table may be over several columns."""
 _SAME_CELL = 0.15
+_MIN_WRAPPED_CHARS = 12
+"""A shorter line of a cell does not go on in the next."""
 _OTHER_ROW = 0.35
 """How much closer lines of one cell are than rows; unit: height of the line."""
 OWN_LINE = re.compile(r"[-–—•*·>□☐☒]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)")  # noqa: RUF001
@@ -125,6 +128,8 @@ def _read_run(rows: Sequence[Row]) -> Iterator[Line]:
     columns = _find_columns(rows)
     stop = _split(rows) if columns is None else _find_end(rows, columns)
     if columns is not None and stop == len(rows):
+        stop = _find_other_table(rows, columns)
+    if columns is not None and stop == len(rows):
         yield from _show_table(rows, columns)
     else:  # the columns of the rows before the end may be others
         yield from _read_run(rows[:stop])
@@ -204,6 +209,19 @@ def _find_end(rows: Sequence[Row], columns: Sequence[_Column]) -> int:
     return len(rows)
 
 
+def _find_other_table(rows: Sequence[Row], columns: Sequence[_Column]) -> int:
+    """Return the first row of a second table, else the number of rows.
+
+    It is below the widest gap, and the rows of both have fewer columns by themselves than together.
+    """
+    gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
+    stop = _split(rows)
+    if gaps[stop - 1] <= median(gaps) + 0.5 * max(one.height for one in rows[stop]):
+        return len(rows)
+    n_columns = [len(_find_columns(some) or ()) for some in (rows[:stop], rows[stop:])]
+    return stop if max(n_columns) < len(columns) else len(rows)
+
+
 def _split(rows: Sequence[Row]) -> int:
     """Return the row below the widest gap."""
     gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
@@ -213,27 +231,31 @@ def _split(rows: Sequence[Row]) -> int:
 def _show_table(rows: Sequence[Row], columns: Sequence[_Column]) -> Iterator[Line]:
     """Yield the lines of a table, one for each row, with all lines of its cells."""
     cells = [_fill(row, columns) for row in rows]
-    for start, stop in _group_lines(rows, cells):
-        joined = [_join(parts) for parts in zip(*cells[start:stop], strict=True)]
+    for start, stop in _group_lines(rows, cells, columns):
+        joined = [
+            _join([" ".join(one.text for one in cell) for cell in column])
+            for column in zip(*cells[start:stop], strict=True)
+        ]
         used = [number for number, text in enumerate(joined) if text]
         begins_in = used[0] if len(used) == 1 and len(rows[start]) == 1 else -2
         text = "\t".join(joined).rstrip("\t")
         yield Line(text, rows[start], rows[stop - 1], begins_in, used[-1], rows[0][0].top)
 
 
-def _fill(row: Row, columns: Sequence[_Column]) -> list[str]:
-    """Return the text in each column."""
-    cells = [""] * len(columns)
+def _fill(row: Row, columns: Sequence[_Column]) -> list[Row]:
+    """Return what is in each column."""
+    cells: list[Row] = [[] for _ in columns]
     for one in row:
-        place = _place(one, columns)
-        cells[place] = f"{cells[place]} {one.text}".lstrip()
+        cells[_place(one, columns)].append(one)
     return cells
 
 
-def _group_lines(rows: Sequence[Row], cells: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
+def _group_lines(
+    rows: Sequence[Row], cells: Sequence[Sequence[Row]], columns: Sequence[_Column]
+) -> Iterator[tuple[int, int]]:
     """Yield the half-open ranges of the lines that are one row of a table.
 
-    Lines of the same cells are close to each other and far from other rows, and at most one has a first cell.
+    Lines of the same cells are close to each other and far from other rows.
     """
     gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
     height = max(one.height for one in rows[0])
@@ -243,13 +265,26 @@ def _group_lines(rows: Sequence[Row], cells: Sequence[Sequence[str]]) -> Iterato
     for i in range(1, len(rows) + 1):
         if i < len(rows) and gaps[i - 1] <= usual + _SAME_CELL * height:
             continue
-        lines = range(start, i)
-        is_listed = any(OWN_LINE.match(cell) for n in lines[1:] for cell in cells[n][1:] if cell)
-        if may_join and not is_listed and sum(bool(cells[n][0]) for n in lines) <= 1:
+        if may_join and _are_wrapped(cells[start:i], columns):
             yield start, i
         else:
-            yield from ((n, n + 1) for n in lines)
+            yield from ((n, n + 1) for n in range(start, i))
         start = i
+
+
+def _are_wrapped(lines: Sequence[Sequence[Row]], columns: Sequence[_Column]) -> bool:
+    """Tell whether lines are of one row: at most one has a first cell, and some cell goes on in the next."""
+    if sum(bool(line[0]) for line in lines) > 1:
+        return False
+    n_wrapped = 0
+    for column, cells in zip(columns[1:], list(zip(*lines, strict=True))[1:], strict=True):
+        for above, below in pairwise([cell for cell in cells if cell]):
+            is_full = above[-1].right + 0.2 * above[-1].height + below[0].first_width > column.right
+            n_chars = sum(len(one.text) for one in above)
+            if not is_full or n_chars < _MIN_WRAPPED_CHARS or OWN_LINE.match(below[0].text):
+                return False
+            n_wrapped += 1
+    return n_wrapped > 0
 
 
 def _join(parts: Sequence[str]) -> str:

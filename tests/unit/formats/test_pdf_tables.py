@@ -5,6 +5,7 @@ import io
 import pytest
 from fake_maskers import keep_all
 from hostile_files import write_masked
+from pdf_files import of_pages, shown
 from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
@@ -124,6 +125,31 @@ def test_tables_below_each_other_have_columns_of_their_own():
     )
     found = cells_of(pdf(first, Spacer(1, 30), second))
     assert found == trimmed([HEAD, FULL, ["Lisinopril", "", "", "", "fatal"], ["A", "B"], ["", "x"], ["y"]])
+
+
+def drawn(rows, places, top=800, leading=12.0):
+    """Return what is drawn for rows that are close to each other, as in tables without lines."""
+    return [
+        (x, top - leading * i, text)
+        for i, row in enumerate(rows)
+        for x, text in zip(places, row, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("gap", [0, 8, 20])
+def test_close_rows_are_not_lines_of_one_cell(gap):
+    head, rows = ["Drug", "Stop", "Outcome"], [["apixaban", "", "recovered"], ["", "12 May", "fatal"]]
+    places = (50, 150, 250)
+    lines = drawn([head], places) + drawn(rows, places, 788 - gap)
+    found = cells_of(of_pages(shown([one for one in lines if one[2]])))
+    assert found == trimmed([head, *rows])
+
+
+def test_close_tables_with_other_columns_are_apart():
+    first = [["A", "B", "C"], ["one", "", "three"]]
+    second = [["Drug", "Stop"], ["", "May"]]
+    lines = drawn(first, (50, 150, 250)) + drawn(second, (50, 200), 762)
+    assert cells_of(of_pages(shown([one for one in lines if one[2]]))) == trimmed([*first, *second])
 
 
 def test_prose_around_a_table_is_no_part_of_it():
