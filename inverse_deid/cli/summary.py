@@ -108,7 +108,12 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
     dropped = _list_names(columns, ColumnFate.DROPPED)
     lines = [
         f"  {fate}: {', '.join(names)}"
-        for fate, names in (("masked", masked), ("kept (unmasked)", kept), ("dropped", dropped))
+        for fate, names in (
+            ("masked", masked),
+            ("kept (unmasked)", kept),
+            ("kept without a check", _list_names(columns, ColumnFate.UNCHECKED)),
+            ("dropped", dropped),
+        )
         if names
     ]
     if lines:
@@ -142,7 +147,8 @@ def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
     """Return one warning if columns were copied because all were asked for."""
-    copied = sorted([*_list_names(columns, ColumnFate.KEPT), *_list_names(columns, ColumnFate.ID)])
+    fates = (ColumnFate.KEPT, ColumnFate.UNCHECKED, ColumnFate.ID)
+    copied = sorted(name for fate in fates for name in _list_names(columns, fate))
     if copied:
         yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
 

@@ -208,6 +208,15 @@ def end(plan: RunPlan, receipts: Mapping[str, Receipt], tally: Tally) -> None:
     _remove(plan.out, left)
 
 
+def withdraw(plan: RunPlan, targets: Sequence[str]) -> None:
+    """Remove outputs and their receipts.
+
+    Raises:
+        OutputError: One cannot be removed.
+    """
+    _remove(plan.out, [*map(receipt_name, targets), *targets])
+
+
 def _head(plan: RunPlan) -> dict[str, Any]:
     return {
         "format": FORMAT,

@@ -82,7 +82,7 @@ def text_of(data):
     return "\n".join([*parts, *(one.decode() for one in parts.values())])
 
 
-KEEPS = ReadOptions(keep_columns=("age",))
+KEEPS = ReadOptions(keep_unchecked=("age",))
 
 
 @pytest.mark.parametrize("options", [ReadOptions(), KEEPS, ALL], ids=["columns", "kept", "all cells"])
@@ -157,7 +157,7 @@ def test_columns_are_masked_kept_and_dropped():
         ["c2", "well", None, None],
     ]
     source = opened(made(*rows), KEEPS)
-    assert source.columns == {"id": "id", "text": "masked", "dob": "dropped", "age": "kept"}
+    assert source.columns == {"id": "id", "text": "masked", "dob": "dropped", "age": "kept unchecked"}
     assert cells_of(masked(made(*rows), KEEPS)) == [
         [["id", "text", "age"], ["c1", "PHI fell", 43], ["c2", "well", None]]
     ]
@@ -216,7 +216,7 @@ def test_kept_values_keep_their_type_and_look():
     one["A2"].alignment = openpyxl.styles.Alignment(wrap_text=True)
     one.column_dimensions["A"].width = 60
     one.row_dimensions[2].height = 45
-    data = masked(saved(workbook), ReadOptions(keep_columns=("when", "dose")))
+    data = masked(saved(workbook), ReadOptions(keep_unchecked=("when", "dose")))
     new = openpyxl.load_workbook(io.BytesIO(data)).active
     assert (new["B2"].value, new["B2"].is_date, new["C2"].value) == (datetime(2019, 10, 12), True, 0.5)
     assert (new["C2"].number_format, new["A1"].font.b, new["A2"].alignment.wrap_text) == ("0.00%", True, True)
@@ -232,7 +232,7 @@ def test_a_number_format_with_text_is_not_written(code):
     workbook.active.append(["text", "n"])
     workbook.active.append(["x", 5])
     workbook.active["B2"].number_format = code
-    shown = text_of(masked(saved(workbook), ReadOptions(keep_columns=("n",))))
+    shown = text_of(masked(saved(workbook), ReadOptions(keep_unchecked=("n",))))
     assert CANARY not in shown
     assert code not in shown
 
@@ -278,7 +278,7 @@ def test_every_text_is_read_as_it_was_written(text):
                 )
             )
         ),
-        ReadOptions(keep_columns=("n",)),
+        ReadOptions(keep_unchecked=("n",)),
     )
     again = [
         cell for row in sheets.open_workbook(opened(written).workbook.package).rows(0) for cell in row.cells
@@ -309,7 +309,7 @@ def test_a_missing_column_names_those_there_are():
         FormatError, match=r"no column named 'text'. It has: id, narrative, country. Use --text-column."
     ):
         opened(made(["id", "narrative", "country"], [1, "x", "y"]))
-    with pytest.raises(FormatError, match="--keep-column"):
+    with pytest.raises(FormatError, match="--keep-unchecked"):
         opened(made(["id", "text"], [1, "x"]), KEEPS)
     with pytest.raises(FormatError, match="two columns have the same name"):
         opened(made(["text", "text"], [1, "x"]))
@@ -335,11 +335,11 @@ def test_all_cells_mask_every_text_and_date_and_hide_numbers():
 
 def test_a_column_can_be_kept_of_all_cells_if_the_first_row_names_it():
     data = made([], ["age", "who"], [43, "Ann"], other=[["Ann", 7], ["age", 8], ["Bob", 9]])
-    shown = cells_of(masked(data, ReadOptions(all_cells=True, keep_columns=("age",))))
+    shown = cells_of(masked(data, ReadOptions(all_cells=True, keep_unchecked=("age",))))
     assert shown[0][1:] == [["age", "who"], [43, "PHI"]]
     assert shown[1] == [["PHI", "□"], ["age", "□"], ["PHI", "□"]]
     with pytest.raises(FormatError, match="no column named 'weight'"):
-        opened(data, ReadOptions(all_cells=True, keep_columns=("weight",)))
+        opened(data, ReadOptions(all_cells=True, keep_unchecked=("weight",)))
 
 
 def test_dates_that_count_from_1904_stay_the_same_days():
@@ -347,9 +347,9 @@ def test_dates_that_count_from_1904_stay_the_same_days():
     workbook.epoch = openpyxl.utils.datetime.MAC_EPOCH
     for row in (["text", "when"], [date(2019, 10, 12), datetime(2020, 1, 2)]):
         workbook.active.append(row)
-    source = opened(saved(workbook), ReadOptions(keep_columns=("when",)))
+    source = opened(saved(workbook), ReadOptions(keep_unchecked=("when",)))
     assert [record.doc.text for record in source.records()] == ["2019-10-12"]
-    assert cells_of(masked(saved(workbook), ReadOptions(keep_columns=("when",))))[0][1][1] == datetime(
+    assert cells_of(masked(saved(workbook), ReadOptions(keep_unchecked=("when",))))[0][1][1] == datetime(
         2020, 1, 2
     )
 
@@ -535,7 +535,7 @@ def test_libreoffice_opens_the_new_file(tmp_path, options):
 def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
     data = made(["text", "sex"], ["well", "f"], ["sex", "text"], ["m", f"{CANARY} fell"])
     with pytest.raises(FormatError, match="second header"):
-        masked(data, ReadOptions(keep_columns=("sex",)))
+        masked(data, ReadOptions(keep_unchecked=("sex",)))
 
 
 def test_cells_in_columns_without_a_name_are_counted():
