@@ -68,9 +68,11 @@ class Done(StrEnum):
     TELLING_ID = "identifier that tells a time replaced by a number"
     OWN_ID = "identifier of no standard replaced by a number"
     WITHHELD = "words beside a code left out, they repeated a masked value"
+    UNFIT = "not kept, since it does not look like a value of its element or is too long"
+    UNKNOWN = "left out, since the standard does not know the element or attribute"
 
 
-_GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WITHHELD))
+_GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WITHHELD, Done.UNFIT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,8 @@ class CaseRewriter:
     def _display(self, value: Value, node: etree._Element) -> Done:
         if self._profile.display_names == FieldAction.DROP:
             done = Done.LEFT_OUT
+        elif not is_as_expected(value, self._dialect.name):
+            done = Done.UNFIT
         elif self._repeats.finds(value.text):
             done = Done.WITHHELD
         else:
@@ -236,11 +240,12 @@ class CaseRewriter:
             return Done.MASKED
         action = self._action(element, value.text)
         if action == FieldAction.KEEP:
-            if is_as_expected(value):
+            if is_as_expected(value, self._dialect.name):
                 return Done.KEPT
-            action = FieldAction.MASK if element is not None and element.msk else FieldAction.DROP
-            if element is None or element.kind == ElementKind.DATE:
-                action = FieldAction.DATE
+            if element is not None and element.kind != ElementKind.DATE:
+                self._by_profile(_remove_unfit(element), element, value.text, node, attribute)
+                return Done.UNFIT
+            action = FieldAction.DATE
         if action == FieldAction.DATE:
             return self._date(value, node, attribute)
         if action == FieldAction.AGE:
@@ -327,6 +332,13 @@ class CaseRewriter:
             self._dialect.write_date(node, attribute, StampDate(date.year))
         else:
             self._dialect.empty(node, attribute)
+
+
+def _remove_unfit(element: Element) -> FieldAction:
+    """Return what replaces a value that cannot be kept: a required one needs another."""
+    if element.msk:
+        return FieldAction.MASK
+    return FieldAction.PSEUDONYM if element.required else FieldAction.DROP
 
 
 def fit_text(text: str, longest: int | None, marker: str) -> str:

@@ -17,8 +17,8 @@ from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import is_age
 from inverse_deid.formats.icsr.dates import is_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect, StringRole
-from inverse_deid.formats.icsr.elements import Element, ElementKind, elements_in, path_words
-from inverse_deid.formats.icsr.vocabulary import is_country
+from inverse_deid.formats.icsr.elements import Dialect, Element, ElementKind, elements_in, path_words
+from inverse_deid.formats.icsr.forms import has_form, is_display
 
 _POSITION = re.compile(r"\[\d+\]")
 
@@ -214,16 +214,18 @@ _SORT_OF_ROLE = {
 }
 
 
-def is_as_expected(value: Value) -> bool:
-    """Return whether a value is what its element is for: a date a date, a country a country.
+def is_as_expected(value: Value, dialect: Dialect) -> bool:
+    """Return whether a value is what its element is for: a date a date, a lot number a lot number.
 
     A kept value may leave only if it is.
     """
     if value.sort == Sort.DATE:
         return is_stamp(value.text.strip())
-    if value.element is not None and value.element.values == "country":
-        return is_country(value.text)
-    return True
+    if value.sort == Sort.DISPLAY:
+        return is_display(value.text)
+    if value.sort not in (Sort.IDENTIFIER, Sort.PRODUCT) or value.element is None:
+        return True
+    return has_form(value.element.form, value.text, value.element.max_length[dialect])
 
 
 def bare_path(path: str) -> str:
