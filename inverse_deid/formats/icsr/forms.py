@@ -31,6 +31,7 @@ class Form(StrEnum):
     CODE_NAME = "code-name"
     """A name, initials or a code for a person."""
     NAME = "name"
+    TITLE = "title"
     PLACE = "place"
     ORGANISATION = "organisation"
     ADDRESS = "address"
@@ -63,6 +64,7 @@ _SENTENCE_END = re.compile(r"[;!?]\s+\w+\s+\w|[^\W\d_]{4,}[.:]\s+[^\W\d_]\w+\s+\
 _ID = re.compile(r"[A-Za-z0-9(][A-Za-z0-9 ._/:#()+&,=~*-]*")
 _ROUTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/:#()+&@=~*-]*")
 _DEVICE_LOT = re.compile(r"(?=.*\d)[A-Za-z0-9]{1,12}(?:[-./_][A-Za-z0-9]{1,12}){0,4}", re.ASCII)
+_TITLES = frozenset(("professor", "doctor", "pharmacist", "physician", "sister", "associate", "assistant"))
 _DEVICE_WORDS = frozenset(("product", "device", "lot", "batch", "kit", "part"))
 _POSTCODE = re.compile(r"(?=.*\d)[A-Za-z0-9][A-Za-z0-9 -]{1,14}", re.ASCII)
 _PHONE = re.compile(
@@ -130,6 +132,12 @@ def _is_device_lot(text: str) -> bool:
     return _TESTS[Form.LOT](text) or (is_code and are_plain)
 
 
+def _is_title(text: str) -> bool:
+    words = re.findall(r"\w+", text)
+    are_short = all(len(word) <= 5 or word.casefold() in _TITLES for word in words)
+    return are_short and _is_term(text, n_words=4, n_digits=0, has_title=True)
+
+
 def _is_code_name(text: str) -> bool:
     return _is_term(text, n_words=5, n_digits=10, has_title=True) and not _TOLD.search(text)
 
@@ -148,6 +156,7 @@ _TESTS: Mapping[Form, Callable[[str], bool]] = {
     Form.ROUTE: _is_route,
     Form.CODE_NAME: _is_code_name,
     Form.NAME: lambda text: _is_term(f" {text}", n_words=6, n_digits=0) and not _BETWEEN_PERSONS.search(text),
+    Form.TITLE: _is_title,
     Form.PLACE: lambda text: _is_term(text, n_words=6, n_digits=3) and not _BETWEEN_PERSONS.search(text),
     Form.ORGANISATION: lambda text: _is_term(text, n_words=12, n_digits=4),
     Form.ADDRESS: lambda text: _is_term(text, n_words=14, n_digits=6),
