@@ -19,7 +19,7 @@ from inverse_deid.formats.columns import looks_like_a_name, says
 from inverse_deid.formats.kept_cells import KeptCell, KeptChanges
 from inverse_deid.formats.records import Record
 from inverse_deid.masking.kept_dates import NO_CLOCK, KeptDate, replace_kept_date
-from inverse_deid.masking.kept_forms import PASSES, Verdict, judge_form, read_date, years_of
+from inverse_deid.masking.kept_forms import PASSES, Verdict, find_split_date, judge_form, read_date, years_of
 from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges, MaskedAges
 from inverse_deid.replacement.date_policies import (
     DatePolicy,
@@ -88,6 +88,8 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
         checked = [record for record in records if record.kept and not record.problem]
         self._learn({cell for record in checked for cell in record.kept})
         for record in checked:
+            if (part := find_split_date(record.kept)) is not None and self._masks("date"):
+                raise self._refuse(record, part, "a part of a date")
             for cell in record.kept:
                 if refusal := self._verdicts[cell].refusal:
                     raise self._refuse(record, cell, refusal)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from inverse_deid.formats.columns import says
 from inverse_deid.replacement.date_layouts import DateReading, find_readings
-from inverse_deid.replacement.date_parts import PartialDate
+from inverse_deid.replacement.date_parts import PartialDate, month_words
 from inverse_deid.replacement.date_policies import DatePolicy, MaskedDates, RelativeDays
 from inverse_deid.replacement.date_text import choose_reading, write_date
 
@@ -71,6 +71,16 @@ def is_date_column(name: str) -> bool:
         (True, True, False)
     """
     return says(name, "date") and not says(name, "count")
+
+
+def is_month(text: str) -> bool:
+    """Return whether a value is a month: 1 to 12, or a name.
+
+    Example:
+        >>> is_month("10"), is_month("Oct"), is_month("13")
+        (True, True, False)
+    """
+    return (text.isdecimal() and 1 <= int(text) <= 12) or text.strip(".").lower() in month_words()
 
 
 @lru_cache(maxsize=1 << 14)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -16,7 +17,14 @@ from inverse_deid.formats.records import Record
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.entries import PhraseKind, WordFlag
 from inverse_deid.lexicon.lexicon import Lexicon
-from inverse_deid.masking.kept_dates import NO_CLOCK, DateDoubt, KeptDate, is_date_column, read_kept_date
+from inverse_deid.masking.kept_dates import (
+    NO_CLOCK,
+    DateDoubt,
+    KeptDate,
+    is_date_column,
+    is_month,
+    read_kept_date,
+)
 from inverse_deid.replacement.ages import read_age
 
 MAX_CHARS = 120
@@ -35,6 +43,9 @@ _NUMBER = re.compile(
 )
 _ROUND = re.compile(r"[1-9]\d{0,3}0{3,}", re.ASCII)
 _RANGE = re.compile(r"\d{1,4}(?:\.\d+)?\s?[-\u2013]\s?\d{1,4}(?:\.\d+)?", re.ASCII)
+_YEAR = re.compile(r"(?<!\d)(?:18|19|20)\d\d(?!\d)")
+_LONG_NUMBER = re.compile(r"\d{5}")
+_COORDINATE = re.compile(r"[+-]?(?!0)\d{1,3}\.\d{5,}", re.ASCII)
 _MEDDRA = re.compile(r"10\d{6}", re.ASCII)
 _ATC = re.compile(r"[A-Z]\d\d[A-Z]{2}\d\d", re.ASCII)
 _CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9]{1,12}(?:[-_./#+][A-Za-z0-9]{1,8}){0,3}", re.ASCII)
@@ -45,6 +56,9 @@ _WORD_OF_A_PLACE = re.compile(r"[^\W_]+")
 _CODE_OF_A_PLACE = re.compile(r"[A-Z]{2,3}", re.ASCII)
 _SENTENCE_END = re.compile(r"[.;!?]\s+\S|[\n\r]")
 _AGE_IN_YEARS = re.compile(r"(?P<years>\d{1,3})\.\d+", re.ASCII)
+
+
+_SPLIT_NAMES = (("d", "dd", "day"), ("m", "mm", "month"), ("y", "yy", "yyyy", "year"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +118,11 @@ def _judge_date(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     found = read_date(cell, day_first)
     if isinstance(found, KeptDate):
         return Verdict("date")
+    value = cell.value.strip()
+    if found is None and is_date_column(cell.column) and (_YEAR.search(value) or _LONG_NUMBER.search(value)):
+        found = DateDoubt.UNSURE
+    if says(cell.column, "month") and not says(cell.column, "count") and is_month(value):
+        return Verdict(refusal="a part of a date")
     if not isinstance(found, DateDoubt):
         return None
     remedy = " (say which with --day-first or --month-first)" if found is DateDoubt.ORDER else ""
@@ -120,6 +139,13 @@ def read_certain_dates(record: Record) -> tuple[str, ...]:
     """Return the dates in the kept columns of a record as fields of case reports have them."""
     found = (read_date(cell, None) for cell in record.kept if cell.type in ("text", "date", "number"))
     return tuple(one.structured for one in found if isinstance(one, KeptDate))
+
+
+def find_split_date(cells: Sequence[KeptCell]) -> KeptCell | None:
+    """Return the month of a date that is in three columns named `d`, `m` and `y`, None = there is none."""
+    named = {cell.column.casefold(): cell for cell in cells if cell.value.strip().isdecimal()}
+    parts = [next((named[name] for name in names if name in named), None) for names in _SPLIT_NAMES]
+    return parts[1] if all(parts) else None
 
 
 def years_of(value: str) -> str:
@@ -156,6 +182,8 @@ def _judge_code(value: str, column: str) -> Verdict | None:
         digits = re.sub(r"\D", "", match["whole"])
         is_short = len(digits) <= (_MAX_DIGITS_OF_A_CODE_SYSTEM if says(column, "code") else _MAX_DIGITS)
         passes = is_short or _MEDDRA.fullmatch(value) or _ROUND.fullmatch(digits)
+        if says(column, "coordinate") or _COORDINATE.fullmatch(value):
+            return Verdict(refusal="a number that can be a place")
         return PASSES if passes else Verdict(refusal="a number that can identify a person")
     if POSTCODE.fullmatch(value) and not _ATC.fullmatch(value):
         return Verdict(refusal="a postcode")
@@ -165,7 +193,7 @@ def _judge_code(value: str, column: str) -> Verdict | None:
 def _is_short_code(value: str, column: str) -> bool:
     """Tell whether a value is a range, one sign, a code, a country in two letters or a language."""
     return (
-        _RANGE.fullmatch(value) is not None
+        (_RANGE.fullmatch(value) is not None and _YEAR.search(value) is None)
         or (len(value) == 1 and value.isalnum())
         or _ATC.fullmatch(value) is not None
         or _is_code(value)

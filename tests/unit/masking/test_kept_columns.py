@@ -67,6 +67,11 @@ REFUSED = (
     ("x", "20191012", "can be a date"),
     ("age", "43;Ada", "can be an age"),
     ("x", "43-year-old", "an age"),
+    ("onset", "2019-285", "can be a date"),
+    ("onset", "2019-W41-6", "can be a date"),
+    ("onset_month", "10", "a part of a date"),
+    ("lat", "51.5", "can be a place"),
+    ("x", "51.503364", "can be a place"),
 )
 
 
@@ -196,6 +201,12 @@ def test_a_date_of_birth_of_the_text_and_a_far_date_are_left_empty(cases):
     assert values[:2] == ["", ""]
     assert values[2]
     assert settled.changes.emptied == {"date in a kept column": 2}
+
+
+def test_a_date_in_three_columns_is_refused(masker):
+    with pytest.raises(KeptColumnError, match="'m': a kept column must not contain a part of a date"):
+        settle(masker, ("d", "12"), ("m", "10"), ("y", "2019"))
+    assert settle(masker, ("d", "12"), ("m", "10"))[0] == ["12", "10"]
 
 
 def test_every_value_is_read_once(masker):
