@@ -13,6 +13,7 @@ _FORM = re.compile(r"[A-Za-z0-9]{1,15}(?:[-/._][A-Za-z0-9]{1,8}){0,2}", re.ASCII
 POSTCODE = re.compile(r"[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}|\d{4}\s[A-Z]{2}|[A-Z]\d[A-Z]\s?\d[A-Z]\d", re.ASCII)
 """Of the United Kingdom, the Netherlands or Canada."""
 
+INITIALS_AND_YEAR = re.compile(r"[A-Za-z]{1,4}[-_./]?(?:19|20)\d\d", re.ASCII)
 _NATIONAL_INSURANCE = re.compile(r"[A-Z]{2}\d{6}[A-D]", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
 _LETTERS = re.compile(r"[A-Za-z]+", re.ASCII)
@@ -35,7 +36,7 @@ def is_lot_number(text: str) -> bool:
     """
     if len(text) > MAX_CHARS or _FORM.fullmatch(text) is None:
         return False
-    if POSTCODE.fullmatch(text) or _NATIONAL_INSURANCE.fullmatch(text):
+    if any(other.fullmatch(text) for other in (POSTCODE, INITIALS_AND_YEAR, _NATIONAL_INSURANCE)):
         return False
     words = _LETTERS.findall(text)
     numbers = _DIGITS.findall(text)

@@ -363,7 +363,7 @@ def _change_column(column: pa.Array, field: pa.Field, new: Mapping[int, str]) ->
     with suppress(pa.ArrowException, ValueError):
         shifted = _shift_days(plain, new)
     if shifted is None:
-        raise FormatError(f"column {field.name!r} has dates that cannot be written anew. Leave it out")
+        raise FormatError(f"column {field.name!r} has dates that cannot be moved. Leave it out")
     return shifted
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from inverse_deid.formats.columns import column_words, is_age_column, is_header, says, words_of
 from inverse_deid.formats.icsr.vocabulary import is_country, is_language
 from inverse_deid.formats.kept_cells import KeptCell
-from inverse_deid.formats.lots import POSTCODE, is_lot_number
+from inverse_deid.formats.lots import INITIALS_AND_YEAR, POSTCODE, is_lot_number
 from inverse_deid.formats.records import Record
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.entries import PhraseKind, WordFlag
@@ -49,7 +49,6 @@ _COORDINATE = re.compile(r"[+-]?(?!0)\d{1,3}\.\d{5,}", re.ASCII)
 _MEDDRA = re.compile(r"10\d{6}", re.ASCII)
 _ATC = re.compile(r"[A-Z]\d\d[A-Z]{2}\d\d", re.ASCII)
 _CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9]{1,12}(?:[-_./#+][A-Za-z0-9]{1,8}){0,3}", re.ASCII)
-_INITIALS_AND_YEAR = re.compile(r"[A-Za-z]{1,4}[-_./]?(?:19|20)\d\d", re.ASCII)
 _LETTERS = re.compile(r"[A-Za-z]+", re.ASCII)
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _WORD_OF_A_PLACE = re.compile(r"[^\W_]+")
@@ -204,7 +203,7 @@ def _is_short_code(value: str, column: str) -> bool:
 
 def _is_code(value: str) -> bool:
     """Tell whether letters and digits are a code: few digits, and no word of it is long enough for a name."""
-    if _CODE.fullmatch(value) is None or _INITIALS_AND_YEAR.fullmatch(value):
+    if _CODE.fullmatch(value) is None or INITIALS_AND_YEAR.fullmatch(value):
         return False
     runs = [run for run in _LETTERS.findall(value) if len(run) >= _LETTERS_OF_A_NAME]
     if any(not run.isupper() or len(run) > _MAX_LETTERS_TOGETHER or _is_name(run) for run in runs):

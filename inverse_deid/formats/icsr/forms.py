@@ -48,13 +48,14 @@ _NO_LOT = frozenset(
 _TITLE = re.compile(r"\b(?:M(?:r|rs|s|x|iss|me)|MRS?|Dr|DR|Prof|Herr|Frau|Sra?)\b\.?\s+[^\W\d_]")
 _SPOKEN = re.compile(
     r"\b(?:he|she|his|her|hers|him|they|them|their|my|our|you|your|who|said|told|called|lives?|lived"
+    r"|fell|felt|took|died|admitted|developed|handed"
     r"|tel|phone|telephone|fax|mrn|nhs|ssn|dob|e-?mail)\b",
     re.IGNORECASE,
 )
 _BETWEEN_PERSONS = re.compile(
     r"\b(?:by|to|from|at|on|after|before|when|this|that|given|seen|patient)\b", re.IGNORECASE
 )
-_TOLD = re.compile(r"\b(?:by|to|from|at|on|after|before|when|this|that|given|seen)\b", re.IGNORECASE)
+_TOLD = re.compile(r"\b(?:by|to|from|at|on|after|before|when|this|that|given|seen|born)\b", re.IGNORECASE)
 _DAY = re.compile(
     r"\b(?:\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
     r"|\d{1,2}\.?\s(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s\d{2,4})?)\b",
@@ -107,7 +108,7 @@ def is_display(text: str) -> bool:
 
 
 def _is_term(text: str, *, n_words: int, n_digits: int, has_title: bool = False) -> bool:
-    """Tell whether words are no sentence: few of them, no title, pronoun, day, contact or long number."""
+    """Tell whether words are a term: few of them, without a title, pronoun, day, contact or long number."""
     is_short = len(text.split()) <= n_words and re.search(rf"\d{{{n_digits + 1}}}", text) is None
     told = (_SPOKEN, _DAY, _SENTENCE_END) if has_title else (_TITLE, _SPOKEN, _DAY, _SENTENCE_END)
     return is_short and "@" not in text and not any(pattern.search(text) for pattern in told)
@@ -158,7 +159,7 @@ _TESTS: Mapping[Form, Callable[[str], bool]] = {
     Form.NAME: lambda text: _is_term(f" {text}", n_words=6, n_digits=0) and not _BETWEEN_PERSONS.search(text),
     Form.TITLE: _is_title,
     Form.PLACE: lambda text: _is_term(text, n_words=6, n_digits=3) and not _BETWEEN_PERSONS.search(text),
-    Form.ORGANISATION: lambda text: _is_term(text, n_words=12, n_digits=4),
+    Form.ORGANISATION: lambda text: _is_term(text, n_words=12, n_digits=4) and not _TOLD.search(text),
     Form.ADDRESS: lambda text: _is_term(text, n_words=14, n_digits=6),
     Form.POSTCODE: lambda text: _POSTCODE.fullmatch(text) is not None,
     Form.PHONE: lambda text: _PHONE.fullmatch(text) is not None,

@@ -55,7 +55,17 @@ def test_no_form_fits_a_sentence(form):
 
 @pytest.mark.parametrize(
     "value",
-    ["4471922", "9434765919", "943 476 5919", "555-0147823", "MRN44719", "1962-05-12", "Ada", "AB 12 Ada"],
+    [
+        "4471922",
+        "9434765919",
+        "943 476 5919",
+        "555-0147823",
+        "MRN44719",
+        "1962-05-12",
+        "Ada",
+        "AB 12 Ada",
+        "AO1962",
+    ],
 )
 def test_a_lot_number_is_not_the_number_of_a_person(value):
     assert not has_form("lot", value)
