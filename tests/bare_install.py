@@ -11,7 +11,6 @@ from importlib.machinery import PathFinder
 BROUGHT_BY_EXTRAS = {
     *(
         "argon2",
-        "cryptography",
         "faker",
         "flwr",
         "fsspec",

@@ -21,6 +21,16 @@ CANARIES = {
     "word": "zwinkelig",
     "day": "19430217",
 }
+SENTENCES = (
+    "given to Mrs Ada Okonjarova, MRN 4471922, tel 5550147823",
+    "Okonjarova told us by phone 555 014 7823",
+    "seen on 12.03.2020 by Dr Okonjarova",
+    "Okonjarova; her son called. She was at home",
+    "Mr Okonjarova (NHS 943 476 5919)",
+    "lot AB123, box of Ada Okonjarova, okonjarova@mail.invalid",
+)
+"""What people write into a field that is for something else; each has a name or a number of a person."""
+TOLD = (b"Okonjarova", b"okonjarova", b"4471922", b"5550147823", b"014 7823", b"476 5919")
 TEXT, TAIL = "text()", "tail()"
 
 
@@ -121,8 +131,12 @@ class Planter:
 
 def is_left(data: bytes, canary: str, profile: Profile) -> bool:
     """Whether a canary is still found in what is written under a profile; a refused message writes nothing."""
+    return canary.encode() in written_under(data, profile)
+
+
+def written_under(data: bytes, profile: Profile) -> bytes:
+    """What is written under a profile, nothing if the message is refused."""
     try:
-        written, _ = masked_file(data, profile, mark_texts)
+        return masked_file(data, profile, mark_texts)[0]
     except (InputError, StageError):
-        return False
-    return canary.encode() in written
+        return b""

@@ -104,8 +104,17 @@ class Invention:
             return rng.choice(["Dr", "Ms", "Prof"])
         if "postcode" in known.name:
             return f"{rng.randrange(10**4, 10**5)}"
-        make = sorts.get(known.known, lambda: f"{element.replace('.', '')[:6]}-{rng.randrange(10**5, 10**6)}")
-        return make()
+        if known.known in sorts:
+            return sorts[known.known]()
+        number = rng.randrange(10**5, 10**6)
+        of_form = {
+            "lot": f"EK{number % 10**4:04}",
+            "device-lot": f"DV{number % 10**4:04}",
+            "organisation": FIRMS[number % len(FIRMS)],
+            "place": CITIES[number % len(CITIES)],
+        }
+        short = str(number) if element == "FDA.C.5.5" else f"{element.replace('.', '')[:6]}-{number}"
+        return of_form.get(known.form, short)
 
     def _date(self) -> str:
         year, month, day = (

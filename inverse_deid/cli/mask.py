@@ -64,9 +64,19 @@ _TABLES_AND_JSON_LINES = (
         "--keep-column",
         multiple=True,
         metavar="NAME",
-        help="Column or JSON key to copy unmasked. Repeat it for several. Other columns are dropped.",
+        help="Column or JSON key to copy. Repeat it for several. Other columns are dropped. Names, contacts, "
+        "ids and free text in it are refused, and dates and ages follow --dates and --ages (docs/tables.md).",
     ),
-    click.option("--keep-all-columns", is_flag=True, help="Copy all other columns unmasked."),
+    click.option(
+        "--keep-all-columns", is_flag=True, help="Copy all other columns, checked as with --keep-column."
+    ),
+    click.option(
+        "--keep-unchecked",
+        multiple=True,
+        metavar="NAME",
+        help="Column or JSON key to copy whatever it contains. Repeat it for several. The run report lists "
+        "them.",
+    ),
     click.option(
         "--all-cells",
         is_flag=True,

@@ -55,6 +55,7 @@ class MaskOptions:
     id_column: str | None = None
     keep_column: tuple[str, ...] = ()
     keep_all_columns: bool = False
+    keep_unchecked: tuple[str, ...] = ()
     all_cells: bool = False
     delimiter: str | None = None
     encoding: str | None = None
@@ -142,6 +143,7 @@ class MaskOptions:
             id_column=self.id_column,
             keep_columns=self.keep_column,
             keep_all_columns=self.keep_all_columns,
+            keep_unchecked=self.keep_unchecked,
             all_cells=self.all_cells,
             delimiter={"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter),
             with_offsets=self.offsets,
@@ -456,6 +458,7 @@ def describe_settings(
         "id_column": options.id_column,
         "keep_columns": list(options.keep_column),
         "keep_all_columns": options.keep_all_columns,
+        "keep_unchecked": list(options.keep_unchecked),
         "all_cells": options.all_cells,
         "surrogates": options.makes_surrogates,
         "maps": options.maps is not None,

@@ -108,7 +108,12 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
     dropped = _list_names(columns, ColumnFate.DROPPED)
     lines = [
         f"  {fate}: {', '.join(names)}"
-        for fate, names in (("masked", masked), ("kept (unmasked)", kept), ("dropped", dropped))
+        for fate, names in (
+            ("masked", masked),
+            ("kept (unmasked)", kept),
+            ("kept without a check", _list_names(columns, ColumnFate.UNCHECKED)),
+            ("dropped", dropped),
+        )
         if names
     ]
     if lines:
@@ -156,8 +161,8 @@ def warning_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
         yield f"WARNING: {place}: {text}"
     if len(tally.warnings) > MAX_FAILURES_SHOWN:
         yield f"WARNING: ... and {len(tally.warnings) - MAX_FAILURES_SHOWN:,} more. --run-report lists them"
-    columns = tally.columns
-    copied = sorted([*_list_names(columns, ColumnFate.KEPT), *_list_names(columns, ColumnFate.ID)])
+    fates = (ColumnFate.KEPT, ColumnFate.UNCHECKED, ColumnFate.ID)
+    copied = sorted(name for fate in fates for name in _list_names(tally.columns, fate))
     if copied and keeps_all:
         yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
 

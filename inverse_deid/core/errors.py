@@ -6,6 +6,7 @@
     ├── InputError            what the user gave cannot be used
     │   ├── UnreadableInputError   missing, no permission, not text, wrong encoding
     │   ├── FormatError            broken XML, JSON, table; a missing column
+    │   │   └── KeptColumnError        a column that is kept has a value that must not leave
     │   ├── AnnotationError        spans out of range, overlapping, of unknown type
     │   └── OutputExistsError      would overwrite a file
     ├── OutputError           the result cannot be written (no space, no permission)
@@ -47,6 +48,10 @@ class UnreadableInputError(InputError):
 
 class FormatError(InputError):
     """A file does not have the structure that its format asks for."""
+
+
+class KeptColumnError(FormatError):
+    """A column that is kept has a value that must not leave; nothing of the file is written."""
 
 
 class AnnotationError(InputError):

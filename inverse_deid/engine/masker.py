@@ -11,6 +11,7 @@ from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
 from inverse_deid.masking.case_reports import replacements_of, texts_of
+from inverse_deid.masking.kept_columns import KeptColumns
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.date_policies import MaskedDates
 from inverse_deid.replacement.replacers import MaskedCase
@@ -96,16 +97,45 @@ def mask_records(masker: Masker, records: Sequence[Record]) -> list[tuple[Masked
     return [() if case is None else case.docs for case in mask_cases(masker, records)]
 
 
+def check_kept(masker: Masker, unit: str) -> KeptColumns:
+    """Return what checks the kept columns of a file whose records have this name."""
+    return KeptColumns(masker, masker.day_first if isinstance(masker, _ReadsDates) else None, unit)
+
+
+@runtime_checkable
+class _ReadsDates(Protocol):
+    """A masker that knows how numeric dates are read."""
+
+    @property
+    def day_first(self) -> bool | None:
+        """Their order, None = not known."""
+        ...
+
+
 def mask_with_fields(
-    masker: Masker, records: Sequence[Record], key: bytes, marker: str
+    masker: Masker, records: Sequence[Record], key: bytes, marker: str, kept: KeptColumns | None = None
 ) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
     """Mask the texts of a batch, and the fields of those records that are case safety reports.
 
+    Args:
+        masker: Masks texts and cases.
+        records: Of one file.
+        key: Of the pseudonyms of report ids.
+        marker: Replaces a text of a report that cannot be shown at all.
+        kept: Checks the kept columns of the file, None = a new one.
+
     Returns:
-        Each record, with its `fields` if it is a report, and its masked texts.
+        Each record, with its `fields` if it is a report and `changes` of its kept columns, and its masked
+        texts.
+
+    Raises:
+        KeptColumnError: A kept column has a value that must not leave.
     """
+    kept = check_kept(masker, "row") if kept is None else kept
+    kept.judge(records)
     found: list[tuple[Record, tuple[MaskedDocument, ...]]] = []
-    for record, case in zip(records, mask_cases(masker, records), strict=True):
+    cases = mask_cases(masker, records)
+    for record, case in zip(kept.settle(records, cases), cases, strict=True):
         if record.report is not None and case is not None:
             record = replace(record, fields=replacements_of(case, key, marker))  # noqa: PLW2901
         found.append((record, () if case is None else case.docs))

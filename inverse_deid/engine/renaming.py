@@ -36,7 +36,9 @@ def number_records(kind: Format, stream: BinaryIO, options: ReadOptions, doc_id:
     """
     if kind.is_single_document or kind.holds_cases:
         return
-    options = replace(options, keep_columns=(), keep_all_columns=False)  # they would wait for a writer
+    options = replace(
+        options, keep_columns=(), keep_all_columns=False, keep_unchecked=()
+    )  # they would wait for a writer
     with stream:
         source = kind.open(stream, options, doc_id)
         for _ in source.records():

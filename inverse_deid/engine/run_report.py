@@ -141,6 +141,7 @@ def describe_profile(profile: Profile) -> dict[str, Any]:
         "attachments": str(profile.attachments),
         "display_names": str(profile.display_names),
         "other_dates": str(profile.other_dates),
+        "unknown": profile.unknown,
         "elements": actions,
         "sha256": hashlib.sha256(repr(sorted(actions.items())).encode()).hexdigest(),
     }

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from inverse_deid.core.errors import RefusedRecordError, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
-from inverse_deid.engine.masker import Masker, mask_with_fields
+from inverse_deid.engine.masker import Masker, check_kept, mask_with_fields
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
 from inverse_deid.formats.records import FindsOut, Record, RemovesParts, ReportingSink, Sink, Source, Warns
@@ -91,6 +91,8 @@ def write_batch(
                     sink.leave_out(record)
             tally.fail(where, f"{problem.removesuffix('.')}. It was left out")
             continue
+        if record.changes is not None:
+            tally.note_kept(record.changes)
         if masked or record.report is not None:
             tally.add_case(masked, is_case=not record.is_frame)
         if any(one.failed for one in masked):
@@ -132,8 +134,10 @@ def mask_source(
     n_done = n_before
     todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()), source, progress.meter)
 
+    kept = check_kept(masker, source.unit)
+
     def mask(item: _Batch) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
-        return mask_with_fields(masker, item.records, progress.key, progress.marker)
+        return mask_with_fields(masker, item.records, progress.key, progress.marker, kept)
 
     for (n_done, place, _), masked in in_order(mask, todo, progress.n_at_once):
         before = (tally.n_documents, tally.n_tokens)

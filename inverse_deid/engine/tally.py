@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from inverse_deid.core.values import MaskedDocument, Reason
+from inverse_deid.formats.kept_cells import KeptChanges
 
 MAX_FAILURES_LISTED = 1000
 MAX_DOCUMENTS_LISTED = 1000
@@ -79,6 +80,11 @@ class Tally:
         """Count parts of office files that were left out."""
         for kind, n in removed.items():
             self.removed[kind] = self.removed.get(kind, 0) + n
+
+    def note_kept(self, changes: KeptChanges) -> None:
+        """Count what was written instead of dates and ages in kept columns."""
+        self._count_masks([0] * len(Reason), changes.replaced)
+        self.note_removed(changes.emptied)
 
     def note_read_as(self, read_as: Mapping[str, int]) -> None:
         """Count files by how they were found out to be written."""

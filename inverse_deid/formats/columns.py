@@ -1,18 +1,22 @@
 """Columns of tables and fields of JSON Lines: which are masked, kept or dropped.
 
 A column is written only if the user named it: texts are masked, the id and kept columns are copied. All
-others are dropped, unless the user keeps all columns.
+others are dropped, unless the user keeps all columns. Values of kept columns are checked before they are
+written (`kept_cells`), unless the user keeps a column unchecked.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.packaged import packaged_path
 from inverse_deid.formats.records import ReadOptions
 
 OTHERS = "(others)"
@@ -42,7 +46,13 @@ class ColumnFate(StrEnum):
     MASKED = "masked"
     ID = "id"
     KEPT = "kept"
+    UNCHECKED = "kept unchecked"
     DROPPED = "dropped"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its values are copied, and it is not the id."""
+        return self in (ColumnFate.KEPT, ColumnFate.UNCHECKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,11 @@ class Columns:
     def written(self) -> tuple[int, ...]:
         """The positions of the columns that are written."""
         return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
+
+    @property
+    def checked(self) -> tuple[int, ...]:
+        """The positions of the columns whose values are checked before they are written."""
+        return tuple(i for i, fate in enumerate(self.fates) if fate is ColumnFate.KEPT)
 
     def check_order(self, cells: Sequence[str]) -> None:
         """Refuse a row that is the header of another table: below it, texts are in columns that are written.
@@ -141,8 +156,13 @@ def find_columns(names: Sequence[str], options: ReadOptions) -> ReadOptions:
     identifier = None if options.id_name is None else find(options.id_name)
     if options.id_column is None and identifier in ("id", *texts):
         identifier = None
-    kept = tuple(map(find, options.keep_columns))
-    return replace(options, text_columns=texts, keep_columns=kept, id_column=identifier)
+    return replace(
+        options,
+        text_columns=texts,
+        keep_columns=tuple(map(find, options.keep_columns)),
+        keep_unchecked=tuple(map(find, options.keep_unchecked)),
+        id_column=identifier,
+    )
 
 
 def plain_name(name: str) -> str:
@@ -189,6 +209,7 @@ def list_named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
     """Yield each column that the user named, with its option."""
     yield from (("--text-column", name) for name in options.text_columns)
     yield from (("--keep-column", name) for name in options.keep_columns)
+    yield from (("--keep-unchecked", name) for name in options.keep_unchecked)
     if options.id_column is not None:
         yield "--id-column", options.id_column
 
@@ -199,6 +220,8 @@ def fate_of(name: str, options: ReadOptions) -> ColumnFate:
         return ColumnFate.MASKED
     if name == options.id_name:
         return ColumnFate.ID
+    if options.is_masked or name in options.keep_unchecked:
+        return ColumnFate.UNCHECKED
     is_kept = options.keeps_all or name in options.keep_columns
     return ColumnFate.KEPT if is_kept else ColumnFate.DROPPED
 
@@ -246,3 +269,44 @@ def looks_like_a_name(text: str) -> bool:
         [True, False, False]
     """
     return _LOOKS_LIKE_A_NAME.fullmatch(text) is not None
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the words in the name of a column, in lower case.
+
+    Example:
+        >>> sorted(words_of("patientAge_years"))
+        ['age', 'patient', 'years']
+    """
+    return frozenset(word.casefold() for word in _WORD.findall(name))
+
+
+def is_age_column(name: str) -> bool:
+    """Return whether the values of a column are ages.
+
+    Example:
+        >>> is_age_column("Age at onset"), is_age_column("dosage"), is_age_column("age_unit")
+        (True, False, False)
+    """
+    return says(name, "age") and not says(name, "age_unit")
+
+
+def says(name: str, sort: str) -> bool:
+    """Return whether the name of a column has a word of a sort, see `column_words.toml`.
+
+    Example:
+        >>> says("patient_dob", "birth"), says("dose", "birth")
+        (True, False)
+    """
+    return not words_of(name).isdisjoint(column_words(sort))
+
+
+def column_words(sort: str) -> frozenset[str]:
+    """Return the words of a sort, see `column_words.toml`."""
+    return _column_words()[sort]
+
+
+@cache
+def _column_words() -> Mapping[str, frozenset[str]]:
+    table = tomllib.loads(packaged_path("column_words.toml").read_text(encoding="utf-8"))
+    return {sort: frozenset(words.split()) for sort, words in table["words"].items()}

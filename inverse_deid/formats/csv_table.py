@@ -26,6 +26,7 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns
 from inverse_deid.formats.csv_dialect import CsvDialect, find_dialect
 from inverse_deid.formats.encodings import TextCodec, encode, wrong_encoding
+from inverse_deid.formats.kept_cells import KeptCell, iterate_changes
 from inverse_deid.formats.records import (
     MAX_RECORD_BYTES,
     Format,
@@ -129,8 +130,11 @@ class CsvSink:
             return
         columns = self.layout.columns
         texts = texts_by_column(record, masked, columns.text_columns)
-        names = (columns.names[i] for i in columns.written)
-        cells = [texts.get(name, str(cell)) for name, cell in zip(names, record.carried, strict=True)]
+        new = iterate_changes(record)
+        cells = []
+        for i, cell in zip(columns.written, record.carried, strict=True):
+            changed = next(new) if columns.fates[i] is ColumnFate.KEPT else None
+            cells.append(texts.get(columns.names[i], str(cell)) if changed is None else changed)
         self.target.write(self.layout.encode_row(cells))
 
     def finish(self) -> None:
@@ -275,7 +279,10 @@ def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[st
     carried = tuple("" if fates[i] is ColumnFate.MASKED else row[i] for i in columns.written)
     names = columns.text_columns if len(docs) > 1 else ()
     is_numbered = columns.id_index is None
-    return Record(number, docs, carried=carried, columns=names, new_id=shown_id, is_numbered=is_numbered)
+    kept = tuple(KeptCell(columns.names[i], row[i]) for i in columns.checked)
+    return Record(
+        number, docs, carried=carried, columns=names, new_id=shown_id, is_numbered=is_numbered, kept=kept
+    )
 
 
 def blank_rows(data: bytes, options: ReadOptions, name: str, numbers: Collection[int]) -> bytes:

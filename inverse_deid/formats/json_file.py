@@ -27,6 +27,7 @@ from inverse_deid.formats.columns import (
 )
 from inverse_deid.formats.encodings import decode, find_codec
 from inverse_deid.formats.json_lines import as_shown
+from inverse_deid.formats.kept_cells import KeptCell, fill_json_cells, iterate_changes, list_json_cells
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable
@@ -43,6 +44,14 @@ class _Slot:
     """Where a masked text goes: its number."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A kept value, as it is in the file, and the number of its first cell in the record."""
+
+    value: Any = field(repr=False)
+    first: int
 
 
 @dataclass(slots=True)
@@ -79,7 +88,7 @@ class JsonFile:
         if problem:
             return Record(number, problem=problem)
         for key, fate in case.fates.items():
-            is_named = fate in (ColumnFate.MASKED, ColumnFate.ID) or key in self.options.keep_columns
+            is_named = fate in (ColumnFate.MASKED, ColumnFate.ID) or key in self.options.kept_columns
             is_shown = is_named or (len(self.columns) < MAX_NAMES and looks_like_a_name(key))
             self.columns[key if is_shown else OTHERS] = fate
         doc_id, new_id = self._choose_ids(number, case)
@@ -87,7 +96,15 @@ class JsonFile:
         docs = tuple(Document(doc_id, text) for text in texts)
         columns = tuple(case.texts) if len(docs) > 1 else ()
         is_numbered = self.is_list and not case.doc_id
-        return Record(number, docs, carried=(tree,), columns=columns, new_id=new_id, is_numbered=is_numbered)
+        return Record(
+            number,
+            docs,
+            carried=(tree,),
+            columns=columns,
+            new_id=new_id,
+            is_numbered=is_numbered,
+            kept=tuple(case.kept),
+        )
 
     def _choose_ids(self, number: int, case: _Case) -> tuple[str, str]:
         if case.doc_id:
@@ -97,12 +114,13 @@ class JsonFile:
         return self.name, self.options.new_name
 
     def _read_strings(self, number: int, found: dict[str, Any]) -> Record:
-        strings = _Strings(frozenset(self.options.keep_columns))
+        strings = _Strings(self.options)
         tree = strings.copy(found, "")
         doc_id = f"{self.name} {number}" if self.is_list else self.name
         new_id = doc_id.replace(self.name, self.options.new_name, 1) if self.options.new_name else ""
         docs = (Document(doc_id, "".join(strings.words)),) if strings.slots else ()
-        return Record(number, docs, carried=(tree, tuple(strings.slots)), new_id=new_id)
+        carried = (tree, tuple(strings.slots))
+        return Record(number, docs, carried=carried, new_id=new_id, kept=tuple(strings.kept))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonFileSink:
         """Return what writes an object, or a list with one object a line."""
@@ -117,11 +135,16 @@ class _Case:
     texts: dict[str, str] = field(default_factory=dict, repr=False)  # by path; lists are numbered in it
     fates: dict[str, ColumnFate] = field(default_factory=dict, repr=False)
     seen: dict[str, None] = field(default_factory=dict, repr=False)  # all paths that are there, in order
+    kept: list[KeptCell] = field(default_factory=list, repr=False)
     doc_id: str = field(default="", repr=False)
     problem: str = ""
 
     def copy(
-        self, found: dict[str, Any], before: str = "", shown: str = "", *, is_kept: bool = False
+        self,
+        found: dict[str, Any],
+        before: str = "",
+        shown: str = "",
+        others: ColumnFate = ColumnFate.DROPPED,
     ) -> dict[str, Any]:
         """Return what is written of an object.
 
@@ -129,15 +152,15 @@ class _Case:
             found: The object.
             before: Its path, which ends with a dot, "" = none.
             shown: The same with the numbers of objects in lists.
-            is_kept: Whether its fields are copied if nothing else is said of them.
+            others: The fate of its fields of which nothing is said.
         """
         new: dict[str, Any] = {}
         for key, value in found.items():
             path, place = before + key, shown + key
             self.seen[path] = None
             fate = fate_of(path, self.options)
-            if fate is ColumnFate.DROPPED and is_kept:
-                fate = ColumnFate.KEPT
+            if fate is ColumnFate.DROPPED:
+                fate = others
             is_plain = fate in (ColumnFate.MASKED, ColumnFate.ID)
             if not is_plain and (branch := self._copy_branch(value, path, place, fate)) is not None:
                 if branch:
@@ -147,31 +170,43 @@ class _Case:
                 new[key] = self._mask(value, path, place)
             elif fate is ColumnFate.ID:
                 new[key] = self._read_id(value)
-            elif fate is ColumnFate.KEPT:
-                new[key] = value
+            elif fate.is_kept:
+                new[key] = self._keep(value, path, fate)
             self.fates[path] = fate
         return new
 
     def _copy_branch(self, value: Any, path: str, place: str, fate: ColumnFate) -> Any:  # noqa: ANN401 - JSON
         """Return what is written of objects with fields of their own; None = there are none that count."""
-        is_kept = fate is ColumnFate.KEPT
-        if is_kept and not any(name.startswith(f"{path}.") for name in self._list_named()):
+        if fate.is_kept and not any(name.startswith(f"{path}.") for name in self._list_named()):
             return None
         if isinstance(value, dict):
-            return self.copy(value, f"{path}.", f"{place}.", is_kept=is_kept)
+            if fate is ColumnFate.KEPT:
+                self.kept += [KeptCell(path, key, "key") for key in value]
+            return self.copy(value, f"{path}.", f"{place}.", fate)
         if not _has_object(value):
             return None
         copies = []
         for n, one in enumerate(value, start=1):
             if _has_object(one):
                 copies.append(self._copy_branch(one, path, f"{place}.{n}", fate))
+            elif fate.is_kept:
+                copies.append(self._keep(one, path, fate))
             else:  # null keeps the places of the objects after it
-                copies.append(one if is_kept else None)
+                copies.append(None)
         return copies if any(copies) else []
+
+    def _keep(self, value: Any, path: str, fate: ColumnFate) -> Any:  # noqa: ANN401 - JSON
+        """Return what is written of a kept value, and note its cells unless it is unchecked."""
+        if fate is ColumnFate.UNCHECKED:
+            return value
+        place = _Kept(value, len(self.kept))
+        self.kept += list_json_cells(value, path)
+        return place
 
     def _list_named(self) -> Iterator[str]:
         """Yield the paths whose fields must not be copied with what is around them."""
         yield from self.options.text_columns
+        yield from self.options.keep_unchecked
         if self.options.id_name is not None:
             yield self.options.id_name
 
@@ -207,10 +242,11 @@ def _has_object(value: Any) -> bool:  # noqa: ANN401 - JSON
 class _Strings:
     """All strings of one object as one text: a key and its value are a line."""
 
-    kept: frozenset[str]
+    options: ReadOptions
     words: list[str] = field(default_factory=list, repr=False)
     slots: list[tuple[int, str]] = field(default_factory=list, repr=False)
     position: int = 0
+    kept: list[KeptCell] = field(default_factory=list, repr=False)
 
     def copy(self, value: Any, path: str) -> Any:  # noqa: ANN401 - JSON
         """Return what is written: slots instead of strings, and pairs of slots and values for objects."""
@@ -220,13 +256,16 @@ class _Strings:
             return [self.copy(one, path) for one in value]
         if not isinstance(value, dict):
             return None
-        pairs = []
+        pairs: list[tuple[Any, Any]] = []
         for key, one in value.items():
             inner = f"{path}.{key}" if path else key
-            is_kept = inner in self.kept
-            pairs.append(
-                (key if is_kept else self._add(key, ": "), one if is_kept else self.copy(one, inner))
-            )
+            if inner in self.options.keep_unchecked:
+                pairs.append((key, one))
+            elif inner in self.options.keep_columns:
+                pairs.append((key, _Kept(one, len(self.kept))))
+                self.kept += list_json_cells(one, inner)
+            else:
+                pairs.append((self._add(key, ": "), self.copy(one, inner)))
         return _Pairs(pairs)
 
     def _add(self, text: str, end: str) -> _Slot:
@@ -263,7 +302,8 @@ class JsonFileSink:
             texts = fill_slots(found, list_pieces(record.docs[0].text, masked[0])) if masked else []
         else:
             texts = [one.text for one in masked]
-        line = json.dumps(_fill(tree, texts), ensure_ascii=False)
+        new = tuple(iterate_changes(record))
+        line = json.dumps(_fill(tree, texts, new), ensure_ascii=False)
         before = ("[\n" if not self._n_written else ",\n") if self._is_list else ""
         self._n_written += 1
         self._target.write((before + line).encode("utf-8", "replace"))
@@ -274,26 +314,28 @@ class JsonFileSink:
         self._target.write(f"{end}]\n".encode() if self._is_list else b"\n")
 
 
-def _fill(tree: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
-    """Return a tree with texts in its slots; keys that became equal are numbered."""
+def _fill(tree: Any, texts: Sequence[str], kept: Sequence[str | None]) -> Any:  # noqa: ANN401 - JSON
+    """Return a tree with texts in its slots and new values of kept cells; equal keys are numbered."""
+    if isinstance(tree, _Kept):
+        return fill_json_cells(tree.value, iter(kept[tree.first :]))
     if isinstance(tree, _Slot):
         if tree.number >= len(texts):
             raise StageError("the masked texts do not fit the object")
         return texts[tree.number]
     if isinstance(tree, list):
-        return [_fill(one, texts) for one in tree]
+        return [_fill(one, texts, kept) for one in tree]
     if isinstance(tree, dict):
-        return {key: _fill(one, texts) for key, one in tree.items()}
+        return {key: _fill(one, texts, kept) for key, one in tree.items()}
     if not isinstance(tree, _Pairs):
         return tree
     new: dict[str, Any] = {}
     for key, one in tree.pairs:
-        shown = base = str(_fill(key, texts))
+        shown = base = str(_fill(key, texts, kept))
         number = 1
         while shown in new:
             number += 1
             shown = f"{base} ({number})"
-        new[shown] = _fill(one, texts)
+        new[shown] = _fill(one, texts, kept)
     return new
 
 

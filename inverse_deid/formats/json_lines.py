@@ -29,6 +29,7 @@ from inverse_deid.formats.columns import (
     no_column,
 )
 from inverse_deid.formats.encodings import TextCodec, as_utf8, name_codec, open_text, split_mark
+from inverse_deid.formats.kept_cells import fill_json_cells, iterate_changes, list_json_cells
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, TableHead, Writable
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
@@ -62,7 +63,7 @@ class JsonLines:
 
     def note(self, key: str, fate: ColumnFate) -> None:
         """Note the fate of a field; a name that may be data, or one too many, is not shown."""
-        is_named = fate in (ColumnFate.MASKED, ColumnFate.ID) or key in self.options.keep_columns
+        is_named = fate in (ColumnFate.MASKED, ColumnFate.ID) or key in self.options.kept_columns
         has_room = key in self.columns or len(self.columns) < MAX_NAMES
         self.columns[key if is_named or (has_room and looks_like_a_name(key)) else OTHERS] = fate
 
@@ -79,7 +80,11 @@ class JsonLinesSink:
         """Write the line; the id keeps the JSON type that it had in the input."""
         if not masked:
             return
-        doc_id, kept = cast(tuple[object, dict[str, Any]], record.carried or (masked[0].id, {}))
+        doc_id, kept, checked = cast(
+            tuple[object, dict[str, Any], frozenset[str]], record.carried or (masked[0].id, {}, frozenset())
+        )
+        new = iterate_changes(record)
+        kept = {key: fill_json_cells(value, new) if key in checked else value for key, value in kept.items()}
         masks: object
         if self.text_columns:
             by_column = dict(zip(record.columns, masked, strict=True))
@@ -187,9 +192,16 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
     if doc_id is not None and source.options.renames is not None:
         shown_id = source.options.new_id(str(doc_id))
     columns = tuple(texts) if len(source.options.text_columns) > 1 else ()
-    carried, is_numbered = (shown_id, kept), doc_id is None
+    checked = frozenset(key for key in kept if fate_of(key, source.options) is ColumnFate.KEPT)
+    cells = tuple(cell for key in kept if key in checked for cell in list_json_cells(kept[key], key))
     return Record(
-        number, docs, carried=carried, columns=columns, new_id=str(shown_id), is_numbered=is_numbered
+        number,
+        docs,
+        carried=(shown_id, kept, checked),
+        columns=columns,
+        new_id=str(shown_id),
+        is_numbered=doc_id is None,
+        kept=cells,
     )
 
 
@@ -236,7 +248,7 @@ def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str
 
 def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, Any], str]:
     """Return the fields that are copied, and why they cannot be ("" = they can)."""
-    kept = {key: value for key, value in parsed.items() if fate_of(key, options) is ColumnFate.KEPT}
+    kept = {key: value for key, value in parsed.items() if fate_of(key, options).is_kept}
     if options.is_masked:
         kept.pop("masks", None)
     taken = _RESERVED if len(options.text_columns) > 1 else _RESERVED | {"text"}

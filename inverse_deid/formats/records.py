@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.kept_cells import KeptCell, KeptChanges
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.renames import Renames
 
@@ -36,8 +37,10 @@ class ReadOptions:
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file. Ids are written unmasked.
         without_id: A column named `id` is treated as any other: it is not the id unless `id_column` names it.
-        keep_columns: Columns (or JSON keys) that are copied unmasked; all others are dropped.
-        keep_all_columns: Copy all other columns unmasked.
+        keep_columns: Columns (or JSON keys) that are copied; all others are dropped. Names, contacts, ids
+            and free text in them are refused, and dates and ages follow those of the text.
+        keep_all_columns: Copy all other columns, on the same condition.
+        keep_unchecked: Columns (or JSON keys) that are copied whatever they contain.
         is_masked: The file is the output of masking: everything in it is read and written unchanged, and
             neutralised cells of CSV are restored.
         delimiter: Between the cells of a CSV table; None: found out.
@@ -64,6 +67,7 @@ class ReadOptions:
     id_column: str | None = None
     keep_columns: tuple[str, ...] = ()
     keep_all_columns: bool = False
+    keep_unchecked: tuple[str, ...] = ()
     is_masked: bool = False
     delimiter: str | None = None
     n_before: int = 0
@@ -78,7 +82,12 @@ class ReadOptions:
     without_id: bool = False
 
     def __post_init__(self) -> None:
-        for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
+        given = {
+            "--text-column": self.text_columns,
+            "--keep-column": self.keep_columns,
+            "--keep-unchecked": self.keep_unchecked,
+        }
+        for option, names in given.items():
             if len(set(names)) < len(names):
                 raise ConfigurationError(f"{option} names a column twice. Leave one out")
             if "" in names:
@@ -87,13 +96,24 @@ class ReadOptions:
             raise ConfigurationError("no column to mask. Name one with --text-column")
         if self.id_column in self.text_columns:
             raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
-        if not set(self.text_columns).isdisjoint(self.keep_columns):
-            raise ConfigurationError("a column cannot be masked and kept. Leave out its --keep-column")
+        for option, names in given.items():
+            if names is not self.text_columns and not set(self.text_columns).isdisjoint(names):
+                raise ConfigurationError(f"a column cannot be masked and kept. Leave out its {option}")
         has_columns = self.text_columns != ("text",) or self.id_column is not None or self.keep_all_columns
         if self.all_cells and has_columns:
             raise ConfigurationError(
                 "--all-cells masks every column. Name only those to keep (--keep-column)"
             )
+
+    @property
+    def kept_columns(self) -> tuple[str, ...]:
+        """The columns that are named to be copied, checked or not.
+
+        Example:
+            >>> ReadOptions(keep_columns=("sex",), keep_unchecked=("visit", "sex")).kept_columns
+            ('sex', 'visit')
+        """
+        return tuple(dict.fromkeys((*self.keep_columns, *self.keep_unchecked)))
 
     @property
     def usual_encoding(self) -> str:
@@ -152,6 +172,8 @@ class Record:
         part: In an e-mail or archive, the part that it is of.
         place: Where people find it, "" = its number says it. It never contains text of the file.
         is_numbered: The file gives it no id, so that its number is the id of its texts.
+        kept: Its values of kept columns, in a fixed order; those of unchecked columns are not among them.
+        changes: Once they are judged: what is written instead of them.
     """
 
     number: int
@@ -166,6 +188,8 @@ class Record:
     part: PartPlace | None = None
     place: str = ""
     is_numbered: bool = False
+    kept: tuple[KeptCell, ...] = field(default=(), repr=False)
+    changes: KeptChanges | None = None
 
     @property
     def is_frame(self) -> bool:

@@ -60,6 +60,11 @@ class CaseMasker:
         return f"{self._masker.fingerprint} {self.settings.fingerprint}{surrogates}"
 
     @property
+    def day_first(self) -> bool | None:
+        """The order of numeric dates, None = not known."""
+        return self.settings.day_first
+
+    @property
     def made_of(self) -> dict[str, object]:
         """The hashes and thresholds of the masker, for reports."""
         return dict(getattr(self._masker, "made_of", {}))

@@ -7,6 +7,7 @@ from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.formats.records import Record
+from inverse_deid.masking.kept_forms import read_certain_dates
 from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.date_parts import PartialDate
@@ -22,7 +23,8 @@ _BANDS_THAT_FIT_DECADES = ("5-years", "10-years")
 def texts_of(record: Record) -> CaseTexts:
     """Return the texts of a record as one case."""
     if record.report is None:
-        return CaseTexts(id=record.case_id or record.docs[0].id, docs=record.docs)
+        case_id = record.case_id or record.docs[0].id
+        return CaseTexts(id=case_id, docs=record.docs, date_fields=read_certain_dates(record))
     dates = record.report.dates
     written = [(found, found.date) for found in dates.every if found.date is not None]
     report_days = (on.first_day for found, on in written if found.element in _REPORT_DATES and on.day)

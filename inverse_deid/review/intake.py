@@ -18,7 +18,13 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from inverse_deid.core.errors import ConfigurationError, InputError, StageError, UnreadableInputError
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    KeptColumnError,
+    StageError,
+    UnreadableInputError,
+)
 from inverse_deid.core.files import output_errors
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
@@ -32,7 +38,8 @@ from inverse_deid.formats.records import Format, ReadOptions, Record, Warns
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import DocumentMasker
-from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.masking.kept_columns import KeptColumns
+from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.review.contents import join_texts, pack_content, rank_case, seal_packed
 from inverse_deid.review.schema import (
     LastNumbers,
@@ -226,6 +233,7 @@ class _IncomingFile:
         self.tally = Tally()
         self.waiting = _Waiting()
         self.is_refused = False
+        self.kept: KeptColumns | None = None  # checks its kept columns, None = it has none so far
         self.numbered: set[int] = set()  # records without an id
 
     def names_case(self, number: int) -> bool:
@@ -254,6 +262,7 @@ class _Item:
     number: int
     name: str
     docs: tuple[Document, ...]
+    record: Record  # as it was read, with its kept columns
 
 
 class _Intake:
@@ -273,7 +282,7 @@ class _Intake:
         for batch in self._batches(jobs):
             if stop():
                 return
-            self._mask([item for item in batch if not item.file.is_refused])
+            self._mask(self._refuse_kept([item for item in batch if not item.file.is_refused]))
             self._write()
         if self._complete and not stop():
             self._write()
@@ -310,17 +319,19 @@ class _Intake:
             for item in self._cases(file):
                 n_cases += 1
                 yield item
+                if file.is_refused:
+                    return
         except (InputError, ConfigurationError) as error:  # the latter: a package for this format is missing
             problem = str(error)
         if n_cases and not problem and file is not None:
             self._complete.append(file)
             return
+        if not problem and (file is None or not file.tally.n_failures):
+            problem = "contains no cases, so it was left out"
         if file is not None:
-            file.is_refused = True
-            self._drop(file)
-            self.tally.merge(Tally(n_failures=file.tally.n_failures, failures=file.tally.failures))
-        if problem or file is None or not file.tally.n_failures:
-            self.tally.fail(job.shown, problem or "contains no cases, so it was left out")
+            self._refuse(file, problem)
+        elif problem:
+            self.tally.fail(job.shown, problem)
 
     def _read(self, job: Job | GivenFile) -> _IncomingFile:
         """Read a file that is not in the store yet."""
@@ -345,6 +356,7 @@ class _Intake:
         job = file.job
         reader = io.BufferedReader(file.reader)
         source = job.format.open(reader, self._settings.read_options, job.name)
+        file.kept = KeptColumns(self._masker, self._settings.cases.day_first, source.unit)
         for record in guard_records(source.records()):
             if record.is_frame:
                 continue
@@ -352,9 +364,11 @@ class _Intake:
                 where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
                 file.tally.fail(where, f"{record.problem}, so it was left out")
             elif record.report is not None:
-                yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs)
+                yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs, record)
             elif record.docs:
                 yield self._item(file, record, f"{source.unit} {record.number}")
+            elif record.kept:
+                self._check_kept(file, [record])
         file.tally.note_columns(source.columns)
         note_source(source, file.tally)
         if isinstance(source, Warns):
@@ -371,7 +385,44 @@ class _Intake:
         if record.is_numbered:
             file.numbered.add(record.number)
             name = f"{file.job.name} {record.place or place}"
-        return _Item(file, record.number, name, docs)
+        return _Item(file, record.number, name, docs, record)
+
+    def _check_kept(self, file: _IncomingFile, records: Sequence[Record]) -> None:
+        """Refuse a file with a kept column that must not leave; `records` are some of it.
+
+        Raises:
+            KeptColumnError: Names the record.
+        """
+        cases = self._settings.cases
+        replaces_dates, replaces_ages = cases.dates is not DateMode.MASK, cases.ages is not AgeMode.MASK
+        if file.kept is not None:
+            file.kept.judge(records)
+            file.kept.refuse_masked(records, dates=replaces_dates, ages=replaces_ages)
+
+    def _refuse_kept(self, items: Sequence[_Item]) -> list[_Item]:
+        """Return the cases of files whose kept columns may leave; other files are refused as a whole."""
+        by_file: dict[_IncomingFile, list[Record]] = {}
+        for item in items:
+            by_file.setdefault(item.file, []).append(item.record)
+        for file, records in by_file.items():
+            problem = ""
+            try:
+                self._check_kept(file, records)
+            except KeptColumnError as error:
+                problem = str(error)
+            if problem:
+                self._refuse(file, problem)
+        return [item for item in items if not item.file.is_refused]
+
+    def _refuse(self, file: _IncomingFile, problem: str) -> None:
+        """Forget a file, and say why, "" = its records say it."""
+        file.is_refused = True
+        self._drop(file)
+        if file in self._complete:
+            self._complete.remove(file)
+        self.tally.merge(Tally(n_failures=file.tally.n_failures, failures=file.tally.failures))
+        if problem:
+            self.tally.fail(file.job.shown, problem)
 
     def _mask(self, items: Sequence[_Item]) -> None:
         """Mask a batch of cases; they wait until their file is complete."""

@@ -222,7 +222,7 @@ def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:
         >>> find_refusal(notes, ColumnFate.MASKED)
         ''
     """
-    if column.is_narrative and fate in (ColumnFate.KEPT, ColumnFate.ID):
+    if column.is_narrative and (fate.is_kept or fate is ColumnFate.ID):
         return "contains narratives, so it can only be masked or dropped"
     if fate is ColumnFate.ID and any(len(value.split()) > _FREE_TEXT_WORDS for value in column.values):
         return "contains free text, so it cannot be the number of the case"
@@ -258,6 +258,7 @@ def make_read_options(fates: Mapping[str, ColumnFate]) -> ReadOptions:
     return ReadOptions(
         text_columns=tuple(masked),
         keep_columns=tuple(choose(ColumnFate.KEPT)),
+        keep_unchecked=tuple(choose(ColumnFate.UNCHECKED)),
         id_column=ids[0] if ids else None,
         without_id=not ids,
     )

@@ -14,9 +14,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 from pathlib import PurePath, PurePosixPath
 from threading import Condition, Thread
 
+from inverse_deid.core.categories import PRESETS, Category
 from inverse_deid.core.errors import (
     FormatError,
     InputError,
@@ -30,7 +32,8 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
-from inverse_deid.formats.survey import TableSurvey, survey_columns
+from inverse_deid.formats.survey import MAX_ROWS, TableSurvey, survey_columns
+from inverse_deid.masking.kept_columns import KeptColumns, MaskedKinds
 from inverse_deid.review.intake import GivenFile, LoadSettings, add_cases, find_source, state_facts
 from inverse_deid.review.intake_choices import (
     BuildMasker,
@@ -167,15 +170,24 @@ class IntakeService:
         data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
         return survey_columns(kind, io.BytesIO(data), ReadOptions(), upload.facts.name)
 
-    def check_columns(self, upload: Upload, fates: Mapping[str, ColumnFate]) -> None:
-        """Refuse columns that the format cannot treat like this, before anything is masked.
+    def check_columns(self, upload: Upload, fates: Mapping[str, ColumnFate], choices: MaskingChoices) -> None:
+        """Refuse columns that cannot be treated like this, before anything is masked.
+
+        Kept columns are judged by the form of their first values. Their words are read when they are masked.
 
         Raises:
-            InverseDeidError: No column is masked, a masked one has no text, or ids cannot be ids.
+            InverseDeidError: No column is masked, a masked one has no text, ids cannot be ids, or a kept one
+                must not leave.
         """
         options = make_read_options(fates)
         data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
-        FORMATS[upload.facts.format].open(io.BytesIO(data), options, upload.facts.name)
+        source = FORMATS[upload.facts.format].open(io.BytesIO(data), options, upload.facts.name)
+        first = list(islice(guard_records(source.records()), MAX_ROWS))
+        masked = PRESETS[choices.hidden]
+        kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
+        kept = KeptColumns(None, unit=source.unit, kinds=kinds)
+        kept.judge(first)
+        kept.refuse_masked(first, dates=choices.dates != "mask", ages=choices.ages != "mask")
 
     def submit(
         self,

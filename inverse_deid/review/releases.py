@@ -13,12 +13,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from inverse_deid.core.categories import Category
 from inverse_deid.core.errors import InverseDeidError, OutputError, RefusedRecordError, ReviewError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record, Sink, Writable
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.case_reports import replacements_of, texts_of
+from inverse_deid.masking.kept_columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.markers import fixed_marker
@@ -89,7 +91,10 @@ class SourceRelease:
         output = self._masking.output
         options = replace(output.read_options, profile=output.profile)
         opened = kind.open(io.BytesIO(self.data), options, self._source.name)
-        sink = opened.sink(file)
+        hidden = self._masking.facts.categories or tuple(Category)
+        kinds = MaskedKinds(dates=Category.DATE in hidden, ages=Category.AGE in hidden)
+        kept = KeptColumns(None, output.cases.day_first, opened.unit, kinds)
+        sink, n_emptied = opened.sink(file), 0
         for record in opened.records():
             if record.problem and not record.is_frame:
                 if kind.holds_cases:
@@ -97,15 +102,22 @@ class SourceRelease:
                     self.problems.append(f"{place}: {record.problem}")
                 continue
             if not record.docs and record.report is None:
-                sink.write(record, ())
+                sink.write(kept.settle([record], [None])[0], ())
                 continue
             masked = self._mask(self._cases.get(record.number), record)
             if masked is not None:
-                self._write_record(sink, record, masked)
+                (settled,) = kept.settle([record], [masked])
+                n_emptied += 0 if settled.changes is None else sum(settled.changes.emptied.values())
+                self._write_record(sink, settled, masked)
             elif kind.needs_all_records:
                 what = record.place or f"{opened.unit} {record.number}"
                 raise ReviewError(f"{what} cannot be released, and a {kind} file needs all of them")
         sink.finish()
+        if n_emptied:
+            self.problems.append(
+                f"{self._source.export_name}: {n_emptied} dates and ages in kept columns were left empty, "
+                "since they are masked in the text"
+            )
         self.columns |= opened.columns
 
     def _write_record(self, sink: Sink, record: Record, masked: MaskedCase) -> None:
@@ -134,7 +146,7 @@ class SourceRelease:
         if record.report is None and case is not None:
             known = read_content(self._connection, case.id, self._store.sealer).known
             docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
-            texts = CaseTexts(id=texts.id, docs=docs)
+            texts = replace(texts, docs=docs)
         return CaseMasker(_ReviewedMasker(reviewed), self._masking.output.cases).mask_cases([texts])[0]
 
     def _read_reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:

@@ -21,11 +21,12 @@ from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
     InverseDeidError,
+    KeptColumnError,
     UnreadableInputError,
     describe_error,
 )
 from inverse_deid.core.files import WrittenState
-from inverse_deid.engine.masker import Masker, mask_records
+from inverse_deid.engine.masker import Masker, check_kept, mask_with_fields
 from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
@@ -130,9 +131,10 @@ def _write(
     try:
         sink = source.sink(file)
         n_records = 0
+        kept = check_kept(masker, source.unit)
         for batch in batches(_read(source, partition), BatchLimits()):
             n_records += len(batch)
-            results = zip(batch, mask_records(masker, batch), strict=True)
+            results = mask_with_fields(masker, batch, b"", "", kept)
             write_batch(results, [sink], tally, partition.shown, source.unit)
         if not n_records and source.unit == "line" and partition.is_whole:
             raise UnreadableInputError("is empty. Give a file that contains text")
@@ -184,6 +186,7 @@ class Outcome:
     target: str
     receipt: Receipt | None = None  # None = it failed
     problem: str = ""  # why it failed, without text of narratives; "" = it did not fail
+    is_refused: bool = False  # a value must not leave, so no part of its file may
     is_fatal: bool = False  # the worker cannot mask anything, and the run must stop
 
     def as_json(self) -> str:
@@ -221,7 +224,8 @@ class PartitionActor:
         try:
             return Outcome(partition.target, mask_partition(partition, self._masker, self._work))
         except InverseDeidError as error:
-            return Outcome(partition.target, problem=str(error))
+            is_refused = isinstance(error, KeptColumnError)
+            return Outcome(partition.target, problem=str(error), is_refused=is_refused)
         except Exception as error:  # noqa: BLE001 - Ray would write it down
             return Outcome(partition.target, problem=f"an unforeseen error ({type(error).__name__})")
 

@@ -240,6 +240,17 @@ def end(plan: RunPlan, receipts: Mapping[str, Receipt], tally: Tally) -> None:
     _remove(plan.out, left)
 
 
+def withdraw(plan: RunPlan, targets: Sequence[str]) -> None:
+    """Remove outputs and their receipts.
+
+    Raises:
+        OutputError: One cannot be removed.
+    """
+    withdrawn = [part for parts in plan.partitions for part in parts if part.target in targets]
+    receipts = [part.receipt_name(plan.key) for part in withdrawn]
+    _remove(plan.out, [*receipts, *targets])
+
+
 def _head(plan: RunPlan) -> dict[str, Any]:
     return {
         "format": FORMAT,

@@ -17,7 +17,7 @@ from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work, seal_key
 from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, mask_on_ray
-from inverse_deid.scale.partitions import Partition, Receipt, RunPlan, begin, end
+from inverse_deid.scale.partitions import Partition, Receipt, RunPlan, begin, end, withdraw
 from inverse_deid.scale.splitting import find_inputs, split_all
 from inverse_deid.scale.storage import Place, is_in_one_process, place_of
 
@@ -27,6 +27,7 @@ Outcomes = Generator[Outcome, None, None]
 Workers = Callable[[Sequence[Partition], ActorJob, Cluster], Outcomes]
 """Masks partitions and yields outcomes, in any order; closing it ends the work."""
 
+_WITHDRAWN = "was not released, because another part of the file has a value that must not be kept"
 _ROUNDS = 2
 """How often partitions are tried whose workers died `MAX_ATTEMPTS` times."""
 
@@ -121,6 +122,7 @@ def _mask(
     another round with new workers.
     """
     problems: dict[str, str] = {}
+    refused: set[str] = set()
     for _ in range(_ROUNDS):
         done = receipts.keys() | problems.keys()
         todo = [part for parts in plan.partitions for part in parts if part.target not in done]
@@ -133,9 +135,18 @@ def _mask(
                 run.on_advance(1, False)
                 if outcome.receipt is None:
                     problems[outcome.target] = outcome.problem
+                    refused |= {outcome.target} if outcome.is_refused else set()
                 else:
                     receipts[outcome.target] = outcome.receipt
                     run.on_progress(outcome.receipt.tally.n_documents, outcome.receipt.tally.n_tokens)
+    for parts in plan.partitions:
+        targets = {part.target for part in parts}
+        if targets & refused:
+            withdrawn = sorted(targets & receipts.keys())
+            withdraw(plan, withdrawn)
+            for target in withdrawn:
+                del receipts[target]
+            problems |= dict.fromkeys(withdrawn, _WITHDRAWN)
     return problems
 
 

@@ -49,7 +49,7 @@ MAX_FILES_WAITING = 8
 MAX_FORM_FIELDS = 64
 MAX_FIELD_BYTES = 64 * 1024
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
-_REPEATED = frozenset({"text_column", "keep_column"})
+_REPEATED = frozenset({"text_column", "keep_column", "keep_unchecked"})
 _SINGLE = frozenset(
     {"settings", "format", "id_column", "keep_all_columns", "delimiter", "encoding"},
 )
@@ -74,7 +74,7 @@ class FileRequest:
         """Whether columns of a table would be copied unmasked, apart from one that is called id."""
         options = self.options
         is_other_id = options.id_column not in (None, "id")
-        return bool(options.keep_columns) or options.keep_all_columns or is_other_id
+        return bool(options.kept_columns) or options.keep_all_columns or is_other_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,7 @@ def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> Fil
             id_column=single.get("id_column"),
             keep_columns=tuple(fields.get("keep_column", ())),
             keep_all_columns=single.get("keep_all_columns") == "true",
+            keep_unchecked=tuple(fields.get("keep_unchecked", ())),
             delimiter=delimiter,
         )
     return FileRequest(
@@ -288,6 +289,7 @@ class FileJob:
                 given,
                 chosen.cases.dates,
                 chosen.cases.ages,
+                chosen.cases.day_first,
                 chosen.masking.marker,
                 answer=self.mask_cases,
                 is_stopped=lambda: self._is_stopped,
@@ -311,7 +313,12 @@ def _idle_processes() -> SimpleQueue[LimitedProcess]:
 
 
 def _mask_file(
-    given: FileRequest, dates: DateMode, ages: AgeMode, marker: str, ask: Callable[[object], Any]
+    given: FileRequest,
+    dates: DateMode,
+    ages: AgeMode,
+    day_first: bool | None,
+    marker: str,
+    ask: Callable[[object], Any],
 ) -> MaskedFile:
     """Mask a file, in the child."""
     target = io.BytesIO()
@@ -324,7 +331,7 @@ def _mask_file(
             io.BytesIO(given.content), _read_options(given, dates, ages), f"file{given.suffix}"
         )
         sink = _StrictSink(source.sink(target), source.unit)
-        for _ in mask_source(source, [sink], _Parent(ask), progress):
+        for _ in mask_source(source, [sink], _Parent(ask, day_first), progress):
             pass
         sink.finish()
     note_source(source, tally)
@@ -336,6 +343,7 @@ class _Parent:
     """The process that masks (a `JobMasker`)."""
 
     ask: Callable[[object], Any] = field(repr=False)
+    day_first: bool | None = None  # the order of numeric dates
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         """Mask documents, each as a case of its own."""

@@ -93,9 +93,14 @@ def test_named_columns_are_masked_or_kept(command, given, out, kind):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_all_columns_are_kept_only_when_asked_for_and_with_a_warning(command, given, out, kind):
     write(given / f"a.{kind}")
-    result = command(
-        "mask", given, "--out", out, "--text-column", "narrative", "--keep-all-columns", "--quiet"
-    )
+    options = ("--text-column", "narrative", "--keep-all-columns", "--quiet")
+    refused = command("mask", given, "--out", out, *options)
+    assert (refused.status, (out / f"a.{kind}").exists()) == (2, False)
+    assert "--keep-unchecked" in refused.stderr
+    unchecked = [name for name in ROW if name not in ("id", "narrative", "country")]
+    unchecked += ["row"] if kind == "parquet" else []
+    options = (*options, *(part for name in unchecked for part in ("--keep-unchecked", name)))
+    result = command("mask", given, "--out", out, *options)
     assert result.status == 0, result.stderr
     (row,) = read(out / f"a.{kind}")
     assert {name: texts_of(row)[name] for name in ROW} == {**ROW, "narrative": MASKED}
@@ -255,6 +260,7 @@ def test_the_run_report_names_what_became_of_every_column(command, given, out, t
         "masked": ["narrative"],
         "id": ["id"],
         "kept": ["country"],
+        "kept unchecked": [],
         "dropped": ["company_comment", "dob", "reporter_email", "reporter_name"],
     }
     assert found["total"]["columns"] == found["files"][0]["columns"] == columns
@@ -273,7 +279,7 @@ def test_reveal_gives_all_masked_columns_back(command, given, out, tmp_path, kin
     (tmp_path / "key").write_bytes(b"an invented key of 27 bytes")
     columns = ("--text-column", "narrative", "--text-column", "comment")
     secret = ("--map", tmp_path / "maps", "--key", tmp_path / "key")
-    result = command("mask", given, "--out", out, *columns, *secret, "--keep-column", "country")
+    result = command("mask", given, "--out", out, *columns, *secret, "--keep-unchecked", "country")
     assert result.status == 0, result.stderr
     assert CANARY.encode() not in (out / f"a.{kind}").read_bytes()
     secret = ("--map", tmp_path / "maps" / f"a.{kind}.map", "--key", tmp_path / "key")

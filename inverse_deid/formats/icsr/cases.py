@@ -22,7 +22,7 @@ from inverse_deid.formats.icsr.dates import (
     stamp_with,
 )
 from inverse_deid.formats.icsr.dialects import PRIVACY, MessageDialect
-from inverse_deid.formats.icsr.elements import suspect_starts
+from inverse_deid.formats.icsr.elements import Dialect, suspect_starts
 from inverse_deid.formats.icsr.known import KnownValue, find_known_value
 from inverse_deid.formats.icsr.profiles import FieldAction, Profile
 from inverse_deid.formats.icsr.rewriting import CaseRewriter, Replacements, RewrittenCase, fit_text
@@ -129,7 +129,7 @@ class Case:
             allowed.add(fit_text(masked, text.max_length, marker).strip())
         nodes = list(self.node.iter())
         for value in self.values:
-            allowed.update(_list_kept(value, nodes[value.index], profile))
+            allowed.update(_list_kept(value, nodes[value.index], profile, self.dialect.name))
         return frozenset(allowed)
 
     def _of(self, sort: Sort) -> tuple[Value, ...]:
@@ -162,9 +162,9 @@ def _note(
     return answer
 
 
-def _list_kept(value: Value, node: etree._Element, profile: Profile) -> Iterator[str]:
+def _list_kept(value: Value, node: etree._Element, profile: Profile, dialect: Dialect) -> Iterator[str]:
     """Yield what a profile keeps of a value."""
-    if _keeps(value, profile):
+    if _keeps(value, profile, dialect):
         yield value.text.strip()
         yield from (text.strip() for text in _pieces(value, node))
     elif value.sort == Sort.DATE and value.element is not None and value.element.required:
@@ -182,7 +182,7 @@ def _pieces(value: Value, node: etree._Element) -> Iterator[str]:
         yield from (str(text) for inner in node.iterdescendants() for text in inner.attrib.values())
 
 
-def _keeps(value: Value, profile: Profile) -> bool:
+def _keeps(value: Value, profile: Profile, dialect: Dialect) -> bool:
     """Return whether the profile says that a value stays as it is."""
     match value.sort:
         case Sort.FREE_TEXT | Sort.FILE:
@@ -190,8 +190,9 @@ def _keeps(value: Value, profile: Profile) -> bool:
         case Sort.ATTACHMENT:
             return profile.attachments == FieldAction.KEEP
         case Sort.DISPLAY:
-            return profile.display_names == FieldAction.KEEP
+            return profile.display_names == FieldAction.KEEP and is_as_expected(value, dialect)
         case _ if value.element is None:
-            return profile.other_dates == FieldAction.KEEP and is_as_expected(value)
+            return profile.other_dates == FieldAction.KEEP and is_as_expected(value, dialect)
         case _:
-            return profile.actions[value.element_id] == FieldAction.KEEP and is_as_expected(value)
+            is_kept = profile.actions[value.element_id] == FieldAction.KEEP
+            return is_kept and is_as_expected(value, dialect)

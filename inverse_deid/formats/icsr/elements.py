@@ -62,7 +62,7 @@ class Element:
     places: Mapping[Dialect, ElementPlace]  # by dialect; a dialect may lack it
     batch: bool  # whether it is outside the cases
     whole: etree.XPath | None  # finds, from an R3 element, what is left out with it; None = itself
-    values: str  # which closed set a kept value is of, "" = none
+    form: str  # what a kept value must look like, see `forms`, "" = other rules say it
     null: str  # null flavor of an emptied R3 element that can be neither masked nor missing
 
 
@@ -150,7 +150,7 @@ def _element(name: str, row: Mapping[str, Any], shorthand: Mapping[str, str]) ->
         places={d: _place(_fill(row[d], shorthand)) for d in dialects if d in row},
         batch=row.get("batch", False),
         whole=_compile(row["whole"]) if "whole" in row else None,
-        values=row.get("values", ""),
+        form=row.get("form", ""),
         null=row.get("null", ""),
     )
 

@@ -48,6 +48,10 @@ _ACTIONS_OF_KIND: Mapping[ElementKind, frozenset[FieldAction]] = {
 }
 
 
+UnknownAction = Literal["drop", "refuse"]
+"""What happens to elements and attributes that the standard does not know: leave out, or refuse the case."""
+
+
 class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A profile as its file states it: settings, and ids of elements by action."""
 
@@ -56,6 +60,7 @@ class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     attachments: Literal["keep", "drop"] | None = None
     display_names: Literal["keep", "drop"] | None = None
     other_dates: Literal["keep", "date", "drop"] | None = None
+    unknown: UnknownAction | None = None
     keep: tuple[str, ...] = ()
     mask: tuple[str, ...] = ()
     blank: tuple[str, ...] = ()
@@ -95,6 +100,9 @@ class Profile:
     attachments: FieldAction  # of embedded files, KEEP or DROP
     display_names: FieldAction  # of the words for a code, KEEP or DROP
     other_dates: FieldAction  # of dates where the table of elements names none: KEEP, DATE or DROP
+    unknown: UnknownAction = (
+        "refuse"  # what happens to elements and attributes that the standard does not know
+    )
 
     def with_dates(self) -> Profile:
         """Return the profile with all kept dates changed, for a run that changes the dates of the texts."""
@@ -183,6 +191,7 @@ def _make_profile(name: str, settings: ProfileSettings) -> Profile:
             attachments=FieldAction.DROP,
             display_names=FieldAction.DROP if removes else FieldAction.KEEP,
             other_dates=FieldAction.DATE if removes else FieldAction.KEEP,
+            unknown="drop" if removes else "refuse",
         )
     return Profile(
         name=name,
@@ -190,6 +199,7 @@ def _make_profile(name: str, settings: ProfileSettings) -> Profile:
         attachments=FieldAction(settings.attachments or base.attachments),
         display_names=FieldAction(settings.display_names or base.display_names),
         other_dates=FieldAction(settings.other_dates or base.other_dates),
+        unknown=settings.unknown or base.unknown,
     )
 
 

@@ -19,11 +19,20 @@ from lxml import etree
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.formats.icsr.ages import AgeElement, AgeFor
 from inverse_deid.formats.icsr.dates import DateElement, StampDate, is_stamp, parse_stamp
-from inverse_deid.formats.icsr.dialects import MessageDialect
+from inverse_deid.formats.icsr.dialects import MessageDialect, leave_out
 from inverse_deid.formats.icsr.elements import Element, ElementKind
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.profiles import FieldAction, Profile
-from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value, is_as_expected
+from inverse_deid.formats.icsr.survey import (
+    TAIL,
+    TEXT,
+    WHOLE,
+    Paths,
+    Sort,
+    Value,
+    find_unknown_names,
+    is_as_expected,
+)
 from inverse_deid.formats.icsr.vocabulary import is_link, is_root
 
 PseudonymFor = Callable[[str, str], str]
@@ -68,9 +77,11 @@ class Done(StrEnum):
     TELLING_ID = "identifier that tells a time replaced by a number"
     OWN_ID = "identifier of no standard replaced by a number"
     WITHHELD = "words beside a code left out, they repeated a masked value"
+    UNFIT = "not kept, since it does not look like a value of its element or is too long"
+    UNKNOWN = "left out, since the standard does not know the element or attribute"
 
 
-_GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WITHHELD))
+_GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WITHHELD, Done.UNFIT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +158,24 @@ class CaseRewriter:
         fresh.tail = None
         self._nodes = list(fresh.iter())
         self._write_texts(values, masked_texts)  # first, so that nothing unmasked can be left
-        changes = list(self._treat_others(values))
+        changes = list(self._drop_unknown(fresh)) if self._profile.unknown == "drop" else []
+        changes += self._treat_others(values)
         changes += list(_number_ids(fresh, moves_dates=self._profile.other_dates != FieldAction.KEEP))
         return fresh, tuple(changes)
+
+    def _drop_unknown(self, root: etree._Element) -> Iterator[Change]:
+        """Leave out elements and attributes that the standard does not know, unless they hold known ones."""
+        found = find_unknown_names(root, self._dialect.name)
+        for unknown in found:
+            if unknown.holds_known:
+                continue  # the check will refuse the case
+            if unknown.attribute:
+                del unknown.node.attrib[unknown.attribute]
+            else:
+                leave_out(unknown.node)
+            yield Change("", unknown.path, Done.UNKNOWN)
+        if found:
+            etree.cleanup_namespaces(root)  # those that they alone used can say anything as well
 
     def _write_texts(self, values: Sequence[Value], masked_texts: Sequence[str]) -> None:
         """Put every masked text in its place."""
@@ -222,6 +248,8 @@ class CaseRewriter:
     def _display(self, value: Value, node: etree._Element) -> Done:
         if self._profile.display_names == FieldAction.DROP:
             done = Done.LEFT_OUT
+        elif not is_as_expected(value, self._dialect.name):
+            done = Done.UNFIT
         elif self._repeats.finds(value.text):
             done = Done.WITHHELD
         else:
@@ -235,20 +263,20 @@ class CaseRewriter:
             self._dialect.mask(node, element)  # it said so before, whatever it still held
             return Done.MASKED
         action = self._action(element, value.text)
-        if action == FieldAction.KEEP:
-            if is_as_expected(value):
-                return Done.KEPT
-            action = FieldAction.MASK if element is not None and element.msk else FieldAction.DROP
-            if element is None or element.kind == ElementKind.DATE:
-                action = FieldAction.DATE
-        if action == FieldAction.DATE:
+        if action == FieldAction.KEEP and is_as_expected(value, self._dialect.name):
+            return Done.KEPT
+        is_date = element is None or element.kind == ElementKind.DATE
+        if action == FieldAction.DATE or (action == FieldAction.KEEP and is_date):
             return self._date(value, node, attribute)
         if action == FieldAction.AGE:
             return self._age(value, node, attribute)
         if element is None:
             self._dialect.empty(node, attribute)
             return Done.DATE_REMOVED
-        return self._by_profile(action, element, value.text, node, attribute)
+        is_unfit = action == FieldAction.KEEP
+        action = _remove_unfit(element) if is_unfit else action
+        done = self._by_profile(action, element, value.text, node, attribute)
+        return Done.UNFIT if is_unfit else done
 
     def _action(self, element: Element | None, text: str) -> FieldAction:
         """Return the action of the profile; where dates change, a kept report id with a day is replaced."""
@@ -327,6 +355,13 @@ class CaseRewriter:
             self._dialect.write_date(node, attribute, StampDate(date.year))
         else:
             self._dialect.empty(node, attribute)
+
+
+def _remove_unfit(element: Element) -> FieldAction:
+    """Return what replaces a value that cannot be kept: a required one needs another."""
+    if element.msk:
+        return FieldAction.MASK
+    return FieldAction.PSEUDONYM if element.required else FieldAction.DROP
 
 
 def fit_text(text: str, longest: int | None, marker: str) -> str:

@@ -21,18 +21,25 @@ from inverse_deid.core.values import (
     find_known_problem,
 )
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.checks import Finding, check_case
+from inverse_deid.formats.icsr.checks import Finding, Rule, check_case
 from inverse_deid.formats.icsr.elements import elements
 from inverse_deid.formats.icsr.known import list_known_identifiers
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.icsr.rewriting import Change, Done, Replacements
-from inverse_deid.formats.icsr.survey import bare_path
+from inverse_deid.formats.icsr.survey import bare_path, find_unknown_names
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import ReadOptions, Record, Writable
 
 _BATCH_NUMBER = "N.1.2"
 MAX_CASES_LISTED = 1000
+MAX_UNKNOWN_LISTED = 1000
+_MAX_UNKNOWN_SHOWN = 3
+_REMOVED = {
+    Done.UNFIT: "value without the form of its E2B element",
+    Done.UNKNOWN: "element that E2B does not know",
+}
+"""What the summary calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +61,22 @@ class MessageReport:
     problems: list[CaseProblem] = field(default_factory=list)  # the first of them
     done: Counter[tuple[str, str, Done]] = field(default_factory=Counter)  # by element id, path and deed
     stripped: dict[str, int] = field(default_factory=dict)  # what was left out
+    unknown: list[tuple[int, str, int | None]] = field(
+        default_factory=list
+    )  # case, path and line of the first
 
     def add(self, changes: Iterable[Change]) -> None:
         """Count what was done to a case."""
         self.done.update((change.element, bare_path(change.path), change.done) for change in changes)
+
+    @property
+    def removed(self) -> dict[str, int]:
+        """How many values and elements were left out because the standard does not have them."""
+        counts = dict.fromkeys(_REMOVED.values(), 0)
+        for (_, _, done), n in self.done.items():
+            if done in _REMOVED:
+                counts[_REMOVED[done]] += n
+        return {kind: n for kind, n in counts.items() if n}
 
     def fail(self, problem: CaseProblem) -> None:
         """Note a case that was not written."""
@@ -73,6 +92,7 @@ class MessageReport:
             "n_problems": self.n_problems,
             "problems": [_problem(problem) for problem in self.problems],
             "stripped": dict(sorted(self.stripped.items())),
+            "unknown": [{"case": case, "path": path, "line": line} for case, path, line in self.unknown],
             "elements": [
                 {
                     "element": element or None,
@@ -106,6 +126,12 @@ class ReportSource:
         self._message = message
         self._name = name
         self._profile = profile
+        self._report: MessageReport | None = None
+
+    @property
+    def removed(self) -> Mapping[str, int]:
+        """How many values and elements were left out, by kind; complete once all cases are written."""
+        return {} if self._report is None else self._report.removed
 
     def records(self) -> Iterator[Record]:
         """Yield the cases and the parts around them, in the order of the file."""
@@ -132,7 +158,9 @@ class ReportSource:
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ReportSink:
         """Return what writes the message in the encoding that it had."""
-        return ReportSink(target, self._message, self._profile)
+        sink = ReportSink(target, self._message, self._profile)
+        self._report = sink.report
+        return sink
 
 
 class ReportSink:
@@ -164,6 +192,10 @@ class ReportSink:
         data, changes = result
         self._writer.write(data)
         self.report.add(changes)
+        if any(change.done is Done.UNKNOWN for change in changes):
+            found = find_unknown_names(part.node, part.dialect.name)
+            room = MAX_UNKNOWN_LISTED - len(self.report.unknown)
+            self.report.unknown += [(part.number, one.path, one.line) for one in found[:room]]
         self.report.n_cases += part.is_case
 
     def leave_out(self, record: Record) -> None:
@@ -202,7 +234,20 @@ class ReportSink:
         if not findings:
             return data, rewritten.changes
         rules = "; ".join(sorted({finding.rule for finding in findings}))
+        if any(finding.rule == Rule.UNKNOWN_NAME for finding in findings):
+            rules += _locate_unknown(part, self._profile)
         return CaseProblem(part.number, f"was refused by the rule check: {rules}", findings)
+
+
+def _locate_unknown(part: Case, profile: Profile) -> str:
+    """Say where elements and attributes are that the standard does not know, "" = not to be located."""
+    found = find_unknown_names(part.node, part.dialect.name)
+    places = [f"{one.path} at line {one.line}" for one in found[:_MAX_UNKNOWN_SHOWN]]
+    more = f" and {len(found) - len(places)} more" if len(found) > len(places) else ""
+    remedy = 'Correct the file, or use a profile with unknown = "drop"'
+    if profile.unknown == "drop":
+        remedy = "Elements of the standard are in it, so it is not left out. Correct the file"
+    return f" ({'; '.join(places)}{more}). {remedy}" if places else ""
 
 
 def _collect_known(part: Case) -> tuple[KnownIdentifier, ...]:

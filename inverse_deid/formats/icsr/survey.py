@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import cast
 
 from lxml import etree
 
@@ -17,8 +18,9 @@ from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import is_age
 from inverse_deid.formats.icsr.dates import is_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect, StringRole
-from inverse_deid.formats.icsr.elements import Element, ElementKind, elements_in, path_words
-from inverse_deid.formats.icsr.vocabulary import is_country
+from inverse_deid.formats.icsr.elements import Dialect, Element, ElementKind, elements_in, path_words
+from inverse_deid.formats.icsr.forms import has_form, is_display
+from inverse_deid.formats.icsr.vocabulary import is_known_attribute, is_known_element
 
 _POSITION = re.compile(r"\[\d+\]")
 
@@ -214,16 +216,49 @@ _SORT_OF_ROLE = {
 }
 
 
-def is_as_expected(value: Value) -> bool:
-    """Return whether a value is what its element is for: a date a date, a country a country.
+def is_as_expected(value: Value, dialect: Dialect) -> bool:
+    """Return whether a value is what its element is for: a date a date, a lot number a lot number.
 
     A kept value may leave only if it is.
     """
     if value.sort == Sort.DATE:
         return is_stamp(value.text.strip())
-    if value.element is not None and value.element.values == "country":
-        return is_country(value.text)
-    return True
+    if value.sort == Sort.DISPLAY:
+        return is_display(value.text)
+    if value.sort not in (Sort.IDENTIFIER, Sort.PRODUCT) or value.element is None:
+        return True
+    return has_form(value.element.form, value.text, value.element.max_length[dialect])
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownName:
+    """An element or attribute that the standard does not know; its name may say anything and is not shown."""
+
+    node: etree._Element = field(repr=False)
+    attribute: str = field(repr=False)  # "" = the element itself
+    path: str
+    line: int | None  # of the file
+    holds_known: bool = False  # elements of the standard are in it, whose loss would change the case
+
+
+def find_unknown_names(root: etree._Element, dialect: Dialect) -> list[UnknownName]:
+    """Return the elements and attributes that the standard does not know; none is inside another."""
+    paths = Paths(root)
+    found: list[UnknownName] = []
+    inside: set[etree._Element] = set()
+    for node in root.iter():
+        parent = node.getparent()
+        line = cast("int | None", node.sourceline)
+        if parent in inside:
+            inside.add(node)
+        elif node is not root and not is_known_element(str(node.tag), dialect):
+            inside.add(node)
+            holds_known = any(is_known_element(str(one.tag), dialect) for one in node.iterdescendants())
+            found.append(UnknownName(node, "", paths.of(node, TEXT), line, holds_known))
+        else:
+            unknown = [str(name) for name in node.attrib if not is_known_attribute(str(name), dialect)]
+            found += [UnknownName(node, name, paths.of(node, name), line) for name in unknown]
+    return found
 
 
 def bare_path(path: str) -> str:

@@ -8,11 +8,13 @@ Source: ECMA-376 part 1, 18.3.1.4 (cells), 18.8.30 (number formats), 22.9.2.19 (
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
 from lxml import etree
+
+from inverse_deid.formats.kept_cells import CellType, KeptCell
 
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 GENERAL = "General"
@@ -28,6 +30,8 @@ _MAX_FORMAT_CHARS = 60
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _MUST_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)|[\0-\x08\x0b-\x1f\ufffe\uffff]")
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 CellKind = Literal["text", "number", "date", "boolean"]
 
@@ -161,6 +165,27 @@ def show_moment(moment: date) -> str:
     if not isinstance(moment, datetime):
         return moment.isoformat()
     return moment.isoformat(" ", "seconds" if moment.second else "minutes")
+
+
+def make_kept(cell: SheetCell, column: str) -> KeptCell:
+    """Return a cell of a kept column as it is judged; a time alone or a duration is a text."""
+    is_day = cell.kind == "date" and _DAY.match(cell.text) is not None
+    kind: CellType = "date" if is_day else "number" if cell.kind == "number" else "text"
+    return KeptCell(column, cell.text[:10] if is_day else "" if cell.kind == "boolean" else cell.text, kind)
+
+
+def change_cell(cell: SheetCell, new: str) -> SheetCell:
+    """Return a cell with another value; a date that stays one keeps its time and its look.
+
+    Example:
+        >>> change_cell(SheetCell(0, "2019-10-12", "date", "43750"), "2019-10-11").value
+        '43749'
+    """
+    if cell.kind == "date" and _DAY.fullmatch(new):
+        moved = (date.fromisoformat(new) - date.fromisoformat(cell.text[:10])).days
+        value = float(cell.value) + moved
+        return replace(cell, text=new + cell.text[10:], value=_show_number(value))
+    return SheetCell(cell.column, new, style=cell.style)
 
 
 def unescape(text: str) -> str:

@@ -23,16 +23,18 @@ from inverse_deid.formats.columns import (
     Columns,
     check_names,
     choose_columns,
+    fate_of,
     find_columns,
     is_header,
     list_named_columns,
     no_column,
 )
+from inverse_deid.formats.kept_cells import iterate_changes
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.office_package import open_package
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
-from inverse_deid.formats.xlsx.cells import SheetCell, column_letters
+from inverse_deid.formats.xlsx.cells import SheetCell, change_cell, column_letters, make_kept
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
 from inverse_deid.formats.xlsx.sheets import MergedCells, SheetRow, Workbook, open_workbook
 from inverse_deid.text.rendering import GAP_MARK
@@ -63,7 +65,7 @@ class CarriedRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table: its kept cells, and the place and look of each of its texts.
+    """A row of a table: its kept cells (`checked` are not in the row), and the place and look of its texts.
 
     `absent` are the columns, in the new sheet, in which the row has no cell.
     """
@@ -72,6 +74,7 @@ class TableRow:
     row: SheetRow
     places: tuple[SheetCell, ...]
     absent: frozenset[int]
+    checked: tuple[SheetCell, ...] = ()
 
     def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
         """Return the row with the masked texts."""
@@ -79,7 +82,11 @@ class TableRow:
             replace(place, text=one.text) for place, one in zip(self.places, masked, strict=bool(masked))
         ]
         there = [cell for cell in texts if cell.text or cell.column not in self.absent]
-        cells = sorted([*self.row.cells, *there], key=lambda cell: cell.column)
+        kept = [
+            cell if new is None else change_cell(cell, new)
+            for cell, new in zip(self.checked, iterate_changes(record), strict=True)
+        ]
+        cells = sorted([*self.row.cells, *kept, *there], key=lambda cell: cell.column)
         return [replace(self.row, cells=tuple(cells))]
 
 
@@ -90,6 +97,7 @@ class CellBlock:
     sheet: int
     rows: tuple[SheetRow, ...]
     places: Mapping[tuple[int, int], tuple[int, int]]  # by row in the block and column
+    checked: tuple[tuple[int, int], ...] = ()  # row in the block and column of each kept cell to be checked
 
     def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
         """Return the rows with the masked texts.
@@ -98,12 +106,12 @@ class CellBlock:
             StageError: The masked text does not fit the cells.
         """
         if not masked:
-            return self.rows
+            return self._fill_kept(record, self.rows)
         text = record.docs[0].text
         slots = [(start, text[start:end]) for start, end in self.places.values()]
         texts = fill_slots(slots, list_pieces(text, masked[0]))
         shown = dict(zip(self.places, texts, strict=True))
-        return [
+        rows = [
             replace(
                 row,
                 cells=tuple(
@@ -114,6 +122,24 @@ class CellBlock:
                 ),
             )
             for n, row in enumerate(self.rows)
+        ]
+        return self._fill_kept(record, rows)
+
+    def _fill_kept(self, record: Record, rows: Sequence[SheetRow]) -> Sequence[SheetRow]:
+        """Return the rows with the new values of checked cells."""
+        new = dict(zip(self.checked, iterate_changes(record), strict=True))
+        changed = {place: value for place, value in new.items() if value is not None}
+        if not changed:
+            return rows
+        return [
+            replace(
+                row,
+                cells=tuple(
+                    change_cell(cell, changed[n, cell.column]) if (n, cell.column) in changed else cell
+                    for cell in row.cells
+                ),
+            )
+            for n, row in enumerate(rows)
         ]
 
 
@@ -212,9 +238,11 @@ class ExcelFile:
     def _read_table(self, sheet: int, plan: SheetPlan, n_before: int) -> Iterator[Record]:
         columns, names = plan.columns, plan.columns.names
         text_at = [names.index(name) for name in columns.text_columns]
-        kept_at = {i for i in columns.written if columns.fates[i] is not ColumnFate.MASKED}
+        unchecked = (ColumnFate.ID, ColumnFate.UNCHECKED)
+        kept_at = {i for i in columns.written if columns.fates[i] in unchecked}
+        copied_at = {i for i in columns.written if columns.fates[i] is not ColumnFate.MASKED}
         top = plan.header.number if plan.header else 0
-        merged = _MergedRows(self.workbook.merged(plan.index) if kept_at else (), top)
+        merged = _MergedRows(self.workbook.merged(plan.index) if copied_at else (), top)
         for row in self.workbook.rows(plan.index, counts=True):
             merged.go_to(row.number)
             if row.number <= top:
@@ -222,7 +250,7 @@ class ExcelFile:
                 continue
             columns.check_order(_names(row, len(names)))
             place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
-            if any(merged.is_with_others(cell.column, kept_at) for cell in row.cells):
+            if any(merged.is_with_others(cell.column, copied_at) for cell in row.cells):
                 yield Record(n_before + row.number, problem=_IS_WITH_OTHERS, place=place)
                 continue
             cells = {cell.column: cell for cell in row.cells}
@@ -240,8 +268,10 @@ class ExcelFile:
             docs = tuple(Document(doc_id, cells[i].text if i in cells else "") for i in text_at)
             places = tuple(_moved(cells.get(i, SheetCell(i, "")), plan, is_text=True) for i in text_at)
             kept = tuple(_moved(cell, plan) for i, cell in cells.items() if i in kept_at)
+            checked = tuple(cells[i] for i in columns.checked if i in cells)
             absent = frozenset(plan.moved[i] for i in text_at if i not in cells)
-            carried = TableRow(sheet, replace(row, cells=kept), places, absent)
+            moved = tuple(_moved(cell, plan) for cell in checked)
+            carried = TableRow(sheet, replace(row, cells=kept), places, absent, moved)
             several = columns.text_columns if len(docs) > 1 else ()
             yield Record(
                 number,
@@ -251,6 +281,7 @@ class ExcelFile:
                 new_id=new_id,
                 place=place,
                 is_numbered=is_numbered,
+                kept=tuple(make_kept(cell, names[cell.column]) for cell in checked),
             )
 
     def _read_cells(self, sheet: int, plan: SheetPlan, n_before: int) -> Iterator[Record]:
@@ -258,7 +289,7 @@ class ExcelFile:
         words: list[str] = []
         places: dict[tuple[int, int], tuple[int, int]] = {}
         position = 0
-        kept_at = {i for i, fate in enumerate(plan.columns.fates) if fate is ColumnFate.KEPT}
+        kept_at = {i for i, fate in enumerate(plan.columns.fates) if fate.is_kept}
         top = plan.header.number if plan.header else 0
         merged = _MergedRows(self.workbook.merged(plan.index) if kept_at else (), top)
         for row in self.workbook.rows(plan.index, counts=True):
@@ -289,9 +320,19 @@ class ExcelFile:
         place = f"sheet {plan.index + 1} from row {number}"
         text = "".join(words)
         docs = (Document(f"{self.name} {place}", text),) if text else ()
+        columns = plan.columns
+        header = plan.header.number if plan.header else 0
+        cells = {
+            (n, cell.column): cell
+            for n, row in enumerate(block.rows)
+            for cell in row.cells
+            if row.number > header and cell.column in columns.checked and (n, cell.column) not in block.places
+        }
+        kept = tuple(make_kept(cell, columns.names[cell.column]) for cell in cells.values())
+        block = replace(block, checked=tuple(cells))
         last = n_before + block.rows[-1].number
         new_id = f"{self.options.new_name} {place}" if self.options.new_name else ""
-        return Record(last, docs, carried=(block,), new_id=new_id, case_id=self.name, place=place)
+        return Record(last, docs, carried=(block,), new_id=new_id, case_id=self.name, place=place, kept=kept)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ExcelSink:
         """Return what writes a new workbook."""
@@ -414,7 +455,11 @@ def _has_texts(names: Sequence[str], options: ReadOptions) -> bool:
 def _plan_sheet(index: int, header: SheetRow, found: ReadOptions, *, has_id: bool) -> SheetPlan:
     """Return what happens to the columns of a sheet; it need not have the id, nor all columns to be kept."""
     names = _names(header)
-    given = replace(found, keep_columns=tuple(name for name in found.keep_columns if name in names))
+    given = replace(
+        found,
+        keep_columns=tuple(name for name in found.keep_columns if name in names),
+        keep_unchecked=tuple(name for name in found.keep_unchecked if name in names),
+    )
     if not has_id:  # its own column `id` is not the one that the user named
         given = replace(given, id_column=None, without_id=True)
     columns = choose_columns(names, given)
@@ -429,7 +474,7 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
     """
     plans = []
     found: dict[str, None] = {}
-    kept = set(options.keep_columns)
+    kept = set(options.kept_columns)
     for index in range(len(workbook.sheets)):
         rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
         if not rows:
@@ -438,16 +483,21 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
         names = [] if header is None else _names(header)
         found |= dict.fromkeys(names)
         check_names([name if name in kept else "" for name in names], options, column_letters)
-        fates = tuple(ColumnFate.KEPT if name in kept else ColumnFate.MASKED for name in names)
+        fates = tuple(fate_of(name, options) if name in kept else ColumnFate.MASKED for name in names)
         shown = tuple(name if name in kept else "" for name in names)
         moved = {column: column for column in workbook.widths[index]}
         plans.append(SheetPlan(index, header, Columns(shown, fates, (), None), moved))
     if not plans:
         raise FormatError(_NO_VALUES)
-    for name in options.keep_columns:
-        if name not in found:
-            raise FormatError(no_column("--keep-column", name, [one for one in found if one]))
+    _refuse_missing(options, [one for one in found if one])
     return tuple(plans)
+
+
+def _refuse_missing(options: ReadOptions, found: Sequence[str]) -> None:
+    """Refuse a column to be kept that is in no sheet."""
+    for option, name in list_named_columns(options):
+        if name in options.kept_columns and name not in found:
+            raise FormatError(no_column(option, name, found))
 
 
 def _names(row: SheetRow, n_columns: int = 0) -> list[str]:

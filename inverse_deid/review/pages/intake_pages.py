@@ -221,7 +221,7 @@ def submit_choices(visit: Visit) -> Response:
         columns[upload.id] = fates
         problem = _find_problem(survey, fates, is_header=visit.text(f"header {upload.id}") == "yes")
         try:
-            service.check_columns(upload, fates)
+            service.check_columns(upload, fates, choices)
         except InverseDeidError as error:
             problem = problem or explain_problem(str(error))
         if problem:
@@ -263,9 +263,10 @@ def show_masking(visit: Visit) -> Response:
 
 _FATES = (
     (ColumnFate.MASKED, "Mask", "its text is masked"),
-    (ColumnFate.KEPT, "Keep", "copied as it is, unmasked"),
+    (ColumnFate.KEPT, "Keep", "copied if it names nobody, dates and ages as in the text"),
     (ColumnFate.DROPPED, "Drop", "left out"),
     (ColumnFate.ID, "Case number", "copied as it is, and names the case in the list"),
+    (ColumnFate.UNCHECKED, "Keep unchecked", "copied as it is, whatever it contains"),
 )
 """For each column: the choice, its label and what it does."""
 

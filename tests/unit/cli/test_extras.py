@@ -68,7 +68,6 @@ def test_every_command_names_its_extra(tmp_path):
         "surrogates": [
             ["generate", "--out", f"{out}.jsonl", "--documents", "2"],
             ["mask", g, "--out", out, "--replace", "surrogate", "--key", k],
-            ["mask", g, "--out", out, "--map", str(tmp_path / "map"), "--key", k],
         ],
         "scale": [["mask", g, "--out", out, "--engine", "ray"]],
     }

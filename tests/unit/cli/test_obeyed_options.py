@@ -33,6 +33,7 @@ SAMPLES = {
     "text_column": [("--text-column", "narrative")],
     "id_column": [("--id-column", "n")],
     "keep_column": [("--keep-column", "n")],
+    "keep_unchecked": [("--keep-unchecked", "n")],
     "keep_all_columns": [("--keep-all-columns",)],
     "all_cells": [("--all-cells",)],
     "delimiter": [("--delimiter", ";")],

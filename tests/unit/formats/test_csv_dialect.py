@@ -43,7 +43,7 @@ def table(delimiter, *texts):
 @pytest.mark.parametrize("text", [STORY, PLAIN, "a;b;c|d,e"])
 def test_the_separator_is_found_and_kept(delimiter, name, text):
     data = table(delimiter, text).encode()
-    how, written = masked(data, keep_columns=("n",))
+    how, written = masked(data, keep_unchecked=("n",))
     assert how == f"{name}, utf-8"
     assert written.split(b"\r\n")[0] == f"id{delimiter}text{delimiter}n".encode()
     assert written.count(delimiter.encode()) == data.count(delimiter.encode())
@@ -86,7 +86,7 @@ def test_an_encoding_of_dos_is_found():
 def test_usual_files_are_read_as_before(name):
     delimiter = "\t" if name.endswith("tsv") else ","
     data = f"id{delimiter}text;x{delimiter}text\n1{delimiter}a;b|c{delimiter}well\n".encode()
-    assert masked(data, name, keep_columns=("text;x",))[1] == data
+    assert masked(data, name, keep_unchecked=("text;x",))[1] == data
 
 
 def test_what_the_user_gives_is_taken():

@@ -62,15 +62,15 @@ def test_lists_of_texts_are_masked_text_by_text():
     ("options", "kept"),
     [
         (
-            {"keep_columns": ("sex", "report.drug")},
+            {"keep_unchecked": ("sex", "report.drug")},
             {"sex": "F", "report": {"narrative": MASKED, "drug": "x"}},
         ),
         (
-            {"keep_columns": ("report",)},
+            {"keep_unchecked": ("report",)},
             {"report": {"narrative": MASKED, "drug": "x", "more": {"deep": [1, {"a": 2}]}}},
         ),
         (
-            {"keep_all_columns": True},
+            {"keep_unchecked": ("sex", "report", "n")},
             {
                 "sex": "F",
                 "report": {"narrative": MASKED, "drug": "x", "more": {"deep": [1, {"a": 2}]}},
@@ -108,7 +108,7 @@ def test_keys_that_become_equal_are_numbered():
 @pytest.mark.parametrize("text", [None, [], [None], [[None]]])
 def test_a_null_text_is_an_empty_text(text):
     given = [{"id": 1, "text": text, "n": 1}, {"id": 2, "text": NOTE, "n": 2}]
-    found, ids, problems = masked(given, keep_columns=("n",))
+    found, ids, problems = masked(given, keep_unchecked=("n",))
     assert found == [{"id": 1, "text": text, "n": 1}, {"id": 2, "text": MASKED, "n": 2}]
     assert (ids, problems) == (["1", "2"], [])
 
@@ -121,7 +121,7 @@ def test_what_is_left_out_of_a_list_keeps_the_place_of_the_others():
 
 def test_all_strings_but_some():
     given = {"code": "A1", "report": {"code": "B2", "by": "Ann"}}
-    assert masked(given, all_cells=True, keep_columns=("report.code",))[0] == {
+    assert masked(given, all_cells=True, keep_unchecked=("report.code",))[0] == {
         "code": "PHI",
         "report": {"code": "B2", "by": "PHI"},
     }
@@ -186,7 +186,7 @@ def test_the_fields_of_a_file_can_be_looked_at():
 
 def test_a_text_in_lists_of_lists_is_not_kept_with_what_is_around_it():
     given = {"report": [{"a": [[{"text": NOTE}], "seen"]}, {"a": [{"text": NOTE}]}]}
-    written, _, problems = masked(given, text_columns=("report.a.text",), keep_columns=("report",))
+    written, _, problems = masked(given, text_columns=("report.a.text",), keep_unchecked=("report",))
     assert problems == []
     assert written == {"report": [{"a": [[{"text": MASKED}], "seen"]}, {"a": [{"text": MASKED}]}]}
 

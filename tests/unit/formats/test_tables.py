@@ -35,7 +35,7 @@ def test_other_columns_keep_their_meaning():
     rows = [["n", "text", "x"], ["007", "Ann\nfell", 'a "b", c'], ["", "", " "], ["1e3", "ok", "=A1\r\n"]]
     given = io.StringIO()
     csv.writer(given, lineterminator="\r\n").writerows(rows)
-    masked = masked_csv(given.getvalue().encode(), keep_all_columns=True)
+    masked = masked_csv(given.getvalue().encode(), keep_unchecked=("n", "x"))
     written = list(csv.reader(io.StringIO(masked.decode(), newline="")))
     rows[1][1] = "PHI\nfell"
     rows[3][2] = "'=A1\r\n"
@@ -52,7 +52,7 @@ def test_line_end_and_byte_order_mark_are_kept(end, mark):
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_delimiter_is_kept(delimiter):
     data = f'text{delimiter}n\n"a{delimiter}b"{delimiter}1,5\n'.encode()
-    assert masked_csv(data, delimiter=delimiter, keep_columns=("n",)) == data
+    assert masked_csv(data, delimiter=delimiter, keep_unchecked=("n",)) == data
 
 
 def test_blank_lines_and_empty_cells_stay():
@@ -112,7 +112,7 @@ def test_parquet_keeps_other_columns_types_and_empty_cells():
             "nested": [{"a": [1]}, None, {"a": []}],
         }
     )
-    options = ReadOptions(keep_all_columns=True)
+    options = ReadOptions(keep_unchecked=("when", "nested"))
     written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), options))))
     assert written.drop(["text"]).equals(pq.read_table(parquet(table)).drop(["text"]))
     assert written["text"].to_pylist() == ["PHI fell", None, ""]
@@ -129,7 +129,7 @@ def test_parquet_takes_every_kind_of_text(kind):
 def test_parquet_without_any_text_stays_empty():
     table = pa.table({"id": [1, 2], "text": pa.array([None, None], pa.null()), "n": [3, 4]})
     written = pq.read_table(
-        io.BytesIO(_through(read_parquet(parquet(table), ReadOptions(keep_columns=("n",)))))
+        io.BytesIO(_through(read_parquet(parquet(table), ReadOptions(keep_unchecked=("n",)))))
     )
     assert written.to_pylist() == [{"id": 1, "text": None, "n": 3}, {"id": 2, "text": None, "n": 4}]
 
@@ -137,7 +137,7 @@ def test_parquet_without_any_text_stays_empty():
 def test_parquet_of_many_batches():
     n = 2 * N_ROWS_A_BATCH + 5
     table = pa.table({"text": [f"well {i}" for i in range(n)], "i": list(range(n))})
-    options = ReadOptions(keep_columns=("i",))
+    options = ReadOptions(keep_unchecked=("i",))
     written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), options))))
     assert written["i"].equals(table["i"])
     assert written["text"].to_pylist() == ["well PHI"] * n
@@ -165,7 +165,7 @@ def test_every_type_of_a_kept_column_loses_its_metadata_and_dictionary(kind, val
     # pyarrow before 24 cannot read a missing list of a fixed size; the file is refused then.
     second = value if pa.types.is_fixed_size_list(kind) else None
     table = pa.table({"text": ["well", "ill"], "kept": pa.array([value, second], kind)})
-    data = _through(read_parquet(parquet(table), ReadOptions(keep_columns=("kept",))))
+    data = _through(read_parquet(parquet(table), ReadOptions(keep_unchecked=("kept",))))
     assert CANARY.encode() not in data
     written = pq.read_table(io.BytesIO(data))["kept"]
     assert "dictionary" not in str(written.type)
@@ -218,9 +218,9 @@ def test_a_first_row_that_may_be_data_is_not_shown(first_row):
 def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
     data = f"text,sex\nwell,f\nsex,text\nm,{CANARY} fell\n".encode()
     with pytest.raises(FormatError, match="second header") as error:
-        masked_csv(data, keep_columns=("sex",))
+        masked_csv(data, keep_unchecked=("sex",))
     assert CANARY not in str(error.value)
-    assert masked_csv(b"text,sex\nwell,f\ntext,sex\nill,m\n", keep_columns=("sex",)).endswith(b"ill,m\n")
+    assert masked_csv(b"text,sex\nwell,f\ntext,sex\nill,m\n", keep_unchecked=("sex",)).endswith(b"ill,m\n")
     assert masked_csv(b"kind,text\ntext,well\n") == b"text\nwell\n"
 
 
@@ -252,10 +252,10 @@ def test_a_column_is_found_if_its_name_has_spaces_around_it(space, place):
     name = {"before": f"{space}note", "after": f"note{space}", "around": f"{space}note{space}"}[place]
     header = f'case,"{name}",sex'
     data = f"{header}\n1,Ann fell,f\n".encode()
-    written = masked_csv(data, text_columns=("note",), id_column="case", keep_columns=("sex",))
+    written = masked_csv(data, text_columns=("note",), id_column="case", keep_unchecked=("sex",))
     assert next(csv.reader(io.StringIO(written.decode()))) == ["case", name, "sex"]
     assert written.endswith(b"1,PHI fell,f\n")
-    assert masked_csv(data, text_columns=(name,), id_column="case", keep_columns=("sex",)) == written
+    assert masked_csv(data, text_columns=(name,), id_column="case", keep_unchecked=("sex",)) == written
     table = parquet(pa.table({name: ["Ann fell"]}))
     assert b"Ann" not in _through(read_parquet(table, ReadOptions(text_columns=("note",))))
 

@@ -94,7 +94,7 @@ def test_a_tick_replaces_names_by_numbers_and_the_list_comes_apart(desk):
 def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
     upload = desk.add("cases.csv", TABLE.replace(b"seen by Okonkwo", LONG.encode())).json()
     page = desk.client.get("/choices").text
-    assert page.count("checked") == 4 + 6
+    assert page.count(" checked") == 4 + 6
     assert f'name="column {upload["id"]} 1" value="masked" checked' in page
     for number in (0, 2, 3):
         assert f'name="column {upload["id"]} {number}" value="dropped" checked' in page
@@ -182,6 +182,26 @@ def test_what_cannot_be_masked_says_why_and_shows_no_text(desk, caplog, name, da
     assert desk.client.get("/choices").headers["location"] == "/add"
     desk.ask(f"/add/{added['id']}", what="remove")
     assert not list_uploads(desk.store)
+
+
+@pytest.mark.parametrize(("name", "value"), [("onset", "2019-10-12"), ("age", "43"), ("mrn", "4471922")])
+def test_a_kept_column_that_must_not_leave_comes_back_with_its_choices(desk, name, value):
+    added = desk.add("cases.csv", f"text,{name}\n{LONG},{value}\n".encode()).json()["id"]
+    answer = desk.choose({f"column {added} 0": "masked", f"column {added} 1": "kept"})
+    assert answer.status_code == 400
+    assert f"row 2, column &#39;{name}&#39;" in answer.text
+    assert f'name="column {added} 1" value="kept" checked' in answer.text
+    desk.choose({f"column {added} 0": "masked", f"column {added} 1": "kept unchecked"})
+    (done,) = desk.wait(*ENDED)
+    assert done["state"] == "done"
+
+
+def test_a_kept_column_with_a_name_fails_its_file(desk):
+    added = desk.add("cases.csv", f"text,seen\n{LONG},Okonkwo\n".encode()).json()["id"]
+    desk.choose({f"column {added} 0": "masked", f"column {added} 1": "kept"})
+    (done,) = desk.wait(*ENDED)
+    assert done["state"] == "failed"
+    assert "must not contain a name" in done["problem"]
 
 
 def test_a_packed_table_is_unpacked(desk):

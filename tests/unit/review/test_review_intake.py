@@ -167,6 +167,52 @@ class TestSettingsOfAFile:
         assert len(rows_of(mixed, MASKINGS)) == 2 and len(rows_of(mixed, INTAKES)) == 4
 
 
+class TestKeptColumns:
+    """They are checked before a file is added, and follow the text when it is released."""
+
+    def table(self, folder, *, n=1, **last):
+        rows = [*({"id": str(i), "text": "well", "arm": "a", "onset": "2019-10-12"} for i in range(n)), last]
+        rows = [
+            {"id": "x", "text": "Seen by Li on 12 October 2019", "arm": "b", "onset": "", **row}
+            for row in rows
+        ]
+        names = list(rows[0])
+        lines = [",".join(names), *(",".join(row[name] for name in names) for row in rows)]
+        (folder / "t.csv").write_text("\n".join(lines) + "\n")
+        return folder / "t.csv"
+
+    @pytest.mark.parametrize("n", [1, 3000])
+    def test_a_file_is_refused_as_a_whole(self, store, more, n):
+        path = self.table(more, n=n, arm=CANARY)
+        settings = settings_of(read_options=ReadOptions(keep_columns=("arm",)))
+        tally = add(store, path, json_lines(more / "b.jsonl", ["by Bo"]), settings=settings)
+        assert [one.name for one in list_sources(store)] == ["cases.jsonl"]
+        (reason,) = {one.reason for one in tally.failures if one.where.endswith("t.csv")}
+        assert f"row {n + 2}, column 'arm': a kept column must not contain a name" in reason
+        settings = settings_of(read_options=ReadOptions(keep_unchecked=("arm",)))
+        assert add(store, path, settings=settings).n_documents == n + 1
+
+    def test_dates_that_the_release_masks_are_refused(self, store, more):
+        options = ReadOptions(keep_columns=("onset",))
+        tally = add(store, self.table(more), settings=settings_of(read_options=options))
+        assert (tally.n_documents, "--dates" in tally.failures[0].reason) == (0, True)
+
+    def test_dates_follow_the_text_in_the_release(self, store, more, tmp_path):
+        options = ReadOptions(keep_columns=("onset",))
+        path = self.table(more, onset="2019-10-12")
+        add(store, path, settings=settings_of(read_options=options, dates=DateMode.SHIFT))
+        ann = user(store, "ann")
+        for case_id in (3, 4):
+            review(store, ann, case_id)
+        exported = export_released(store, tmp_path / "out")
+        assert exported.problems == ()
+        rows = (tmp_path / "out" / "t.csv").read_text().splitlines()[1:]
+        onsets = [row.split(",")[2] for row in rows]
+        assert len(onsets) == 2
+        assert "2019-10-12" not in onsets
+        assert all(date.fromisoformat(onset) for onset in onsets)
+
+
 class TestSameFile:
     def test_the_same_name_and_contents_are_refused(self, store, more):
         again = json_lines(more / "cases.jsonl", [TEXT, "by Bo"])

@@ -194,7 +194,7 @@ def test_columns_are_exported_as_mask_writes_them(tmp_path, kind):
         policy=ReviewPolicy(approvals=1),
         facts=FACTS,
         cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret),
-        read_options=ReadOptions(text_columns=("text", "comment"), keep_columns=("country",)),
+        read_options=ReadOptions(text_columns=("text", "comment"), keep_unchecked=("country",)),
     )
     with released(tmp_path, inputs=[path], settings=settings) as store:
         exported = export_released(store, tmp_path / "out")
@@ -210,7 +210,13 @@ def test_columns_are_exported_as_mask_writes_them(tmp_path, kind):
             case _:
                 line = json.loads(written.read_text(encoding="utf-8"))
                 assert {name: line[name] for name in line if name != "masks"} == expected
-        fates = {"text": "masked", "comment": "masked", "id": "id", "country": "kept", "dob": "dropped"}
+        fates = {
+            "text": "masked",
+            "comment": "masked",
+            "id": "id",
+            "country": "kept unchecked",
+            "dob": "dropped",
+        }
         assert exported.columns == fates
 
 
@@ -415,7 +421,7 @@ class TestCommand:
         made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "new.db", *refused)
         assert (made.status, (tmp_path / "new.db").exists()) == (2, False)
         assert "no column named 'contry'. It has: id, narrative, dob, country." in made.stderr
-        options = (*options[:2], "--keep-all-columns")
+        options = (*options[:2], "--keep-all-columns", "--keep-unchecked", "dob")
         made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "all.db", *options)
         assert "WARNING: columns copied unmasked: country, dob, id" in made.stderr
 

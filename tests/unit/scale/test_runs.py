@@ -54,6 +54,24 @@ def test_a_run_gives_what_the_serial_engine_gives(tmp_path, cases, out):
     assert all(CANARY not in path.read_text() for path in out.rglob("*") if path.is_file())
 
 
+def test_a_kept_column_that_must_not_leave_costs_all_parts_of_its_file(tmp_path, out):
+    lines = [json.dumps({"text": "well " * 20, "arm": "a"}) for _ in range(200)]
+    good = tmp_path / "in" / "good.jsonl"
+    good.parent.mkdir()
+    good.write_text("\n".join(lines))
+    (tmp_path / "in" / "bad.jsonl").write_text(
+        "\n".join([*lines, json.dumps({"text": "well", "arm": CANARY})])
+    )
+    tally = masked(tmp_path / "in", out, read_options=ReadOptions(keep_columns=("arm",)))
+    assert {path.name.partition(".")[0] for path in parts(out)} == {"good"}
+    assert not [path for path in out.rglob("*") if path.is_file() and "bad" in path.name]
+    reasons = [failure.reason for failure in tally.failures]
+    assert any("line 201, column 'arm': a kept column must not contain a name" in one for one in reasons)
+    assert "was not released, because another part of the file" in reasons[0]
+    again = masked(tmp_path / "in", out, read_options=ReadOptions(keep_columns=("arm",)), resume=True)
+    assert again.n_failures == tally.n_failures
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
 def test_columns_that_nobody_named_are_dropped(tmp_path, out, kind):
     cases = WRITERS[kind](tmp_path / f"cases.{kind}", 60)

@@ -87,6 +87,20 @@ def test_columns_are_chosen_and_copied_only_with_a_permit():
         assert answer.content == b"case;narrative;more;country\nX;PHI fell;PHI luck;SE\n"
 
 
+def test_a_kept_column_is_checked():
+    content = f"id,text,country,seen\n7,{CANARY} fell,SE,{CANARY}\n".encode()
+    with client_of(operator=ALL) as client:
+        refused = send(client, "x.csv", content, keep_column=["country", "seen"])
+        assert refused.status_code == 422
+        assert "row 2, column 'seen': a kept column must not contain a name" in refused.json()["error"]
+        assert "keep_unchecked" in refused.json()["error"]
+        assert CANARY not in refused.text
+        answer = send(client, "x.csv", content, keep_column="country", keep_unchecked="seen")
+        assert answer.content == f"id,text,country,seen\n7,PHI fell,SE,{CANARY}\n".encode()
+    with client_of() as client:
+        assert send(client, "x.csv", content, keep_unchecked="seen").status_code == 403
+
+
 def test_a_missing_column_lists_those_there_are():
     with client_of() as client:
         answer = send(client, "x.csv", b"id,narrative,country\n1,x,y\n")

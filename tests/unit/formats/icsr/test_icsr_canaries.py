@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from icsr_canaries import CANARIES, TAIL, TEXT, Planter, Spot, is_left, sample
+from icsr_canaries import CANARIES, SENTENCES, TAIL, TEXT, TOLD, Planter, Spot, is_left, sample, written_under
 
 from inverse_deid.formats.icsr.elements import Dialect, ElementKind, elements
 from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile
@@ -95,6 +95,45 @@ def test_no_tail_survives(dialect):
 def test_no_tail_survives_though_all_stand_there_at_once(dialect, profile, shape):
     data = Planter(sample(dialect), dialect).with_all_tails(CANARIES[shape])
     assert not is_left(data, CANARIES[shape], builtin_profile(profile))
+
+
+def sentences_left(dialect: Dialect, profile: str, spots: Iterable[tuple[Spot, str]]) -> set[tuple[str, str]]:
+    """Return the places in which a sentence about a person survives a profile, and the sentence."""
+    planter = Planter(sample(dialect), dialect)
+    return {
+        (spot.name, sentence)
+        for spot, sentence in spots
+        if any(
+            told in written_under(planter.planted(spot, sentence), builtin_profile(profile)) for told in TOLD
+        )
+    }
+
+
+@pytest.mark.parametrize("profile", builtin_names())
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_sentence_survives_in_an_element_that_is_kept(dialect, profile):
+    planter = Planter(sample(dialect), dialect)
+    kept: dict[str, Spot] = {}
+    for spot in planter.spots():
+        if row_of(planter.element_of(spot), spot, profile):
+            kept.setdefault(planter.element_of(spot) or spot.slot, spot)
+    assert len(kept) > 3
+    runs = [(spot, SENTENCES[number % len(SENTENCES)]) for number, spot in enumerate(kept.values())]
+    assert sentences_left(dialect, profile, runs) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", builtin_names())
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_sentence_survives_anywhere(dialect, profile):
+    planter = Planter(sample(dialect), dialect)
+    runs = [
+        (spot, sentence)
+        for number, spot in enumerate(planter.spots())
+        for place, sentence in enumerate(SENTENCES)
+        if row_of(planter.element_of(spot), spot, profile) or place == number % len(SENTENCES)
+    ]
+    assert sentences_left(dialect, profile, runs) == set()
 
 
 @pytest.mark.slow

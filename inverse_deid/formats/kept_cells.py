@@ -1,0 +1,115 @@
+"""Cells of kept columns: each is checked before it is written, and dates and ages follow those of the text.
+
+A reader lists the cells of a record in a fixed order. `masking.kept_columns` judges them and says what is
+written instead. A writer that gets a record with cells that nobody judged refuses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from inverse_deid.core.errors import StageError
+
+if TYPE_CHECKING:
+    from inverse_deid.formats.records import Record
+
+CellType = Literal["text", "number", "date", "key", "nested", "bytes"]
+"""How the file has a value: `key` is a key of an object, `nested` a value inside a table cell, which must be
+written as it is, and `bytes` cannot be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCell:
+    """A value of a column that is kept.
+
+    Args:
+        column: Its name, or the path of a field.
+        value: As text; dates as `2019-10-12`, with a time after a space.
+        type: How the file has it.
+    """
+
+    column: str = field(repr=False)
+    value: str = field(repr=False)
+    type: CellType = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChanges:
+    """What is written instead of the kept cells of one record.
+
+    Args:
+        values: The new value by the number of the cell, "" = nothing.
+        dates_are_text: A new date is no longer a date, but a year or the number of a day.
+        ages_are_text: A new age is no longer a number.
+        replaced: How many cells have another value, by kind.
+        emptied: How many cells are left empty, by kind.
+    """
+
+    values: Mapping[int, str] = field(default_factory=dict, repr=False)
+    dates_are_text: bool = False
+    ages_are_text: bool = False
+    replaced: Mapping[str, int] = field(default_factory=dict)
+    emptied: Mapping[str, int] = field(default_factory=dict)
+
+
+def changes_of(record: Record) -> KeptChanges:
+    """Return what is written instead of the kept cells of a record.
+
+    Raises:
+        StageError: Nobody judged the cells.
+    """
+    if record.changes is not None:
+        return record.changes
+    if record.kept:
+        raise StageError("the kept columns of a record were not checked, so it cannot be written")
+    return KeptChanges()
+
+
+def list_json_cells(value: Any, column: str) -> Iterator[KeptCell]:  # noqa: ANN401 - JSON
+    """Yield the keys, strings and numbers of a JSON value in their order.
+
+    Example:
+        >>> [cell.value for cell in list_json_cells({"dose": [5, True]}, "drug")]
+        ['dose', '5']
+    """
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield KeptCell(column, key, "key")
+            yield from list_json_cells(one, f"{column}.{key}")
+    elif isinstance(value, list):
+        for one in value:
+            yield from list_json_cells(one, column)
+    elif isinstance(value, str):
+        yield KeptCell(column, value)
+    elif value is not None and not isinstance(value, bool):
+        yield KeptCell(column, json.dumps(value), "number")
+
+
+def fill_json_cells(value: Any, new: Iterator[str | None]) -> Any:  # noqa: ANN401 - JSON
+    """Return a JSON value with the new values of its cells.
+
+    Args:
+        value: As `list_json_cells` took it.
+        new: For each of its cells in order the new value: None = as it is, "" = null.
+    """
+    if isinstance(value, dict):
+        filled = {}
+        for key, one in value.items():
+            next(new)
+            filled[key] = fill_json_cells(one, new)
+        return filled
+    if isinstance(value, list):
+        return [fill_json_cells(one, new) for one in value]
+    if value is None or isinstance(value, bool):
+        return value
+    changed = next(new)
+    return value if changed is None else changed or None
+
+
+def iterate_changes(record: Record) -> Iterator[str | None]:
+    """Yield the new value of each kept cell in order, None = as it is; fails as `changes_of`."""
+    values = changes_of(record).values
+    return (values.get(number) for number in range(len(record.kept)))
