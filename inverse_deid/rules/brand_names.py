@@ -1,7 +1,7 @@
 r"""Brands that are also given names: `Yasmin (drospirenone)`, `Alli 60 mg`, `Diane-35`.
 
 Lists of names have these words, so they are masked unless the text shows the product: its own substance
-directly beside it, or the number that belongs to the brand. A dose alone is weaker, as a dose also follows a
+directly next to it, or the number that belongs to the brand. A dose alone is weaker, as a dose also follows a
 person (`gave Yasmin 25 mg prednisolone`). A brand with a dose is kept only if nothing says that a person is
 given something, no other drug follows, and the network agrees.
 """
@@ -28,7 +28,6 @@ _BRANDS_OF = {
     "estradiol|oestradiol": "Vivelle Elleste",
     "ulipristal": "Ella Esmya",
     "lercanidipine": "Carmen",
-    "ibuprofen": "Eve",
     "pregabalin": "Lyrica",
 }
 """The brands of each substance; they are words of a pattern."""
@@ -59,7 +58,7 @@ def _any_brand(brands: str) -> str:
 def _beside(substance: str, brands: str) -> str:
     brand = _any_brand(brands)
     return (
-        rf"\b{brand}(?:[\s-]{_DOSE})?\s?[(\[/]\s?{_ESTROGEN}(?:{substance})\b|"
+        rf"\b{brand}(?:[\s-]{_DOSE})?\s?[(\[]\s?{_ESTROGEN}(?:{substance})\b|"
         rf"\b(?:{substance})(?:\s(?:hydrochloride|hcl|acetate))?\s?[(\[]\s?{brand}(?:\s{_DOSE})?(?=\s?[)\],;])"
     )
 
@@ -89,6 +88,3 @@ BRAND_WITH_DOSE = (
     rf"\b(?={_any_brand(' '.join(BRANDS))}){_NO_PERSON}\w+{_MARK}[\s,-]{{1,2}}{_DOSE}(?!\w){_FOLLOWS}"
 )
 """A brand with a dose, after no word that says that a person is given something, and before no other drug."""
-
-PRODUCT_AFTER_TAKING = rf"\b(?:took|takes|take|taken|taking|swallowed|ingested)\s((?-i:[A-Z][a-z]{{3,20}}){_MARK})(?=\s{_DOSE}(?!\w){_FOLLOWS})"
-"""A capitalised word that somebody took, with a dose of it."""

@@ -156,7 +156,7 @@ def describe_context(
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
         fact=np.logical_or.reduce([hits[name] for name in (*FACT_PATTERNS, *SILENT_FACT_PATTERNS)]),
         certain=np.logical_or.reduce([hits[name] for name in CERTAIN_PATTERNS]),
-        brand=hits["is-brand-with-dose"] | hits["is-product-after-taking"],
+        brand=hits["is-brand-with-dose"],
         # The word before the code must be known: a patient is also written `PT Okonkwo (10022061)`.
         code=hits["in-literature"]
         | (hits["after-lot-word"] & (rows.n_chars[ids] <= _MOST_OF_LOT))

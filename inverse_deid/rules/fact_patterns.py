@@ -20,7 +20,6 @@ from inverse_deid.rules.brand_names import (
     BRAND_BESIDE_SUBSTANCE,
     BRAND_WITH_DOSE,
     BRANDS,
-    PRODUCT_AFTER_TAKING,
     SUBSTANCES,
 )
 
@@ -46,7 +45,14 @@ _TESTS = """
     triglycerides, triglyceride, ammonia, osmolality, anion gap, base excess, pco2, po2, paco2, pao2, haptoglobin,
     viral load, cd4, cd4 count, lithium, digoxin, vancomycin, phenytoin, valproate, tacrolimus, carbamazepine,
     theophylline, lamotrigine, paracetamol, acetaminophen, salicylate"""
-_TEST_NAMES = [" ".join(name.split()) for name in _TESTS.split(",")]
+
+
+def _split(names: str) -> list[str]:
+    """Return the names of a list."""
+    return [" ".join(name.split()) for name in names.split(",")]
+
+
+_TEST_NAMES = _split(_TESTS)
 _SHORT_TESTS = r"(?-i:Na|K|Cl|Ca|Mg|Fe|Cr|Hb|HB|PT|TP|pH|T4|T3)"
 """Also initials, words or a patient: they count only with a unit, or a range, or a small value."""
 
@@ -179,8 +185,8 @@ _OF_NOBODY = (
 
 _COUNT = (
     rf"(?:{_HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|eighteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty)"
-    r"(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|(?:(?:a|one|two|three|four|five|six|seven|eight)\s)?hundred(?:\sand\sfifty)?|"
-    r"(?:a|one|two|five|ten)\sthousand|half|quarter|a\shalf|a\squarter|a\scouple)"
+    r"(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|(?:(?:one|two|three|four|five|six|seven|eight)\s)?hundred(?:\sand\sfifty)?|"
+    r"(?:one|two|five|ten)\sthousand|half|quarter|couple)"
 )
 _FORM_OF_DRUG = (
     r"(?:tablets?|tabs?|capsules?|caps?|pills?|puffs?|drops?|sprays?|ampoules?|vials?|sachets?|suppositor(?:y|ies)|patch(?:es)?|"
@@ -192,6 +198,14 @@ _FORM_CELLS = (
     "date of birth, dob, birth date, date, hospital, physician, doctor, reporter, occupation, drug, dose, event, reaction, "
     "outcome, onset, indication, n/a"
 )
+_RARE_FORM_CELLS = (
+    "initials, sex, gender, race, ethnicity, weight, height, country, state, dob, occupation, reporter"
+)
+"""Cells that a row begins with for the search: the others are frequent words, which are safe alone."""
+_RARE_HEADINGS = (
+    "test, tests, lab test, laboratory test, test name, parameter, analyte, investigation, component, result, results, "
+    "value, values, unit, units, normal range, reference, reference range, reference interval, ref range, range, flag"
+)
 _HEADINGS = (
     "test, tests, lab test, laboratory test, test name, parameter, analyte, investigation, component, result, results, "
     "value, values, unit, units, normal, normal range, normal ranges, normal values, reference, reference range, "
@@ -202,10 +216,10 @@ _SEPARATOR = r"(?:[^\S\n]?[\t|;][^\S\n]?|,(?=\S)|\s/\s|[ ]{2,12}|\r?\n)"
 _END_OF_CELL = r"(?=\s*(?:[\t|;,:\r\n]|/\s|\Z|[ ]{2}))"
 
 
-def _row_of(cells: str) -> str:
-    """Return a pattern of two or more cells of a row, of a list of words only."""
-    cell = rf"(?:{_any_of([one.strip() for one in cells.split(',')])}){_END_OF_CELL}"
-    return rf"(?<![^\n\r\t|;, ])\b{cell}(?:{_SEPARATOR}{cell}){{1,12}}"
+def _row_of(cells: str, firsts: str) -> str:
+    """Return a pattern of two or more cells of a row, of a list of words only; it begins at one of `firsts`."""
+    first, any_cell = (rf"(?:{_any_of(_split(one))}){_END_OF_CELL}" for one in (firsts, cells))
+    return rf"(?<![^\n\r\t|;, ])\b{first}(?:{_SEPARATOR}{any_cell}){{1,12}}"
 
 
 CERTAIN_PATTERNS = compile_patterns(
@@ -218,7 +232,7 @@ CERTAIN_PATTERNS = compile_patterns(
         "in-list-of-values": rf"{_BARE_VALUE}{_ANY_UNIT}?(?:\s?(?:,|;|/|and)\s?(?:and\s)?{_BARE_VALUE}{_ANY_UNIT}?){{1,12}}",
         "in-row-of-values": rf"(?<![^\n\r\t| ])(?:{_TEST}{_CELL}{_CELL_VALUE}|\b{_SHORT_TESTS}{_CELL}(?:\d{{1,3}}(?![\w.,/-])|{_FEW_DIGITS}(?={_CELL}{_ANY_UNIT})))"
         rf"(?:{_CELL}{_CELL_VALUE}){{0,12}}|(?<![^\n\r]){_TEST},{_NUMBER},{_ANY_UNIT}(?:,{_CLEAR_RANGE}(?=[,\r\n]|\Z))?",
-        "in-value-with-unit": rf"(?<![\w.,/#-])(?=\d){_NO_LABEL}(?<!\d )(?:{_DIGITS}{_WIDE_UNIT}|{_FEW_DIGITS}{_NARROW_UNIT}){_TAIL}",
+        "in-value-with-unit": rf"(?<![\w.,/#-])(?=\d[^/\n]{{0,18}}/){_NO_LABEL}(?<!\d )(?:{_DIGITS}(?!\s?k?\s?/\s?l(?!\w)){_WIDE_UNIT}|{_FEW_DIGITS}{_NARROW_UNIT}){_TAIL}",
         "in-reference-range": rf"\b(?:(?:normal|reference|ref\.?|therapeutic|target)\s(?:ranges?|intervals?|values?|limits?)|range|nr|uln|lln)"
         rf"(?:\s(?:is|was|of|for\s(?:men|women|adults)))?(?:\s?[:=,]|\s)\s?[(\[]?{_RANGE}{_ANY_UNIT}?|"
         rf"\b(?:normal|reference|ref\.?)\s?:?\s(?:<|>|\u2264|\u2265)\s?{_LIMIT}(?![\d/]|[.,-]\d)|"
@@ -227,40 +241,41 @@ CERTAIN_PATTERNS = compile_patterns(
         rf"(?:[.,;|\s]{{1,4}}(?:test\s)?(?:results?|value)\s?[:=]\s?{_NUMBER}{_ANY_UNIT}?)?|"
         rf"\b(?:results?|value)\s?[:=]\s?(?:{_VALUE}|{_NO_YEAR}{_SMALL_NUMBER}(?=[.,;|]?\s|[.,;|]?\Z))|"
         rf"\bunits?\s?[:=]\s?{_ANY_UNIT}|\bflags?\s?[:=]\s?(?:{_LETTER}|high|low|normal)\b",
-        "in-heading": _row_of(_HEADINGS),
+        "in-heading": _row_of(_HEADINGS, _RARE_HEADINGS),
         "in-apgar": r"\bapgars?(?:[\s:=,(]{1,3}(?:scores?|was|were|is|of|at|birth|one|1|five|5|min(?:ute)?s?|and)\b['\u2019]?){0,6}[\s:=,(]{1,3}"
         rf"{_SCORE}(?:{_MINUTES}?(?:\s?(?:/|-|\u2013|,|;|&|and|then|to)\s?(?:and\s)?(?:(?:5|five|10|ten|1|one)\s?(?:['\u2019]|min(?:ute)?s?)\s?:?\s)?){_SCORE}){{0,3}}"
         rf"{_MINUTES}?(?![\w/]|[.-]\d)",
-        "in-gestation": rf"(?<![\w./+-])(?:{_SPAN}{_WEEK_WORD}(?:\s(?:of|and\s[0-6]\sdays?(?:\sof)?))?\s(?:{_GESTATION}|premature|preterm|premie|preemie)|"
+        "in-gestation": rf"(?<![\w./+-])(?=[\w+/\s\u2013-]{{1,24}}(?:w|/40))(?:{_SPAN}{_WEEK_WORD}(?:\s(?:of|and\s[0-6]\sdays?(?:\sof)?))?\s(?:{_GESTATION}|premature|preterm|premie|preemie)|"
         rf"{_WEEKS}\s?\+\s?[0-6](?:/7)?\s?(?:weeks?|wks?|w)\b(?!\s?old)|{_WEEKS}\s[0-6]/7\s(?:weeks?|wks?)\b(?!\s?old)|"
-        r"[1-4]\dw\s?[0-6]d\b|[1-4]\d\s?(?:\+\s?[0-6]\s?)?/40(?![\w/]|[.-]\d)|[23]\d[\s-]weekers?\b)",
+        r"[1-4]\dw\s?[0-6]d\b|(?:(?<=\bat )|(?<=\bGA )|(?<=gestation )|(?<=pregnant ))[1-4]\d\s?(?:\+\s?[0-6]\s?)?/40(?![\w/]|[.-]\d|\s(?-i:[A-Z]))|[23]\d[\s-]weekers?\b)",
         "in-gestation-after": r"\b(?:(?-i:E?GA)|gestational\s(?:age|weeks?)|gestation)(?:[\s:=,(]{1,3}(?:at|birth|delivery|was|is|of|about|week|weeks)\b\)?){0,4}"
         rf"[\s:=(]{{1,3}}{_SPAN}(?:{_WEEK_WORD})?(?![\w/]|[.+-]\d)|"
         rf"\b(?:born|birth|delivered|delivery|preterm|premature(?:ly)?|prematurity|induced|labou?r|section|caesarean|cesarean)"
         rf"\s(?:at|in|of|after)\s(?:about\s|approximately\s)?{_SPAN}{_WEEK_WORD}(?!\s?(?:old|ago|later|after|post|of\sage))|"
         rf"\bweek\s{_WEEKS}\sof\s(?:the\s|her\s)?(?:pregnancy|gestation)\b",
-        "in-clock-time": rf"(?<![\w.:,/-])(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?\s?o\s?['\u2019]?\s?clock\b|\b(?:half|quarter)\s(?:past|to)\s(?:{_HOURS_IN_WORDS})\b|"
+        "in-clock-time": rf"(?<![\w.:,/-])(?=[\d:.\s]{{1,8}}o)(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?\s?o\s?['\u2019]?\s?clock\b|\b(?:half|quarter)\s(?:past|to)\s(?:{_HOURS_IN_WORDS})\b|"
         rf"\b(?:{_HOURS_IN_WORDS})\so\s?['\u2019]?\s?clock\b",
         "in-literature": rf"{_OF_NOBODY}\b(?:PMID|PubMed)(?:\s(?:ID|number|no))?(?:\s?[:#.=]{{1,2}}\s?|\s)\d{{5,8}}(?![\w-])|"
         rf"{_OF_NOBODY}\bPMIDs:?\s(?:\d{{7,8}}(?:,\s?|\sand\s|,\sand\s)){{0,9}}\d{{7,8}}(?![\w-])|\b(?:PMC\s?ID(?:\s?:\s?|\s))?PMC\d{{6,8}}(?![\w-])",
         "in-dose-in-words": rf"\b{_COUNT}(?:\sand\sa\s(?:half|quarter))?(?:\s(?:a|of\sa))?[\s-]{_FORM_OF_DRUG}(?![\s-](?:old|street|st|road|rd)\b)",
-        "is-form-label": r"(?<![^\n\r\t|;.,:)\]/ ])(?:patient\s|subject\s|patient['\u2019]s\s)?(?:(?:sex|gender)(?:\s?\(m/f\))?\s?[:=]\s?(?-i:[MF])(?!\w|\.\w)|"
+        "is-form-label": r"(?<![^\n\r\t|;.,:)\]/ ])(?:(?:sex|gender)(?:\s?\(m/f\))?\s?[:=]\s?(?-i:[MF])(?!\w|\.\w)|"
         r"(?:sex|gender|initials|race|ethnicity|country|weight|height)(?=\s?[:=]))|"
-        rf"{_row_of(_FORM_CELLS)}|(?<![\w/.])(?-i:N/A|n/a)(?![\w/]|\.\w)",
+        rf"{_row_of(_FORM_CELLS, _RARE_FORM_CELLS)}|(?<![\w/.])(?-i:N/A|n/a)(?![\w/]|\.\w)",
         "is-brand-beside-substance": BRAND_BESIDE_SUBSTANCE,
     }
 )
 """Closed expressions. Identifiers are not written so."""
+
+_BEFORE_TIME = "|".join(rf"(?<=\b{word} )" for word in ("around", "until", "by", "since", "from", "till"))
 
 SILENT_FACT_PATTERNS = compile_patterns(
     {
         # Five digits or more need a word or a sign between, unlike the record of a patient with the initials CK.
         "in-value-without-unit": rf"{_TEST}(?:{_GAP}{_NO_YEAR}{_SMALL_NUMBER}|(?=\s?[=:]|\s(?:was|were|is|of|levels?|above|over)\b)"
         rf"{_LINK}{_GAP}{_NO_YEAR}{_NUMBER})(?![\s-]\d{{3}})(?!\s?{_MONTH})",
-        "in-time-of-four-digits": r"\b(?:at|around|until|by|since|from|till)\s((?:[01]\d|2[0-3])[0-5]\d)"
+        "in-time-of-four-digits": rf"(?:(?<=\bat )|(?!19|20)(?:{_BEFORE_TIME}))(?:[01]\d|2[0-3])[0-5]\d"
         r"(?=\s?(?:[,;)]|\.\s|\.?\Z|(?-i:and|on|he|she|the|with|when|after|to)\b))",
         "is-brand-with-dose": BRAND_WITH_DOSE,
-        "is-product-after-taking": PRODUCT_AFTER_TAKING,
     }
 )
 """Facts that identifiers may resemble: the lower threshold, never a reason to keep alone."""
@@ -276,8 +291,7 @@ def _first_words(names: Sequence[str]) -> str:
 
 _TEST_ANCHOR = Anchor(_first_words(_TEST_NAMES))
 _SHORT_ANCHOR = Anchor(rf"{_SHORT_TESTS}\Z", cased=True)
-_HEADING_ANCHOR = Anchor(_first_words([one.strip() for one in _HEADINGS.split(",")]))
-_FORM_ANCHOR = Anchor(_first_words([one.strip() for one in _FORM_CELLS.split(",")]))
+_HEADING_ANCHOR = Anchor(_first_words(_split(_RARE_HEADINGS)))
 _BRAND_ANCHOR = Anchor(rf"(?:{'|'.join(map(str.lower, BRANDS))})\Z")
 _NUMBER_ANCHOR = Anchor(r"\d{1,6}(?!\d)")
 _WEEKS_ANCHOR = Anchor(r"(?:[1-3]\d|4[0-5]|[4-9])(?!\d)|(?:twenty|thirty|forty)\Z")
@@ -309,18 +323,18 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "in-dose-in-words": [
             Anchor(
                 rf"(?:{_HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|eighteen|twenty|thirty|forty|fifty|sixty|seventy|"
-                r"eighty|a|hundred|half|quarter)\Z"
+                r"eighty|hundred|half|quarter|couple)\Z"
             )
         ],
         "is-form-label": [
-            _FORM_ANCHOR,
-            Anchor(r"(?:patient|subject|sex|gender|initials|race|ethnicity|country|weight|height|n)\Z"),
+            Anchor(
+                r"(?:sex|gender|initials|race|ethnicity|weight|height|country|state|dob|occupation|reporter|n)\Z"
+            ),
         ],
         "is-brand-beside-substance": [_BRAND_ANCHOR, Anchor(rf"(?:{'|'.join(SUBSTANCES)}|co)\Z")],
         "in-value-without-unit": [_TEST_ANCHOR],
-        "in-time-of-four-digits": [Anchor(r"(?:at|around|until|by|since|from|till)\Z", behind=" ")],
+        "in-time-of-four-digits": [Anchor(r"(?:[01]\d|2[0-3])[0-5]\d\Z", before=" ")],
         "is-brand-with-dose": [_BRAND_ANCHOR],
-        "is-product-after-taking": [Anchor(r"(?:took|takes?|taken|taking|swallowed|ingested)\Z")],
     }
 )
 """The anchors of every pattern of this module."""

@@ -67,7 +67,6 @@ PIECES = [
     "Yasmin (drospirenone)",
     "Diane-35",
     "Alli 60 mg daily",
-    "took Amara 60 mg daily",
     "at 0830, ",
     "12",
     "3",

@@ -68,7 +68,6 @@ FACT_UNITS = (
     "half ",
     "sex,",
     "Yasmin ",
-    "took ",
 )
 SECONDS = 6
 
