@@ -1,0 +1,358 @@
+"""The tables and learning curves of a study, from the records of its runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from inverse_deid.evaluation.resampling import Difference, bootstrap_difference
+from inverse_deid_research.federated.documents import EncodedStudy, count_tokens
+from inverse_deid_research.federated.settings import FederatedStudySettings
+from inverse_deid_research.studies.figures import chart_from_zero, curve_of, panels
+from inverse_deid_research.studies.records import Record
+from inverse_deid_research.studies.tables import Cell, Table, frame_of, mean, spread
+
+PUBLISHED = (
+    "Published: mean F1 0.955 for collaborative against 0.962 for central training after 200 epochs, on the "
+    "2014 i2b2 corpus, another one (Festag and Spreckelsen 2020, abstract)."
+)
+_COLOURS = {
+    "central": "#111111",
+    "round-robin": "#c2185b",
+    "selective": "#2e7d32",
+    "isolated": "#d32f2f",
+    "average": "#1565c0",
+}
+_AIM = -0.02
+"""How far below central training a method may be."""
+_CURVE = ("epoch", "mean", "lowest site", "highest site")
+_FRAME_OF_FIGURE = ("central", "round-robin", "isolated")
+"""Ways that every chart shows beside one of the others."""
+
+
+class StudyFrames:
+    """The records of a study as tidy frames.
+
+    Attributes:
+        epochs: A row per method, seed and epoch.
+        scores: A row per method, seed, measured epoch, site and part of the test documents (*all*, or a
+            site's *own*).
+        calibrated: A row per method, seed and site.
+        membership: A row per method, seed and kind of tokens; none where a record is older than the attempt.
+    """
+
+    def __init__(
+        self,
+        settings: FederatedStudySettings,
+        sites: Sequence[str],
+        records: Mapping[tuple[str, int], Record],
+    ) -> None:
+        self.settings, self.sites = settings, tuple(sites)
+        self._f1_by_document = {run: record.get("f1_by_document", {}) for run, record in records.items()}
+        rows: dict[str, list[Record]] = defaultdict(list)
+        for (method, seed), record in records.items():
+            run = {"method": method, "seed": seed}
+            for number, epoch in enumerate(record["epochs"], start=1):
+                numbers = {name: value for name, value in epoch.items() if name != "sites"}
+                rows["epochs"].append({**run, "epoch": number, **numbers})
+                for site, parts in epoch.get("sites", {}).items():
+                    place = {**run, "epoch": number, "site": site}
+                    rows["scores"] += [{**place, "part": part, **row} for part, row in parts.items()]
+            rows["calibrated"] += [{**run, "site": site, **row} for site, row in record["calibrated"].items()]
+            attempts = record.get("membership", {})
+            rows["membership"] += [
+                {**run, "tokens": tokens, **row} for tokens, row in attempts.items() if row
+            ]
+        self.epochs, self.scores = pd.DataFrame(rows["epochs"]), pd.DataFrame(rows["scores"])
+        self.calibrated, self.membership = (pd.DataFrame(rows[name]) for name in ("calibrated", "membership"))
+
+    @property
+    def part(self) -> str:
+        """Test documents that matter to a site: of its *own* kind where sites differ in kind, else *all*."""
+        return "own" if "own" in set(self.scores["part"]) else "all"
+
+    def average_sites(self, method: str, measure: str, part: str = "all") -> dict[str, float | None]:
+        """Return a measure after the last epoch for every site, mean over seeds."""
+        rows = _select(self.scores, method=method, part=part, epoch=self.settings.study.epochs)
+        return {site: mean(_select(rows, site=site)[measure]) for site in self.sites}
+
+    def average(self, method: str, measure: str) -> float | None:
+        """Return a measure on all test documents after the last epoch, mean over sites and seeds."""
+        return mean(self.average_sites(method, measure).values())
+
+    def average_curve(self, method: str) -> pd.DataFrame:
+        """Return mean, lowest and highest F1 of sites in measured epochs, mean over seeds; undefined is 0."""
+        rows = _select(self.scores, method=method, part="all")
+        f1 = rows["f1"].astype(float).fillna(0.0).to_numpy()
+        by_site = f1.reshape(len(self.settings.study.seeds), -1, len(self.sites))  # seeds, epochs, sites
+        curves = (by_site.mean(axis=2), by_site.min(axis=2), by_site.max(axis=2))
+        middle, low, high = (curve.mean(axis=0) for curve in curves)
+        columns = (rows["epoch"].unique(), middle, low, high)
+        return pd.DataFrame(dict(zip(_CURVE, columns, strict=True)))
+
+    def difference(self, method: str, other: str, site: str | None = None) -> Difference | None:
+        """Return F1 after the last epoch less that of another method, each the mean over sites and seeds.
+
+        The interval is over test documents and seeds. It is None where a record is older than the counts by
+        document.
+        """
+        a, b = (
+            [
+                [found[network] for network in ([site] if site in found else found)]
+                for seed in self.settings.study.seeds
+                for found in [self._f1_by_document[name, seed]]
+            ]
+            for name in (method, other)
+        )
+        return bootstrap_difference(np.array(a), np.array(b)) if all(a) and all(b) else None
+
+    def average_epoch(self, method: str, column: str) -> float:
+        """Return the mean over epochs and seeds of a number that each epoch has."""
+        return float(_select(self.epochs, method=method)[column].to_numpy().mean())
+
+    def by_method(self, columns: Sequence[str], cells_of: Callable[[str], Sequence[Cell]]) -> pd.DataFrame:
+        """Return a row per method: its name, then the cells of the columns."""
+        rows = [(name, *cells_of(name)) for name in self.settings.methods]
+        return frame_of(("method", *columns), rows)
+
+    def find_methods(self, way: str) -> list[str]:
+        """Return the methods of a way, in order."""
+        return [name for name, method in self.settings.methods.items() if method.way == way]
+
+
+def _select(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
+    """Return the rows with these values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def make_sections(frames: StudyFrames, study: EncodedStudy, attempts: Record) -> dict[str, list[Table]]:
+    """Return the tables of the report by heading."""
+    return {
+        "Experiments": [_tabulate_sites(study), _tabulate_experiments(frames)],
+        "Scores": [_tabulate_scores(frames), _tabulate_differences(frames), _tabulate_recall(frames)],
+        "Thresholds": [_tabulate_thresholds(frames)],
+        "Cost": [_tabulate_exchange(frames), _tabulate_seconds(frames)],
+        "What leaks": [_tabulate_membership(frames), _tabulate_inversion(attempts)],
+        "Curves": [_tabulate_curves(frames)],
+    }
+
+
+def _tabulate_sites(study: EncodedStudy) -> Table:
+    rows = [
+        (site.name, len(site.train), count_tokens(site.train), len(site.held_out), len(site.own_test) or None)
+        for site in study.sites
+    ]
+    columns = ("site", "training documents", "tokens", "held out", "test documents of its kind")
+    note = f"Test documents, of no site: {len(study.test)}, {count_tokens(study.test):,} tokens."
+    return Table("sites", "Sites", frame_of(columns, rows), notes=(note,))
+
+
+def _tabulate_experiments(frames: StudyFrames) -> Table:
+    """Return what each method does: table 2 of the paper."""
+
+    def describe(name: str) -> tuple[Cell, ...]:
+        method = frames.settings.methods[name]
+        chosen = method.selection()
+        shares: Sequence[Cell] = (chosen.download, chosen.upload, chosen.gamma, chosen.tau)
+        shares = shares if method.way == "selective" else (None,) * 4
+        return (method.way, *shares, method.proximal or None, ", ".join(method.sites) or None)
+
+    columns = ("way", "theta_d", "theta_u", "gamma", "tau", "mu", "sites with own settings")
+    return Table("experiments", "Experiments", frames.by_method(columns, describe), digits=4)
+
+
+def _tabulate_scores(frames: StudyFrames) -> Table:
+    """Return F1 after the last epoch: table 3 of the paper."""
+    study = frames.settings.study
+    last = _select(frames.scores, part="all", epoch=study.epochs)
+
+    def measure(name: str) -> tuple[Cell, ...]:
+        by_site = [value for value in frames.average_sites(name, "f1").values() if value is not None]
+        by_seed = [mean(_select(last, method=name, seed=seed)["f1"]) for seed in study.seeds]
+        f1, precision, recall = (frames.average(name, what) for what in ("f1", "precision", "recall"))
+        return (
+            f1,
+            min(by_site, default=None),
+            max(by_site, default=None),
+            precision,
+            recall,
+            spread(by_seed),
+        )
+
+    columns = ("mean F1", "lowest site", "highest site", "precision", "recall", "spread over seeds")
+    title = f"F1 on all test documents after epoch {study.epochs}"
+    return Table("scores", title, frames.by_method(columns, measure), notes=(PUBLISHED,), digits=4)
+
+
+def _tabulate_differences(frames: StudyFrames) -> Table:
+    """Return how far every method is below central and above isolated training."""
+    central, isolated = (frames.find_methods(way)[:1] for way in ("central", "isolated"))
+    rows: list[tuple[Cell, ...]] = []
+    for name in frames.settings.methods:
+        others = central if name not in central else []
+        to_central = [one for other in others if (one := frames.difference(name, other)) is not None]
+        alone = isolated if name not in (*central, *isolated) else []
+        ahead = {
+            site: one
+            for site in frames.sites
+            for other in alone
+            if (one := frames.difference(name, other, site)) is not None
+        }
+        site = find_worst_site({site: one.value for site, one in ahead.items()})
+        least = [ahead[site]] if site else []
+        if to_central or ahead:
+            near = (*_show_difference(to_central), _judge(to_central, _AIM))
+            rows.append((name, *near, *_show_difference(least), site, _judge(ahead.values(), 0.0)))
+    figures = ("F1 - central", "F1 - isolated, least site")
+    below, above = ((title, f"{title} low", f"{title} high") for title in figures)
+    columns = ("method", *below, f"at least {_AIM:g}", *above, "which", "better at every site")
+    notes = (
+        f"The aims: at most {-_AIM:g} below central training, and better than isolated training at every "
+        "site. Undecided: an interval includes the limit.",
+        "In brackets 95 % intervals of paired differences: the test documents are drawn 2,000 times, the "
+        "same for both methods, and so are the seeds.",
+    )
+    title, shares = "Differences from central and isolated training", frozenset(figures)
+    frame = frame_of(columns, rows)
+    return Table("differences", title, frame, notes, digits=4, signed=True, intervals=shares)
+
+
+def _show_difference(found: Sequence[Difference]) -> tuple[Cell, Cell, Cell]:
+    """Return the only difference with its bounds, if there is one."""
+    return (found[0].value, found[0].low, found[0].high) if found else (None, None, None)
+
+
+def _judge(found: Iterable[Difference], aim: float) -> Cell:
+    """Say whether all differences are above an aim, or surely one is not; None without differences."""
+    sides = {one.judge(aim) for one in found}
+    if not sides:
+        return None
+    return "missed" if "lower" in sides else "reached" if sides == {"higher"} else "undecided"
+
+
+def find_worst_site(values: Mapping[str, float | None]) -> str | None:
+    """Return the site of the lowest figure, the first of equals; None if there is no figure.
+
+    Example:
+        >>> find_worst_site({"east": 0.9, "west": 0.8, "north": None})
+        'west'
+    """
+    known = {site: value for site, value in values.items() if value is not None}
+    return min(known, key=lambda site: known[site]) if known else None
+
+
+def _tabulate_recall(frames: StudyFrames) -> Table:
+    """Return recall at a fixed precision for each site, and the worst site."""
+    part = frames.part
+
+    def measure(name: str) -> tuple[Cell, ...]:
+        by_site = frames.average_sites(name, "recall_at_precision", part)
+        return (mean(by_site.values()), find_worst_site(by_site), *by_site.values())
+
+    documents = "test documents of the site's own kind" if part == "own" else "all test documents"
+    title = f"Recall at precision {frames.settings.study.precision:g}, {documents}"
+    frame = frames.by_method(("mean", "worst site", *frames.sites), measure)
+    note = "0: no threshold reaches the precision."
+    return Table("recall-at-precision", title, frame, notes=(note,), digits=4)
+
+
+def _tabulate_thresholds(frames: StudyFrames) -> Table:
+    """Return what each site's own threshold does on the test documents."""
+    rows = []
+    for name in frames.settings.methods:
+        for site in frames.sites:
+            found = _select(frames.calibrated, method=name, site=site)
+            rows.append((f"{name}, {site}", *(mean(found[what]) for what in ("high", "recall", "precision"))))
+    wanted = frames.settings.study.recall
+    title = f"Thresholds that each site calibrates to recall {wanted:g} on its own held-out documents"
+    columns = ("method and site", "threshold", "recall", "precision")
+    return Table("calibrated", title, frame_of(columns, rows), digits=4)
+
+
+def _tabulate_exchange(frames: StudyFrames) -> Table:
+    def count(name: str) -> tuple[Cell, ...]:
+        sent, received = (frames.average_epoch(name, what) for what in ("n_sent", "n_received"))
+        return (round(sent / len(frames.sites)), round(received / len(frames.sites)))
+
+    title = "Numbers that a site sends and receives in an epoch, mean"
+    note = "Method A moves the documents themselves."
+    return Table("exchange", title, frames.by_method(("sent", "received"), count), notes=(note,))
+
+
+def _tabulate_seconds(frames: StudyFrames) -> Table:
+    frame = frames.by_method(("seconds",), lambda name: (frames.average_epoch(name, "seconds"),))
+    return Table("seconds", "Seconds of training steps for one epoch of all sites", frame, digits=1)
+
+
+def _tabulate_membership(frames: StudyFrames) -> Table:
+    """Return how well a threshold on its loss tells whether a document was trained on."""
+    rows: list[tuple[Cell, ...]] = []
+    for name in frames.settings.methods:
+        for tokens in ("all tokens", "tokens of PHI"):
+            cells: list[Cell] = [None] * 5
+            found = frames.membership
+            found = _select(found, method=name, tokens=tokens) if len(found) else found
+            if len(found):
+                counts = [int(found[what].iloc[0]) for what in ("n_members", "n_others")]
+                cells = [*(mean(found[what]) for what in ("auc", "low", "high")), *counts]
+            rows.append((name, tokens, *cells))
+    columns = ("method", "loss of", "AUC", "low", "high", "training documents", "others")
+    title = "Membership: is the loss of a training document lower than that of another one?"
+    note = (
+        "0.5: losses tell nothing, 1: everything. The interval of 95 % is over documents. AUC and "
+        "interval are means over seeds. Others are the site's held-out documents. The attacker has the "
+        "network that a method ends with."
+    )
+    return Table("membership", title, frame_of(columns, rows), notes=(note,))
+
+
+def _tabulate_inversion(attempts: Record) -> Table:
+    """Return what a change of weights gives away of the documents that it was learned from."""
+    rows: list[tuple[Cell, ...]] = []
+    for seen, found in attempts.items():
+        for what in ("characters", "words"):
+            shares = (found[what][name] for name in ("there", "recall", "precision"))
+            rows.append((seen, found["n"], f"which {what} occur", *shares))
+    columns = ("the attacker sees", "attempts", "asks", "there, mean", "found", "right of those named")
+    note = (
+        "Only words of the public vocabulary: a change cannot name others, only their characters. "
+        "No value: nothing was named. A and D send no change."
+    )
+    title = "Gradient inversion: what a change of weights names"
+    return Table("inversion", title, frame_of(columns, rows), notes=(note,))
+
+
+def _tabulate_curves(frames: StudyFrames) -> Table:
+    rows: Iterable[tuple[Cell, ...]] = (
+        (name, *point)
+        for name in frames.settings.methods
+        for point in frames.average_curve(name).itertuples(index=False, name=None)
+    )
+    frame = frame_of(("method", *_CURVE), rows)
+    return Table("learning-curves", "F1 after each epoch, mean over seeds", frame, digits=4)
+
+
+def draw_curves(frames: StudyFrames) -> str:
+    """Draw F1 over the epochs as an SVG file, as in figure 6 of the paper.
+
+    A chart for each method that keeps documents at their sites, beside A, B and D: the mean over
+    sites and seeds as a line, the range over sites as an area.
+    """
+    ways = {name: method.way for name, method in frames.settings.methods.items()}
+    curves = {
+        name: curve_of(name, _COLOURS[way], frames.average_curve(name), _CURVE) for name, way in ways.items()
+    }
+    common = [curves[name] for name, way in ways.items() if way in _FRAME_OF_FIGURE]
+    charts = {name: [*common, curves[name]] for name, way in ways.items() if way not in _FRAME_OF_FIGURE}
+    late = min(value for curve in curves.values() for value in curve.low[len(curve.low) // 4 :])
+    lowest = max(0.0, int(10 * late) / 10 if late < 1 else 0.9)
+    drawn = (charts or {"all": common}).items()
+    return panels(
+        "F1 on the test documents over the epochs",
+        [chart_from_zero(title, "epoch", shown, lowest) for title, shown in drawn],
+    )
