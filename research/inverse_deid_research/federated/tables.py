@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from inverse_deid.evaluation.resampling import Difference, bootstrap_difference
-from inverse_deid_research.federated.documents import EncodedStudy, count_tokens
-from inverse_deid_research.federated.settings import FederatedStudySettings
+from inverse_deid_research.federated.documents import EncodedSite, EncodedStudy, count_tokens
+from inverse_deid_research.federated.settings import FederatedStudySettings, MethodSettings
 from inverse_deid_research.studies.figures import chart_from_zero, curve_of, panels
 from inverse_deid_research.studies.records import Record
-from inverse_deid_research.studies.tables import Cell, Table, frame_of, mean, spread
+from inverse_deid_research.studies.tables import Cell, Table, by_section, mean, read_forms, spread
 
-PUBLISHED = (
-    "Published: mean F1 0.955 for collaborative against 0.962 for central training after 200 epochs, on the "
-    "2014 i2b2 corpus, another one (Festag and Spreckelsen 2020, abstract)."
-)
+_FORMS = read_forms("inverse_deid_research.federated")
 _COLOURS = {
     "central": "#111111",
     "round-robin": "#c2185b",
@@ -28,6 +25,8 @@ _COLOURS = {
 }
 _AIM = -0.02
 """How far below central training a method may be."""
+_ATTACKED = ("all tokens", "tokens of PHI")
+_PARTS = {"own": "test documents of the site's own kind", "all": "all test documents"}
 _CURVE = ("epoch", "mean", "lowest site", "highest site")
 _FRAME_OF_FIGURE = ("central", "round-robin", "isolated")
 """Ways that every chart shows beside one of the others."""
@@ -113,11 +112,6 @@ class StudyFrames:
         """Return the mean over epochs and seeds of a number that each epoch has."""
         return float(_select(self.epochs, method=method)[column].to_numpy().mean())
 
-    def by_method(self, columns: Sequence[str], cells_of: Callable[[str], Sequence[Cell]]) -> pd.DataFrame:
-        """Return a row per method: its name, then the cells of the columns."""
-        rows = [(name, *cells_of(name)) for name in self.settings.methods]
-        return frame_of(("method", *columns), rows)
-
     def find_methods(self, way: str) -> list[str]:
         """Return the methods of a way, in order."""
         return [name for name, method in self.settings.methods.items() if method.way == way]
@@ -131,65 +125,65 @@ def _select(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
 
 
 def make_sections(frames: StudyFrames, study: EncodedStudy, attempts: Record) -> dict[str, list[Table]]:
-    """Return the tables of the report by heading."""
-    return {
-        "Experiments": [_tabulate_sites(study), _tabulate_experiments(frames)],
-        "Scores": [_tabulate_scores(frames), _tabulate_differences(frames), _tabulate_recall(frames)],
-        "Thresholds": [_tabulate_thresholds(frames)],
-        "Cost": [_tabulate_exchange(frames), _tabulate_seconds(frames)],
-        "What leaks": [_tabulate_membership(frames), _tabulate_inversion(attempts)],
-        "Curves": [_tabulate_curves(frames)],
+    """Return the tables of the report by heading; `attempts` are those of gradient inversion."""
+    wanted, methods = frames.settings.study, frames.settings.methods
+    rows: dict[str, Iterable[Sequence[Cell]]] = {
+        "sites": map(_count, study.sites),
+        "experiments": (_describe(*method) for method in methods.items()),
+        "scores": (_measure(frames, name) for name in methods),
+        "differences": list_differences(frames),
+        "recall-at-precision": (_find_recall(frames, name) for name in methods),
+        "calibrated": (_find_threshold(frames, name, site) for name in methods for site in frames.sites),
+        "exchange": (_count_numbers(frames, name) for name in methods),
+        "seconds": ((name, frames.average_epoch(name, "seconds")) for name in methods),
+        "membership": (_attack(frames, name, tokens) for name in methods for tokens in _ATTACKED),
+        "inversion": (_invert(attempts, seen, what) for seen in attempts for what in ("characters", "words")),
+        "learning-curves": (
+            (name, *point)
+            for name in methods
+            for point in frames.average_curve(name).itertuples(index=False, name=None)
+        ),
     }
+    values = {
+        "n_documents": len(study.test),
+        "n_tokens": count_tokens(study.test),
+        "epochs": wanted.epochs,
+        "aim": _AIM,
+        "most_lost": -_AIM,
+        "precision": wanted.precision,
+        "recall": wanted.recall,
+        "documents": _PARTS[frames.part],
+        "sites": frames.sites,
+        "curve": _CURVE,
+    }
+    return by_section(form.fill(rows[name], **values) for name, form in _FORMS.items())
 
 
-def _tabulate_sites(study: EncodedStudy) -> Table:
-    rows = [
-        (site.name, len(site.train), count_tokens(site.train), len(site.held_out), len(site.own_test) or None)
-        for site in study.sites
-    ]
-    columns = ("site", "training documents", "tokens", "held out", "test documents of its kind")
-    note = f"Test documents, of no site: {len(study.test)}, {count_tokens(study.test):,} tokens."
-    return Table("sites", "Sites", frame_of(columns, rows), notes=(note,))
+def _count(site: EncodedSite) -> tuple[Cell, ...]:
+    n_train, n_held_out, n_own = map(len, (site.train, site.held_out, site.own_test))
+    return (site.name, n_train, count_tokens(site.train), n_held_out, n_own or None)
 
 
-def _tabulate_experiments(frames: StudyFrames) -> Table:
-    """Return what each method does: table 2 of the paper."""
-
-    def describe(name: str) -> tuple[Cell, ...]:
-        method = frames.settings.methods[name]
-        chosen = method.selection()
-        shares: Sequence[Cell] = (chosen.download, chosen.upload, chosen.gamma, chosen.tau)
-        shares = shares if method.way == "selective" else (None,) * 4
-        return (method.way, *shares, method.proximal or None, ", ".join(method.sites) or None)
-
-    columns = ("way", "theta_d", "theta_u", "gamma", "tau", "mu", "sites with own settings")
-    return Table("experiments", "Experiments", frames.by_method(columns, describe), digits=4)
+def _describe(name: str, method: MethodSettings) -> tuple[Cell, ...]:
+    """Return the settings of a method."""
+    chosen = method.selection()
+    shares: Sequence[Cell] = (chosen.download, chosen.upload, chosen.gamma, chosen.tau)
+    shares = shares if method.way == "selective" else (None,) * 4
+    return (name, method.way, *shares, method.proximal or None, ", ".join(method.sites) or None)
 
 
-def _tabulate_scores(frames: StudyFrames) -> Table:
-    """Return F1 after the last epoch: table 3 of the paper."""
+def _measure(frames: StudyFrames, name: str) -> tuple[Cell, ...]:
+    """Return F1 of a method over sites, its precision and recall, and the spread of F1 over seeds."""
     study = frames.settings.study
-    last = _select(frames.scores, part="all", epoch=study.epochs)
-
-    def measure(name: str) -> tuple[Cell, ...]:
-        by_site = [value for value in frames.average_sites(name, "f1").values() if value is not None]
-        by_seed = [mean(_select(last, method=name, seed=seed)["f1"]) for seed in study.seeds]
-        f1, precision, recall = (frames.average(name, what) for what in ("f1", "precision", "recall"))
-        return (
-            f1,
-            min(by_site, default=None),
-            max(by_site, default=None),
-            precision,
-            recall,
-            spread(by_seed),
-        )
-
-    columns = ("mean F1", "lowest site", "highest site", "precision", "recall", "spread over seeds")
-    title = f"F1 on all test documents after epoch {study.epochs}"
-    return Table("scores", title, frames.by_method(columns, measure), notes=(PUBLISHED,), digits=4)
+    last = _select(frames.scores, part="all", epoch=study.epochs, method=name)
+    by_site = [value for value in frames.average_sites(name, "f1").values() if value is not None]
+    by_seed = [mean(_select(last, seed=seed)["f1"]) for seed in study.seeds]
+    f1, precision, recall = (frames.average(name, what) for what in ("f1", "precision", "recall"))
+    ends = min(by_site, default=None), max(by_site, default=None)
+    return (name, f1, *ends, precision, recall, spread(by_seed))
 
 
-def _tabulate_differences(frames: StudyFrames) -> Table:
+def list_differences(frames: StudyFrames) -> list[tuple[Cell, ...]]:
     """Return how far every method is below central and above isolated training."""
     central, isolated = (frames.find_methods(way)[:1] for way in ("central", "isolated"))
     rows: list[tuple[Cell, ...]] = []
@@ -208,18 +202,7 @@ def _tabulate_differences(frames: StudyFrames) -> Table:
         if to_central or ahead:
             near = (*_show_difference(to_central), _judge(to_central, _AIM))
             rows.append((name, *near, *_show_difference(least), site, _judge(ahead.values(), 0.0)))
-    figures = ("F1 - central", "F1 - isolated, least site")
-    below, above = ((title, f"{title} low", f"{title} high") for title in figures)
-    columns = ("method", *below, f"at least {_AIM:g}", *above, "which", "better at every site")
-    notes = (
-        f"The aims: at most {-_AIM:g} below central training, and better than isolated training at every "
-        "site. Undecided: an interval includes the limit.",
-        "In brackets 95 % intervals of paired differences: the test documents are drawn 2,000 times, the "
-        "same for both methods, and so are the seeds.",
-    )
-    title, shares = "Differences from central and isolated training", frozenset(figures)
-    frame = frame_of(columns, rows)
-    return Table("differences", title, frame, notes, digits=4, signed=True, intervals=shares)
+    return rows
 
 
 def _show_difference(found: Sequence[Difference]) -> tuple[Cell, Cell, Cell]:
@@ -246,95 +229,37 @@ def find_worst_site(values: Mapping[str, float | None]) -> str | None:
     return min(known, key=lambda site: known[site]) if known else None
 
 
-def _tabulate_recall(frames: StudyFrames) -> Table:
-    """Return recall at a fixed precision for each site, and the worst site."""
-    part = frames.part
-
-    def measure(name: str) -> tuple[Cell, ...]:
-        by_site = frames.average_sites(name, "recall_at_precision", part)
-        return (mean(by_site.values()), find_worst_site(by_site), *by_site.values())
-
-    documents = "test documents of the site's own kind" if part == "own" else "all test documents"
-    title = f"Recall at precision {frames.settings.study.precision:g}, {documents}"
-    frame = frames.by_method(("mean", "worst site", *frames.sites), measure)
-    note = "0: no threshold reaches the precision."
-    return Table("recall-at-precision", title, frame, notes=(note,), digits=4)
+def _find_recall(frames: StudyFrames, name: str) -> tuple[Cell, ...]:
+    by_site = frames.average_sites(name, "recall_at_precision", frames.part)
+    return (name, mean(by_site.values()), find_worst_site(by_site), *by_site.values())
 
 
-def _tabulate_thresholds(frames: StudyFrames) -> Table:
-    """Return what each site's own threshold does on the test documents."""
-    rows = []
-    for name in frames.settings.methods:
-        for site in frames.sites:
-            found = _select(frames.calibrated, method=name, site=site)
-            rows.append((f"{name}, {site}", *(mean(found[what]) for what in ("high", "recall", "precision"))))
-    wanted = frames.settings.study.recall
-    title = f"Thresholds that each site calibrates to recall {wanted:g} on its own held-out documents"
-    columns = ("method and site", "threshold", "recall", "precision")
-    return Table("calibrated", title, frame_of(columns, rows), digits=4)
+def _find_threshold(frames: StudyFrames, name: str, site: str) -> tuple[Cell, ...]:
+    """Return what a site's own threshold does on the test documents."""
+    found = _select(frames.calibrated, method=name, site=site)
+    return (f"{name}, {site}", *(mean(found[what]) for what in ("high", "recall", "precision")))
 
 
-def _tabulate_exchange(frames: StudyFrames) -> Table:
-    def count(name: str) -> tuple[Cell, ...]:
-        sent, received = (frames.average_epoch(name, what) for what in ("n_sent", "n_received"))
-        return (round(sent / len(frames.sites)), round(received / len(frames.sites)))
-
-    title = "Numbers that a site sends and receives in an epoch, mean"
-    note = "Method A moves the documents themselves."
-    return Table("exchange", title, frames.by_method(("sent", "received"), count), notes=(note,))
+def _count_numbers(frames: StudyFrames, name: str) -> tuple[Cell, ...]:
+    sums = (frames.average_epoch(name, column) for column in ("n_sent", "n_received"))
+    return (name, *(round(one / len(frames.sites)) for one in sums))
 
 
-def _tabulate_seconds(frames: StudyFrames) -> Table:
-    frame = frames.by_method(("seconds",), lambda name: (frames.average_epoch(name, "seconds"),))
-    return Table("seconds", "Seconds of training steps for one epoch of all sites", frame, digits=1)
-
-
-def _tabulate_membership(frames: StudyFrames) -> Table:
+def _attack(frames: StudyFrames, name: str, tokens: str) -> tuple[Cell, ...]:
     """Return how well a threshold on its loss tells whether a document was trained on."""
-    rows: list[tuple[Cell, ...]] = []
-    for name in frames.settings.methods:
-        for tokens in ("all tokens", "tokens of PHI"):
-            cells: list[Cell] = [None] * 5
-            found = frames.membership
-            found = _select(found, method=name, tokens=tokens) if len(found) else found
-            if len(found):
-                counts = [int(found[what].iloc[0]) for what in ("n_members", "n_others")]
-                cells = [*(mean(found[what]) for what in ("auc", "low", "high")), *counts]
-            rows.append((name, tokens, *cells))
-    columns = ("method", "loss of", "AUC", "low", "high", "training documents", "others")
-    title = "Membership: is the loss of a training document lower than that of another one?"
-    note = (
-        "0.5: losses tell nothing, 1: everything. The interval of 95 % is over documents. AUC and "
-        "interval are means over seeds. Others are the site's held-out documents. The attacker has the "
-        "network that a method ends with."
-    )
-    return Table("membership", title, frame_of(columns, rows), notes=(note,))
+    found = frames.membership
+    found = _select(found, method=name, tokens=tokens) if len(found) else found
+    if not len(found):
+        return (name, tokens, *[None] * 5)
+    counts = (int(found[what].iloc[0]) for what in ("n_members", "n_others"))
+    return (name, tokens, *(mean(found[what]) for what in ("auc", "low", "high")), *counts)
 
 
-def _tabulate_inversion(attempts: Record) -> Table:
+def _invert(attempts: Record, seen: str, what: str) -> tuple[Cell, ...]:
     """Return what a change of weights gives away of the documents that it was learned from."""
-    rows: list[tuple[Cell, ...]] = []
-    for seen, found in attempts.items():
-        for what in ("characters", "words"):
-            shares = (found[what][name] for name in ("there", "recall", "precision"))
-            rows.append((seen, found["n"], f"which {what} occur", *shares))
-    columns = ("the attacker sees", "attempts", "asks", "there, mean", "found", "right of those named")
-    note = (
-        "Only words of the public vocabulary: a change cannot name others, only their characters. "
-        "No value: nothing was named. A and D send no change."
-    )
-    title = "Gradient inversion: what a change of weights names"
-    return Table("inversion", title, frame_of(columns, rows), notes=(note,))
-
-
-def _tabulate_curves(frames: StudyFrames) -> Table:
-    rows: Iterable[tuple[Cell, ...]] = (
-        (name, *point)
-        for name in frames.settings.methods
-        for point in frames.average_curve(name).itertuples(index=False, name=None)
-    )
-    frame = frame_of(("method", *_CURVE), rows)
-    return Table("learning-curves", "F1 after each epoch, mean over seeds", frame, digits=4)
+    found = attempts[seen]
+    shares = (found[what][name] for name in ("there", "recall", "precision"))
+    return (seen, found["n"], f"which {what} occur", *shares)
 
 
 def draw_curves(frames: StudyFrames) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,17 @@ from inverse_deid_research.representations.runs import (
 from inverse_deid_research.representations.training import PRE_TRAINING_ADVERSARY
 from inverse_deid_research.studies.figures import Panel, curve_of, logarithmic_chart, panels
 from inverse_deid_research.studies.report import read_published
-from inverse_deid_research.studies.tables import Cell, Table, frame_of, mean, spread
+from inverse_deid_research.studies.tables import (
+    Cell,
+    Table,
+    TableForm,
+    by_section,
+    mean,
+    read_forms,
+    spread,
+)
 
+_FORMS = read_forms("inverse_deid_research.representations")
 Records = Mapping[SharingRun, Mapping[str, Any]]
 Measures = pd.DataFrame
 """One row per run: `corpus`, `kind`, `N`, and what the tables show of it; NaN = not measured."""
@@ -73,24 +82,38 @@ def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str
 def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -> dict[str, list[Table]]:
     """Return all tables by heading."""
     measures = _collect(records)
-    return {
-        "De-identification": [_table_2(config, measures), _differences(config, records, seeds)],
-        "Pseudonymisation": [_figure_4(config, measures), _survival(config, measures)],
-        "Representation": [
-            _figure_5(config, measures),
-            _readings(config, measures),
-            _noise(config, measures),
-            _aims(config, records, seeds),
-        ],
-        "Adversarial training or noise": [_strengths(config, measures), _comparison(config, records)],
-        "Attacks": [_attacks(config, records)],
+    corpora = [corpus.name for corpus in config.corpora]
+    rows: dict[str, Iterable[Sequence[Cell]]] = {
+        "table-2": _table_2(config, measures),
+        "differences": _differences(config, records, seeds),
+        "aims": _aims(config, records, seeds),
+        "strengths": _strengths(config, measures),
+        "equal-attack": _compare(config, records),
+        "attacks": _list_attacks(config, records),
     }
+    values = {
+        **read_published()["representations"],
+        "with_spread": [column for name in corpora for column in (name, f"{name}, spread")],
+        "drawn": "seeds and documents" if len(seeds) > 1 else "documents",
+        "calibrated_recall": CALIBRATED_RECALL,
+        "began_in": config.representation.noise_in,
+        "began_out": config.representation.noise_out,
+        "n": config.study.attacked,
+        "rivals": list(_RIVALS),
+    }
+    return by_section(
+        form.fill(rows[name] if name in rows else _by_neighbours(config, measures, form), **values)
+        for name, form in _FORMS.items()
+    )
 
 
 def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
     """Draw figures 4 and 5, a row of charts per corpus; return the SVG texts by file name."""
     measures = _collect(records)
-    by_words, by_vectors = _figure_4(config, measures).frame, _figure_5(config, measures).frame
+    by_words, by_vectors = (
+        _FORMS[name].fill(_by_neighbours(config, measures, _FORMS[name])).frame
+        for name in ("figure-4", "figure-5")
+    )
     simple: list[Panel] = []
     private: list[Panel] = []
     for corpus in (corpus.name for corpus in config.corpora):
@@ -143,35 +166,28 @@ def _collect(records: Records) -> Measures:
     return pd.DataFrame(rows, columns=[*names, *read, *noise])
 
 
-def _select(measures: Measures, corpus: str, kind: Kind, n: int | None = None) -> Measures:
+def _select(measures: Measures, corpus: str, kind: str, n: int | None = None) -> Measures:
     found = measures[(measures["corpus"] == corpus) & (measures["kind"] == kind)]
     return found if n is None else found[found["N"] == n]
 
 
-def _lowest(values: pd.Series) -> float | None:
-    return min(values.dropna(), default=None)
+_SUMMARIES: Mapping[str, Callable[[pd.Series], float | None]] = {
+    "mean": mean,
+    "min": lambda values: min(values.dropna(), default=None),
+    "max": lambda values: max(values.dropna(), default=None),
+}
 
 
-def _highest(values: pd.Series) -> float | None:
-    return max(values.dropna(), default=None)
-
-
-Columns = Sequence[tuple[str, str, Callable[[pd.Series], float | None]]]
-"""Titles of columns, what they show and how it is summarised over seeds."""
-_F1: Columns = (("F1", "f1", mean), ("lowest", "f1", _lowest), ("highest", "f1", _highest))
-
-
-def _by_neighbours(config: StudyConfig, measures: Measures, kind: Kind, columns: Columns) -> pd.DataFrame:
+def _by_neighbours(config: StudyConfig, measures: Measures, form: TableForm) -> Iterator[tuple[Cell, ...]]:
     """Summarise the runs of a kind over seeds, one row per corpus and N."""
-    rows: list[tuple[Cell, ...]] = []
-    for corpus in (corpus.name for corpus in config.corpora):
+    plan = [cell.split(" ", 1) for cell in form.cells]
+    for corpus in config.corpora:
         for n in config.study.neighbours:
-            found = _select(measures, corpus, kind, n)
-            rows.append((corpus, n, *(summarise(found[name]) for _, name, summarise in columns)))
-    return frame_of(("corpus", "N", *(title for title, *_ in columns)), rows)
+            found = _select(measures, corpus.name, form.of, n)
+            yield (corpus.name, n, *(_SUMMARIES[summary](found[name]) for summary, name in plan))
 
 
-def _table_2(config: StudyConfig, measures: Measures) -> Table:
+def _table_2(config: StudyConfig, measures: Measures) -> Iterator[tuple[Cell, ...]]:
     facts, n = read_published()["representations"], config.study.attacked
     plan: tuple[tuple[Kind, str, int], ...] = (
         ("non-private", "non-private", 1),
@@ -182,28 +198,15 @@ def _table_2(config: StudyConfig, measures: Measures) -> Table:
         ("dynamic noise", f"adversarial, dynamic noise, N = {n}", n),
         ("reversal", f"adversarial by gradient reversal, N = {n}", n),
     )
-    rows: list[tuple[Cell, ...]] = []
     for kind, title, neighbours in plan:
         cells: list[Cell] = [title]
         for corpus in config.corpora:
             values = _select(measures, corpus.name, kind, neighbours)["f1"]
             cells += [mean(values), spread(values)]
-        rows.append((*cells, facts["fasttext"].get(kind), facts["glove"].get(kind)))
-    names = [name for corpus in config.corpora for name in (corpus.name, f"{corpus.name}, spread")]
-    return Table(
-        "table-2",
-        "F1 of PHI tokens (table 2), mean over seeds",
-        frame_of(("network", *names, "published, FastText", "published, GloVe"), rows),
-        notes=(
-            f"Published: {facts['source']}, on other data ({facts['data']}), N = 100, HIPAA types. Ours "
-            "counts all types. Networks over a representation learn from vectors that were drawn once and "
-            "read test documents without noise. Spread is the largest minus the smallest of the seeds.",
-        ),
-        digits=4,
-    )
+        yield (*cells, facts["fasttext"].get(kind), facts["glove"].get(kind))
 
 
-def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Table:
+def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[tuple[Cell, ...]]:
     """Pairs of rows of table 2, compared in F1 and, if both have a representation, in a new adversary.
 
     Corpora of the same files, with other word vectors, are compared with the first of them in F1.
@@ -247,104 +250,10 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
         for kind, n_kind in of_other_vectors:
             counts = [_f1_counts(of[name], kind, n_kind, seeds) for name in (corpus.name, first)]
             add_row(corpus.name, kind, f"{kind}, {first}", "F1", counts=counts)
-    columns = ("corpus", "network", "against", "measure", "difference", "low", "high", "result")
-    drawn = "seeds and documents" if len(seeds) > 1 else "documents"
-    note = f"Pairs of which all seeds are done. 95 % intervals from drawing {drawn} again, the same for both."
-    return Table(
-        "differences", "Differences between these networks", frame_of(columns, rows), notes=(note,), digits=4
-    )
+    return rows
 
 
-def _figure_4(config: StudyConfig, measures: Measures) -> Table:
-    return Table(
-        "figure-4",
-        "F1 after pseudonymisation with N neighbours (figure 4)",
-        _by_neighbours(config, measures, "pseudonymised", _F1),
-        notes=(
-            "![figure 4](figure-4.svg)",
-            "Published, read off the text: about 95 % at N = 500, about 90 % at N = 1000, no significant "
-            "loss up to N = 200.",
-        ),
-        digits=4,
-    )
-
-
-def _survival(config: StudyConfig, measures: Measures) -> Table:
-    titles = ("no vector", "the same", "a part", "neighbours that hold the original")
-    columns = [(title, name, mean) for title, name in zip(titles, (*_LEFT, "neighbours"), strict=True)]
-    return Table(
-        "survival",
-        "What is left of PHI tokens after pseudonymisation",
-        _by_neighbours(config, measures, "pseudonymised", columns),
-        notes=(
-            "Shares of all PHI tokens of the training documents. Published for N = 100: 7.37 neighbours hold "
-            "the original with FastText, 0.44 with GloVe.",
-        ),
-        digits=4,
-    )
-
-
-def _figure_5(config: StudyConfig, measures: Measures) -> Table:
-    columns: Columns = (
-        *_F1,
-        ("adversary before", "before", mean),
-        ("adversary", "adversary", mean),
-        ("lowest ", "adversary", _lowest),
-        ("highest ", "adversary", _highest),
-    )
-    return Table(
-        "figure-5",
-        "F1 with the representation, and accuracy of the adversary after continued training (figure 5)",
-        _by_neighbours(config, measures, "adversarial", columns),
-        notes=(
-            "![figure 5](figure-5.svg)",
-            "Before: right answers on the documents that decide when to stop, when the adversary had been "
-            "pre-trained and the representation had not yet learned to deceive it.",
-            "A guess is right in half of the pairs. Published: above 95 % up to N = 1000; the adversary "
-            "at chance up to N = 500, above it at N = 1000.",
-        ),
-        digits=4,
-    )
-
-
-def _readings(config: StudyConfig, measures: Measures) -> Table:
-    """What the noise would cost the users who mask."""
-    columns = [
-        (f"{title}{end}", f"{reading} {name}", mean)
-        for reading, end in (("without noise", ""), ("with noise", ", noise"))
-        for title, name in zip(("F1", "recall", "precision"), _READ, strict=True)
-    ]
-    return Table(
-        "readings",
-        "The same networks, reading documents without noise and with it",
-        _by_neighbours(config, measures, "adversarial", columns),
-        notes=(
-            "Recall and precision of PHI tokens at the threshold that reaches a recall of "
-            f"{CALIBRATED_RECALL} on held-out private vectors, which have noise. `mask` reads without it. "
-            "Means over seeds.",
-        ),
-        digits=4,
-    )
-
-
-def _noise(config: StudyConfig, measures: Measures) -> Table:
-    """What training made of the standard deviations."""
-    titles = ("words, least", "median", "most", "vectors, least", "median ", "most ")
-    places = [f"{layer} {i}" for layer in (NOISE_IN, NOISE_OUT) for i in range(3)]
-    columns = [(title, name, mean) for title, name in zip(titles, places, strict=True)]
-    part = config.representation
-    return Table(
-        "noise",
-        "Standard deviation of the noise after training, over dimensions",
-        _by_neighbours(config, measures, "adversarial", columns),
-        notes=(
-            f"It began at {part.noise_in} on words and {part.noise_out} on private vectors. "
-            "Means over seeds.",
-        ),
-    )
-
-
-def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Table:
+def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[tuple[Cell, ...]]:
     """The project's aims, judged when all seeds are finished."""
     rows: list[tuple[Cell, ...]] = []
     n, neighbours = config.study.attacked, config.study.neighbours
@@ -369,12 +278,7 @@ def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Table:
             side = "lower" if high <= aim else "higher" if low > aim else "undecided"
             verdict = side if side == "undecided" else "met" if side == good else "missed"
             rows.append((corpus, title, value, low, high, verdict))
-    columns = ("corpus", "aim", "value", "low", "high", "result")
-    note = (
-        "95 % intervals from drawing seeds and documents again, the same for both that are compared. An aim "
-        "inside of the interval is undecided."
-    )
-    return Table("aims", "Aims", frame_of(columns, rows), notes=(note,), digits=4)
+    return rows
 
 
 def _f1_counts(records: Records, kind: Kind, n: int, seeds: Sequence[int]) -> FloatArray | None:
@@ -427,47 +331,22 @@ def _judge(one: FloatArray | None, *others: FloatArray | None) -> tuple[float, f
     return measure(np.arange(n_seeds), np.ones(n_documents, np.int64)), low, high
 
 
-def _strengths(config: StudyConfig, measures: Measures) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+def _strengths(config: StudyConfig, measures: Measures) -> Iterator[tuple[Cell, ...]]:
     n = config.study.attacked
     for corpus in (corpus.name for corpus in config.corpora):
         alone = _select(measures, corpus, "noise alone", n)
         plan = [(f"noise alone, {s}", alone[alone["strength"] == s]) for s in config.study.strengths]
-        kinds: tuple[Kind, ...] = ("adversarial", "dynamic noise", "reversal")
+        kinds = ("adversarial", "dynamic noise", "reversal")
         for title, found in [*plan, *((kind, _select(measures, corpus, kind, n)) for kind in kinds)]:
-            rows.append((corpus, title, mean(found["f1"]), *(mean(found[name]) for name in _RIVALS)))
-    return Table(
-        "strengths",
-        f"Noise alone at several strengths, and adversarial training, N = {n}",
-        frame_of(("corpus", "representation", "F1", *_RIVALS), rows),
-        notes=(
-            "Means over seeds. Noise alone is held at its strength while the task is trained, and no weight "
-            "can outgrow it. Both are attacked alike: by a new adversary and by look-ups.",
-        ),
-        digits=4,
-    )
+            yield (corpus, title, mean(found["f1"]), *(mean(found[name]) for name in _RIVALS))
 
 
-def _comparison(config: StudyConfig, records: Records) -> Table:
-    rows: list[tuple[Cell, ...]] = []
+def _compare(config: StudyConfig, records: Records) -> Iterator[tuple[Cell, ...]]:
     for corpus in (corpus.name for corpus in config.corpora):
         own = {run: record for run, record in records.items() if run.corpus.name == corpus}
         for name, attack in _RIVALS.items():
             found = compare_at_equal_attack(own, config.study.attacked, attack)
-            rows.append((corpus, name, *(found or (None, None, None, None, "cannot be compared"))))
-    return Table(
-        "equal-attack",
-        "F1 of adversarial training minus that of noise alone at which the attack succeeds as often",
-        frame_of(("corpus", "attack", "success", "difference", "low", "high", "result"), rows),
-        notes=(
-            "F1 of noise alone is interpolated between its strengths. Paired 95 % intervals from drawing "
-            "seeds and documents again, both the same for all. Where an attack on adversarial training "
-            "succeeds more often than on noise of any strength, it is compared with the noise that is "
-            "attacked most often: if that has the higher F1 it is better in both. Where the attack succeeds "
-            "less often, they cannot be compared.",
-        ),
-        digits=4,
-    )
+            yield (corpus, name, *(found or (None, None, None, None, "cannot be compared")))
 
 
 def compare_at_equal_attack(
@@ -535,29 +414,13 @@ def _count(record: Mapping[str, Any], attack: str) -> FloatArray:
     return np.concatenate([of_f1, of_attack])
 
 
-def _attacks(config: StudyConfig, records: Records) -> Table:
-    n = config.study.attacked
-    rows: list[tuple[Cell, ...]] = []
+def _list_attacks(config: StudyConfig, records: Records) -> Iterator[tuple[Cell, ...]]:
     for run, record in records.items():
-        for name, found in record.get("attacks", {}).items() if run.neighbours == n else ():
+        attacks = record.get("attacks", {}) if run.neighbours == config.study.attacked else {}
+        for name, found in attacks.items():
             interval = bootstrap_share(found["hits"], found["trials"])
             bounds = (None, None) if interval is None else (interval.low, interval.high)
             n_trials = int(np.sum(found["trials"]))
             strength = f" {run.strength}" if run.strength else ""
             label = f"{run.corpus.name}, {run.kind}{strength}, seed {run.seed}"
-            rows.append((label, name, float(found["share"]), *bounds, float(found["chance"]), n_trials))
-    return Table(
-        "attacks",
-        f"Attacks on held-out documents, N = {n}",
-        frame_of(("representation", "attack", "right", "low", "high", "chance", "trials"), rows),
-        notes=(
-            "95 % intervals from drawing whole documents again. Chance is what is right without "
-            "looking at a representation. PHI tokens with a vector are attacked, of one line safe words.",
-            "New adversary: trained from the start on the frozen representation, where the first was trained "
-            "further; without noise: on the same network with its noise taken away, to see what the noise "
-            "hides. Before adversarial training: what the noise that it begins with hides by itself.",
-            "Gradient reversal trains all networks once an epoch, so that its adversary had as many passes "
-            "as it had epochs.",
-        ),
-        digits=4,
-    )
+            yield (label, name, float(found["share"]), *bounds, float(found["chance"]), n_trials)

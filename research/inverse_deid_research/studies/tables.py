@@ -1,11 +1,17 @@
-"""The table of all reports: a pandas frame with a title, as Markdown, as plain text and as CSV."""
+"""The table of all reports: a pandas frame with a title, as Markdown, as plain text and as CSV.
+
+A study declares titles, columns and notes of its tables in `tables.toml`. Its module `tables` finds the rows.
+"""
 
 from __future__ import annotations
 
+import importlib.resources
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import pandas as pd
 
 from inverse_deid.evaluation.plain_text import align, markdown_table
@@ -34,10 +40,10 @@ def frame_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> pd.DataF
 class Table:
     """A table of a report, whose first column names the row; CSV shows the cells in full.
 
-    The name is that of its CSV file without the ending, `notes` are paragraphs under the table. The rest
-    is of Markdown and plain text: `digits` of floats, a plus before positive ones (`signed`), 0 and 1 only
-    for exactly that (`exact_ends`), and `intervals`, columns of shares shown as one with their bounds in
-    `NAME low` and `NAME high`.
+    The name is that of its CSV file without the ending, `notes` are paragraphs under the table, `section` is
+    its heading in the report. The rest is of Markdown and plain text: `digits` of floats, a plus before
+    positive ones (`signed`), 0 and 1 only for exactly that (`exact_ends`), and `intervals`, columns of shares
+    shown as one with their bounds in `NAME low` and `NAME high`.
     """
 
     name: str
@@ -48,6 +54,7 @@ class Table:
     signed: bool = False
     intervals: frozenset[str] = frozenset()
     exact_ends: bool = False
+    section: str = ""
 
     @property
     def rows(self) -> list[tuple[Cell, ...]]:
@@ -123,6 +130,78 @@ class Table:
             step = 10.0**-self.digits
             value = min(max(value, step), 1 - step)
         return f"{value:{'+' if self.signed else ''}.{self.digits}f}"
+
+
+class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table without its rows, as `tables.toml` declares it (see `Table`).
+
+    In its texts `{name}` stands for a value that a study fills in. A column that ends with ` ±` has its
+    interval in two columns after it. One that names a list becomes a column per item. The study alone
+    reads `of` and `plan`, which runs the rows are of, and `cells`, what is shown of them.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    section: str = ""
+    digits: int = 3
+    signed: bool = False
+    exact_ends: bool = False
+    of: str = ""
+    plan: tuple[tuple[str, ...], ...] = ()
+    cells: tuple[str, ...] = ()
+
+    def fill(self, rows: Iterable[Sequence[Cell]], **values: object) -> Table:
+        """Return the table with these rows and values."""
+        columns: list[str] = []
+        intervals = set()
+        for column in self.columns:
+            for title in _name_columns(column.removesuffix(" ±"), values):
+                columns.append(title)
+                if column.endswith(" ±"):
+                    intervals.add(title)
+                    columns += [f"{title} low", f"{title} high"]
+        return Table(
+            self.name.format(**values),
+            self.title.format(**values),
+            frame_of(columns, rows),
+            tuple(note.format(**values) for note in self.notes),
+            self.digits,
+            self.signed,
+            frozenset(intervals),
+            self.exact_ends,
+            self.section,
+        )
+
+
+def read_forms(package: str) -> dict[str, TableForm]:
+    """Return the forms of a study by name, in the order of its report: `tables.toml` of a package."""
+    text = (importlib.resources.files(package) / "tables.toml").read_text(encoding="utf-8")
+    return {
+        name: msgspec.convert({"name": name, **form}, TableForm) for name, form in tomllib.loads(text).items()
+    }
+
+
+def _name_columns(column: str, values: Mapping[str, object]) -> list[str]:
+    """Return the titles of a declared column.
+
+    Example:
+        >>> _name_columns("{sites}, recall", {"sites": ["east", "west"], "n": 2})
+        ['east, recall', 'west, recall']
+    """
+    for name, items in values.items():
+        if isinstance(items, list | tuple) and f"{{{name}}}" in column:
+            return [column.format(**{**values, name: item}) for item in items]
+    return [column.format(**values)]
+
+
+def by_section(tables: Iterable[Table]) -> dict[str, list[Table]]:
+    """Return tables by the heading of their section, both in the order that they are given in."""
+    found: dict[str, list[Table]] = {}
+    for table in tables:
+        found.setdefault(table.section, []).append(table)
+    return found
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -14,7 +14,7 @@ from inverse_deid_research.federated.settings import (
     MethodSettings,
 )
 from inverse_deid_research.federated.study import ScoredTokens, measure_tokens, score_tokens
-from inverse_deid_research.federated.tables import StudyFrames, _tabulate_differences
+from inverse_deid_research.federated.tables import StudyFrames, list_differences
 
 
 def tokens(is_phi, p_safe, masked=None, lengths=None):
@@ -81,7 +81,7 @@ def test_methods_are_compared_with_central_and_isolated_training_by_documents():
             "D": {"site-1": few, "site-2": many},
         }
     )
-    rows = {row[0]: row[1:] for row in _tabulate_differences(found).rows}
+    rows = {row[0]: row[1:] for row in list_differences(found)}
     assert set(rows) == {"C", "D"}
     assert rows["C"][0] == pytest.approx(0.98 - 0.97)
     assert rows["C"][3] == "reached"
@@ -91,7 +91,7 @@ def test_methods_are_compared_with_central_and_isolated_training_by_documents():
 
 
 def test_records_without_counts_by_document_give_no_difference():
-    assert not _tabulate_differences(frames({"A": {}, "C": {}, "D": {}})).rows
+    assert not list_differences(frames({"A": {}, "C": {}, "D": {}}))
 
 
 def test_a_row_without_a_number_is_masked():

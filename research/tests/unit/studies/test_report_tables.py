@@ -4,12 +4,13 @@ import csv
 import io
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 
 from inverse_deid_research.studies.figures import chart_from_zero, curve_of, logarithmic_chart, panels
 from inverse_deid_research.studies.records import write_text
 from inverse_deid_research.studies.report import Provenance, Report
-from inverse_deid_research.studies.tables import Table, frame_of
+from inverse_deid_research.studies.tables import Table, TableForm, frame_of
 
 TABLE = Table(
     "recall",
@@ -145,3 +146,22 @@ def test_charts_are_drawn_even_without_points():
     curves = [curve_of("ours", "#111", empty, ("n", "f1", "low", "high"))]
     charts = [chart_from_zero("F1", "n", curves, 0.5), logarithmic_chart("F1", "n", curves, 0.5)]
     assert panels("All", charts).startswith("<svg")
+
+
+def test_a_declared_table_is_filled_with_rows_and_values():
+    form = TableForm(
+        name="of-{which}",
+        title="Recall of {which}",
+        columns=("run", "recall ±", "{sites}, n"),
+        notes=("At most {most:.1f}.",),
+        digits=2,
+    )
+    table = form.fill([("a", 0.5, 0.4, 0.6, 1, 2)], which="b", sites=("east", "west"), most=0.123)
+    assert table.csv() == 'run,recall,recall low,recall high,"east, n","west, n"\na,0.5,0.4,0.6,1,2\n'
+    assert (table.name, table.title, table.notes) == ("of-b", "Recall of b", ("At most 0.1.",))
+    assert "| a | 0.50 (0.40 to 0.60) | 1 | 2 |" in table.markdown()
+
+
+def test_an_unknown_setting_of_a_declared_table_is_refused():
+    with pytest.raises(msgspec.ValidationError, match="unknown field `colums`"):
+        msgspec.convert({"name": "a", "title": "A", "columns": [], "colums": []}, TableForm)
