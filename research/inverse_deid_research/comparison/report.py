@@ -32,7 +32,9 @@ from inverse_deid.network.folder import model_fingerprint
 from inverse_deid_research.comparison.comparison import RECALLS, Comparison, Result
 from inverse_deid_research.studies.records import read_json
 from inverse_deid_research.studies.report import Provenance, Report
-from inverse_deid_research.studies.tables import Cell, Table, frame_of
+from inverse_deid_research.studies.tables import Cell, Table, read_forms
+
+Rows = Iterator[tuple[Cell, ...]]
 
 FORMAT_NAME = "inverse-deid comparison"
 FORMAT_VERSION = 1
@@ -156,6 +158,9 @@ def as_json(comparison: Comparison, provenance: dict[str, Any]) -> dict[str, Any
     }
 
 
+_FORMS = read_forms("inverse_deid_research.comparison")
+_MAIN = ("recall_hipaa", "precision")
+"""The figures that systems are compared by."""
 _FURTHER = {
     "recall_all": "recall, all PHI",
     "recall_all_corrected": "corrected for harmless tokens",
@@ -169,15 +174,26 @@ _FURTHER = {
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Return all tables."""
-    beside = [_differences_table, _equal_recall_table, _own_recall_table] if comparison.moved else []
-    makers = (_methods_table, *beside, _categories_table, _intervals_table, _further_table, _systems_table)
-    return [make(comparison) for make in makers]
-
-
-def _with_bounds(title: str) -> tuple[str, str, str]:
-    """Return the columns of a share with its interval."""
-    return title, f"{title} low", f"{title} high"
+    """Return all tables; those at equal recall only where systems were moved to one."""
+    rows = {
+        "methods": _list_methods(comparison),
+        "categories": _list_categories(comparison),
+        "category-intervals": _list_category_intervals(comparison),
+        "further": _list_further(comparison),
+        "systems": _list_systems(comparison),
+    }
+    if comparison.moved:
+        rows["differences"] = _list_differences(comparison)
+        rows["equal-recall"] = _list_equal_recall(comparison)
+        rows["own-recall"] = _list_own_recall(comparison)
+    values = {
+        "about": list(_notes(comparison)),
+        "paired": _PAIRED,
+        "picked": _PICKED,
+        "reference": comparison.reference,
+        "systems": [result.name for result in comparison.results],
+    }
+    return [form.fill(rows[name], **values) for name, form in _FORMS.items() if name in rows]
 
 
 def _estimate(share: Share, interval: Interval | None) -> tuple[float | None, float | None, float | None]:
@@ -185,24 +201,16 @@ def _estimate(share: Share, interval: Interval | None) -> tuple[float | None, fl
     return (share.value, None, None) if interval is None else (share.value, interval.low, interval.high)
 
 
-def _methods_table(comparison: Comparison) -> Table:
-    """Show HIPAA recall and precision of every system, in the form of tables 5.3 and 5.8 of the thesis."""
-    figures = {"HIPAA recall": "recall_hipaa", "precision": "precision"}
-    rows: list[tuple[Cell, ...]] = []
+def _list_methods(comparison: Comparison) -> Rows:
     for result in comparison.results:
-        cells: list[Cell] = [result.name]
-        for name in figures.values():
-            cells += _estimate(result.evaluation.figure(name), result.intervals.figures[name])
-        cells += [_p_value(comparison, result, FIGURES[name]) for name in figures.values()]
+        shares = [
+            cell
+            for name in _MAIN
+            for cell in _estimate(result.evaluation.figure(name), result.intervals.figures[name])
+        ]
+        tests = (_p_value(comparison, result, FIGURES[name]) for name in _MAIN)
         speed = None if result.tokens_per_second is None else round(result.tokens_per_second)
-        rows.append((*cells, speed))
-    shares = [column for title in figures for column in _with_bounds(title)]
-    columns = ("system", *shares, *(f"p, {title}" for title in figures), "tokens per second")
-    frame, notes = frame_of(columns, rows), tuple(_notes(comparison))
-    titles = frozenset(figures)
-    return Table(
-        "methods", "Comparison of methods", frame, notes, digits=4, intervals=titles, exact_ends=True
-    )
+        yield (result.name, *shares, *tests, speed)
 
 
 def _p_value(comparison: Comparison, result: Result, figure: Figure) -> float | None:
@@ -235,28 +243,18 @@ _PICKED = (
 )
 
 
-def _differences_table(comparison: Comparison) -> Table:
-    """Show how far every system is from the reference, each at its own threshold."""
-    figures = {"HIPAA recall": "recall_hipaa", "precision": "precision"}
-    rows: list[tuple[Cell, ...]] = []
+def _list_differences(comparison: Comparison) -> Rows:
+    """Yield how far every system is from the reference, each at its own threshold."""
+    reference = comparison.reference_result
     for result in comparison.results:
-        reference = comparison.reference_result
         if reference is not None and result is not reference:
-            pairs = (
-                _difference(comparison, result.evaluation, reference.evaluation, figure)
-                for figure in figures.values()
-            )
-            rows.append((result.name, *(cell for cells in pairs for cell in cells)))
-    columns = [column for title in figures for column in (*_with_bounds(title), f"{title} is")]
-    title = f"Differences from {comparison.reference}, each system at its own threshold"
-    frame, shares = frame_of(("system", *columns), rows), frozenset(figures)
-    return Table("differences", title, frame, (_PAIRED,), digits=4, signed=True, intervals=shares)
+            pairs = (_difference(comparison, result.evaluation, reference.evaluation, name) for name in _MAIN)
+            yield (result.name, *(cell for cells in pairs for cell in cells))
 
 
-def _equal_recall_table(comparison: Comparison) -> Table:
-    """Show the precision of all systems with scores at one recall."""
+def _list_equal_recall(comparison: Comparison) -> Rows:
+    """Yield the precision of all systems with scores at one recall."""
     reference = str(comparison.reference)
-    rows: list[tuple[Cell, ...]] = []
     for recall in (reference, *RECALLS):
         other = comparison.moved[reference, recall]
         title = f"that of {recall}" if isinstance(recall, str) else f"{recall:g}"
@@ -267,19 +265,12 @@ def _equal_recall_table(comparison: Comparison) -> Table:
                     cells[:2] = found.value("recall_hipaa"), found.value("precision")
                 if found is not None and other is not None and name != reference:
                     cells[2:] = _difference(comparison, found, other, "precision")
-                rows.append((title, name, *cells))
-    difference = f"precision - {reference}"
-    columns = ("recall", "system", "HIPAA recall", "precision", *_with_bounds(difference), "precision is")
-    notes = (_PICKED, _PAIRED, "No figure: no threshold reaches the recall.")
-    title, shares = "Systems with scores, at equal recall", frozenset({difference})
-    frame = frame_of(columns, rows)
-    return Table("equal-recall", title, frame, notes, digits=4, intervals=shares, exact_ends=True)
+                yield (title, name, *cells)
 
 
-def _own_recall_table(comparison: Comparison) -> Table:
-    """Show the reference at the recall of each system that cannot be moved."""
+def _list_own_recall(comparison: Comparison) -> Rows:
+    """Yield the reference at the recall of each system that cannot be moved."""
     reference = str(comparison.reference)
-    rows: list[tuple[Cell, ...]] = []
     for result in comparison.results:
         if (reference, result.name) in comparison.moved and result.name != reference:
             mine, other = result.evaluation, comparison.moved[reference, result.name]
@@ -287,21 +278,7 @@ def _own_recall_table(comparison: Comparison) -> Table:
             if other is not None:
                 cells = [other.value("recall_hipaa"), other.value("precision")]
                 cells += _difference(comparison, mine, other, "precision")
-            rows.append((result.name, mine.value("recall_hipaa"), mine.value("precision"), *cells))
-    difference = f"precision - {reference}"
-    of_reference = (f"{reference}, HIPAA recall", f"{reference}, precision")
-    columns = (
-        "system",
-        "HIPAA recall",
-        "precision",
-        *of_reference,
-        *_with_bounds(difference),
-        "precision is",
-    )
-    title = f"Systems at their own recall, beside {reference} at the same"
-    notes, shares = (_PICKED, _PAIRED), frozenset({difference})
-    frame = frame_of(columns, rows)
-    return Table("own-recall", title, frame, notes, digits=4, intervals=shares, exact_ends=True)
+            yield (result.name, mine.value("recall_hipaa"), mine.value("precision"), *cells)
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
@@ -351,19 +328,14 @@ def _categories(comparison: Comparison, *, has_fine: bool) -> Iterator[tuple[str
     yield "all PHI", group_number(GroupKind.ALL)
 
 
-def _categories_table(comparison: Comparison) -> Table:
-    """Show recall by category and system, in the form of tables 5.4 and 5.11 of the thesis."""
-    rows: list[tuple[Cell, ...]] = []
+def _list_categories(comparison: Comparison) -> Rows:
     for title, group in _categories(comparison, has_fine=True):
         shares = [_recall_of(group, result.evaluation.counts) for result in comparison.results]
-        rows.append((title, shares[0].whole, *(share.value for share in shares)))
-    columns = ("category", "tokens", *(result.name for result in comparison.results))
-    return Table("categories", "Recall by category", frame_of(columns, rows), exact_ends=True)
+        yield (title, shares[0].whole, *(share.value for share in shares))
 
 
-def _intervals_table(comparison: Comparison) -> Table:
-    """Show the recall of each category with its interval and its test, a row per system."""
-    rows: list[tuple[Cell, ...]] = []
+def _list_category_intervals(comparison: Comparison) -> Rows:
+    """Yield the recall of each category with its interval and its test, a row per system."""
     for title, group in _categories(comparison, has_fine=False):
         recall = functools.partial(_recall_of, group)
         for result in comparison.results:
@@ -371,35 +343,19 @@ def _intervals_table(comparison: Comparison) -> Table:
             figures = result.intervals
             interval = figures.figures["recall_all"] if is_all else figures.group(group, "recall")
             cells = _estimate(recall(result.evaluation.counts), interval)
-            rows.append((title, result.name, *cells, _p_value(comparison, result, recall)))
-    frame = frame_of(("category", "system", *_with_bounds("recall"), "p"), rows)
-    title = "Recall by category, intervals and tests"
-    shares = frozenset({"recall"})
-    return Table("category-intervals", title, frame, digits=4, intervals=shares, exact_ends=True)
+            yield (title, result.name, *cells, _p_value(comparison, result, recall))
 
 
-def _further_table(comparison: Comparison) -> Table:
-    """Show the other figures of the evaluation, a row per figure."""
-    rows: list[tuple[Cell, ...]] = []
+def _list_further(comparison: Comparison) -> Rows:
+    """Yield the other figures of the evaluation, a row per figure."""
     for figure, title in _FURTHER.items():
         cells: list[Cell] = [title]
         for result in comparison.results:
             cells += _estimate(result.evaluation.figure(figure), result.intervals.figures[figure])
-        rows.append(tuple(cells))
-    names = [result.name for result in comparison.results]
-    frame = frame_of(("figure", *(column for name in names for column in _with_bounds(name))), rows)
-    notes = ("precision, longer tokens right and wrong once each: as the thesis counts.",)
-    return Table("further", "Further figures", frame, notes, intervals=frozenset(names), exact_ends=True)
+        yield tuple(cells)
 
 
-def _systems_table(comparison: Comparison) -> Table:
-    """Show title and source of each system, number of training documents, and time of learning."""
-    rows: list[tuple[Cell, ...]] = []
+def _list_systems(comparison: Comparison) -> Rows:
     for one in comparison.results:
         seconds = None if one.learning_seconds is None else round(one.learning_seconds)
-        rows.append((one.name, one.title, one.source, one.learned_from, seconds))
-    note = (
-        "The packaged model learned before, from other and more documents than the systems that learn here."
-    )
-    columns = ("system", "title", "source", "learned from documents", "learning seconds")
-    return Table("systems", "Systems", frame_of(columns, rows), (note,))
+        yield (one.name, one.title, one.source, one.learned_from, seconds)

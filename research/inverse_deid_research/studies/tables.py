@@ -136,7 +136,7 @@ class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """A table without its rows, as `tables.toml` declares it (see `Table`).
 
     In its texts `{name}` stands for a value that a study fills in. A column that ends with ` ±` has its
-    interval in two columns after it. One that names a list becomes a column per item. The study alone
+    interval in two columns after it. A column or note that names a list becomes one per item. The study alone
     reads `of` and `plan`, which runs the rows are of, and `cells`, what is shown of them.
     """
 
@@ -157,7 +157,7 @@ class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         columns: list[str] = []
         intervals = set()
         for column in self.columns:
-            for title in _name_columns(column.removesuffix(" ±"), values):
+            for title in _fill_in(column.removesuffix(" ±"), values):
                 columns.append(title)
                 if column.endswith(" ±"):
                     intervals.add(title)
@@ -166,7 +166,7 @@ class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             self.name.format(**values),
             self.title.format(**values),
             frame_of(columns, rows),
-            tuple(note.format(**values) for note in self.notes),
+            tuple(text for note in self.notes for text in _fill_in(note, values)),
             self.digits,
             self.signed,
             frozenset(intervals),
@@ -183,17 +183,17 @@ def read_forms(package: str) -> dict[str, TableForm]:
     }
 
 
-def _name_columns(column: str, values: Mapping[str, object]) -> list[str]:
-    """Return the titles of a declared column.
+def _fill_in(text: str, values: Mapping[str, object]) -> list[str]:
+    """Return a declared text with its values; one per item where it names a list.
 
     Example:
-        >>> _name_columns("{sites}, recall", {"sites": ["east", "west"], "n": 2})
+        >>> _fill_in("{sites}, recall", {"sites": ["east", "west"], "n": 2})
         ['east, recall', 'west, recall']
     """
     for name, items in values.items():
-        if isinstance(items, list | tuple) and f"{{{name}}}" in column:
-            return [column.format(**{**values, name: item}) for item in items]
-    return [column.format(**values)]
+        if isinstance(items, list | tuple) and f"{{{name}}}" in text:
+            return [text.format(**{**values, name: item}) for item in items]
+    return [text.format(**values)]
 
 
 def by_section(tables: Iterable[Table]) -> dict[str, list[Table]]:

@@ -17,7 +17,7 @@ from inverse_deid.evaluation.figures import GroupFigures
 from inverse_deid.masking.combine import decide_without_network
 from inverse_deid_research.studies.report import read_published
 from inverse_deid_research.studies.scoring import TokenScores
-from inverse_deid_research.studies.tables import Cell, Table, frame_of, mean
+from inverse_deid_research.studies.tables import Cell, Table, by_section, mean, read_forms
 from inverse_deid_research.thesis.judging import (
     ALONE,
     COMBINERS,
@@ -49,8 +49,8 @@ _TUNED_VARIANT = "d"
 """The variant that the thesis fine-tuned."""
 _PRECISION = "precision_overlap"
 """The thesis's rule: a token that is longer than the identifier in it counts as right and as wrong."""
-_BESIDE_PUBLISHED = ("run", "HIPAA recall", "PHI precision", "published recall", "published precision")
 _AT_RECALL = "Recall is of HIPAA tokens. Precision is the share of masked tokens that touch PHI."
+_FORMS = read_forms("inverse_deid_research.thesis")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,43 +90,37 @@ def thesis_tables(found: Findings) -> dict[str, list[Table]]:
     first = [run.scores for run in found.runs]
     last = [run.scores for run in found.tuned]
     second_draws = draw(found.second.clusters, found.variants)
-    return {
-        "Equal recall": [
-            _equal_recall_table("equal-recall-first", "first", found.first, first, draws),
-            _equal_recall_table("equal-recall-second", "second", found.second, last, second_draws),
-            _variant_recall_table(found),
-            _trade_off_table(found.first, first, draws),
-        ],
-        "First corpus": [
-            _variant_table(found, adaptive),
-            _adaptive_table(adaptive),
-            _alone_table(found),
-            _comparison_table(found),
-            *_category_tables(adaptive),
-            *_sample_tables(found),
-        ],
-        "Second corpus": [
-            _fine_tuning_table(found),
-            *_fine_tuning_category_tables(found),
-            *_rival_tables(found),
-            _forgetting_table(found),
-        ],
-        "Curves": [_curve_table(found)],
-    }
+    tables = (
+        _equal_recall_table("first", found.first, first, draws),
+        _equal_recall_table("second", found.second, last, second_draws),
+        _variant_recall_table(found),
+        _trade_off_table(found.first, first, draws),
+        _variant_table(found, adaptive),
+        _adaptive_table(adaptive),
+        _alone_table(found),
+        _comparison_table(found),
+        *_category_tables(adaptive),
+        *_sample_tables(found),
+        _fine_tuning_table(found),
+        *_fine_tuning_category_tables(found),
+        *_rival_tables(found),
+        _forgetting_table(found),
+        _curve_table(found),
+    )
+    return by_section(tables)
 
 
-def _note(corpus: str) -> str:
+def _fill(name: str, rows: Iterable[Sequence[Cell]], **values: object) -> Table:
+    """Return a table with rows, values of its own and those that several tables have."""
     thesis = read_published()["thesis"]
-    return f"*published* is of other data, the {thesis[corpus]}, and not comparable: {thesis['source']}."
-
-
-def _with_bounds(*names: str) -> list[str]:
-    """Return columns of estimates with those of their bounds."""
-    return [column for name in names for column in (name, f"{name} low", f"{name} high")]
+    note = "*published* is of other data, the {}, and not comparable: {}."
+    others = {f"not_{name}": note.format(thesis[name], thesis["source"]) for name in ("i2b2", "vigibase")}
+    common = {**_TITLES, **others, "at_recall": _AT_RECALL, "recall": _ONE_RECALL, "tuned": _TUNED_VARIANT}
+    return _FORMS[name].fill(rows, **common, **values)
 
 
 def _equal_recall_table(
-    name: str, which: str, judged: JudgedCorpus, scores: Sequence[Mapping[str, TokenScores]], draws: Draws
+    which: str, judged: JudgedCorpus, scores: Sequence[Mapping[str, TokenScores]], draws: Draws
 ) -> Table:
     """All combiners at the same HIPAA recall."""
     target = judged.is_hipaa
@@ -136,11 +130,8 @@ def _equal_recall_table(
     for (recall, combiner), (precision, gain) in compared.items():
         shown = (None, None, None, "-") if combiner == ALONE else (*gain, gain.verdict)
         rows.append((combiner, recall, *precision, *shown))
-    columns = ("combiner", "HIPAA recall", *_with_bounds("precision", "gain"), "verdict")
     state = "fine-tuned networks" if which == "second" else "networks"
-    title = f"All combiners at equal recall, test set of the {which} corpus, mean of {len(scores)} {state}"
-    notes = (f"{_AT_RECALL} The gain is in precision, over the network alone.",)
-    return Table(name, title, frame_of(columns, rows), notes, intervals=frozenset({"precision", "gain"}))
+    return _fill("equal-recall", rows, which=which, n_runs=len(scores), state=state)
 
 
 def _variant_recall_table(found: Findings) -> Table:
@@ -155,11 +146,7 @@ def _variant_recall_table(found: Findings) -> Table:
         (name, *precision, *((None, None, None, "-") if name == "a" else (*gain, gain.verdict)))
         for (_, name), (precision, gain) in compared.items()
     ]
-    columns = ("variant", *_with_bounds("precision", "gain"), "verdict")
-    title = f"The variants at a HIPAA recall of {_ONE_RECALL:g}, {PUBLISHED}, first corpus"
-    notes = (f"{_AT_RECALL} The gain is in precision, over variant a.",)
-    frame = frame_of(columns, rows)
-    return Table("equal-recall-variants", title, frame, notes, intervals=frozenset({"precision", "gain"}))
+    return _fill("equal-recall-variants", rows, published=PUBLISHED)
 
 
 def _trade_off_table(
@@ -186,20 +173,7 @@ def _trade_off_table(
         (alone, _), (_, published), (_, ours) = (compared[_ONE_RECALL, name] for name in combiners)
         shown = (*alone, *published, published.verdict, *ours, ours.verdict)
         rows.append((fine.value, n_tokens, *recalls, *shown))
-    columns = (
-        *("category", "tokens", *(f"recall, {name}" for name in combiners)),
-        *_with_bounds(f"precision, {ALONE}"),
-        *(*_with_bounds("gain of published"), "verdict of published"),
-        *(*_with_bounds("gain of ours"), "verdict of ours"),
-    )
-    title = f"Trade-offs by category, first corpus, mean of {len(scores)} networks"
-    notes = (
-        f"The recalls are those where all HIPAA tokens together have {_ONE_RECALL:g}. The precision, of all "
-        f"masked tokens, is the one where the category itself has a recall of {_ONE_RECALL:g}. The gains are "
-        "over the network alone.",
-    )
-    intervals = frozenset({f"precision, {ALONE}", "gain of published", "gain of ours"})
-    return Table("trade-offs", title, frame_of(columns, rows), notes, intervals=intervals)
+    return _fill("trade-offs", rows, n_runs=len(scores), combiners=combiners, alone=ALONE)
 
 
 def _limit(margins: np.ndarray) -> float:
@@ -218,11 +192,7 @@ def _variant_table(found: Findings, adaptive: Mapping[str, Evaluation]) -> Table
         estimates = [value for one in drawn.values() for value in draws.estimate(one)]
         published = zip(*(theirs[f"{variant}-{i}"] for i in (1, 2)), strict=True)
         rows.append((variant, len(of_runs), *estimates, *map(mean, published)))
-    shares = ("HIPAA recall", "PHI precision")
-    columns = ("variant", "runs", *_with_bounds(*shares), *_BESIDE_PUBLISHED[3:])
-    title = f"Mean of the runs, adaptive threshold {_TITLES['high']}, test set of the first corpus"
-    notes = (_note("i2b2"),)
-    return Table("variants", title, frame_of(columns, rows), notes, intervals=frozenset(shares))
+    return _fill("variants", rows)
 
 
 def _figure_of(evaluation: Evaluation) -> Figure:
@@ -233,8 +203,7 @@ def _adaptive_table(adaptive: Mapping[str, Evaluation]) -> Table:
     """The form of table 5.1."""
     theirs = read_published()["thesis"]["adaptive"]
     rows = [(name, *_figure_of(one), *theirs.get(name, (None, None))) for name, one in adaptive.items()]
-    title = f"Adaptive threshold {_TITLES['high']}, test set of the first corpus (thesis, table 5.1)"
-    return Table("adaptive", title, frame_of(_BESIDE_PUBLISHED, rows), (_note("i2b2"),))
+    return _fill("adaptive", rows)
 
 
 def _alone_table(found: Findings) -> Table:
@@ -249,9 +218,7 @@ def _alone_table(found: Findings) -> Table:
         for threshold in _ALONE
         for run in found.runs
     ]
-    title = "Network alone, test set of the first corpus (thesis, table 5.2)"
-    notes = (_note("i2b2"), "As printed there, some published lines of th = 0.95 repeat those of 0.9.")
-    return Table("network-alone", title, frame_of(_BESIDE_PUBLISHED, rows), notes)
+    return _fill("network-alone", rows)
 
 
 def _comparison_table(found: Findings) -> Table:
@@ -282,8 +249,7 @@ def _comparison_table(found: Findings) -> Table:
         (f"published: {line['method']}", line["recall"], line["precision"], None, None)
         for line in read_published()["thesis"]["comparison"]
     ]
-    columns = ("method", "HIPAA recall", "PHI precision", "PHI recall", "documents without a HIPAA leak")
-    return Table("comparison", "Comparison (thesis, table 5.3)", frame_of(columns, rows), (_note("i2b2"),))
+    return _fill("comparison", rows)
 
 
 def _figures_by_type(evaluation: Evaluation) -> dict[str, GroupFigures]:
@@ -305,14 +271,10 @@ def _category_tables(adaptive: Mapping[str, Evaluation]) -> Iterator[Table]:
         )
         for name, figures in next(iter(by_run.values())).items()
     ]
-    title = f"Recall by category, adaptive threshold {_TITLES['high']}, first corpus (thesis, table 5.4)"
-    notes = ("Means over the runs of a variant.",)
-    yield Table("categories", title, frame_of(("category", "tokens", *variants), rows), notes)
+    yield _fill("categories", rows, variants=variants)
     theirs = read_published()["thesis"]
-    frame = frame_of(
-        ("category", *theirs["adaptive"]), [(name, *values) for name, values in theirs["categories"].items()]
-    )
-    yield Table("categories-published", "The same as published", frame, (_note("i2b2"),))
+    published = [(name, *values) for name, values in theirs["categories"].items()]
+    yield _fill("categories-published", published, their_runs=list(theirs["adaptive"]))
 
 
 def _sample_tables(found: Findings) -> Iterator[Table]:
@@ -335,10 +297,7 @@ def _sample_tables(found: Findings) -> Iterator[Table]:
             place = last
         _add_gap(lines, line, doc.text[place:])
         rows = [one for one in lines if one[0].strip()]
-        title = f"Invented record {number}, {run.name}, adaptive threshold {_TITLES['high']}"
-        notes = ("**Bold** tokens leaked, tokens in *italics* were masked without need.",)
-        table = f"{title} (form of table 5.{4 + number} of the thesis)"
-        yield Table(f"sample-{number}", table, frame_of(("original", "de-identified"), rows), notes)
+        yield _fill("sample", rows, number=number, run=run.name, theirs=4 + number)
 
 
 def _add_gap(lines: list[list[str]], line: int, gap: str) -> int:
@@ -396,11 +355,7 @@ def _fine_tuning_table(found: Findings) -> Table:
     rows += [
         (line["method"], *[None] * n_figures, line["recall"], line["precision"]) for line in facts["earlier"]
     ]
-    shares = ("PHI recall", "corrected", "HIPAA recall", "precision")
-    columns = ("method", *_with_bounds(*shares), *_BESIDE_PUBLISHED[3:])
-    title = "Fine-tuned and not, mean of the runs, test set of the second corpus (thesis, table 5.8)"
-    notes = (_note("vigibase"), "The published network is the second run of variant d.")
-    return Table("fine-tuned", title, frame_of(columns, rows), notes, intervals=frozenset(shares))
+    return _fill("fine-tuned", rows)
 
 
 def _recall_columns(choices: Iterable[tuple[int, str]]) -> list[str]:
@@ -426,21 +381,14 @@ def _fine_tuning_category_tables(found: Findings) -> Iterator[Table]:
         whole = evaluated[0][0].figure(kinds[0]).whole
         values = [mean(one.value(kind) for one in of_runs) for of_runs in evaluated for kind in kinds]
         rows.append((name.upper(), whole, *values))
-    columns = ("category", "tokens", *_recall_columns(stages))
-    title = (
-        f"Recall by category, mean of the runs of variant {_TUNED_VARIANT}, second corpus "
-        "(thesis, tables 5.9 and 5.10)"
-    )
-    note = "R new counts a missed token of the harmless list of the evaluation as masked."
-    yield Table("fine-tuned-categories", title, frame_of(columns, rows), (note,))
+    yield _fill("fine-tuned-categories", rows, stages=_recall_columns(stages))
     theirs: Mapping[str, Any] = read_published()["thesis"]["fine_tuned_categories"]
     choices = [(int(epochs), pair) for epochs, _, pair in (key.partition("-") for key in theirs)]
     rows = [
         (name, *(value for table in theirs.values() for value in table[name]))
         for name in next(iter(theirs.values()))
     ]
-    frame = frame_of(("category", *_recall_columns(choices)), rows)
-    yield Table("fine-tuned-categories-published", "The same as published", frame, (_note("vigibase"),))
+    yield _fill("fine-tuned-categories-published", rows, their_stages=_recall_columns(choices))
 
 
 def _rival_tables(found: Findings) -> Iterator[Table]:
@@ -467,17 +415,9 @@ def _rival_tables(found: Findings) -> Iterator[Table]:
     for title, figure in (("ALL", "recall_all_corrected"), ("precision", _PRECISION)):
         values = [mean(one.value(figure) for one in of_runs) for of_runs in evaluated.values()]
         rows.append((title, whole if title == "ALL" else None, *values))
-    title = "Recall by category beside rivals of this project, second corpus (thesis, table 5.11)"
-    notes = (
-        f"Corrected recall of tokens. The first two are means of the runs of variant {_TUNED_VARIANT}. *crf* "
-        "and *svm* learned from the documents of the fine-tuning, *patterns* are regular expressions.",
-    )
-    yield Table("rivals", title, frame_of(("category", "tokens", *evaluated), rows), notes)
-    facts = read_published()["thesis"]
-    columns = ("category", "fine-tuned (0.8, 0.9)", "not fine-tuned (0.9, 0.95)", "RegEx", "CRF", "SVM")
-    rows = [(name, *values) for name, values in facts["earlier_categories"].items()]
-    title = "Published beside earlier methods (thesis, table 5.11)"
-    yield Table("earlier-methods-published", title, frame_of(columns, rows), (_note("vigibase"),))
+    yield _fill("rivals", rows, rivals=list(evaluated))
+    earlier = read_published()["thesis"]["earlier_categories"]
+    yield _fill("earlier-methods-published", [(name, *values) for name, values in earlier.items()])
     yield _rival_gain_table(found, evaluated)
 
 
@@ -494,13 +434,7 @@ def _rival_gain_table(found: Findings, evaluated: Mapping[str, Sequence[Evaluati
         of_rival = draw_figures([*of_runs] * (n_runs // len(of_runs)), names, clusters, draws)
         gains = [summarise(((own[one] - of_rival[one]) * draws.runs).sum(axis=1)) for one in names]
         rows.append((name, *(cell for gain in gains for cell in (*gain, gain.verdict))))
-    columns = (
-        *("compared with", *_with_bounds("gain in recall"), "verdict of recall"),
-        *(*_with_bounds("gain in precision"), "verdict of precision"),
-    )
-    title = f"What {first[0]} gains over the others, each at its own threshold, second corpus"
-    intervals = frozenset({"gain in recall", "gain in precision"})
-    return Table("rival-gains", title, frame_of(columns, rows), intervals=intervals)
+    return _fill("rival-gains", rows, first=first[0])
 
 
 def _forgetting_table(found: Findings) -> Table:
@@ -514,10 +448,7 @@ def _forgetting_table(found: Findings) -> Table:
         )
         for epochs, pair in _stages(found)
     ]
-    shares = ("PHI recall", "HIPAA recall", "precision")
-    columns = (f"variant {_TUNED_VARIANT}", "thresholds", *_with_bounds(*shares))
-    title = "The same networks on the test set of the first corpus, mean of the runs"
-    return Table("forgetting", title, frame_of(columns, rows), intervals=frozenset(shares))
+    return _fill("forgetting", rows)
 
 
 def _curve_table(found: Findings) -> Table:
@@ -536,7 +467,4 @@ def _curve_table(found: Findings) -> Table:
         for run in found.runs
         for epoch, scores in enumerate(run.epochs, start=1)
     ]
-    shares = ("validation HIPAA recall", "validation precision", "test HIPAA recall", "test precision")
-    columns = ("run", "epoch", "validation chose", "loss", "validation accuracy", *shares)
-    title = f"After each epoch, adaptive threshold {_TITLES['low']}"
-    return Table("epochs", title, frame_of(columns, rows), digits=4)
+    return _fill("epochs", rows)
