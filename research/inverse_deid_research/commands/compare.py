@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import time
@@ -88,7 +87,6 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
 
     Exit status: 0 done, 2 refused and nothing written.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from inverse_deid_research.comparison.comparison import ComparisonSettings
     from inverse_deid_research.comparison.comparison import compare as run
     from inverse_deid_research.comparison.report import check_folder, write_comparison

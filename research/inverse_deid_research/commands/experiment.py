@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inverse_deid.cli.grouped_command import GroupedCommand
-from inverse_deid_research.commands.training_extra import need_training, progress
+from inverse_deid_research.commands.progress import progress
 
 if TYPE_CHECKING:
     from inverse_deid_research.studies.study import StudyOptions
@@ -76,7 +76,6 @@ def study_command(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(out: Path, threads: int, force: bool, quiet: bool, **given: Any) -> None:  # noqa: ANN401
-            need_training("a study", "train")
             from inverse_deid_research.studies.study import StudyOptions
 
             _use_threads(threads)

@@ -29,7 +29,7 @@ from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.network.folder import refuse_other_folder
 from inverse_deid_research.commands.experiment import study_command
-from inverse_deid_research.commands.training_extra import need_training, progress
+from inverse_deid_research.commands.progress import progress
 from inverse_deid_research.extraction.concepts import CONCEPTS, PHI, list_types, refuse_overlap
 from inverse_deid_research.extraction.config import KINDS, ExtractorConfig, ExtractorTraining
 from inverse_deid_research.extraction.readers import ConceptLayout, read_concepts, render_json_line
@@ -65,8 +65,8 @@ _MODEL = click.option(
 def extraction() -> None:
     """Train extractors of concepts, on original or masked text.
 
-    Needs the extra `train` (pip install '.[train]'). `inverse-deid research extraction find` uses an
-    extractor. `inverse-deid research extraction cost` measures what masking costs it.
+    `inverse-deid research extraction find` uses an extractor. `inverse-deid research extraction cost`
+    measures what masking costs it.
     """
 
 
@@ -88,7 +88,6 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
     refuse_read(out, [documents])
     if out.exists() and not force:
         raise OutputExistsError(f"{out}: exists already. Overwrite it with --force")
-    need_training("extraction", "train")
     docs = read_concepts(documents, ConceptLayout(layout) if layout else None)
     planted = list(inject_identifiers(docs, seed, _split_types(types)))
     write_whole(out, map(render_json_line, planted))
@@ -178,7 +177,6 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
     if config.kind != "tagger" and view is not View.ORIGINAL:
         raise ConfigurationError(f"--view: a {config.kind} model reads the original text. Leave out --view")
     refuse_other_folder(given["out"])
-    need_training("extraction", "train")
     from inverse_deid.masking.assemble import packaged_model
     from inverse_deid.network.folder import read_model
     from inverse_deid_research.extraction.passages import make_vectors
@@ -235,12 +233,7 @@ def _split_types(types: str) -> tuple[str, ...]:
 
 
 def load_extractor(folder: Path) -> Tagger:
-    """Read the folder of an extractor, as `read_tagger` does; Keras is imported only then.
-
-    Raises:
-        ConfigurationError: The extra `train` is missing.
-    """
-    need_training("extraction", "train")
+    """Read the folder of an extractor, as `read_tagger` does; Keras is imported only then."""
     from inverse_deid_research.extraction.tagger import read_tagger
 
     return read_tagger(folder)

@@ -10,7 +10,7 @@ import click
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import read_settings
 from inverse_deid_research.commands.experiment import SEEDS, command_line
-from inverse_deid_research.commands.training_extra import need_training, progress
+from inverse_deid_research.commands.progress import progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -18,10 +18,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.group()
 def federated() -> None:
-    """Train one network at several sites whose documents stay where they are.
-
-    Needs the extra `train` (pip install '.[train]').
-    """
+    """Train one network at several sites whose documents stay where they are."""
 
 
 @federated.command()
@@ -65,7 +62,6 @@ def simulate(
     """
     if processes and engine == "direct":
         raise ConfigurationError("--processes works only with --engine flower. Add --engine flower")
-    need_training("training", "train")
     from inverse_deid_research.federated.settings import FederatedStudySettings, restrict_study
     from inverse_deid_research.federated.study import FlowerSimulation, run_study
     from inverse_deid_research.studies.study import StudyOptions
@@ -90,7 +86,6 @@ def simulate(
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def server(config: Path, resume: bool, quiet: bool) -> None:
     """Lead a common training. The server needs no documents."""
-    need_training("training", "train")
     from inverse_deid_research.federated.server import run_server
     from inverse_deid_research.federated.settings import ServerSettings, read_party_settings
 
@@ -107,7 +102,6 @@ def server(config: Path, resume: bool, quiet: bool) -> None:
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def site(config: Path, dry_run: str | None, quiet: bool) -> None:
     """Take part in a common training. Documents stay here."""
-    need_training("training", "train")
     from inverse_deid_research.federated.settings import SiteSettings, read_party_settings
     from inverse_deid_research.federated.site import SiteRun, take_part
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import MappingProxyType
 
 import click
@@ -28,7 +29,5 @@ _COMMANDS: Commands = MappingProxyType(
 
 @click.group(cls=LazyGroup, commands=_COMMANDS)
 def research() -> None:
-    """Repeat and extend the published studies.
-
-    Most commands need an extra, which they name.
-    """
+    """Repeat and extend the published studies (see docs/experiments.md)."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -12,7 +12,7 @@ from inverse_deid.cli.report_files import refuse_read
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid_research.commands.experiment import sharing_study
-from inverse_deid_research.commands.training_extra import need_training, progress
+from inverse_deid_research.commands.progress import progress
 
 if TYPE_CHECKING:
     from inverse_deid_research.representations.config import SharingConfig
@@ -53,8 +53,7 @@ def share() -> None:
     network is trained on them (train), which `inverse-deid mask --model` uses.
     `pseudonymise` is simpler and protects less.
 
-    Needs the extra `train` (pip install '.[train]'). docs/representations.md
-    describes the protection and its limits.
+    docs/representations.md describes the protection and its limits.
     """
 
 
@@ -106,7 +105,6 @@ def pseudonymise(
     last lines say how much of the originals is left. Read them before you share.
     """
     refuse_read(out, [corpus, *filter(None, given.values())])
-    need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.training.run import load_word_vectors
     from inverse_deid_research.representations.shared_file import refuse_existing
     from inverse_deid_research.representations.sharing import pseudonymise_corpus
@@ -137,7 +135,6 @@ def encode(
     the mean of two files of it has less noise.
     """
     refuse_read(out, [corpus, representation, *filter(None, [mapping])])
-    need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid_research.representations.sharing import encode_corpus
 
     say = progress(quiet=quiet)
@@ -153,7 +150,6 @@ def encode(
 def pool(files: tuple[Path, ...], out: Path, force: bool, quiet: bool) -> None:
     """Put the vectors of several institutions into one file, in random order."""
     refuse_read(out, files)
-    need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid_research.representations.sharing import pool_files
 
     n_sentences = pool_files(files, out, force=force)
@@ -176,7 +172,6 @@ def train(pooled: Path, representation: Path, out: Path, config_path: Path | Non
 
 
 def _settings(path: Path | None) -> SharingConfig:
-    need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid_research.representations.config import read_sharing_config
 
     return read_sharing_config(path)
