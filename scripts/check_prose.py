@@ -162,7 +162,16 @@ def unexplained_phi(path: Path) -> Iterator[str]:
 def checked_files(given: list[str]) -> Iterator[Path]:
     folders = [Path(one) for one in given] or [
         ROOT / name
-        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "inverse_deid", "scripts")
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+            "docs",
+            "inverse_deid",
+            "research/README.md",
+            "research/inverse_deid_research",
+            "scripts",
+        )
     ]
     for folder in folders:
         found = sorted(folder.rglob("*")) if folder.is_dir() else [folder]

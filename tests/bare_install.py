@@ -1,12 +1,14 @@
-"""Run commands as if no extra were installed; prints status and last line of each as JSON.
+"""Run commands as if no extra were installed: `run_bare`.
 
-python bare_install.py '[["mask", "--help"], ...]'
+As a program it prints status and output of each as JSON: python bare_install.py '[["mask", "--help"], ...]'
 """
 
 import json
+import subprocess
 import sys
 from contextlib import suppress
 from importlib.machinery import PathFinder
+from pathlib import Path
 
 BROUGHT_BY_EXTRAS = {
     *(
@@ -37,11 +39,23 @@ BROUGHT_BY_EXTRAS = {
 class Bare:
     """Finds every module but those."""
 
+    find_distributions = PathFinder.find_distributions
+
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name.partition(".")[0] in BROUGHT_BY_EXTRAS:
             return None
         return PathFinder.find_spec(name, path, target)
+
+
+def run_bare(*commands):
+    """Return arguments, exit status and output of commands, by default of the help of all."""
+    here = Path(__file__)
+    done = subprocess.run(
+        [sys.executable, str(here), json.dumps(commands)],
+        capture_output=True, text=True, check=True, timeout=300, cwd=here.parents[1],
+    )  # fmt: skip
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 from collections.abc import Callable
@@ -12,8 +13,12 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.lazy_group import Commands, LazyGroup
-from inverse_deid.core.errors import InverseDeidError, describe_error
-from inverse_deid.core.extras import install_hint
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, describe_error
+from inverse_deid.core.extras import install_hint, research_hint
+
+ADDED_COMMANDS = "inverse_deid.commands"
+"""The entry points under which other packages add a command: its name, and the click command."""
+_RESEARCH = "research"
 
 NOTHING_DONE = 2
 INTERRUPTED = 130
@@ -43,18 +48,38 @@ _COMMANDS: Commands = MappingProxyType(
             "calibrate": ("inverse_deid.cli.calibrate", "Find thresholds with a guaranteed leak rate."),
             "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
         },
-        "Research": {
-            "research": (
-                "inverse_deid.research.commands.research",
-                "Repeat the published studies.",
-            ),
-        },
     }
 )
 
 
 class _MainGroup(LazyGroup):
-    """A group that ends with the exit statuses of this program."""
+    """The commands of this program and of other packages, with the exit statuses of this program."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names in the order of their headings, then those of other packages."""
+        return [*super().list_commands(ctx), *_find_added_commands()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None = unknown name.
+
+        Raises:
+            ConfigurationError: It is that of the research, which is not installed.
+        """
+        if (own := super().get_command(ctx, cmd_name)) is not None:
+            return own
+        if (added := _find_added_commands().get(cmd_name)) is not None:
+            command: click.Command = added.load()
+            return command
+        if cmd_name == _RESEARCH:
+            raise ConfigurationError(f"the research is a package of its own: {research_hint()}")
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names and their lines of help under the headings."""
+        super().format_commands(ctx, formatter)
+        if added := _find_added_commands():
+            with formatter.section("Other packages"):
+                formatter.write_dl([(name, one.load().get_short_help_str()) for name, one in added.items()])
 
     def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
         run = super().main
@@ -73,6 +98,13 @@ def main() -> None:
 
     Exit status: 0 all done, 1 some documents failed and are listed, 2 nothing could be done.
     """
+
+
+def _find_added_commands() -> dict[str, importlib.metadata.EntryPoint]:
+    """Return the commands of other packages by name; none of them replaces one of ours."""
+    own = {name for section in _COMMANDS.values() for name in section}
+    added = importlib.metadata.entry_points(group=ADDED_COMMANDS)
+    return {one.name: one for one in sorted(added, key=lambda one: one.name) if one.name not in own}
 
 
 def status_of(call: Callable[[], object]) -> int:

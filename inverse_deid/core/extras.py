@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
@@ -17,6 +18,11 @@ _TOOLS = {
     "uv-receipt.toml": "uv tool install '.[{}]', with the extras that you have, as others are removed",
 }
 """The files with which pipx and uv mark an environment of theirs, and how they install an extra into it."""
+_RESEARCH_BY_TOOL = {
+    "pipx_metadata.json": "pipx inject inverse-deid {}",
+    "uv-receipt.toml": "uv tool install . --with {}, with the extras that you have, as others are removed",
+}
+"""The same for the research."""
 
 
 def install_hint(extra: str, environment: Path | None = None) -> str:
@@ -26,9 +32,25 @@ def install_hint(extra: str, environment: Path | None = None) -> str:
         >>> install_hint("review", Path("/nowhere"))
         "in the folder of your copy of inverse-deid, run pip install '.[review]'"
     """
+    return _hint(_TOOLS, "pip install '.[{}]'", extra, environment)
+
+
+def research_hint(extra: str | None = None, environment: Path | None = None) -> str:
+    """Say how to install the research, perhaps with an extra of its own; the environment as above.
+
+    Example:
+        >>> research_hint(environment=Path("/nowhere"))
+        'in the folder of your copy of inverse-deid, run pip install . ./research'
+    """
+    # With `.` first, so that the product is never looked for in a package index.
+    package = "./research" if extra is None else f"'./research[{extra}]'"
+    return _hint(_RESEARCH_BY_TOOL, "pip install . {}", package, environment)
+
+
+def _hint(tools: Mapping[str, str], pip: str, what: str, environment: Path | None) -> str:
     place = Path(sys.prefix) if environment is None else environment
-    command = next((how for mark, how in _TOOLS.items() if (place / mark).exists()), "pip install '.[{}]'")
-    return f"in the folder of your copy of inverse-deid, run {command.format(extra)}"
+    command = next((how for mark, how in tools.items() if (place / mark).exists()), pip)
+    return f"in the folder of your copy of inverse-deid, run {command.format(what)}"
 
 
 def missing_extra(purpose: str, package: str | None, extra: str) -> ConfigurationError:

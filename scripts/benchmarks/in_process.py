@@ -17,7 +17,11 @@ from itertools import islice
 from pathlib import Path
 
 from benchmarks.peer import N_FIRST, peak_memory_mb, stay_on_one_core
-from inverse_deid.core.values import Document
+from inverse_deid.core.values import Document, RuleAnalysis, Tokens
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.rules.analysis import RuleAnalyser
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.tokenizer import tokenize
 
 BATCH_DOCUMENTS = 500
 N_NARRATIVES = 200
@@ -91,15 +95,14 @@ def onnx(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     from inverse_deid.masking.scorers import feature_columns
     from inverse_deid.network.folder import read_model
     from inverse_deid.network.scorer import Scorer, ScorerInput
-    from inverse_deid.research.studies.scoring import analyse_corpus
 
     parts = read_model(packaged_model())
-    corpus = analyse_corpus("documents", docs)
+    interned = InternedWords()
     columns = feature_columns(parts.feature_names)
-    scorer = Scorer(parts, corpus.interned, n_threads)
+    scorer = Scorer(parts, interned, n_threads)
     inputs = {
         doc.id: ScorerInput(tokens, analysis.ids, analysis.features[:, columns])
-        for doc, tokens, analysis in zip(docs, corpus.tokens, corpus.analyses, strict=True)
+        for doc, tokens, analysis in analyse(docs, interned)
     }
 
     def run(some: Sequence[Document]) -> int:
@@ -122,14 +125,12 @@ def keras(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     from inverse_deid.network.folder import read_model
     from inverse_deid.network.network import build_network
     from inverse_deid.network.training import probabilities
-    from inverse_deid.research.studies.scoring import analyse_corpus
 
     tf.config.threading.set_intra_op_parallelism_threads(n_threads)
     tf.config.threading.set_inter_op_parallelism_threads(n_threads)
     parts = read_model(packaged_model())
     network = build_network(parts.network, len(parts.feature_names), parts.word_vectors.matrix())
     load_weights(network, parts.weights)
-    corpus = analyse_corpus("documents", docs)
     numbers, columns = parts.word_vectors.numbers(), feature_columns(parts.feature_names)
     examples = {
         doc.id: Example(
@@ -140,7 +141,7 @@ def keras(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
             labels=np.zeros(len(tokens), np.int32),
             weights=np.ones(len(tokens), np.float32),
         )
-        for doc, tokens, analysis in zip(docs, corpus.tokens, corpus.analyses, strict=True)
+        for doc, tokens, analysis in analyse(docs, InternedWords())
     }
 
     def run(some: Sequence[Document]) -> int:
@@ -151,6 +152,14 @@ def keras(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
         return sum(len(one) for batch in scores for one in batch)
 
     return run, dict
+
+
+def analyse(
+    docs: Sequence[Document], interned: InternedWords
+) -> Iterator[tuple[Document, Tokens, RuleAnalysis]]:
+    tokens = [tokenize(doc.text) for doc in docs]
+    analyses = RuleAnalyser(load_lexicon(), interned).analyse_many(tokens)
+    return zip(docs, tokens, analyses, strict=True)
 
 
 KINDS = {"warm": warm, "onnx": onnx, "keras": keras}

@@ -1,4 +1,4 @@
-"""The locked versions are those that pyproject.toml allows, each with its hashes, from no named index."""
+"""The locked versions are those that product and research allow, each with its hashes, from no named index."""
 
 import re
 import tomllib
@@ -9,7 +9,10 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "scripts" / "requirements").glob("*.txt"))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PRODUCT, RESEARCH = (
+    tomllib.loads((ROOT / folder / "pyproject.toml").read_text("utf-8"))["project"]
+    for folder in ("", "research")
+)
 LEAST = {
     "starlette": "0.49.1",
     "jinja2": "3.1.6",
@@ -22,9 +25,24 @@ LEAST = {
 
 
 def declared():
-    extras = PROJECT["optional-dependencies"].values()
-    lines = [*PROJECT["dependencies"], *(line for lines in extras for line in lines)]
-    return [Requirement(line) for line in lines if not line.startswith(PROJECT["name"])]
+    """Return what product and research need from an index, with all extras."""
+    lines = []
+    for project in (PRODUCT, RESEARCH):
+        extras = project["optional-dependencies"].values()
+        lines += [*project["dependencies"], *(line for each in extras for line in each)]
+    return [Requirement(line) for line in lines if not line.startswith(PRODUCT["name"])]
+
+
+def test_the_research_goes_with_this_version_of_the_product():
+    assert RESEARCH["dependencies"][0] == f"{PRODUCT['name']}[train]=={PRODUCT['version']}"
+    assert RESEARCH["version"] == PRODUCT["version"]
+
+
+def test_the_product_never_installs_the_research():
+    extras = PRODUCT["optional-dependencies"]
+    lines = [*PRODUCT["dependencies"], *(line for each in extras.values() for line in each)]
+    assert not [line for line in lines if "research" in line]
+    assert not {"experiments", "compare", "federated-simulation"} & set(extras)
 
 
 def pins(path):
