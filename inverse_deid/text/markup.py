@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from html.entities import html5
 from itertools import pairwise
 from typing import NamedTuple
@@ -99,13 +100,14 @@ class _Plain(NamedTuple):
         return self.is_safe(left) and self.is_safe(right)
 
 
-class _Mark(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Mark:
     """A tag, several in a row, or an encoded sign."""
 
     start: int
     end: int
     kind: str  # `inline`, `script` (lowered or raised), `block`, `cells` (of several blocks), `other`, `sign`
-    decoded: str = ""
+    decoded: str = field(default="", repr=False)
 
     @property
     def is_unseen(self) -> bool:

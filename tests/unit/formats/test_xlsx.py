@@ -574,7 +574,10 @@ def test_a_file_with_changed_bytes_never_raises_anything_else(data):
     for _ in range(data.draw(st.integers(1, 5))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.sampled_from(b'<>/"= 0a9&-'))
     try:
-        written = masked(zipped({**parts, name: bytes(whole)}), data.draw(st.sampled_from([ReadOptions(without_id=True), ALL])))
+        written = masked(
+            zipped({**parts, name: bytes(whole)}),
+            data.draw(st.sampled_from([ReadOptions(without_id=True), ALL])),
+        )
     except InputError as error:
         assert CANARY not in str(error).partition("It has:")[0]  # names of columns may be shown
     else:
