@@ -213,3 +213,20 @@ def test_standard_input_stops_before_the_row(command):
     assert done.status != 0
     assert "Okonkwo" not in done.stdout
     assert "a name" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_cluster_moves_dates_and_refuses_names(command, given, out, key):
+    pytest.importorskip("ray")
+    write(given / "a.csv", [row(onset="2019-10-12", age=43)])
+    options = ("--engine", "ray", *REPLACED, "--key", key)
+    done = command("mask", given, "--out", out, *options, *KEPT)
+    assert done.status == 0, done.stderr
+    (first,) = read(next(out.glob("a.part-*.csv")))
+    assert f"{date.fromisoformat(first['onset']):%d-%b-%Y}".upper() in first["text"].upper()
+    assert (first["onset"] != "2019-10-12", first["age"]) == (True, "40-49")
+    write(given / "a.csv", [row(seen="Ada Okonkwo")])
+    done = command("mask", given, "--out", out, *options, "--force", "--keep-column", "seen")
+    assert (done.status, list(out.glob("a.part-*.csv"))) == (2, [])
+    assert "row 2, column 'seen': a kept column must not contain a name" in done.stderr
