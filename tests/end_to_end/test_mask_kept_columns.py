@@ -186,7 +186,13 @@ def test_nested_fields_and_keys_are_checked(command, given, out, key):
         assert found["report"]["age"] == "40-49"
         assert found["report"]["onset"][:4] in found["text"]
         assert found["report"]["onset"] != "2019-10-12"
-    for deep in ({"Ada Okonkwo": 1}, {"a": [{"b": "Ada Okonkwo"}]}):
+    for deep in ({"2019-10-12": 1}, {"x": {"2019-10-12": 1}}):
+        (given / "a.json").write_text(json.dumps({"text": "well", "report": deep}))
+        done = command(
+            "mask", given / "a.json", "--out", out, *REPLACED, "--key", key, "--force", *KEPT[:1], "report"
+        )
+        assert (done.status, "a date or age in a key" in done.stderr) == (2, True)
+    for deep in ({"Ada Okonkwo": 1}, {"ada_okonkwo": 1}, {"a": [{"b": "Ada Okonkwo"}]}):
         (given / "a.json").write_text(json.dumps({"text": "well", "report": deep}))
         done = command("mask", given / "a.json", "--out", out, "--force", "--keep-column", "report")
         assert (done.status, "a name" in done.stderr) == (2, True)
