@@ -27,6 +27,7 @@ from inverse_deid.cli.mask_settings import (
     read_known,
 )
 from inverse_deid.cli.progress_display import ProgressDisplay
+from inverse_deid.cli.secret_files import read_secret
 from inverse_deid.cli.summary import (
     exit_status,
     failure_lines,
@@ -234,7 +235,8 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     except ImportError as error:
         raise missing_extra("--engine ray", error.name, "scale") from error
     # Every worker must take the same day for today, also after midnight.
-    today = datetime.combine(make_case_settings(options, None).today, time_of_day())
+    settings = make_case_settings(options, read_secret(options.key))
+    today = datetime.combine(settings.today, time_of_day())
     options = replace(options, today=today)
     profile = make_profile(options)
     mib = options.partition_mib

@@ -27,7 +27,13 @@ from inverse_deid.formats.columns import (
 )
 from inverse_deid.formats.encodings import decode, find_codec
 from inverse_deid.formats.json_lines import as_shown
-from inverse_deid.formats.kept_cells import KeptCell, fill_json_cells, iterate_changes, list_json_cells
+from inverse_deid.formats.kept_cells import (
+    KeptCell,
+    fill_json_cells,
+    iterate_changes,
+    list_json_cells,
+    make_key_cell,
+)
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable
@@ -181,7 +187,7 @@ class _Case:
             return None
         if isinstance(value, dict):
             if fate is ColumnFate.KEPT:
-                self.kept += [KeptCell(path, key, "key") for key in value]
+                self.kept += [make_key_cell(path, key) for key in value]
             return self.copy(value, f"{path}.", f"{place}.", fate)
         if not _has_object(value):
             return None

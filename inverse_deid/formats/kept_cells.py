@@ -68,6 +68,16 @@ def changes_of(record: Record) -> KeptChanges:
     return KeptChanges()
 
 
+def make_key_cell(column: str, key: str) -> KeptCell:
+    """Return a key of an object as it is judged: its words.
+
+    Example:
+        >>> make_key_cell("report", "start_date").value
+        'start date'
+    """
+    return KeptCell(column, key.replace("_", " "), "key")
+
+
 def list_json_cells(value: Any, column: str) -> Iterator[KeptCell]:  # noqa: ANN401 - JSON
     """Yield the keys, strings and numbers of a JSON value in their order.
 
@@ -77,7 +87,7 @@ def list_json_cells(value: Any, column: str) -> Iterator[KeptCell]:  # noqa: ANN
     """
     if isinstance(value, dict):
         for key, one in value.items():
-            yield KeptCell(column, key, "key")
+            yield make_key_cell(column, key)
             yield from list_json_cells(one, f"{column}.{key}")
     elif isinstance(value, list):
         for one in value:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import Columns, choose_columns, is_age_column
-from inverse_deid.formats.kept_cells import CellType, KeptCell, KeptChanges, changes_of
+from inverse_deid.formats.kept_cells import CellType, KeptCell, KeptChanges, changes_of, make_key_cell
 from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable, texts_by_column
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ def _list_inner(value: object, column: str) -> Iterator[KeptCell]:
     """Yield everything in a nested value; none of it can be changed."""
     if isinstance(value, dict):
         for key, one in value.items():
-            yield KeptCell(column, str(key), "key")
+            yield make_key_cell(column, str(key))
             yield from _list_inner(one, f"{column}.{key}")
     elif isinstance(value, list | tuple):
         for one in value:

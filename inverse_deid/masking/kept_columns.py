@@ -8,7 +8,7 @@ for every value at the time it is written, so nothing of a file is released if i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -86,12 +86,12 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
             KeptColumnError: Names the first record with such a value, its column and the kind.
         """
         checked = [record for record in records if record.kept and not record.problem]
-        self._learn({cell for record in checked for cell in record.kept})
+        verdicts = self._learn({cell for record in checked for cell in record.kept})
         for record in checked:
             if (part := find_split_date(record.kept)) is not None and self._masks("date"):
                 raise self._refuse(record, part, "a part of a date")
             for cell in record.kept:
-                if refusal := self._verdicts[cell].refusal:
+                if refusal := verdicts[cell].refusal:
                     raise self._refuse(record, cell, refusal)
 
     def settle(self, records: Sequence[Record], cases: Sequence[MaskedCase | None]) -> list[Record]:
@@ -104,14 +104,13 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
         Raises:
             KeptColumnError: The policy masks all dates or all ages, so that they cannot be kept.
         """
-        if self.masker is None:
-            self._learn({cell for record in records for cell in record.kept})
+        verdicts = self._learn({cell for record in records for cell in record.kept})
         settled = []
         for record, case in zip(records, cases, strict=True):
             is_checked = bool(record.kept) and not record.problem
-            settled.append(replace(record, changes=self._change(record, case)) if is_checked else record)
-        if len(self._verdicts) > MAX_VERDICTS:
-            self._verdicts.clear()
+            settled.append(
+                replace(record, changes=self._change(record, case, verdicts)) if is_checked else record
+            )
         return settled
 
     def refuse_masked(self, records: Iterable[Record], *, dates: bool, ages: bool) -> None:
@@ -126,9 +125,11 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
             KeptColumnError: As `settle`.
         """
         replaces = {"date": dates, "age": ages}
-        for record in records:
-            for cell in record.kept if not record.problem else ():
-                sort = self._verdicts[cell].sort
+        checked = [record for record in records if not record.problem]
+        verdicts = self._learn({cell for record in checked for cell in record.kept})
+        for record in checked:
+            for cell in record.kept:
+                sort = verdicts[cell].sort
                 if sort and not replaces[sort] and self._masks(sort):
                     raise self._refuse_sort(record, cell, sort)
 
@@ -141,14 +142,16 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
             self.kinds = MaskedKinds(dates="2019" not in kept, ages="43" not in kept)
         return self.kinds.dates if sort == "date" else self.kinds.ages
 
-    def _change(self, record: Record, case: MaskedCase | None) -> KeptChanges:
+    def _change(
+        self, record: Record, case: MaskedCase | None, verdicts: Mapping[KeptCell, Verdict]
+    ) -> KeptChanges:
         values: dict[int, str] = {}
         replaced: Counter[str] = Counter()
         emptied: Counter[str] = Counter()
         dates, ages = (MaskedDates(), MaskedAges()) if case is None else (case.dates, case.ages)
         is_known = case is not None and not case.is_plain
         for number, cell in enumerate(record.kept):
-            sort = self._verdicts[cell].sort
+            sort = verdicts[cell].sort
             if not sort:
                 continue
             masks = self._masks(sort)
@@ -183,27 +186,38 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
         found = read_date(cell, self.day_first, today)
         return replace_kept_date(found, policy) if isinstance(found, KeptDate) else ""
 
-    def _learn(self, cells: Iterable[KeptCell]) -> None:
-        """Judge the cells that were not seen before; the masker reads those whose form says nothing."""
+    def _learn(self, cells: Collection[KeptCell]) -> Mapping[KeptCell, Verdict]:
+        """Return the verdict of each cell; the masker reads those that are new and whose form says nothing.
+
+        Several threads may call it: each works with what it returns, not with what is remembered.
+        """
+        known = self._verdicts
+        verdicts = {cell: known[cell] for cell in cells if cell in known}
         asked: list[KeptCell] = []
         for cell in cells:
-            if cell not in self._verdicts:
+            if cell not in verdicts:
                 verdict = judge_form(cell, self.day_first)
-                if verdict is None:
+                if verdict is None and self.masker is not None:
                     asked.append(cell)
                 else:
-                    self._verdicts[cell] = verdict
-        if self.masker is None:
-            self._verdicts.update(dict.fromkeys(asked, PASSES))
-        if not asked or self.masker is None:
-            return
-        docs = [Document("kept columns", cell.value) for cell in asked]
-        docs += [Document("kept columns", f"{cell.column}: {cell.value}") for cell in asked]
+                    verdicts[cell] = verdict or PASSES
+        verdicts |= self._read_words(asked)
+        known.update(verdicts)  # entries are never removed: another thread may read them
+        if len(known) > MAX_VERDICTS:
+            self._verdicts = {}
+        return verdicts
+
+    def _read_words(self, cells: Sequence[KeptCell]) -> dict[KeptCell, Verdict]:
+        """Let the masker read values, alone and after the name of their column."""
+        if not cells or self.masker is None:
+            return {}
+        docs = [Document("kept columns", cell.value) for cell in cells]
+        docs += [Document("kept columns", f"{cell.column}: {cell.value}") for cell in cells]
         masked = self.masker.mask_many(docs)
         if len(masked) != len(docs):
             raise KeptColumnError("the kept columns could not be checked, so nothing is written")
-        for cell, alone, named in zip(asked, masked[: len(asked)], masked[len(asked) :], strict=True):
-            self._verdicts[cell] = _judge_masked(cell, alone, named)
+        pairs = zip(cells, masked[: len(cells)], masked[len(cells) :], strict=True)
+        return {cell: _judge_masked(cell, alone, named) for cell, alone, named in pairs}
 
     def _refuse(self, record: Record, cell: KeptCell, kind: str) -> KeptColumnError:
         return KeptColumnError(

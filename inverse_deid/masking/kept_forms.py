@@ -93,7 +93,8 @@ def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     if cell.type == "bytes":
         return Verdict(refusal="bytes that cannot be read")
     if cell.type == "key":
-        return PASSES if is_header([value]) else judge_form(replace(cell, type="text"), day_first)
+        verdict = PASSES if is_header([value]) else judge_form(replace(cell, type="text"), day_first)
+        return Verdict(refusal="a date or age in a key") if verdict and verdict.sort else verdict
     verdict = _judge_person(value, cell.column) or _judge_date(cell, day_first)
     if verdict is None and value.casefold() in column_words("passing"):
         return PASSES

@@ -186,7 +186,13 @@ def test_nested_fields_and_keys_are_checked(command, given, out, key):
         assert found["report"]["age"] == "40-49"
         assert found["report"]["onset"][:4] in found["text"]
         assert found["report"]["onset"] != "2019-10-12"
-    for deep in ({"Ada Okonkwo": 1}, {"a": [{"b": "Ada Okonkwo"}]}):
+    for deep in ({"2019-10-12": 1}, {"x": {"2019-10-12": 1}}):
+        (given / "a.json").write_text(json.dumps({"text": "well", "report": deep}))
+        done = command(
+            "mask", given / "a.json", "--out", out, *REPLACED, "--key", key, "--force", *KEPT[:1], "report"
+        )
+        assert (done.status, "a date or age in a key" in done.stderr) == (2, True)
+    for deep in ({"Ada Okonkwo": 1}, {"ada_okonkwo": 1}, {"a": [{"b": "Ada Okonkwo"}]}):
         (given / "a.json").write_text(json.dumps({"text": "well", "report": deep}))
         done = command("mask", given / "a.json", "--out", out, "--force", "--keep-column", "report")
         assert (done.status, "a name" in done.stderr) == (2, True)
@@ -213,3 +219,20 @@ def test_standard_input_stops_before_the_row(command):
     assert done.status != 0
     assert "Okonkwo" not in done.stdout
     assert "a name" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_cluster_moves_dates_and_refuses_names(command, given, out, key):
+    pytest.importorskip("ray")
+    write(given / "a.csv", [row(onset="2019-10-12", age=43)])
+    options = ("--engine", "ray", *REPLACED, "--key", key)
+    done = command("mask", given, "--out", out, *options, *KEPT)
+    assert done.status == 0, done.stderr
+    (first,) = read(next(out.glob("a.part-*.csv")))
+    assert f"{date.fromisoformat(first['onset']):%d-%b-%Y}".upper() in first["text"].upper()
+    assert (first["onset"] != "2019-10-12", first["age"]) == (True, "40-49")
+    write(given / "a.csv", [row(seen="Ada Okonkwo")])
+    done = command("mask", given, "--out", out, *options, "--force", "--keep-column", "seen")
+    assert (done.status, list(out.glob("a.part-*.csv"))) == (2, [])
+    assert "row 2, column 'seen': a kept column must not contain a name" in done.stderr
