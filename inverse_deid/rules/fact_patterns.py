@@ -224,6 +224,7 @@ def _row_of(cells: str, firsts: str) -> str:
 
 CERTAIN_PATTERNS = compile_patterns(
     {
+        "in-shorthand-pair": r"(?<![\w&])(?-i:(?:N ?& ?V(?: ?& ?D)?|N/V(?:/D)?|V&D|D&C|T&A|I&D|H&P|H&H)|N&amp;V|D&amp;C|H&amp;P)(?![\w&]|['’]s)",
         "in-measured-value": rf"{_ANY_TEST}(?:\s?/\s?{_TEST}{_LINK}{_GAP}{_DIGITS}\s?/\s?{_VALUE}|{_LINK}{_GAP}{_VALUE}|"
         rf",?\s?[(\[]\s?{_ANY_UNIT}\s?[)\]](?:{_LINK}{_GAP}{_NUMBER})?){_TAIL}",
         "in-risen-value": rf"{_TEST}(?:(?:[\s:=,(-]{{1,3}}(?:levels?|values?|count|was|were|had)\b){{0,2}}\s(?:rose|risen|increased|elevated|peaked|"
@@ -297,6 +298,7 @@ _NUMBER_ANCHOR = Anchor(r"\d{1,6}(?!\d)")
 _WEEKS_ANCHOR = Anchor(r"(?:[1-3]\d|4[0-5]|[4-9])(?!\d)|(?:twenty|thirty|forty)\Z")
 FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
+        "in-shorthand-pair": [Anchor(r"[NVDTIH]\Z", behind="&/ ", cased=True)],
         "in-measured-value": [_TEST_ANCHOR, _SHORT_ANCHOR],
         "in-risen-value": [_TEST_ANCHOR],
         "in-list-of-values": [_TEST_ANCHOR],

@@ -289,7 +289,7 @@ PIECES += [
 ]
 PIECES += ["birth", "year", "of", "birth year 54", "YOB", "year of birth: 62", "54"]
 PIECES += ["Will's", "Oko", "nkwo", "\u00ad", "\u0301", "reporterPetrovic", "0k0nkw0"]
-PIECES += [text for text, _ in EXAMPLES.values()]
+PIECES += ["N&V", "H&P", *(text for text, _ in EXAMPLES.values())]
 PIECES += [
     "iso week 7", "KW 41", "week 23/21", "in week 41", "day 285 of the year", "41st week of 2021", "end of May", "Q3 2021", "2021-W41-3",
     "2021-285", "2020/21", "210412", "excel date 44256", "boxing day", "Lent", "polling day", "half-term", "her", "40th birthday", "last",

@@ -38,10 +38,13 @@ def test_clinical_text_is_left_alone(text):
         ("phone", "555-010-1234-home", "555 010 1234"),
         ("full-date", "DOB-12/03/2019.", "12 03 2019"),
         ("full-date", "on.12/03/2019", "12 03 2019"),
+        ("coordinates-on-axes", "Position N61 12.258 E017 53.052, then", "N61 12 258 E017 53 052"),
+        ("coordinates-on-axes", "61°12′15.5″N 17°53′03.1″E", "61 12 15 5 N 17 53 03 1 E"),
+        ("coordinates-on-axes", "S 33 51.5 E 151 12.9", "S 33 51 5 E 151 12 9"),
         ("social-security-number", "ssn-123-45-6789-", "123 45 6789"),
     ],
 )
-def test_signs_beside_an_identifier_do_not_hide_it(name, text, words):
+def test_an_identifier_is_found_whole_whatever_is_beside_it(name, text, words):
     assert touched(name, text) == words
 
 
