@@ -299,7 +299,7 @@ def read_html(
         ['Seen by Dr. Amara']
     """
     data = read_whole(stream)
-    codec, found = _find_codec(data, options)
+    codec, found = find_page_codec(data, options)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
     root = None
     with suppress(etree.XMLSyntaxError, ValueError):
@@ -402,7 +402,7 @@ def _count_attributes(root: etree._Element, page: _Page) -> None:
             page.note("" if is_read else kind)
 
 
-def _find_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
+def find_page_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
     """Return the encoding of a page and how it is known.
 
     It is that of the byte-order mark, of `--encoding`, or what the page says. Otherwise it is found out.
