@@ -47,5 +47,5 @@ def hostile(t: Canary, h: Canary) -> bytes:
         rf"{{\shp{{\*\shpinst\shpleft0{{\sp{{\sn wzName}}{{\sv {h()}}}}}{{\shptxt boxed {t()}\par}}}}{{\shprslt {h()}}}}}"
         rf"\trowd\cellx100\cellx200\intbl left {t()}\cell right {t()}\cell\row\pard "
         rf"{{\*\xe {h()}}}{{\tc {h()}}}{{\*\formfield{{\*\ffname {h()}}}{{\*\ffhelptext {h()}}}}}{{\pntext {h()}}}"
-        rf"{{\upr{{ansi {t()}}}{{\*\ud{{{h()}}}}}}}\par last {t()}\par}}{h()}"
+        rf"{{\upr{{ansi {h()}}}{{\*\ud{{unicode {t()}}}}}}}\par last {t()}\par}}{h()}"
     ).encode()

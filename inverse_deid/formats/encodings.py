@@ -38,6 +38,7 @@ _SINGLE_BYTE = {
     "cp437": "DOS (cp437)",
 }
 """The encodings of one byte per character that are found out, the usual ones first."""
+_USUAL = next(iter(_SINGLE_BYTE))
 
 _HEAD_BYTES = 256 * 1024
 _BLOCK_BYTES = 1024 * 1024
@@ -87,6 +88,20 @@ def normal_encoding(encoding: str) -> str:
     if not name or name.replace("_", "-") in _NOT_FOR_FILES:
         raise ConfigurationError(f"unknown encoding {encoding!r}. Try utf-8, cp1252, latin-1 or utf-16")
     return name.removesuffix("-sig").removesuffix("_sig")
+
+
+def read_label(label: str) -> str:
+    """Return the encoding that a web page or an e-mail means: Latin-1 in them is that of Windows.
+
+    Raises:
+        ConfigurationError: Python does not know the encoding.
+
+    Example:
+        >>> read_label("ISO-8859-1"), read_label("utf8")
+        ('cp1252', 'utf-8')
+    """
+    name = normal_encoding(label)
+    return _USUAL if name == "iso8859-1" else name
 
 
 def detect_codec(head: bytes, encoding: str) -> TextCodec:
@@ -318,10 +333,9 @@ def _judge_sample(sample: bytes) -> str:
     doubtful = re.compile(_DOUBTFUL)  # it takes long, and few files need it
     if b"\0" in sample or 2 * sum(map(len, _UTF8_SIGN.findall(sample))) > n_high:
         raise UnreadableInputError(wrong_encoding("utf-8"))  # binary, or UTF-8 with damaged places
-    usual = next(iter(_SINGLE_BYTE))
     with suppress(UnicodeError):
-        if not doubtful.search(sample.decode(usual)):
-            return usual
+        if not doubtful.search(sample.decode(_USUAL)):
+            return _USUAL
     if not _ASCII_LETTER.search(sample):  # nothing says that this is text
         raise UnreadableInputError(wrong_encoding("utf-8"))
     matches = {}

@@ -38,6 +38,8 @@ _SPAN = re.compile(r"[ \t\n\f\r]*\+?0*([0-9]{1,9})")
 _MAX_SPANS = {"colspan": 1000, "rowspan": 65534}
 _MAX_COLUMNS = 100
 """In the text, cells in columns after these are not told apart from those before."""
+_MAX_INDENT = 30
+"""Lines of cells in columns after these begin here."""
 _STRUCTURE = frozenset(["table", "thead", "tbody", "tfoot", "tr", "ul", "ol", "dl", "html"])
 """Elements in which white space means nothing."""
 _BREAKING = frozenset(
@@ -83,10 +85,14 @@ _HEAD = (
     "<body>\n"
 )
 _META = re.compile(rb"<meta[^>]{0,1000}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
+_XML = re.compile(rb"\s*<\?xml[^>]{0,1000}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]{1,40})")
 _META_BYTES = 4096
 _LATIN = frozenset(["ascii", "iso8859-1"])
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _OPTIONAL_HYPHEN = "\u00ad"
+_END = "end-of-page"
+"""Added as a comment: without it among the elements, a tag without end has the rest of the page."""
+_END_TAG_WORDS = re.compile(rb"</[A-Za-z][^\s<>]{0,100}\s[^<>]{0,1000}\w")
 _DEFAULT_ENCODING = "utf-8"
 
 
@@ -103,6 +109,10 @@ class _Page:
     _is_line_due: bool = False
     _is_row_due: bool = False  # a line is due, also after a tab
     _tabs: dict[etree._Element, int] = field(default_factory=dict, repr=False)  # before each cell of a table
+    _columns: dict[etree._Element, int] = field(default_factory=dict, repr=False)  # of each cell
+    _indent: int = 0  # of lines in a cell, in tabs: they begin in its column
+    _is_in_cell: bool = False
+    _n_breaks: int = 0  # that are due in a cell; those at its end show nothing
     _first_rows: set[etree._Element] = field(default_factory=set, repr=False)  # of each table
     _is_space_due: bool = False
 
@@ -111,7 +121,7 @@ class _Page:
         shown = shown.replace(_OPTIONAL_HYPHEN, "")
         if not is_kept:
             shown = _SPACES.sub(" ", shown)
-            if self._is_line_due or self._last in " \n\t":
+            if self._is_line_due or self._n_breaks or self._last in " \n\t":
                 shown = shown.removeprefix(" ")
         if not shown:
             return
@@ -131,8 +141,10 @@ class _Page:
 
     def _begin_due_line(self) -> None:
         is_due = self._is_row_due or (self._is_line_due and self._last != "\t")
-        if is_due and self._last != "\n":
-            self.add_layout("\n")
+        n_lines = self._n_breaks or int(is_due and self._last != "\n")
+        self._n_breaks = 0
+        if n_lines:
+            self.add_layout(("\n" + "\t" * self._indent) * n_lines)
 
     def add_sign(self, sign: str) -> None:
         """Add a sign that the page does not have, in the text and in the markup; spaces are not doubled."""
@@ -144,22 +156,17 @@ class _Page:
         """Begin a line with the next text."""
         self._is_line_due = True
 
-    def _begin_line(self, *, is_in_cell: bool) -> None:
-        """Begin a line if one is due; within a cell, not where the cell begins."""
-        if self._is_line_due and self._last != "\n" and not (is_in_cell and self._last == "\t"):
-            self.add_layout("\n")
-
-    def note(self, kind: str) -> None:
-        """Count a part that is not written, "" = nothing."""
-        if kind:
-            self.removed[kind] = self.removed.get(kind, 0) + 1
+    def note(self, kind: str, n: int = 1) -> None:
+        """Count parts that are not written, "" = nothing."""
+        if kind and n:
+            self.removed[kind] = self.removed.get(kind, 0) + n
 
     def add_element(self, node: etree._Element, *, is_kept: bool = False) -> None:
         """Add an element and all in it."""
         tag = _name_of(node)
         if tag in _REMOVED:
             for one in node.iter():
-                self.note(_REMOVED.get(_name_of(one), ""))
+                self.note("" if one.text == _END else _REMOVED.get(_name_of(one), ""))
             return
         self.note(_UNKNOWN_VOID.get(tag, ""))
         if tag in _ADDERS:
@@ -171,8 +178,11 @@ class _Page:
         if written:
             self.pieces.append(f"<{written}{self._read_attributes(node) if tag in _CELLS else ''}>")
         if tag == "br":
-            self.add_layout("\n")
-        self._add_content(node, tag, is_kept=is_kept or tag == "pre")
+            self._add_break()
+        elif tag in _CELLS:
+            self._add_cell(node, is_kept=is_kept)
+        else:
+            self._add_content(node, tag, is_kept=is_kept or tag == "pre")
         if written and tag not in _VOID:
             self.pieces.append(f"</{written}>")
         if tag in _BLOCKS or tag in _BREAKING or tag == "hr":
@@ -181,12 +191,27 @@ class _Page:
             self._is_row_due = was_row_due and n_chars == self.n_chars  # a table in the cell ended a row
         self._is_row_due |= tag == "tr"
 
+    def _add_break(self) -> None:
+        if self._is_in_cell:
+            self._n_breaks += 1
+        else:
+            self.add_layout("\n")
+
+    def _add_cell(self, cell: etree._Element, *, is_kept: bool) -> None:
+        """Add what is in a cell; its lines begin in its column."""
+        outer = self._is_in_cell, self._indent
+        self._is_in_cell = True
+        self._indent = min(self._indent + self._columns.get(cell, 0), _MAX_INDENT)
+        self._add_content(cell, "td", is_kept=is_kept)
+        self._is_in_cell, self._indent = outer
+        self._n_breaks = 0
+
     def _begin_place(self, node: etree._Element, tag: str) -> None:
         """Begin the line of a block or row, or add the tabs before a cell."""
         if tag in _BLOCKS or tag in _BREAKING:
             self.end_line()
         if tag == "table":
-            self._tabs |= _count_tabs(node)
+            _count_tabs(node, self._tabs, self._columns)
             self._first_rows.update(islice(_find_own(node, _ROWS), 1))
         elif tag == "tr":
             self._is_row_due |= self._last != "\t" or node not in self._first_rows
@@ -299,17 +324,20 @@ def read_html(
         ['Seen by Dr. Amara']
     """
     data = read_whole(stream)
-    codec, found = _find_codec(data, options)
+    codec, found = find_page_codec(data, options)
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False)
-    root = None
+    root, shown = None, b""
     with suppress(etree.XMLSyntaxError, ValueError):
-        root = etree.fromstring(decode(data[len(codec.mark) :], codec).encode(), parser)
+        shown = decode(data[len(codec.mark) :], codec).encode()
+        root = etree.fromstring(shown + f"<!--{_END}-->".encode(), parser)
     if root is None:
         raise FormatError("is not a web page or is damaged. Open it in a browser and save it again")
     if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
         # The parser drops what is nested more deeply than 256 elements.
         raise FormatError("has elements that are nested too deeply. Save its text in a browser")
     page = _Page()
+    page.note("" if _take_out_end(root) else "text in a tag without end")
+    page.note("attribute", len(_END_TAG_WORDS.findall(shown)))
     for node in (*root.itersiblings(preceding=True), root):
         page.add_element(node)
         _count_attributes(node, page)
@@ -331,12 +359,24 @@ def read_html(
     return RebuiltFile(Document(name, text), build, dict(sorted(page.removed.items())), read_as=read_as)
 
 
-def _count_tabs(table: etree._Element) -> dict[etree._Element, int]:
-    """Return how many tabs are before each cell of a table: its distance in columns from the one before it.
+def _take_out_end(root: etree._Element) -> bool:
+    """Take out the mark after a page where it became text; return False if a tag without end has it."""
+    last = [root, *root.itersiblings()][-1]
+    while len(last):
+        last = last[-1]
+    text = last.text or ""
+    if not isinstance(last, etree._Comment):
+        last.text = text.removesuffix(f"<!--{_END}-->")
+    return text.endswith((_END, f"{_END}-->", f"{_END}--"))
+
+
+def _count_tabs(
+    table: etree._Element, tabs: dict[etree._Element, int], columns: dict[etree._Element, int]
+) -> None:
+    """Note the column of each cell of a table, and how many tabs are before it: its distance from the last.
 
     Source: HTML Living Standard, section 4.9.12.1 (forming a table).
     """
-    tabs: dict[etree._Element, int] = {}
     rows = list(_find_own(table, _ROWS))
     covered: dict[int, int] = {}  # by column, how many of the next rows a cell of a row above covers
     group = None
@@ -349,12 +389,11 @@ def _count_tabs(table: etree._Element) -> dict[etree._Element, int]:
             while column < _MAX_COLUMNS and covered.get(column):
                 column += 1
             tabs[cell] = max(column - before, int(n > 0))
-            before = column
+            before = columns[cell] = column
             column = min(column + _read_span(cell, "colspan"), _MAX_COLUMNS)
             n_rows = _read_span(cell, "rowspan") or len(rows)
             below |= dict.fromkeys(range(before, column), n_rows - 1)
         covered = {i: n - 1 for i, n in covered.items() if n > 1} | {i: n for i, n in below.items() if n}
-    return tabs
 
 
 def _find_own(node: etree._Element, tags: frozenset[str]) -> Iterator[etree._Element]:
@@ -402,7 +441,7 @@ def _count_attributes(root: etree._Element, page: _Page) -> None:
             page.note("" if is_read else kind)
 
 
-def _find_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
+def find_page_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
     """Return the encoding of a page and how it is known.
 
     It is that of the byte-order mark, of `--encoding`, or what the page says. Otherwise it is found out.
@@ -418,7 +457,7 @@ def _find_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
             codec = detect_codec(data[:4], family)
             if codec.mark:
                 return codec, ""
-    said = _META.search(data[:_META_BYTES])
+    said = _META.search(data[:_META_BYTES]) or _XML.match(data[:_META_BYTES])
     name = "" if options.encoding is None else normal_encoding(options.encoding)
     if not name and said is not None:
         with suppress(ConfigurationError):

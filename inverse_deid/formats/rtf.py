@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError
@@ -35,7 +35,7 @@ _STORIES = frozenset(
 )
 """Groups with text that is not part of the body."""
 _TRANSPARENT = frozenset(
-    "shp shpinst shpgrp shppict do field fldrslt upr mmath moMath moMathPara mr mf mnum mden "  # noqa: SIM905
+    "shp shpinst shpgrp shppict do nesttableprops field fldrslt upr mmath moMath moMathPara mr mf mnum mden "  # noqa: SIM905
     "me mrad mdeg mnary msub msup msSub msSup msSubSup msPre mfunc mfName mlim mlimLow "
     "mlimUpp mm mmr meqArr mbar macc mbox mborderBox mgroupChr mphant md".split()
 )
@@ -60,15 +60,31 @@ _REMOVED = {
     "tc": "index entry",
 }
 """Groups that are left out, and what they are called."""
+_UNKNOWN, _MARKUP = "text in an unknown place", "HTML markup"
+_REMOVED_WORDS = {
+    "htmltag": _MARKUP,
+    "mhtmltag": _MARKUP,
+    "sv": "property of a shape",
+    "template": "properties",
+    "hlinkbase": "properties",
+    "xmlattrvalue": "custom XML",
+    "atnid": "initials of an author",
+    "pntxta": "list number",
+    "pntxtb": "list number",
+    "datafield": "data of a field",
+    "filetbl": "list of files",
+    "protusertbl": "list of users",
+}
+"""Groups that are left out, and what they are called if they have words."""
 _LAYOUT = frozenset(
     "fonttbl colortbl stylesheet listtable listoverridetable listpicture latentstyles rsidtbl "  # noqa: SIM905
-    "generator template colorschememapping xmlnstbl defchp defpap pgptbl filetbl pn pntxta "
-    "pntxtb pnseclvl background wgrffmtfilter nonesttables nesttableprops nonshppict shprslt "
+    "generator colorschememapping xmlnstbl defchp defpap pgptbl pn "
+    "pnseclvl background wgrffmtfilter nonesttables nonshppict shprslt "
     "mmathPict mmathPr falt panose fname picprop blipuid sp ud ftnsep ftnsepc ftncn aftnsep "
-    "aftnsepc aftncn atnid atndate atntime atnref atnicn atnparent atrfstart atrfend bkmkend "
-    "rxe txe htmltag mhtmltag fldtype datafield ffname ffl hlinkbase protusertbl objdata "
+    "aftnsepc aftncn atndate atntime atnref atnicn atnparent atrfstart atrfend bkmkend "
+    "rxe txe fldtype ffname ffl objdata "
     "objclass objname objalias objsect writereservation writereservhash password oldcprops "
-    "oldpprops oldsprops oldtprops private xmlopen xmlattrname xmlattrvalue keycode msmcap "
+    "oldpprops oldsprops oldtprops private xmlopen xmlattrname keycode msmcap "
     "pgdsctbl".split()
 )
 """Groups that are left out and have no text of their own: looks, marks, and what another group has again."""
@@ -118,7 +134,9 @@ _SYMBOL_FONT = {
 _PRIVATE = range(0xF020, 0xF100)
 """Where Unicode has the bytes of fonts of symbols."""
 _BULLET = 0xF0B7
-_LETTER = re.compile(r"\w")
+_WORD = re.compile(r"\w")
+_LETTER = re.compile(r"[^\W\d_]")
+_BARE_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9:]*\s*/?>|&#?\w+;")
 
 
 def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
@@ -159,8 +177,9 @@ class _Group:
     is_left_out: bool = False
     is_deleted: bool = False
     is_font_table: bool = False
-    is_unknown: bool = False  # left out because nothing says what it is
-    has_words: bool = False  # was left out with words
+    counted_as: str = ""  # left out, and counted if it has words
+    left_out: list[str] = field(default_factory=list, repr=False)  # text in it, if it is left out
+    story_length: int = -1  # before the first form of a text with two, -1 = it has one
 
 
 class _Reader:
@@ -216,22 +235,22 @@ class _Reader:
             self._is_starred = False
         if self._outer:
             raise FormatError(_DAMAGED)
-        self._note("data after the end", bool(_LETTER.search(text[position:])))
+        self._note("data after the end", bool(_WORD.search(text[position:])))
         return "\n\n".join("".join(story) for story in self._stories)
 
     def _take_brace(self, brace: str) -> None:
         self._n_to_skip = 0
         if brace == "{":
             self._outer.append(self._group)
-            self._group = replace(self._group, is_unknown=False, has_words=False)
+            self._group = replace(self._group, counted_as="", left_out=[])
             if len(self._outer) > MAX_DEPTH:
                 raise FormatError(_DAMAGED)
             return
         inner, self._group = self._group, self._outer.pop()
-        if inner.is_unknown:
-            self._note("text in an unknown place", inner.has_words)
+        if inner.counted_as:
+            self._note(inner.counted_as, _has_words("".join(inner.left_out), inner.counted_as))
         else:
-            self._group.has_words |= inner.has_words
+            self._group.left_out += inner.left_out
 
     def _take_word(self, word: str, number: str | None) -> None:
         is_first, is_starred = self._is_first, self._is_starred
@@ -253,7 +272,7 @@ class _Reader:
         elif (
             is_first and is_starred and number is None and word not in _LOOKS and not self._group.is_left_out
         ):
-            self._group.is_left_out = self._group.is_unknown = True
+            self._leave_out(_UNKNOWN)
 
     def _take_destination(self, word: str) -> bool:
         """Begin what a group is, and tell whether the word says it."""
@@ -265,6 +284,10 @@ class _Reader:
         elif word in _REMOVED:
             self._note(_REMOVED[word], word != "pict" or not group.is_left_out)
             group.is_left_out = True
+        elif word in _REMOVED_WORDS:
+            self._leave_out(_REMOVED_WORDS[word])
+        elif word == "ud" and group.story_length >= 0:
+            self._replace_first_form(group)
         elif word in _LAYOUT or (word.startswith("m") and word.endswith("Pr")):
             group.is_left_out = True
             group.is_font_table |= word == "fonttbl"
@@ -272,9 +295,21 @@ class _Reader:
             return word in _TRANSPARENT and self._begin_transparent(word)
         return True
 
+    def _leave_out(self, kind: str) -> None:
+        self._group.is_left_out, self._group.counted_as = True, kind
+
     def _begin_transparent(self, word: str) -> bool:
         self._put("/" if word == "mden" else "")
+        if word == "upr":
+            self._group.story_length = len(self._stories[self._group.story])
         return True
+
+    def _replace_first_form(self, group: _Group) -> None:
+        """Take out the form of a text for readers without Unicode: letters are missing in it."""
+        story = self._stories[group.story]
+        first = "".join(story[group.story_length :])
+        del story[group.story_length :]
+        self._note("other form of the text", _has_words(first, _UNKNOWN))
 
     def _take_setting(self, word: str, value: int | None) -> bool:
         """Change what holds for the text that follows, and tell whether the word does."""
@@ -334,13 +369,20 @@ class _Reader:
         group = self._group
         if not group.is_left_out and not group.is_deleted:
             self._stories[group.story].append(text)
-        elif _LETTER.search(text):
-            group.has_words = True
+        elif _WORD.search(text):
+            group.left_out.append(text)
             self._note("WordArt", group.is_left_out and "gtextUNICODE" in text)
 
     def _note(self, kind: str, n: int = 1) -> None:
         if n:
             self.removed[kind] = self.removed.get(kind, 0) + n
+
+
+def _has_words(text: str, kind: str) -> bool:
+    """Tell whether a text that is left out has words; tags alone and numbers of shapes are none."""
+    if kind == _UNKNOWN:
+        return _WORD.search(text) is not None
+    return _LETTER.search(_BARE_TAG.sub("", text) if kind == _MARKUP else text) is not None
 
 
 _HEAD = "{\\rtf1\\ansi\\ansicpg1252\\deff0\\uc1{\\fonttbl{\\f0\\fswiss\\fcharset0 Arial;}}\\f0\\fs22\n"

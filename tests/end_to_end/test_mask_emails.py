@@ -91,7 +91,8 @@ def test_subject_text_and_attachments_are_masked(command, given, out):
     write_mail(given, mail)
     result = command("mask", given, "--out", out, "--explain")
     assert result.status == 0, result.stderr
-    assert re.search(r"header \(\d+\), image \(1\), other form of the text \(1\)", result.stderr)
+    removed = r"header \(\d+\), image \(1\), name of an attachment \(4\), other form of the text \(1\)"
+    assert re.search(removed, result.stderr)
     data = (out / "a.eml").read_bytes()
     message = read_back(data)
     assert message["Subject"] == "PHI of PHI"
@@ -259,6 +260,71 @@ def test_a_text_in_another_encoding_than_the_email_names_is_found_out(command, g
     assert result.status == 0, result.stderr
     assert "Read as: windows-1252 (1 file)" in result.stderr
     assert "– “mild”." in body_of(read_back((out / "a.eml").read_bytes()))
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+def test_latin_1_of_an_email_is_that_of_windows(command, given, out, kind):
+    head = (
+        f"Subject: x\r\nContent-Type: {kind}; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n\r\n"
+    )
+    write_mail(given, head.encode() + "Fever of 38.9 °C – “mild” … patient’s rash".encode("cp1252"))
+    assert command("mask", given, "--out", out).status == 0
+    assert body_of(read_back((out / "a.eml").read_bytes())).endswith(" – “mild” … patient’s rash")
+
+
+def test_latin_1_of_an_attached_text_is_that_of_windows(command, given, out):
+    mail = EmailMessage()
+    mail["Subject"] = "rash"
+    mail.add_attachment(
+        "“mild” rash".encode("cp1252"),
+        maintype="text",
+        subtype="plain",
+        params={"charset": "iso-8859-1"},
+        filename="a.txt",
+    )
+    write_mail(given, mail)
+    assert command("mask", given, "--out", out).status == 0
+    found = attachments_of(read_back((out / "a.eml").read_bytes()))
+    assert found["attachment-01.txt"].decode("cp1252") == "“mild” rash"
+
+
+def test_a_page_says_its_encoding_if_the_email_does_not(command, given, out):
+    page = "<meta charset=windows-1251><p>38.9 °C, легкая сыпь"
+    write_mail(given, b"Subject: x\r\nContent-Type: text/html\r\n\r\n" + page.encode("cp1251"))
+    result = command("mask", given, "--out", out, "--explain", "--with-text")
+    assert result.status == 0
+    assert "Read as" not in result.stderr
+    assert "легкая" in (out / "a.eml.explain.jsonl").read_text()
+
+
+def test_the_encodings_of_all_forms_of_a_text_are_said(command, given, out):
+    forms = [(f"{kind}; charset=utf-8", "Fever of 38.9 °C – mild") for kind in ("text/plain", "text/html")]
+    write_mail(given, alternative(*forms).decode().encode("cp1252"))
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    assert "Read as: windows-1252 (2 files)" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["mixed", "related", "alternative", "signed"])
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_text_around_parts_that_are_in_other_parts_is_counted(command, given, out, kind, place):
+    before, after = ("", CANARY) if place == "after" else (f"{CANARY}\r\n", "")
+    inner = f"{before}--c\r\n\r\nwell\r\n--c--\r\n{after}\r\n"
+    outer = f"--b\r\nContent-Type: multipart/{kind}; boundary=c\r\n\r\n{inner}--b--\r\n"
+    write_mail(given, f"Subject: x\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n{outer}".encode())
+    result = command("mask", given, "--out", out)
+    assert "text around the parts (1)" in result.stderr
+    assert CANARY.encode() not in shown((out / "a.eml").read_bytes())
+
+
+def test_headers_and_names_of_parts_are_counted(command, given, out):
+    headers = f"Content-Description: {CANARY}\r\nComments: {CANARY}\r\nContent-Disposition: inline\r\n"
+    named = f'Content-Type: image/png; name="{CANARY}.png"\r\n'
+    body = f"--b\r\n{headers}\r\nwell\r\n--b\r\n{named}\r\nx\r\n--b--\r\n"
+    write_mail(given, f"Subject: x\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n{body}".encode())
+    result = command("mask", given, "--out", out)
+    assert "header (3), image (1), name of an attachment (1)" in result.stderr
+    assert CANARY.encode() not in shown((out / "a.eml").read_bytes())
 
 
 def test_a_subject_that_is_not_encoded_is_read(command, given, out):

@@ -29,8 +29,8 @@ from inverse_deid.formats.containers.mail import (
     open_mail,
 )
 from inverse_deid.formats.containers.parts import Container
-from inverse_deid.formats.encodings import decode, find_codec, normal_encoding
-from inverse_deid.formats.html import read_html
+from inverse_deid.formats.encodings import decode, find_codec, read_label
+from inverse_deid.formats.html import find_page_codec, read_html
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import ReadOptions
 
@@ -44,6 +44,10 @@ _LOSSES = (InvalidBase64LengthDefect, InvalidBase64CharactersDefect)
 """Defects of an encoding with which the library drops what it does not understand."""
 
 _HEADERS = ("from", "to", "subject", "date", "received", "message-id", "mime-version", "return-path")
+_PLAIN_HEADERS = frozenset(
+    {"content-type", "content-transfer-encoding", "content-disposition", "content-id", "mime-version"}
+)
+"""Headers of a part that say how it is written."""
 _SIMPLE_ENCODINGS = ("", "7bit", "8bit", "binary")
 _REPORTS = frozenset(
     {"message/delivery-status", "message/disposition-notification", "message/feedback-report"}
@@ -127,11 +131,8 @@ class _Reader:
             next((value for name, value in message.raw_items() if name.lower() == "subject"), "")
         )
         self._remove("unreadable word of a subject", n_lost)
-        n_headers = len(message) - bool(self.mail.subject)
-        self._remove("header", n_headers)
-        if message.preamble or message.epilogue:
-            self._remove("text around the parts")
-        self._take(message, level)
+        self._remove("header", len(message) - bool(self.mail.subject))
+        self._take(message, level, is_outermost=True)
         return self.mail
 
     def _remove(self, kind: str, n: int = 1) -> None:
@@ -141,10 +142,18 @@ class _Reader:
     def _leave_out(self, problem: str) -> None:
         self.mail.attachments.append(Attachment(problem=problem))
 
-    def _take(self, part: Message[str, str], level: int) -> None:
+    def _count_around(self, part: Message[str, str], *, is_outermost: bool) -> None:
+        """Count what is around a part and said of it; the headers of a message are counted before."""
+        self._remove("text around the parts", any(map(_has_words, (part.preamble, part.epilogue))))
+        self._remove("name of an attachment", bool(part.get_filename()))
+        names = () if is_outermost else part.keys()
+        self._remove("header", sum(name.lower() not in _PLAIN_HEADERS for name in names))
+
+    def _take(self, part: Message[str, str], level: int, *, is_outermost: bool = False) -> None:
         """Sort a part."""
         if level > MAX_LEVELS:
             raise FormatError("has parts that are nested too deeply. Save it again")
+        self._count_around(part, is_outermost=is_outermost)
         kind = _kind(part)
         sort = part.get_content_maintype()
         if kind in _ENCRYPTED_TYPES:
@@ -183,6 +192,7 @@ class _Reader:
         for number, form in enumerate(forms):
             self.mail.attachments += form.mail.attachments
             self.mail.removed += form.mail.removed
+            self.mail.read_as += form.mail.read_as
             if number in kept:
                 self.mail.texts += form.mail.texts
             else:
@@ -204,7 +214,7 @@ class _Reader:
         if data is None:
             self._leave_out(_PACKED)
             return
-        text, found, problem = _decode_text(data, part)
+        text, found, problem = _decode_text(data, part, is_page=is_page)
         if _PGP_ENCRYPTED in text:
             problem = ENCRYPTED
         if not problem and is_page:
@@ -246,8 +256,9 @@ class _Reader:
         charset = ""
         if part.get_content_maintype() == "text":
             with suppress(ConfigurationError, LookupError, ValueError):
-                data.decode(normal_encoding(_charset(part)))  # else it is found out
-                charset = normal_encoding(_charset(part))
+                named = read_label(_charset(part))
+                data.decode(named)  # else it is found out
+                charset = named
         self.mail.attachments.append(Attachment(suffix=suffix, data=data, charset=charset))
 
 
@@ -336,16 +347,20 @@ def _charset(part: Message[str, str]) -> str:
     return str(part.get_content_charset("") or "")
 
 
-def _decode_text(data: bytes, part: Message[str, str]) -> tuple[str, str, str]:
+def _has_words(text: str | None) -> bool:
+    return text is not None and _WORD.search(text) is not None
+
+
+def _decode_text(data: bytes, part: Message[str, str], *, is_page: bool) -> tuple[str, str, str]:
     """Return the text of bytes, what was found out of its encoding, and why it cannot be read; "" = none."""
     name = _charset(part)
-    for said in (name, "utf-8"):
+    for said in (name,) if is_page and not name else (name, "utf-8"):  # a page may say it as well
         with suppress(LookupError, ValueError, ConfigurationError):
-            text = data.decode(said if said == "utf-7" else normal_encoding(said))
+            text = data.decode(said if said == "utf-7" else read_label(said))
             # UTF-16: letters by themselves would look safe
             return (text, "", "") if 4 * text.count("\0") <= len(text) else (text, "", _NOT_TEXT)
     with suppress(UnreadableInputError):
-        codec, found = find_codec(data)
+        codec, found = find_page_codec(data, ReadOptions()) if is_page else find_codec(data)
         return decode(data[len(codec.mark) :], codec), found, ""
     return "", "", _NOT_TEXT
 

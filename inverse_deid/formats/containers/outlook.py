@@ -131,6 +131,7 @@ def _attach(mail: Mail, storage: Storage, encoding: str, depth: int) -> None:
             mail.attachments.append(Attachment(problem=str(error)))
         return
     name = _read_text(streams, _LONG_NAME, encoding) or _read_text(streams, _SHORT_NAME, encoding)
+    mail.removed["name of an attachment"] += bool(name)
     suffix = PurePosixPath(name.strip("\0 ")).suffix.lower()
     removed = find_removed_kind(_read_text(streams, _TYPE, encoding).lower(), suffix)
     if removed:

@@ -145,7 +145,7 @@ TEXTS = {
     "white space between blocks": ("<div>\n <p>a</p>\n\n <p>b</p>\n</div>", "a\nb"),
     "cells have tabs": (
         "<table><tr><td>a</td> <td><p>b</p><p>c</p></td><td></td><td>d</td></tr><tr><td>e</td></tr></table>",
-        "a\tb\nc\t\td\ne",
+        "a\tb\n\tc\t\td\ne",
     ),
     "an empty first cell": (
         "<table><tr><td>a</td><td>b</td></tr><tr><td></td><td>c</td></tr></table>",
@@ -180,7 +180,7 @@ TEXTS = {
     "a table in a cell": (
         "<table><tr><td>a</td><td><table><tr><td>b</td><td>c</td></tr><tr><td>d</td></tr></table></td><td>e</td></tr>"
         "<tr><td>f</td></tr></table>",
-        "a\tb\tc\nd\te\nf",
+        "a\tb\tc\n\td\te\nf",
     ),
     "empty cells": (
         "<table><caption>c</caption><tr><td></td><td>a</td></tr><tr><td>b</td><td></td></tr><tr><td></td><td>d</td>"
@@ -197,7 +197,27 @@ TEXTS = {
     ),
     "a table of one column in a cell": (
         "<table><tr><td>a</td><td><table><tr><td>b</td></tr><tr><td>c</td></tr></table></td><td>d</td></tr></table>",
-        "a\tb\nc\td",
+        "a\tb\n\tc\td",
+    ),
+    "a break in an empty cell": (
+        "<table><tr><td>a</td><td><br></td><td><p><br></p></td><td>b</td></tr></table>",
+        "a\t\t\tb",
+    ),
+    "a break at the end of a cell": (
+        "<table><tr><td>a<br></td><td>b<br><br></td><td>c</td></tr></table>",
+        "a\tb\tc",
+    ),
+    "lines of cells": (
+        "<table><tr><td>a<br>b</td><td>c<p>d</p>e<br>f</td><td>g</td></tr><tr><td>h</td><td>i</td></tr></table>",
+        "a\nb\tc\n\td\n\te\n\tf\tg\nh\ti",
+    ),
+    "lines of a cell beside one over several rows": (
+        "<table><tr><td rowspan=2>a</td><td>b</td></tr><tr><td>c<br>d</td><td>e</td></tr></table>",
+        "a\tb\n\tc\n\td\te",
+    ),
+    "a list in a cell": (
+        "<table><tr><td>a</td><td><ul><li>b<li>c</ul></td><td>d</td></tr></table><p>e<br>f",
+        "a\tb\n\tc\td\ne\nf",
     ),
     "dialogs and old elements": ("<dialog open>a</dialog>b<xmp>c</xmp>d", "a\nb\nc\nd"),
     "breaks": ("a<br>b<br/><br>c", "a\nb\n\nc"),
@@ -265,6 +285,10 @@ ENCODED = {
     "unknown encoding, UTF-8": ("<meta charset=x-user><p>fièvre</p>".encode(), {}),
     "UTF-16 without a mark": ("<p>fièvre</p>".encode("utf-16-le"), {}),
     "option": ("<p>fièvre</p>".encode("cp1252"), {"encoding": "cp1252"}),
+    "XHTML": (
+        '<?xml version="1.0" encoding="iso-8859-5"?><p>лихорадка'.encode("iso-8859-5"),
+        {"text": "лихорадка"},
+    ),
 }
 
 
@@ -295,6 +319,37 @@ def test_a_page_that_cannot_be_used_is_an_error_with_a_remedy_and_without_text(d
     assert ". " in str(caught.value)
     assert CANARY not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+WITHOUT_END = {
+    "a value": f'<p>well <a title="x>{CANARY}</p><p>{CANARY}</p>',
+    "a tag": f"<p>well <low {CANARY}",
+    "an end tag": f"<p>well </p {CANARY}",
+    "a type": f"<p>well <!doctype {CANARY}",
+}
+
+
+@pytest.mark.parametrize("page", WITHOUT_END.values(), ids=WITHOUT_END)
+def test_text_in_a_tag_without_end_is_counted(page):
+    source = opened(page.encode())
+    assert source.doc.text == "well "
+    assert source.removed["text in a tag without end"] == 1
+
+
+@pytest.mark.parametrize("tag", ["textarea", "xmp", "plaintext", "b", "option"])
+def test_an_element_without_end_has_the_text_to_the_end_of_the_page(tag):
+    source = opened(f"<p>well<{tag}>and happy".encode())
+    assert source.doc.text.split() == ["well", "and", "happy"] or source.doc.text == "welland happy"
+    assert source.removed == {}
+
+
+def test_words_in_an_end_tag_are_counted():
+    assert opened(f"<p>well</p {CANARY}>".encode()).removed == {"attribute": 1}
+
+
+def test_lines_of_cells_do_not_explode():
+    page = f"<table><tr>{'<td>' * 99}<td>{'a<br>' * 10_000}</table>"
+    assert len(text_of(page)) < 8 * len(page)
 
 
 def test_markup_in_the_text_stays_text():

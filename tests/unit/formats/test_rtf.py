@@ -61,15 +61,19 @@ def test_what_was_removed_is_counted_by_kind():
         "bookmark": 1,
         "custom XML": 1,
         "data after the end": 1,
+        "data of a field": 1,
         "embedded object": 1,
         "field instruction": 2,
         "form field": 1,
         "image": 2,
         "index entry": 2,
+        "initials of an author": 1,
         "list number": 1,
         "list of authors": 1,
+        "other form of the text": 1,
         "password": 1,
-        "properties": 2,
+        "properties": 4,
+        "property of a shape": 2,
         "text in an unknown place": 1,
         "theme": 1,
         "tracked deletion": 1,
@@ -114,6 +118,39 @@ def test_words_in_a_group_that_no_reader_knows_are_counted():
     source = opened((HEAD + words.replace("<", "\r\n")).encode())
     assert source.doc.text.split() == ["took", "and"]
     assert source.removed == {"text in an unknown place": 2}
+
+
+COUNTED = {
+    "HTML markup": r'{\*\htmltag84 <img alt="Zebu">}{\*\htmltag4 <p>}{\*\mhtmltag64 &nbsp;}',
+    "property of a shape": r"{\shp{\*\shpinst{\sp{\sn fHidden}{\sv 0}}{\sp{\sn wzName}{\sv Zebu 1}}}}",
+    "properties": r"{\*\template C:\\Zebu.dotx}",
+    "custom XML": r"{\*\xmlopen{\xmlattr{\xmlattrname id}{\xmlattrvalue Zebu}}}",
+    "list number": r"{\*\pn\pnlvlbody{\pntxtb Zebu}{\pntxta .}}",
+    "data of a field": r"{\*\datafield Zebu}",
+    "list of files": r"{\*\filetbl{\file\fid1 C:\\Zebu.doc}}",
+    "list of users": r"{\*\protusertbl Zebu}",
+}
+
+
+@pytest.mark.parametrize("kind", COUNTED)
+def test_words_in_what_has_none_as_a_rule_are_counted(kind):
+    source = opened((HEAD + "well" + COUNTED[kind] + "}").encode())
+    assert source.doc.text == "well"
+    assert source.removed == {kind: 1}
+
+
+def test_of_two_forms_of_a_text_that_with_all_letters_is_read():
+    source = opened((HEAD + r"Seen by {\upr{Dvo?\'e1k}{\*\ud{Dvo\u345?\'e1k}}} today}").encode())
+    assert source.doc.text == "Seen by Dvořák today"
+    assert source.removed == {"other form of the text": 1}
+
+
+def test_a_row_of_a_table_in_a_cell_is_a_line():
+    inner = r"\itap2 5 mg\nestcell daily\nestcell{\*\nesttableprops\trowd\nestrow}{\nonesttables\par}\itap1 "
+    text = text_of(
+        (HEAD + r"\trowd\intbl Drug\cell Age\cell\row " + inner + r"Zolpa\cell 55\cell\row}").encode()
+    )
+    assert text.split("\n") == ["Drug\tAge", "5 mg\tdaily", "Zolpa\t55"]
 
 
 def test_a_picture_with_a_copy_for_older_readers_is_counted_once():
