@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.packaged import packaged_path
@@ -24,7 +24,7 @@ OTHERS = "(others)"
 
 MAX_NAMES = 200
 _MAX_NAME_CHARS = 200
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+_WORD = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[^\W\d_][^\W\d_A-Z]*")
 _COLUMN_WORDS = """
     action address adverse age batch birth body case city class clinical code comment comments company
     content contents country created data date days death description diagnosis dob doc document dose drug
@@ -37,6 +37,7 @@ _COLUMN_WORDS = """
     weight x y year zip
 """
 """Words in names of columns. A first row without them may be data and is not shown."""
+_JOINED = frozenset(("pt", "of", "at", "in", "id", "no", "nr", "dt", "yr", "gp"))
 _LOOKS_LIKE_A_NAME = re.compile(r"[^\W\d][\w .()/#-]{0,39}(?<![.\s])")
 
 
@@ -271,14 +272,45 @@ def looks_like_a_name(text: str) -> bool:
     return _LOOKS_LIKE_A_NAME.fullmatch(text) is not None
 
 
+@lru_cache(maxsize=1 << 12)
 def words_of(name: str) -> frozenset[str]:
     """Return the words in the name of a column, in lower case.
+
+    Words that are written together are taken apart if they are words that names of columns have.
 
     Example:
         >>> sorted(words_of("patientAge_years"))
         ['age', 'patient', 'years']
+        >>> sorted(words_of("patientonsetage")), sorted(words_of("dosage"))
+        (['age', 'onset', 'patient'], ['dosage'])
+        >>> sorted(words_of("ÂGE_années"))
+        ['années', 'âge']
     """
-    return frozenset(word.casefold() for word in _WORD.findall(name))
+    name = unicodedata.normalize("NFC", name[:_MAX_NAME_CHARS])
+    words = (word.casefold() for word in _WORD.findall(name.casefold() if name.isupper() else name))
+    return frozenset(part for word in words for part in _split(word))
+
+
+def _split(word: str) -> Sequence[str]:
+    """Return the words that a word consists of, the word itself if it does not or is a word alone."""
+    known = _words_of_names()
+    if word in known:
+        return (word,)
+    paths: list[tuple[str, ...] | None] = [()]
+    for end in range(1, len(word) + 1):
+        before = ((paths[start], word[start:end]) for start in range(end))
+        paths.append(
+            next(((*path, part) for path, part in before if path is not None and part in known), None)
+        )
+    return paths[-1] or (word,)
+
+
+@cache
+def _words_of_names() -> frozenset[str]:
+    """Return the words that names of columns consist of; of two letters only those that are often joined."""
+    sorts = (words for sort, words in _column_words().items() if sort not in ("passing", "sentence"))
+    words = frozenset(_COLUMN_WORDS.split()).union(*sorts)
+    return _JOINED | {word for word in words if len(word) > 2}
 
 
 def is_age_column(name: str) -> bool:
@@ -288,7 +320,9 @@ def is_age_column(name: str) -> bool:
         >>> is_age_column("Age at onset"), is_age_column("dosage"), is_age_column("age_unit")
         (True, False, False)
     """
-    return says(name, "age") and not says(name, "age_unit")
+    words = words_of(name)
+    is_years = words <= column_words("years") and not words.isdisjoint(("years", "yrs", "old"))
+    return is_years or (says(name, "age") and not says(name, "age_unit"))
 
 
 def says(name: str, sort: str) -> bool:

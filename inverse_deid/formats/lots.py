@@ -10,7 +10,13 @@ _MAX_DIGITS_TOGETHER = 6
 _MAX_SMALL_LETTERS_TOGETHER = 2
 _MAX_LETTERS_TOGETHER = 5
 _FORM = re.compile(r"[A-Za-z0-9]{1,15}(?:[-/._][A-Za-z0-9]{1,8}){0,2}", re.ASCII)
-POSTCODE = re.compile(r"[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}|\d{4}\s[A-Z]{2}|[A-Z]\d[A-Z]\s?\d[A-Z]\d", re.ASCII)
+_AREAS = (
+    "A[BL]|B[ABDHLNRSTBXF]?|C[ABFHMORTVW]|D[ADEGHLNTY]|E[CHNX]?|F[KY]|G[LUY]?|H[ADGPRSUX]|I[GMPV]|JE|K[ATWY]|"
+    "L[ADELNSU]?|M[EKL]?|N[EGNPRW]?|O[LX]|P[AEHLOR]|R[GHM]|S[AEGKLMNOPRSTWY]?|T[ADFNQRSW]|UB|W[ACDFNRSV]?|YO|ZE"
+)
+POSTCODE = re.compile(
+    rf"(?:{_AREAS})\d[A-Z\d]?\s?\d[A-Z]{{2}}|\d{{4}}\s[A-Z]{{2}}|[A-Z]\d[A-Z]\s?\d[A-Z]\d", re.ASCII
+)
 """Of the United Kingdom, the Netherlands or Canada."""
 
 INITIALS_AND_YEAR = re.compile(r"[A-Za-z]{1,4}[-_./]?(?:19|20)\d\d", re.ASCII)

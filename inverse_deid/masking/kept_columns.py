@@ -18,6 +18,7 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import looks_like_a_name, says
 from inverse_deid.formats.kept_cells import KeptCell, KeptChanges
 from inverse_deid.formats.records import Record
+from inverse_deid.masking.kept_codes import plain_value
 from inverse_deid.masking.kept_dates import NO_CLOCK, KeptDate, replace_kept_date
 from inverse_deid.masking.kept_forms import PASSES, Verdict, find_split_date, judge_form, read_date, years_of
 from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges, MaskedAges
@@ -211,8 +212,9 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
         """Let the masker read values, alone and after the name of their column."""
         if not cells or self.masker is None:
             return {}
-        docs = [Document("kept columns", cell.value) for cell in cells]
-        docs += [Document("kept columns", f"{cell.column}: {cell.value}") for cell in cells]
+        read = [(cell.column, plain_value(cell.value, cell.column)) for cell in cells]
+        docs = [Document("kept columns", value) for _, value in read]
+        docs += [Document("kept columns", f"{column}: {value}") for column, value in read]
         masked = self.masker.mask_many(docs)
         if len(masked) != len(docs):
             raise KeptColumnError("the kept columns could not be checked, so nothing is written")
@@ -268,7 +270,7 @@ def _judge_masked(cell: KeptCell, alone: MaskedDocument, named: MaskedDocument) 
         return Verdict(refusal="text that could not be checked")
     if alone.decisions.keep.all():
         return PASSES
-    first = len(named.tokens.text) - len(cell.value)
+    first = len(named.tokens.text) - len(alone.tokens.text)
     own = [
         keep for keep, start in zip(named.decisions.keep, named.tokens.starts, strict=True) if start >= first
     ]

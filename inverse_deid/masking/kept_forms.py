@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from inverse_deid.formats.columns import column_words, is_age_column, is_header, says, words_of
@@ -17,6 +17,7 @@ from inverse_deid.formats.records import Record
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.entries import PhraseKind, WordFlag
 from inverse_deid.lexicon.lexicon import Lexicon
+from inverse_deid.masking.kept_codes import is_listed_code
 from inverse_deid.masking.kept_dates import (
     NO_CLOCK,
     DateDoubt,
@@ -41,7 +42,7 @@ _MAX_WORDS_OF_A_PLACE = 5
 _NUMBER = re.compile(
     r"[<>≤≥~=+-]{0,2}\s?(?P<whole>\d+(?:[,' ]\d{3})*)(?:[.,]\d+)?(?:[eE][+-]?\d+)?\s?%?", re.ASCII
 )
-_ROUND = re.compile(r"[1-9]\d{0,3}0{3,}", re.ASCII)
+_ROUND = re.compile(r"[1-9]\d?0{3,}|[1-9]\d{0,3}0{5,}", re.ASCII)
 _RANGE = re.compile(r"\d{1,4}(?:\.\d+)?\s?[-\u2013]\s?\d{1,4}(?:\.\d+)?", re.ASCII)
 _YEAR = re.compile(r"(?<!\d)(?:18|19|20)\d\d(?!\d)")
 _LONG_NUMBER = re.compile(r"\d{5}")
@@ -52,8 +53,20 @@ _CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9]{1,12}(?:[-_./#+][A-Za-z
 _LETTERS = re.compile(r"[A-Za-z]+", re.ASCII)
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _WORD_OF_A_PLACE = re.compile(r"[^\W_]+")
-_CODE_OF_A_PLACE = re.compile(r"[A-Z]{2,3}", re.ASCII)
+_CODE_OF_A_PLACE = re.compile(r"[A-Z]{2}", re.ASCII)
 _SENTENCE_END = re.compile(r"[.;!?]\s+\S|[\n\r]")
+_DAY_OF_A_YEAR = re.compile(r"(?:(?:day|week|wk|tag|jour|semaine|kw|w)\s?)?\d{1,3}", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(r"\d{1,4}(?:[.,]\d{1,3})?\s?(?:k?g|lbs?|oz|[cm]?m)?", re.ASCII | re.IGNORECASE)
+_AGE = re.compile(
+    r"P?\d{1,4}\s?(?:y|a|yo|y/o|yrs?|years?|mo|mos|mths?|months?|jahre?|ans?|a\u00f1os?|anni|anos)|[MFmf]/?\d\d|\d\d\s?/?[MF]",
+    re.IGNORECASE,
+)
+_NOT_OF_PERSONS = ("count", "measure", "code", "dose", "unit", "day")
+_MAX_AGE = 131
+_SHORT_PHONE = re.compile(r"[2-9]\d\d[-\u2013]\d{4}", re.ASCII)
+_PAIR_OF_COORDINATES = re.compile(
+    r"[+-]?\d{1,3}\.\d+\u00b0?\s?[NSns]?[,;/\s]+[+-]?\d{1,3}\.\d+\u00b0?\s?[EWew]?", re.ASCII
+)
 _AGE_IN_YEARS = re.compile(r"(?P<years>\d{1,3})\.\d+", re.ASCII)
 
 
@@ -95,8 +108,12 @@ def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     if cell.type == "key":
         verdict = PASSES if is_header([value]) else judge_form(replace(cell, type="text"), day_first)
         return Verdict(refusal="a date or age in a key") if verdict and verdict.sort else verdict
-    verdict = _judge_person(value, cell.column) or _judge_date(cell, day_first)
-    if verdict is None and value.casefold() in column_words("passing"):
+    verdict = (
+        _judge_person(value, cell.column) or _judge_date(cell, day_first) or _judge_place(value, cell.column)
+    )
+    if verdict is None and (
+        value.casefold() in column_words("passing") or is_listed_code(value, cell.column)
+    ):
         return PASSES
     return verdict or _judge_code(value, cell.column)
 
@@ -105,11 +122,16 @@ def _judge_person(value: str, column: str) -> Verdict | None:
     """Judge a value of a column whose name says that it has births, names or ages."""
     has_digit = any(map(str.isdigit, value))
     if says(column, "birth") and has_digit:
-        return Verdict(refusal="a date of birth")
+        is_size = says(column, "size") and _SIZE.fullmatch(value)
+        return None if is_size else Verdict(refusal="a date of birth")
     if _names_people(words_of(column)) and value.casefold() not in column_words("passing"):
         return Verdict(refusal="a name")
-    if not is_age_column(column) or not has_digit:
+    if not has_digit:
         return None
+    if not is_age_column(column):
+        is_coded = says(column, "age") and value.isdecimal() and int(value) in range(10, _MAX_AGE)
+        is_written = _AGE.fullmatch(value) and not any(map(partial(says, column), _NOT_OF_PERSONS))
+        return Verdict(refusal="an age") if is_coded or is_written else None
     is_age = read_age(years_of(value)) is not None
     return Verdict("age") if is_age else Verdict(refusal="a number or text that can be an age")
 
@@ -119,6 +141,9 @@ def _judge_date(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     if isinstance(found, KeptDate):
         return Verdict("date")
     value = cell.value.strip()
+    is_day = says(cell.column, "day") and not says(cell.column, "count") and not is_age_column(cell.column)
+    if found is None and is_day and _DAY_OF_A_YEAR.fullmatch(value):
+        found = DateDoubt.UNSURE
     if found is None and is_date_column(cell.column) and (_YEAR.search(value) or _LONG_NUMBER.search(value)):
         found = DateDoubt.UNSURE
     if says(cell.column, "month") and not says(cell.column, "count") and is_month(value):
@@ -160,15 +185,28 @@ def years_of(value: str) -> str:
 
 
 def _names_people(words: frozenset[str]) -> bool:
-    is_name = "name" in words and words <= column_words("of_names")
-    return is_name or not words.isdisjoint(column_words("name"))
+    people = _words_of_people()
+    is_name = "name" in words and words <= people
+    initials = words & column_words("initials")
+    is_initials = initials and words <= people | initials and words != {"initial"}
+    return is_name or bool(is_initials) or not words.isdisjoint(column_words("name"))
 
 
 def _numbers_people(words: frozenset[str]) -> bool:
     """Tell whether a column numbers people; with a product, a code or a measure in its name it does not."""
     person, number = column_words("person"), column_words("number")
     is_number = words <= person | number and not words.isdisjoint(person)
+    is_record = words <= person | number | column_words("record") and not words.isdisjoint(number)
+    is_number = is_number or (is_record and not words <= number)
     return (is_number or not words.isdisjoint(column_words("id"))) and words.isdisjoint(column_words("thing"))
+
+
+def _judge_place(value: str, column: str) -> Verdict | None:
+    """Refuse coordinates."""
+    is_named = says(column, "coordinate") and _NUMBER.fullmatch(value)
+    is_pair = _PAIR_OF_COORDINATES.fullmatch(value) and not says(column, "measure")
+    is_place = is_named or is_pair or _COORDINATE.fullmatch(value)
+    return Verdict(refusal="a number that can be a place") if is_place else None
 
 
 def _judge_code(value: str, column: str) -> Verdict | None:
@@ -176,14 +214,12 @@ def _judge_code(value: str, column: str) -> Verdict | None:
     words = words_of(column)
     if _numbers_people(words) and any(map(str.isdigit, value)):
         return Verdict(refusal="an identifier")
-    if not words.isdisjoint(("lot", "batch")) and is_lot_number(value):
+    if not words.isdisjoint(("lot", "batch")) and is_lot_number(value) and not _has_first_name(value):
         return PASSES
     if (match := _NUMBER.fullmatch(value)) is not None:
         digits = re.sub(r"\D", "", match["whole"])
         is_short = len(digits) <= (_MAX_DIGITS_OF_A_CODE_SYSTEM if says(column, "code") else _MAX_DIGITS)
         passes = is_short or _MEDDRA.fullmatch(value) or _ROUND.fullmatch(digits)
-        if says(column, "coordinate") or _COORDINATE.fullmatch(value):
-            return Verdict(refusal="a number that can be a place")
         return PASSES if passes else Verdict(refusal="a number that can identify a person")
     if POSTCODE.fullmatch(value) and not _ATC.fullmatch(value):
         return Verdict(refusal="a postcode")
@@ -193,13 +229,32 @@ def _judge_code(value: str, column: str) -> Verdict | None:
 def _is_short_code(value: str, column: str) -> bool:
     """Tell whether a value is a range, one sign, a code, a country in two letters or a language."""
     return (
-        (_RANGE.fullmatch(value) is not None and _YEAR.search(value) is None)
+        _is_range(value, column)
         or (len(value) == 1 and value.isalnum())
         or _ATC.fullmatch(value) is not None
         or _is_code(value)
-        or (len(value) == _LETTERS_OF_A_COUNTRY and value.isupper() and is_country(value))
+        or (_is_code_of_a_country(value) and not words_of(column) <= _words_of_people())
         or (says(column, "language") and is_language(value))
     )
+
+
+def _is_code_of_a_country(value: str) -> bool:
+    return len(value) == _LETTERS_OF_A_COUNTRY and value.isupper() and is_country(value)
+
+
+def _is_range(value: str, column: str) -> bool:
+    """Tell whether a value is a range of numbers, and neither of years nor a short telephone number."""
+    is_phone = _SHORT_PHONE.fullmatch(value) is not None and not says(column, "measure")
+    return _RANGE.fullmatch(value) is not None and _YEAR.search(value) is None and not is_phone
+
+
+def _words_of_people() -> frozenset[str]:
+    return column_words("of_names") | column_words("person")
+
+
+def _has_first_name(lot: str) -> bool:
+    runs = (run for run in _LETTERS.findall(lot) if len(run) >= _LETTERS_OF_A_NAME)
+    return any(_lexicon().flags(run) & WordFlag.FIRST_NAME for run in runs)
 
 
 def _is_code(value: str) -> bool:
