@@ -72,8 +72,8 @@ def explain_problem(message: str) -> str:
         'has an unknown suffix. Use .txt, .csv (each also with .gz)'
         >>> explain_problem("is not utf-8 text. If it is text, name its encoding with --encoding.")
         'is not utf-8 text.'
-        >>> explain_problem("must not contain a name. Mask it (--text-column), or name it with --keep-unchecked")
-        'must not contain a name. Mask it, or choose Keep unchecked'
+        >>> explain_problem("has a name. Mask it (--text-column), or name it with --keep-unchecked")
+        'has a name. Mask it, or choose Keep unchecked'
     """
     here = message.replace("name it with --keep-unchecked", "choose Keep unchecked")
     shorter = _OPTION_CLAUSE.sub("", _OPTION_ASIDE.sub("", here))
