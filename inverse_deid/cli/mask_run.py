@@ -262,7 +262,7 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
 
 def _count_columns(described: dict[str, Any]) -> dict[str, Any]:
     """Return the settings for the manifest, which is with the masked files: no name of a column."""
-    n_named = {name: len(described[name]) for name in ("text_columns", "keep_columns")}
+    n_named = {name: len(described[name]) for name in ("text_columns", "keep_columns", "keep_unchecked")}
     return {**described, **n_named, "id_column": described["id_column"] is not None}
 
 

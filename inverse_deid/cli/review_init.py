@@ -47,7 +47,8 @@ from inverse_deid.review.values import ReviewPolicy
 
 _OF_CASES = {
     *("format_name", "progress", "known"),
-    *("text_column", "id_column", "keep_column", "keep_all_columns", "all_cells", "delimiter", "encoding"),
+    *("text_column", "id_column", "keep_column", "keep_all_columns", "keep_unchecked", "all_cells"),
+    *("delimiter", "encoding"),
     *("dates", "date_span_years", "day_first", "today", "ages", "age_bands", "profile"),
 }
 """Options of `mask` that say how the files of this command are read, and what replaces dates and ages."""

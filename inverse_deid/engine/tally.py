@@ -135,12 +135,12 @@ class Tally:
         return stored
 
     def as_numbers(self) -> dict[str, Any]:
-        """Return the counts alone: no name of a column or file, no id, no reason of a failure.
+        """Return the counts alone: no name of a column or file, no id, no reason of a failure or warning.
 
         Example:
             >>> Tally(n_failures=1, columns={"text": "masked", "dob": "dropped"}).as_numbers()["columns"]
             {'dropped': 1, 'masked': 1}
         """
         numbers = self.as_json()
-        del numbers["failures"], numbers["other_language"]
+        del numbers["failures"], numbers["warnings"], numbers["other_language"]
         return {**numbers, "columns": dict(sorted(Counter(map(str, self.columns.values())).items()))}

@@ -353,7 +353,7 @@ class _Releases:
         facts, output = masking.facts.as_json(), masking.output.dump()
         facts["fingerprint_hmac_sha256"] = hash_with_key(self._store.case_key, facts.pop("fingerprint"))
         options = output["read_options"]
-        columns = ("text_columns", "id_column", "keep_columns", "keep_all_columns")
+        columns = ("text_columns", "id_column", "keep_columns", "keep_all_columns", "keep_unchecked")
         return {
             "masking": facts,
             "cases": output["cases"],

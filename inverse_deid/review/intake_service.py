@@ -59,6 +59,7 @@ LOG = logging.getLogger("inverse_deid.review")
 
 _MAX_PROBLEMS = 20
 _IDLE_SECONDS = 60.0
+_OPTION_ASIDE = re.compile(r"\s\([^()]*--[a-z][^()]*\)")
 _OPTION_CLAUSE = re.compile(r",?\s+(?:or|and)\s+(?:give|use|name|choose)[^.,]*--[\w-]+[^.,]*", re.IGNORECASE)
 _OPTION_SENTENCE = re.compile(r"(?:^|(?<=[.!?]))[^.!?]*(?<!\w)--[a-z][^.!?]*[.!?]?")
 
@@ -71,8 +72,12 @@ def explain_problem(message: str) -> str:
         'has an unknown suffix. Use .txt, .csv (each also with .gz)'
         >>> explain_problem("is not utf-8 text. If it is text, name its encoding with --encoding.")
         'is not utf-8 text.'
+        >>> explain_problem("has a name. Mask it (--text-column), or name it with --keep-unchecked")
+        'has a name. Mask it, or choose Keep unchecked'
     """
-    plain = _OPTION_SENTENCE.sub("", _OPTION_CLAUSE.sub("", message)).strip()
+    here = message.replace("name it with --keep-unchecked", "choose Keep unchecked")
+    shorter = _OPTION_CLAUSE.sub("", _OPTION_ASIDE.sub("", here))
+    plain = _OPTION_SENTENCE.sub("", shorter).strip()
     return plain or "cannot be used. Save it in another format and add it again"
 
 

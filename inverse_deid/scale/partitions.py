@@ -194,7 +194,7 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
     if not force:
         _check_free(plan, sizes, known={} if stored is None else stored["inputs"])
     known = {} if stored is None or force else stored["inputs"]
-    content = {**_head(plan), "inputs": {**known, **plan.inputs}}
+    content = {**_head(), "inputs": {**known, **plan.inputs}}
     write_atomically(plan.out.child(f"{RUN_FOLDER}/run.json"), _json(content))
     return {} if force else _valid_receipts(plan, sizes)
 
@@ -228,7 +228,7 @@ def end(plan: RunPlan, receipts: Mapping[str, Receipt], tally: Tally) -> None:
     """
     done = [receipts[part.target] for parts in plan.partitions for part in parts if part.target in receipts]
     content = {
-        **_head(plan),
+        **_head(),
         "told": dict(plan.described),
         "n_inputs": len(plan.partitions),
         "outputs": [receipt.as_output() for receipt in done if receipt.written is not None],
@@ -251,7 +251,7 @@ def withdraw(plan: RunPlan, targets: Sequence[str]) -> None:
     _remove(plan.out, [*receipts, *targets])
 
 
-def _head(plan: RunPlan) -> dict[str, Any]:
+def _head() -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import math
+import re
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -68,6 +69,9 @@ _OPEN_PATHS = frozenset({"/health", "/", "/docs", "/openapi.json"})
 """They have nothing of a request in them, and a browser cannot send a token with the address of a page."""
 _PATHS = frozenset({"/mask", "/mask-file", "/metrics"}) | _OPEN_PATHS
 _CLIENT = "inverse_deid.client"
+_NAME_OF_PART = re.compile(r" \(.*\)", re.DOTALL)
+_MAX_WARNINGS = 20
+"""So many are in a header, which servers and clients limit to some kilobytes."""
 """Where a request has its client."""
 
 
@@ -233,13 +237,17 @@ def _file_answer(masked: MaskedFile, suffix: str) -> Response:
 
 
 def _describe_counts(tally: Tally) -> dict[str, object]:
+    """Return the counts of a file for a header. Headers are logged, so files in archives have no name."""
+    warnings = [f"{_NAME_OF_PART.sub('', place)}: {text}" for place, text in tally.warnings[:_MAX_WARNINGS]]
+    if n_more := len(tally.warnings) - len(warnings):
+        warnings.append(f"... and {n_more} more")
     counts: dict[str, object] = {
         "documents": tally.n_documents,
         "failed": tally.n_failed_documents,
         "not_english": tally.n_other_language,
         "n_tokens": tally.n_tokens,
         "removed": dict(sorted(tally.removed.items())),
-        "warnings": [f"{place}: {text}" for place, text in tally.warnings],
+        "warnings": warnings,
     }
     return counts
 

@@ -119,7 +119,7 @@ def render(
     """
     if len(keep) != len(tokens):
         raise ValueError(f"{len(keep)} decisions for {len(tokens)} tokens")
-    masks = _merge(tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text) if gaps is None else gaps)
+    masks = _merge(_token_masks(tokens, keep), forbidden_gaps(tokens.text) if gaps is None else gaps)
     pieces = [
         (
             m.start,
@@ -146,7 +146,7 @@ def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
     return runs
 
 
-def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[tuple[int, int]]) -> list[_Mask]:
+def _merge(masks: list[_Mask], gaps: Sequence[tuple[int, int]]) -> list[_Mask]:
     """Add the forbidden gaps; ranges that touch become one mask."""
     if not gaps:
         return masks

@@ -37,8 +37,6 @@ from inverse_deid.review.waiting import (
 MAX_NAME_CHARS = 4_000
 """Of a path as the browser sends it, percent-encoded."""
 
-_MOVING = (UploadState.QUEUED, UploadState.MASKING)
-
 
 def _service(visit: Visit) -> IntakeService:
     service: IntakeService = visit.request.app.state.intake

@@ -84,6 +84,7 @@ SAMPLES = {
     "second_factor": [("--second-factor",)],
 }
 """By name of the option: what is given, with what the option needs."""
+READ_BY_COLUMN = [name for name in SAMPLES if name.startswith("keep_")]
 
 MODES = {
     "files": ("mask", "in", "--out", "out"),
@@ -239,6 +240,23 @@ def test_an_option_changes_something_or_is_refused(record, mode, name):
     assert found.count("obeyed") or found.count("swallowed") == 0, found
     if mode == "files":
         assert "obeyed" in found or name in REFUSED_FOR_FILES, found
+
+
+@pytest.mark.parametrize("name", ["init", "add"])
+@pytest.mark.parametrize("option", ["text_column", "id_column", *READ_BY_COLUMN])
+def test_the_review_offers_all_that_is_said_of_columns(record, name, option):
+    # The refusal of a kept column names these options as its remedy.
+    review = ("review", name, "in", "--store", "review.db", "--key", "key")
+    assert record(*review, *SAMPLES[option][0])[0] == 0
+
+
+def test_the_manifest_of_a_cluster_names_no_column(record):
+    given = ("--text-column", "--id-column", "--keep-column", "--keep-unchecked")
+    named = [word for option in given for word in (option, f"Quillfeather {option}")]
+    status, (passed, _, _) = record(*MODES["ray"], *named)
+    assert status == 0
+    assert "Quillfeather" in repr(passed[:-1])
+    assert "Quillfeather" not in repr(passed[-1])
 
 
 @pytest.mark.parametrize("name", ["init", "add"])

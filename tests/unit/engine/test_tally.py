@@ -6,7 +6,7 @@ import pytest
 
 from inverse_deid.core.values import Document
 from inverse_deid.engine.run_report import RunReport
-from inverse_deid.engine.tally import MAX_DOCUMENTS_LISTED, Tally
+from inverse_deid.engine.tally import MAX_DOCUMENTS_LISTED, Failure, Tally
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
 SPANISH = (
@@ -51,3 +51,16 @@ def test_the_run_report_names_them_and_shows_no_text(masked, tmp_path):
     total = json.loads(written)["total"]
     assert (total["n_not_english"], total["not_english"]) == (2, ["es-1", "es-2"])
     assert "urgencias" not in written
+
+
+def test_numbers_alone_have_no_text():
+    noted = [Failure("Quillfeather.csv row 2", "Quillfeather")]
+    tally = Tally(
+        n_failures=1,
+        failures=noted,
+        warnings=noted,
+        columns={"Quillfeather": "masked"},
+        other_language=["Quillfeather-1"],
+    )
+    assert "Quillfeather" in json.dumps(tally.as_json())
+    assert "Quillfeather" not in json.dumps(tally.as_numbers())

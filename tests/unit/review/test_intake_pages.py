@@ -184,12 +184,16 @@ def test_what_cannot_be_masked_says_why_and_shows_no_text(desk, caplog, name, da
     assert not list_uploads(desk.store)
 
 
-@pytest.mark.parametrize(("name", "value"), [("onset", "2019-10-12"), ("age", "43"), ("mrn", "4471922")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("onset", "2019-10-12"), ("onset", "10/12/2019"), ("age", "43"), ("mrn", "4471922")],
+)
 def test_a_kept_column_that_must_not_leave_comes_back_with_its_choices(desk, name, value):
     added = desk.add("cases.csv", f"text,{name}\n{LONG},{value}\n".encode()).json()["id"]
     answer = desk.choose({f"column {added} 0": "masked", f"column {added} 1": "kept"})
     assert answer.status_code == 400
     assert f"row 2, column &#39;{name}&#39;" in answer.text
+    assert "or choose Keep unchecked" in answer.text
     assert f'name="column {added} 1" value="kept" checked' in answer.text
     desk.choose({f"column {added} 0": "masked", f"column {added} 1": "kept unchecked"})
     (done,) = desk.wait(*ENDED)

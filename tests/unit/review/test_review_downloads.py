@@ -27,6 +27,9 @@ from inverse_deid.review.values import CaseState, ReviewPolicy
 CANARY = "Zebulonova"
 
 
+KEPT = ReadOptions(keep_columns=("country",), keep_unchecked=("visit",))
+
+
 def settings_of(facts=FACTS, **more):
     cases = CaseSettings(today=date(2024, 1, 1), key=KEY.secret)
     return LoadSettings(policy=ReviewPolicy(approvals=1), facts=facts, cases=cases, **more)
@@ -37,13 +40,15 @@ def store(tmp_path):
     """Three files: two of one name, of which all cases are released, and a table with one of two released."""
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "cases.jsonl").write_text(json.dumps({"id": "x1", "text": f"by {CANARY}"}) + "\n")
-    (tmp_path / "t.csv").write_text(f"id,text,dob,country\n7,Seen by Li,1980,FI\n8,{CANARY} well,1981,SE\n")
+    (tmp_path / "t.csv").write_text(
+        f"id,text,dob,visit,country\n7,Seen by Li,1980,a,FI\n8,{CANARY} well,1981,b,SE\n"
+    )
     made = store_of(
         tmp_path, inputs=[json_lines(tmp_path / "cases.jsonl", [TEXT, "by Bo"])], settings=settings_of()
     )
     with made as store:
         facts = dataclasses.replace(FACTS, marker="XXX", fingerprint="fingerprint of the second")
-        options = settings_of(facts=facts, read_options=ReadOptions(keep_columns=("country",)))
+        options = settings_of(facts=facts, read_options=KEPT)
         for path, settings in ((tmp_path / "b", settings_of()), (tmp_path / "t.csv", options)):
             assert not add_cases(store, plan_cases([path])[0], mask_capitals(), settings, by="eve").failures
         ann = user(store, "ann")
@@ -71,7 +76,7 @@ def test_the_zip_has_the_same_files_as_an_export(store, tmp_path):
     del files["run-report.json"]
     export_released(store, tmp_path / "out")
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert files["t.csv"] == b"id,text,country\n7,XXX by XXX,FI\n"
+    assert files["t.csv"] == b"id,text,visit,country\n7,XXX by XXX,a,FI\n"
     assert exported.columns["dob"] == "dropped"
 
 
@@ -157,7 +162,8 @@ def test_the_report_has_counts_settings_and_hashes_and_no_text(store):
     assert [listed[name]["settings"] for name in files if name in listed] == [1, 1, 2]
     first, second = report["settings"]
     assert (first["masking"]["marker"], second["masking"]["marker"]) == ("PHI", "XXX")
-    assert second["keep_columns"] == ["country"] and second["profile"]["name"] == "third-party"
+    assert (second["keep_columns"], second["keep_unchecked"]) == (["country"], ["visit"])
+    assert second["profile"]["name"] == "third-party"
     assert second["cases"]["dates"] == "mask" and "key" not in second["cases"]
 
 

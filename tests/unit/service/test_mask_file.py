@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import sys
 import tempfile
+import zipfile
 
 import psutil
 import pytest
@@ -99,6 +100,28 @@ def test_a_kept_column_is_checked():
         assert answer.content == f"id,text,country,seen\n7,PHI fell,SE,{CANARY}\n".encode()
     with client_of() as client:
         assert send(client, "x.csv", content, keep_unchecked="seen").status_code == 403
+
+
+def test_warnings_name_no_file_of_an_archive_and_fit_in_a_header():
+    openpyxl = pytest.importorskip("openpyxl", reason="no openpyxl; pip install '.[office]'")
+    workbook = openpyxl.Workbook()
+    for row in (["case", "text"], ["7", "fell"]):
+        workbook.active.append(row)
+    for _ in range(30):
+        sheet = workbook.create_sheet()
+        for row in (["text"], ["fell"]):
+            sheet.append(row)
+    packed, archive = io.BytesIO(), io.BytesIO()
+    workbook.save(packed)
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr(f"{CANARY} (old).xlsx", packed.getvalue())
+    with client_of(operator=ALL) as client:
+        answer = send(client, "x.zip", archive.getvalue(), id_column="case")
+    assert answer.status_code == 200
+    warnings = json.loads(answer.headers["inverse-deid-counts"])["warnings"]
+    assert warnings[0] == "file file 1 sheet 2: has no column 'case'. The numbers of its rows are the ids"
+    assert (len(warnings), warnings[-1]) == (21, "... and 10 more")
+    assert CANARY not in str(answer.headers)
 
 
 def test_a_missing_column_lists_those_there_are():
