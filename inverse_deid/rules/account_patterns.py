@@ -65,6 +65,16 @@ _WORD_OF_ACCOUNT = any_of(
     "name account user handle id address profile page channel tag nick login as is under called by"
 )
 
+_SITE_WORD = any_of(
+    "forum reddit discord instagram insta twitter facebook snap_?chat tik_?tok telegram wechat twitch mumsnet netmums youtube mastodon bluesky tumblr patientslikeme"
+)
+_NO_USER_AFTER_NOUN = any_of(
+    """writes? wrote says? said describes? described reports? reported reporting posts? posted posting claims? claimed tells? told thinks? asked asks has had
+    have who which shows? showed mentions? mentioned complained complains takes? took got gets felt feels name names id ids handle user member poster page
+    profile channel video videos story stories comment comments review reviews discussion topic thread threads website site web app address login password
+    prompt screen button form data attempt attempts error errors details credentials use usage review support advice search searches image images"""
+)
+
 VETOES = compile_patterns(
     {
         "windows-path": rf"(?<!\w)[A-Z]:[\\/]{{1,2}}{_IN_PATH}+"
@@ -96,6 +106,16 @@ VETOES = compile_patterns(
         r"(?<!\w)_+[^\W_]\w+_+(?!\w)",
         "user-with-underscore": r"(?<![\w.@-])(?!\w*\d_?(?:mg|mcg|g|ml|iu|units?|tabs?|caps?|puffs?)(?:_|\b))(?=\w*\d)(?=\w*[^\W\d_])[^\W_]+_\w+",
         "user-between-words": r"\b(?:from|by|to|of|user|for|named|called|as)\s[\"“]?((?-i:[a-z]{2,20}_[a-z]\w{1,20}))(?!\w)",
+        "user-after-noun": rf"\b(?:user-?\s?name|screen-?\s?name|gamer-?\s?tag|nick(?:name)?|avatar|log-?in|user\sid|(?<=her\s)handle|(?<=his\s)handle|(?<=my\s)handle|(?<=their\s)handle|"
+        rf"{_SITE_WORD}\s(?:handle|user|member|poster|nick|name)|blogger|vlogger|youtuber|influencer|streamer|redditor|instagrammer|tiktoker|tweeter|commenter|(?-i:IG|FB|YT|TT|X)\shandle)"
+        rf"\s?[,:(]?\s?(?!{_NO_USER}\b|{_NO_USER_AFTER_NOUN}\b)[@\"'“‘]?([^\W\d_][\w.-]{{2,40}})",
+        "user-beside-site": rf"\b{_SITE_WORD}(?:\s?[,:(]\s?|\s)(?!{_NO_USER}\b|{_NO_USER_AFTER_NOUN}\b)([^\W\d_][\w.-]{{2,40}})(?=\s?(?:[.;)\n]|\Z)|\s(?-i:[A-Z]))",
+        "user-of-short-site": r"\b(?-i:IG|FB|YT|TT)[\s:,@]{1,3}((?-i:[a-z](?=[a-z]{0,30}[._\d])[\w.-]{2,40}))",
+        "profile-path": r"\b(?:linkedin|fb|facebook|xing|orcid|behance)[\s:./]{1,3}(?:(?:in|profile|pg|people|com)/)+[\w.%-]{2,60}|(?<![\w.])/u/[\w-]{3,30}|(?<![\w.])@(?=[^\W\d_])\w+(?:[.-]\w+)+",
+        "mail-folder": r"\b(?:Inbox|Sent(?:\sItems)?|Drafts|Outbox|Archive|Junk|Trash|Deleted\sItems)[/\\>][\w.'’-]{1,40}(?:\s[\w.'’-]{1,40})?(?=[/\\>])(?:[/\\>]\S*)?",
+        "machine-by-ending": r"(?<![\w.@-])(?!desktop|laptop)[^\W\d_]{3,15}(?:pc|laptop|macbook|imac|ipad|iphone|desktop|workstation)(?:-?\d{1,3})?(?![\w-])",
+        "foreign-domain": r"\bxn--[\w-]+",
+        "backwards": r"\b(?:backwards?|reversed?|mirrored|in\sreverse|right\sto\sleft|anagram)(?:\s?[:=]\s?|\s)((?=[^\W\d_]*(?-i:[A-Z])\b)[^\W\d_]{3,20}(?:\s[^\W\d_]*(?-i:[A-Z])\b)?)",
         "hexadecimal": r"(?<![\w+/=-])(?:[46][1-9a-f]|[57][0-9a]|20|2[c-e]|3\d){4,}(?!\w)",
         "base-64": r"(?<![\w+/=-])(?-i:(?=[A-Za-z0-9+/]{0,60}[a-z])(?=[A-Za-z0-9+/]{0,60}[A-Z])(?=[A-Za-z+/]{0,60}\d)"
         r"(?:[A-Za-z0-9]{12,}|[A-Za-z0-9+/]{20,})={0,2}(?!\w)|[A-Za-z0-9][A-Za-z0-9+/_-]{5,}={1,6}(?![\w=]))",
@@ -146,6 +166,31 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "user-with-underscore": [within(ANY_WORD, behind="_")],
         "user-between-words": [within(ANY_WORD, behind="_")],
+        "user-after-noun": [
+            beginning_with(
+                """user username screen screenname gamer gamertag nick nickname avatar log login handle blogger vlogger youtuber influencer streamer redditor
+                instagrammer tiktoker tweeter commenter forum reddit discord instagram insta twitter facebook snap_?chat tik_?tok telegram wechat twitch
+                mumsnet netmums youtube mastodon bluesky tumblr patientslikeme"""
+            ),
+            Anchor(r"(?:IG|FB|YT|TT|X)\Z", cased=True),
+        ],
+        "user-beside-site": [
+            beginning_with(
+                "forum reddit discord instagram insta twitter facebook snap_?chat tik_?tok telegram wechat twitch mumsnet netmums youtube mastodon bluesky tumblr patientslikeme"
+            )
+        ],
+        "user-of-short-site": [Anchor(r"(?:IG|FB|YT|TT)\Z", cased=True)],
+        "profile-path": [
+            Anchor(r"(?:linkedin|fb|facebook|xing|orcid|behance)\Z", begins=False),
+            within(r"u\Z", before="/", behind="/"),
+            within(ANY_WORD, before="@"),
+        ],
+        "mail-folder": [Anchor(r"(?:inbox|sent|drafts|outbox|archive|junk|trash|deleted)\Z")],
+        "machine-by-ending": [
+            within(r"[^\W\d_]{3,15}(?:pc|laptop|macbook|imac|ipad|iphone|desktop|workstation)\d{0,3}\Z")
+        ],
+        "foreign-domain": [Anchor(r"xn\Z", behind="-")],
+        "backwards": [Anchor(r"(?:backwards?|reversed?|mirrored|in|right|anagram)\Z")],
         "hexadecimal": [within(r"[2-7][0-9a-f]{7,}\Z")],
         "base-64": [
             Anchor(r"[A-Z0-9]{12,}\Z"),
@@ -165,7 +210,7 @@ LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {
         name: frozenset({_CONTACT, _NAME})
         for name in VETOES
-        if name not in ("hexadecimal", "base-64", "scrambled", "series-of-codes")
+        if name not in ("hexadecimal", "base-64", "scrambled", "series-of-codes", "backwards")
     }
 )
 """The classes that a user must keep, all of them, before a pattern loses its force. A code may hold anything."""

@@ -78,6 +78,8 @@ _OVER_89 = {
     rf"\b(?-i:(?:9\d|1[01]\d)M)\b|(?:(?<=\ba )|(?<=\bthis )|(?<=\ban )|(?<=\n)|(?<=\A))(?-i:(?:9\d|1[01]\d)[MFmf])\b|\b(?-i:[MF])/?(?:9\d|10\d)\b(?!\.\d)|"
     rf"\b(?:9\d|1[01]\d)(?:\+|\s?plus\b)(?=\s?(?:y/?o|yo|yrs?|years?|age|old)\b|\s*\Z)|(?<!\w)(?:9\d|1[01]\d)-?(?:odd|ish|something)\b{_NO_AMOUNT}|\bnin(?:e)?ty[\s-]{{0,2}}{_ONES}\b(?=\s(?:this|next|last|in|and|with|but)\b|[.,;]|\Z){_NO_AMOUNT}|"
     rf"(?<=\bbig )one[\s-](?:oh|o)[\s-]{_ONES}\b|\bone[\s-](?:oh|o)[\s-]{_ONES}(?=[\s-](?:years?|yrs?|y/?o|old)\b)|\b(?:a|one)\shundred\sand\s{_ONES}\b{_NO_AMOUNT}",
+    "bare-ninety": rf"(?<![-\w])(?<!to )(?<!by )(?<!than )(?<!from )(?<!sats )(?<!saturations )(?<!spo2 )(?<!pulse )(?<!rate )nin(?:e)?ty(?:[\s-]{{0,2}}{_ONES})?\b(?![\s-]{{0,2}}(?:days?|minutes?|mins?|seconds?|hours?|degrees?|percent|per|weeks?|months?|milligrams?|tablets?|pills?|units?|patients?|times|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|thousand|hundred|miles?|steps?|over|out|to|and\s{_TENS})\b)|"
+    rf"(?:(?:\A|(?<=[.;:!?\n(]\s)|(?<=\bis\s)|(?<=\bnow\s)|(?<=\bturned\s)|(?<=\baged\s)|(?<=['’]s\s)))(?:(?:just|only|now|about|almost|nearly|over|still|exactly|well\sover)\s)?(?:a|one)\shundred(?:\sand\s(?:{_ONES}|ten|eleven|twelve))?\b(?=\s*[.,;)]|\s*\Z|\s(?:and|but|with|years?|today|now)\b){_NO_AMOUNT}",
     "age-in-doubt": rf"\b{_AGE_WORD}(?![^\W_])\.?{_AGE_FRAME}{_AGE_SIGNS}(?:{_SPELLED_DIGITS}|{_OCR_NUMBER}|"
     rf"(?:9\d|1[0-3]\d)(?!\d|\s?%|[.,/]\d|\s?(?:mg|days?\spost)|[\s-]?(?:st|nd|rd|th)\b)|(?:nin(?:e)?ty|{_HUNDRED})(?:[\s-]?{_ONES})?\b|"
     r"neunzig\w*|hundert\w*|noventa\w*|novant\w*|negentig\w*|nittio\w*|nitti\w*|quatre[\s-]vingt\S*|cent\sans|nonante)|"
@@ -105,6 +107,10 @@ _ANY_AGE = {
     rf"{_NUMBER}(?=\s*(?:[.,;)!?]|\Z)|\s(?-i:[A-Z])|\s(?:years?|yrs?|yo|y/o|and\s(?:a|has|had|lives|deaf|frail|fit|otherwise|well|was|is|takes)|this|next|last|now|in\s(?:may|june|march|july|april|august)|but)\b){_NO_AMOUNT}|\b(?:he|she|who|patient|pt)(?:\sis|['’]s)\s(?:one[\s-](?:oh|o)|a\shundred\sand)[\s-]{_ONES}",
     "will-be": rf"\b(?:will|would|to|about\sto)\s(?:be|turn)\s{_LARGE_NUMBER}(?=\s*[.,;]|\Z|\s(?:in|next|this|on|tomorrow|soon|years|yrs)\b)|"
     rf"\b{_LARGE_WORDS}\s(?:next|this|last)\s(?:week|month|year|birthday|summer|winter|spring|autumn|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
+    "about-an-age": rf"(?:\A|(?<=[.;:!?\n(]\s)|(?<=\bis\s)|(?<=\bnow\s)|(?<=man\s)|(?<=lady\s)|(?<=pt\s)|(?<=\bpatient,\s)|(?<=\bhe['’]s\s)|(?<=mother,\s)|(?<=father,\s))(?:nearly|almost|about|around|just|only|still|barely|not\syet|not\squite|close\sto|roughly|approx(?:\.|imately)?|circa|ca\.?|maybe|perhaps|over|past|just\sover|just\sunder|under|getting\son\sfor|at\sleast)\s"
+    rf"{_LARGE_NUMBER}(?=\s*[.,;)]|\s*\Z|\s(?:and|with|but|who)\b|\s(?-i:[A-Z])){_NO_AMOUNT}|"
+    r"(?<![\w.,/+-])[2-9]\d\+(?=\s(?:and|with|on|who|yo|y|years?|yrs?)\b|\s?[.,;)]|\s*\Z)",
+    "sex-before-age": r"(?:\A|(?<=[.;:!?\n(]\s)|(?<=\n)|(?<=\bpt\s))(?-i:[MFmf])\d{2}(?=\s[^\W\d_]|\s?[,;:)]|\s*\Z)|(?<![\w.])(?-i:[MF])\s\d{2}(?=\s(?:with|c/o|presented|who|on|h/o|yo|y)\b)",
     "score-of-years": r"\b(?:three|two|3)[\s-]?score(?:[\s-]and[\s-]\w+|[\s-]years)|\b\d[\s-]?score[\s-]and[\s-]\w+|\bthreescore\b|\bfourscore\b|\b(?:half|quarter|three[\s-]quarters)(?:\sof)?(?:[\s-]a)?[\s-]century\b|\b(?:half|quarter)[\s-]centur(?:y|ies)\b",
     "odd-years": rf"\b(?:{_TENS}|\d0)[\s-]?(?:something|ish|odd)s?\b{_NO_AMOUNT}|\b{_TENS}[\s-](?:plus|{_ONES}r|er)\b|\bforty-?fiver\b",
     "nth-birthday": rf"(?:(?<=\bhis )|(?<=\bher )|(?<=\bmy )|(?<=\btheir )|(?<=\bthe ))(?:(?:1[6-9]|[2-9]\d|1[0-2]\d)(?:st|nd|rd|th)|(?:{_TENS}[\s-]first|eighteenth|fiftieth|sixtieth|hundredth))\b(?:[\s-](?:birthday|year))?(?!\s(?:day|dose|percentile|week|patient|visit|centile))|"
@@ -129,7 +135,7 @@ _FRAME_WORDS = word_set(
     turn turned turns turning becomes became become becoming celebrated celebrating celebrates reached reaching just only nearly almost over
     under exactly now exam examination visit onset admission event time reported dose vaccination diagnosis death then group approx
     approximately around circa ca past well mother father mum mom dad wife husband son daughter man woman lady gentleman child boy girl baby
-    grandmother grandfather aunt uncle teenager teen youth lad male female s young short shy off away from than older younger for lived
+    grandmother grandfather aunt uncle still barely not yet quite close roughly maybe perhaps at least teenager teen youth lad male female s young short shy off away from than older younger for lived
     completed approaching nearing pushing hitting hit rising going getting coming up entering aet alter edad wiek leeftijd"""
 )
 _UNIT_WORDS = word_set(
@@ -187,6 +193,12 @@ AGE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             )
         ],
         "will-be": [Anchor(rf"(?:will|would|to|about|a|one|hundred|{_TEENS})\Z|{_TENS}")],
+        "bare-ninety": [Anchor(r"nin(?:e)?ty|(?:just|only|now|about|almost|nearly|over|still|exactly|well|a|one)\Z")],
+        "about-an-age": [
+            Anchor(r"(?:nearly|almost|about|around|just|only|still|barely|not|close|roughly|approx|approximately|circa|ca|maybe|perhaps|over|past|under|getting|at)\Z"),
+            Anchor(r"[2-9]\d\Z", behind="+"),
+        ],
+        "sex-before-age": [Anchor(r"[MF]\d{2}\Z"), Anchor(r"[MF]\Z", behind=" ", cased=True)],
         "score-of-years": [within(r"(?:\d|three|two|four)?score\Z|centur(?:y|ies)\Z")],
         "odd-years": [Anchor(rf"(?:{_TENS}|\d0)")],
         "nth-birthday": [Anchor(r"(?:\d{1,3}(?:st|nd|rd|th)\Z|[a-z]{3,12}(?:th|first|second|third)\Z)"), Anchor(rf"(?:{_TENS}|one|hundred|first|second|third)")],

@@ -108,6 +108,8 @@ _CODES = {
     rf"{_SINCE}\b(?-i:W(?:0[1-9]|[1-4]\d|5[0-3]))(?!\w)|\b{_YEAR}W[0-5]\d[1-7](?!\w)",
     "ordinal-date": rf"(?<![\d.,/-])\b{_YEAR}[-/.](?:[0-2]\d\d|3[0-6]\d)(?![\w]|[-./]\d){_NO_UNIT}",
     "year-range": rf"(?<![\d.,/-])\b{_YEAR}\s?[/–-]\s?(?:{_YEAR}|\d\d)(?![\w%]|[-./,]\d){_NO_UNIT}",
+    "foreign-week": r"\b(?:uke|uge|vecka|veckan|vika|viikko|viikolla|semaine|settimana|semana|woche|kalenderwoche|tydzień|tydzien|týden|tyden|tjedan|nedelja|hét|hafta|nädal|nedēļa|savaitė|săptămâna|setmana)\.?\s?(?:nr\.?\s?|n[°º]\s?)?\d{1,2}(?:\s?/\s?\d{2,4})?(?![\w%]|[.,]\d)|"
+    r"\b(?-i:[PMTQ]\d{1,2})[\s/-](?-i:FY|AY|TY)\s?['’]?\d{2,4}(?!\w)",
     "six-digits": rf"(?<![\w.,/-])(?<!lot )(?<!lot #)(?<!lot: )(?<!lots )(?<!batch )(?<!number )(?<!no )(?<!# )(?<!#)(?:(?:[0-4]\d)(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:[0-4]\d))"
     rf"(?![\w%]|[-./,]\d){_NO_UNIT}",
     "serial-date": r"\b(?:excel|serial|spreadsheet|epoch|unix|stardate|lilian|mjd|timestamp|posix)\W{1,3}(?:(?:date|day|time|number|stamp|serial)\W{1,3})?"
@@ -131,6 +133,7 @@ _SPOKEN = {
     rf"(?:(?<=\bthe )|(?<=\bon )|(?<=\bsince ))(?:[12]\d|3[01]|[4-9])(?:st|nd|rd|th)\s(?:inst|ult|prox)\b",
     "nth-in-words": rf"{_ON_THE}{_LATE_ORDINALS}\b{_ENDS_PHRASE}|"
     rf"\b{_FINE_ORDINALS}\s(?:day\s)?of\s(?:{_MONTH}\b|the\smonth|last\smonth|this\smonth)",
+    "nth-of-nth": rf"\b(?:{_FINE_ORDINALS}|{_ORDINAL})\s(?:day\s)?of\s(?:the\s)?(?:{_FINE_ORDINALS}|{_ORDINAL})\b(?!\s(?:dose|day|week|month|cycle|visit|trimester|infusion|injection|year|degree|course|patient|toe|finger|rib|metatarsal|line))",
     "month-and-nth": rf"\b{_MONTH}\s(?:the\s)?(?:{_FINE_ORDINALS}|{_ORDINAL})\b(?!\s(?:dose|vaccin|injection|infusion))",
     "small-month": r"\b(?:in|since|last|next|early|late|mid|until|till|during|every|each|by|from)[\s-]{1,2}(?:may|march|august)\b"
     r"(?!\s(?:be|have|not|also|cause|still|need|well|or\smay|in\splace|fracture)\b)|"
@@ -147,6 +150,8 @@ _WRITTEN = {
     rf"(?<![\w.,/-])(?:0?[1-9]|1[0-2])\s?[|\\_*~./–-]\s?{_YEAR}(?![\w%]|[.,]\d){_NO_UNIT}|"
     rf"(?<![\w.,/-]){_DATE_NUMBER}(?:/{_DATE_NUMBER}-|-{_DATE_NUMBER}/|[/.-]{_DATE_NUMBER}[/.-]['’])"
     rf"(?!10|1[45]\b|[2-9]0)['’]?[0-4]\d(?![\w%]|[.,/-]\d){_NO_UNIT}",
+    "parted-date": rf"(?<![\w.,/-])\d\s\d(?:\s?[/.|-]\s?|\s{{2,3}})\d\s\d(?:\s?[/.|-]\s?|\s{{2,3}})\d\s\d(?:\s\d\s\d)?(?![\w%]|[.,]\d)|(?<!\w)[(\[{{<]\s?\d{{1,2}}\s?[)\]}}>]\s?[(\[{{<]\s?\d{{1,2}}\s?[)\]}}>]\s?[(\[{{<]\s?(?:{_YEAR}|\d\d)\s?[)\]}}>]|"
+    rf"\b(?:c|ca|circa|pre|post|mid|since|in|from|till|until|yr|year|y|summer|winter|spring|autumn)[.-]?{_YEAR}(?![\w%]|[.,]\d|-\d)",
     "ocr-date": r"(?<![\w.,/-])(?=[\dOolI|]{1,2}[/.-]?[\dOolI]{0,2}[/.-]?[\dOolI]{0,4})(?=[\d/.-]{0,9}[OolI])[0-3OolI]?[\dOolI][/.-][01OolI]?[\dOolI][/.-](?:[12lI][09Oo])?[\dOolI]{2}(?!\w)|"
     r"(?<![\w.,/-])[0-3]?\d[/.-](?:[Ool]\d|[01][OolI])[/.-](?:[12lI][09Oo])?[\dOolI]{2}(?!\w)|(?<![\w.,/-])\d{1,2}[/.-]\d{1,2}[/.-](?=\d{0,3}[OolI])[Ool2][\dOolI]{1,3}(?!\w)|"
     r"\b(?:19|20)\d\d[/.-](?=[\d/.-]{0,4}[OolI])[OolI\d]{2}[/.-][OolI\d]{2}(?!\w)|\b(?-i:2[Oo]\d\d|20[Oo]\d|20\d[OolI]|2[Oo][Oo]\d|l9\d\d)(?!\w)",
@@ -176,6 +181,7 @@ _FOREIGN = {
     rf"{join_phrases(MONTH_WORDS)}(?![^\W_])|\b(?-i:vom|bis|den|seit|zum|le|el|du|desde|op)\s(?:zum\s|el\s|al\s)?{_DATE_NUMBER}(?:\.|er)(?!\d)"
     rf"|\b(?-i:am|Am)\s{_DATE_NUMBER}\.\s?(?:\d{{1,2}}\.)?(?!\d)|\b(?-i:le|el|den)\s{_DATE_NUMBER}(?![\w%.,/-]){_NO_UNIT}",
     "foreign-weekday": rf"\b{join_phrases(WEEKDAY_WORDS)}(?![^\W_])(?:,?\s(?:(?:den|le|el|il|dem|the|dia|día|de|em)\s)?\d{{1,2}}\b\.?)?",
+    "number-by-foreign-script": r"(?<![\w.,/-])\d{1,4}\.?\s?(?=[\u0370-\u1fff\u3040-\u9fff\uac00-\ud7af]{3,})|(?<=[\u0370-\u1fff\u3040-\u9fff\uac00-\ud7af]{3}\s)\d{1,4}(?![\w%]|[.,]\d)",
     "era": rf"\b(?:{ERAS})\W{{1,2}}\d{{1,4}}(?!\w)|\b(?-i:BE|AH|AM|CE|AD|R|H|S)\s(?:1[34]\d\d|2[45]\d\d|57\d\d|58\d\d)(?!\w)|\b(?:1[34]\d\d|2[45]\d\d|57\d\d)\s(?-i:BE|AH|AM|H)\b",
 }
 
@@ -241,6 +247,12 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "iso-week": [within(r"(?:\d{4})?W\d{1,3}\Z")],
         "ordinal-date": [Anchor(rf"{_YEAR}\Z", behind="-/.")],
         "year-range": [Anchor(rf"{_YEAR}\Z")],
+        "foreign-week": [
+            Anchor(
+                r"(?:uke|uge|veckan?|vika|viikko|viikolla|semaine|settimana|semana|woche|kalenderwoche|tydzień|tydzien|týden|tyden|tjedan|nedelja|hét|hafta|nädal|nedēļa|savaitė|săptămâna|setmana)\d{0,2}\Z"
+            ),
+            Anchor(r"[PMTQ]\d{1,2}\Z", behind=" /-", cased=True),
+        ],
         "six-digits": [Anchor(r"\d{6}\Z")],
         "serial-date": [
             Anchor(r"(?:excel|serial|spreadsheet|epoch|unix|stardate|lilian|mjd|timestamp|posix)\Z")
@@ -253,11 +265,19 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "season": [within(rf"{_SEASON_OR_FALL}\Z")],
         "nth": [Anchor(rf"{_ORDINAL}\Z")],
         "nth-in-words": [Anchor(_ORDINAL_WORD)],
+        "nth-of-nth": [Anchor(r"\d{1,2}(?:st|nd|rd|th)\Z"), Anchor(_ORDINAL_WORD)],
         "month-and-nth": [Anchor(rf"{_MONTH}\Z")],
         "small-month": [within(rf"{_MONTH}\Z")],
         "short-weekday": [within(r"(?:mon|tues?|weds?|thurs?|thu|fri|sat|sun)\Z")],
         "spaced-date": [within(rf"{_YEAR}\Z")],
         "odd-date": [_ONE_OR_TWO_DIGITS],
+        "parted-date": [
+            Anchor(r"\d\Z", behind=" "),
+            within(r"\d{1,2}\Z", before="([{<", behind=")]}>"),
+            Anchor(
+                rf"(?:c|ca|circa|pre|post|mid|since|in|from|till|until|yr|year|y|summer|winter|spring|autumn)(?:{_YEAR})?\Z"
+            ),
+        ],
         "ocr-date": [Anchor(r"[\dOlI]{1,4}\Z")],
         "short-year-word": [
             Anchor(r"2k\d|(?:two|twenty|nineteen|eighteen)|(?:19|20)\d0|M{1,2}[CDXLVI]{2,16}\Z")
@@ -278,6 +298,7 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             )
         ],
         "foreign-weekday": first_words(WEEKDAY_WORDS),
+        "number-by-foreign-script": [Anchor(r"\d{1,4}\Z")],
         "era": [*first_words(ERAS), Anchor(r"(?:BE|AH|AM|CE|AD|R|H|S|\d{4})\Z")],
         "time-zone": [Anchor(r"\d{1,2}(?:h\d\d)?\Z")],
         "zone-name": [Anchor(r"(?:UTC|GMT)\Z")],
@@ -302,6 +323,7 @@ DATE_LONGEST: Mapping[str, int] = MappingProxyType(
         "short-weekday": 60,
         "spaced-date": 60,
         "apostrophe-year": 12,
+        "parted-date": 40,
         "month-with-number": 60,
         "foreign-month": 70,
     }

@@ -222,8 +222,52 @@ def _row_of(cells: str, firsts: str) -> str:
     return rf"(?<![^\n\r\t|;, ])\b{first}(?:{_SEPARATOR}{any_cell}){{1,12}}"
 
 
+_ORDINAL = r"(?:\d{1,2}(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth)"
+_PARTS_COUNTED = (
+    r"(?:percentiles?|centiles?|toes?|fingers?|digits?|ribs?|metatarsals?|metacarpals?|molars?|premolars?|(?:cranial\s)?nerves?|ventricles?|"
+    r"intercostal|(?:lumbar|cervical|thoracic|sacral)\svertebrae?|heart\ssounds?|degree)"
+)
+_SCALES = (
+    r"(?:ecog|karnofsky|nyha|asa|mmse|moca|pasi|easi|edss|gcs|dlqi|das-?28|haq(?:-di)?|sofa|qsofa|apache(?:\sii)?|curb-?65|meld(?:-na)?|child-pugh|wells|"
+    r"cha2ds2-vasc|has-bled|naranjo|nihss|phq-?[29]|gad-?7|ham-?[da]|madrs|panss|bprs|ymrs|updrs|barthel|braden|scorad|urticaria\sactivity|uas7?|vas|nrs|"
+    r"apgar|bishop|gleason|epworth|alsfrs|rass|cam-icu|ranson|glasgow(?:\scoma)?|rankin|fibrosis-4|fib-?4|basdai|cdai|sdai|sledai|act|acq|mayo|harvey-bradshaw)"
+)
+_MOLECULES = (
+    r"(?-i:5-?HT(?:\d[A-F]?|[1-7]-?[A-F]?)?|5-?(?:FU|ASA)|IL-?\d{1,2}(?:[A-Z]|\s?R[A-B]?)?|CD\d{1,3}[a-z]?|CYP\d[A-Z]\d{1,2}|HLA-(?:D[PQR][AB]?\d?|[ABC]w?)(?:\d{1,2}|\*\d{2,3}(?::\d{2,3})?)|"
+    r"COX-?[12]|PD-?L?1|CTLA-?4|GLP-?1|SGLT-?2|DPP-?4|PDE-?[345]|HER-?[23]|BRCA[12]|EGFR|BRAF|KRAS|NRAS|JAK-?[123]|MTHFR|UGT1A\d|NAT2|TPMT|DPYD|NUDT15|SLCO1B1|VKORC1|"
+    r"GAD-?65|NMDA|AMPA|TNF(?:-(?:alpha|α))?|IFN-(?:gamma|γ|beta|β|alpha|α)|TGF-(?:beta|β)|VEGF|[Ff]actor\s(?:V|VII|VIII|IX|X|XI|XII|XIII)a?|H[12]-?(?=\s?(?:blocker|antagonist|receptor))|"
+    r"M[1-5](?=\s(?:receptor|antagonist))|D[1-5](?=\s(?:receptor|antagonist|agonist))|P2Y12|Xa)"
+)
+_FRAMES = (
+    r"(?:visits?|assessments?|doses?|follow-?ups?|infusions?|injections?|scans?|biopsy|samples?|bloods|labs?|results?|data|analysis|evaluation|review|treatment|chemotherapy|endpoint|"
+    r"timepoint|time\spoint|day\s\d{1,2})"
+)
+_SEASON = r"(?:spring|summer|autumn|winter|fall)"
+
 CERTAIN_PATTERNS = compile_patterns(
     {
+        "in-point-of-course": rf"\b(?:the\s)?(?:week|wk|day|month|cycle|visit|session|dose|course|period)\s\d{{1,2}}(?:,?\sday\s\d{{1,2}})?(?=,?\s{_FRAMES}\b(?!\s(?:no|number|id)\b))|"
+        r"\bcycles?\s\d{1,2},?\sday\s\d{1,2}(?!\w|[./-]\d)",
+        "in-counted-part": rf"\b(?:the\s)?{_ORDINAL}(?:\s?(?:to|and|or|-|,)\s?(?:the\s)?{_ORDINAL}){{0,3}}[\s-](?:(?:left|right)\s)?{_PARTS_COUNTED}\b|"
+        rf"\b(?:the\s)?{_ORDINAL}(?=\s(?:and|to|or)\s(?:the\s)?{_ORDINAL}\s(?:per)?centiles?\b)",
+        "in-power-of-ten": r"(?<![\w.,/-])(?:\d{1,3}(?:[.,]\d{1,2})?\s?)?[x\u00d7*]\s?10\s?(?:\^|\*\*|[Ee])?\s?(?:[369]|12)(?:\s?/\s?u?[lL])?(?![\w.])",
+        "is-molecule": rf"(?<![\w.])(?:(?:the\s)?anti-)?{_MOLECULES}(?![\w.]\w|\w)|\b(?:the\s)?anti-(?:CCP|GBM|TPO|DNA|dsDNA|Ro|La|Jo-?1|Sm|Scl-?70|HBs|HBc|HCV|MOG|AQP4)\b|\bomega-[369]\b|"
+        r"\b(?:(?:ultra-?)?rapid|poor|intermediate|extensive|normal|slow|fast)\s(?:metaboli[sz]er|acetylator)s?\b",
+        "in-compound-measure": r"(?<![\w.,/-])\d{1,3}(?:[.,]\d)?-(?:lead|valent|hours?|h|hr|min|minutes?|seconds?|days?|weeks?|months?|channel|point|fold|french|gauge|slice|item|step|dose|drug|joint|"
+        r"met(?:re|er)s?|mm|cm|mg|ml|mcg|lit(?:re|er)s?|tesla|vessel|part|cycle|arm)(?![\w-]|\s(?:old|of\sage))(?:\sHolter\b)?|"
+        r"\bHolter(?=\s(?:monitor\w*|ecg|recordings?|tape|test|showed|study)\b)",
+        "in-size-of-device": r"(?<![\w.,/-])\d{1,2}(?:[.,]\d)?[\s-]?(?-i:Fr|FR|French|french|G|gauge|Gauge|Ch|CH|Charri[e\u00e8]re)(?=[\s-](?:\w+\s){0,2}?(?:catheter|cannula|needle|sheath|tube|drain|line|venflon|iv|IV|"
+        r"Foley|stent|introducer|port|chest|urinary|butterfly|angiocath|trocar|nasogastric|feeding|spinal|peripheral|central)\b)",
+        "in-value-of-scale": rf"\b{_SCALES}(?:[\s:=(,-]{{1,2}}(?:scores?|index|performance|status|class|scale|total|grade|functional|coma|disability|of|was|is|were|at|from|dropped|fell|rose|improved|increased|decreased|"
+        r"baseline|admission|then|now|a|to)\b){0,6}[\s:=(,-]{1,2}(?:\d{1,2}(?:[.,]\d)?|I{1,3}|IV)(?:\s(?:to|and)\s\d{1,2}(?:[.,]\d)?)?(?!\w|[/.,-]\d|\s(?:mg|years?|yo))",
+        "in-statistic": r"(?<![\w.])p(?:[\s-]?values?)?\s?(?:[=<>]|(?:was|of|is|were)\b)\s?[<>]?\s?0?[.,]0?\d{1,4}(?![\w.]\w|\w)|\b(?:Kaplan-Meier|Mann-Whitney|Ziehl-Neelsen|Hosmer-Lemeshow|Bland-Altman)(?=\s\w)",
+        "is-lead-of-ecg": r"\b(?-i:ST)[\s-](?:segments?|elevations?|depressions?|changes?)\b|\b(?-i:[TPQ])[\s-]waves?\b|(?:(?<=\bin\s)|(?<=\bleads\s)|(?<=\bto\s)|(?<=\blead\s))(?-i:V[1-6])(?:\s?(?:to|-|\u2013|and|,)\s?(?-i:V?[1-6])(?!\w))?(?!\w)|"
+        r"\b(?-i:QTc[FB]?|QRS|PR)(?=\s(?:interval|was|of|prolong\w+|duration|>)\b)|\bthe\s(?:(?:proximal|mid|distal)\s)?(?-i:LAD|LCX|RCA|LMCA)\b|\b(?-i:LAD|LCX|RCA)(?=\s(?:stenosis|occlusion|lesion|stent|artery)\b)",
+        "is-test-in-capitals": r"\b(?-i:ANA|ANCA|ELISA|RAST|PCR)(?=\s(?:titres?|titers?|tests?|assays?|pattern|serology|kit)\b)|(?:(?<=\bthe\s)|(?<=\ban\s))(?-i:ELISA|ANA|ANCA)\b|"
+        r"(?<![\w-])(?-i:(?:R-)?(?:CHOP|CVP|DHAP|ICE|CHOEP|EPOCH)|FOLFOX|FOLFIRI(?:NOX)?|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG-IDA|MVAC)(?=\s(?:cycles?|regimen|chemotherapy|course|\d|was)\b)",
+        "is-word-in-its-phrase": rf"\bhay[\s-]fever\b|\b(?:worse|worst|better|occurs?|recurs?|cough|rhinitis|asthma|fever|eczema|symptoms)\s(?:in|during)\s(?:the\s)?{_SEASON}(?:\s(?:and|or)\s(?:the\s|in\s)?{_SEASON})?(?!\s(?:of\b|\d|['\u2019]))|"
+        r"\b(?:cut|split|broken|snapped|halved|divided|bent|folded)\sin\shalf\b|\bby\shalf\b|\b(?:burn|bite|tick|puncture|stretch|needle|pressure|strawberry|scratch|check|question|skin)\smarks?\b|"
+        r"\b(?:autoinjector|pen|injector|device|coil|plunger|inhaler)\sspring\b|\bmarch\sfractures?\b|\bmarch(?:ed|es|ing)?\sin\splace\b",
         "in-shorthand-pair": r"(?<![\w&])(?-i:(?:N ?& ?V(?: ?& ?D)?|N/V(?:/D)?|V&D|D&C|T&A|I&D|H&P|H&H)|N&amp;V|D&amp;C|H&amp;P)(?![\w&]|['’]s)",
         "in-measured-value": rf"{_ANY_TEST}(?:\s?/\s?{_TEST}{_LINK}{_GAP}{_DIGITS}\s?/\s?{_VALUE}|{_LINK}{_GAP}{_VALUE}|"
         rf",?\s?[(\[]\s?{_ANY_UNIT}\s?[)\]](?:{_LINK}{_GAP}{_NUMBER})?){_TAIL}",
@@ -298,6 +342,55 @@ _NUMBER_ANCHOR = Anchor(r"\d{1,6}(?!\d)")
 _WEEKS_ANCHOR = Anchor(r"(?:[1-3]\d|4[0-5]|[4-9])(?!\d)|(?:twenty|thirty|forty)\Z")
 FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
+        "in-point-of-course": [
+            Anchor(r"(?:the|week|wk|day|month|cycles?|visit|session|dose|course|period)\Z", behind=" ")
+        ],
+        "in-counted-part": [Anchor(r"the\Z", behind=" "), Anchor(rf"{_ORDINAL}\Z", behind=" -")],
+        "in-power-of-ten": [
+            Anchor(r"(?:\d{1,3}(?:x10)?|x|x10)\Z"),
+            Anchor(r"10(?:e\d{1,2})?\Z", before="\u00d7* ", begins=False),
+        ],
+        "is-molecule": [
+            Anchor(
+                r"(?:the|anti|omega|rapid|ultra|ultrarapid|poor|intermediate|extensive|normal|slow|fast)\Z",
+                behind=" -",
+            ),
+            Anchor(
+                r"(?:5|IL|CD|CYP|HLA|COX|PD|CTLA|GLP|SGLT|DPP|PDE|HER|BRCA|EGFR|BRAF|KRAS|NRAS|JAK|MTHFR|UGT|NAT2|TPMT|DPYD|NUDT15|SLCO1B1|VKORC1|GAD|NMDA|AMPA|TNF|IFN|TGF|VEGF|[Ff]actor|H[12]|M[1-5]|D[1-5]|P2Y12|Xa)",
+                cased=True,
+            ),
+        ],
+        "in-compound-measure": [Anchor(r"\d{1,3}\Z", behind="-.,"), Anchor(r"holter\Z", behind=" ")],
+        "in-size-of-device": [Anchor(r"\d{1,2}(?:\Z|Fr|FR|French|french|G|gauge|Gauge|Ch|CH)", cased=True)],
+        "in-value-of-scale": [
+            Anchor(
+                r"(?:ecog|karnofsky|nyha|asa|mmse|moca|pasi|easi|edss|gcs|dlqi|das(?:28)?|haq|sofa|qsofa|apache|curb(?:65)?|meld|child|wells|cha2ds2|has|naranjo|nihss|phq[29]?|gad7?|ham[da]?|"
+                r"madrs|panss|bprs|ymrs|updrs|barthel|braden|scorad|urticaria|uas7?|vas|nrs|apgar|bishop|gleason|epworth|alsfrs|rass|cam|ranson|glasgow|rankin|fibrosis|fib4?|basdai|"
+                r"cdai|sdai|sledai|act|acq|mayo|harvey)\Z"
+            )
+        ],
+        "in-statistic": [
+            Anchor(r"p(?:values?)?\Z"),
+            Anchor(r"(?:kaplan|mann|ziehl|hosmer|bland)\Z", behind="-"),
+        ],
+        "is-lead-of-ecg": [
+            Anchor(r"(?:ST|[TPQ])\Z", behind=" -", cased=True),
+            Anchor(r"V[1-6]\Z", before=" ", cased=True),
+            Anchor(r"(?:QTc[FB]?|QRS|PR|LAD|LCX|RCA)\Z", behind=" ", cased=True),
+            Anchor(r"the\Z", behind=" "),
+        ],
+        "is-test-in-capitals": [
+            Anchor(
+                r"(?:ANA|ANCA|ELISA|RAST|PCR|R|CHOP|CVP|DHAP|ICE|CHOEP|EPOCH|FOLFOX|FOLFIRI|FOLFIRINOX|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG|MVAC)\Z",
+                cased=True,
+            )
+        ],
+        "is-word-in-its-phrase": [
+            Anchor(
+                r"(?:hay(?:fever)?|worse|worst|better|occurs?|recurs?|cough|rhinitis|asthma|fever|eczema|symptoms|cut|split|broken|snapped|halved|divided|bent|folded|by|burn|bite|tick|puncture|"
+                r"stretch|needle|pressure|strawberry|scratch|check|question|skin|autoinjector|pen|injector|device|coil|plunger|inhaler|march(?:ed|es|ing)?)\Z"
+            )
+        ],
         "in-shorthand-pair": [Anchor(r"[NVDTIH]\Z", behind="&/ ", cased=True)],
         "in-measured-value": [_TEST_ANCHOR, _SHORT_ANCHOR],
         "in-risen-value": [_TEST_ANCHOR],

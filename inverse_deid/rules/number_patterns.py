@@ -40,14 +40,17 @@ _STRONG_LABELS = """
     tin abn ein hicn? mbi medicare medicaid insurance insured social_security tax national_id student pupil library loyalty
     frequent_flyer flight pnr seat crew conscript recruit cadet constable bib rider competitor candidate
     applicant tenant delegate queue token tag donor ser s/n sn eudract nct isrctn ctri mfr aer icsr wwid safety_report
-    case_id patient_id subject_id pid
+    case_id patient_id subject_id pid worker technician warder visitor guest soldier sailor pilot apprentice trainee intern agent
+    porter cadre consent ni_no nino pps ppsn hetu cpr personnummer bsn pesel egn cnp oib jmbg rut curp rfc aadhaar nric mykad hkid tckn nhi
+    versicherten_?(?:nr|nummer)
 """
 _WEAK_LABELS = """
     ref reference case file report order records? code call sample lab film scan x-?ray study script prescription rx log incident
     complaint query enquiry inquiry entry form document doc request notes patient hospital clinic pharmacy practice customer
     client user contact device model pump monitor registration reg extension ext box po_box key line row item job message
     thread chat conversation session unit service manufacturer vaccination_card donation implant receipt biopsy serial slide
-    histo histology id
+    histo histology id screen tube cassette aliquot swab container pass roster rota diary med medication treatment sponsor
+    call_?sign
 """
 """After these, a number needs a sign, a word such as *number*, or four characters."""
 
@@ -74,11 +77,11 @@ _DID = any_of(
 )
 _DONE_TO = """
     dosed randomi[sz]ed screened enrol?led consented unblinded withdrew contacted? contact_with rang call called calling visited told asked
-    given_to code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
+    given_to ask asked tell told remind reminded email emailed warn warned interviewed sent_home: sent_home: code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
 """
 _SPOKEN_LABELS = """
     numbers? extension ext code pin policy digits? flat room bed ward line plate badge reference account centre center site double triple
-    claim ticket postcode zip
+    claim ticket postcode zip subject participant patient volunteer proband pt
 """
 _DIGIT_WORDS = """
     zero oh nought one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -114,9 +117,26 @@ _NUMBER_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
     twenty thirty forty fifty sixty seventy eighty ninety hundred point oh minus
 """
+_ALPHABET = any_of(
+    """alpha alfa bravo charlie delta echo foxtrot golf hotel india juliett? kilo lima mike november oscar papa quebec romeo sierra tango
+    uniform victor whiskey whisky x-?ray yankee zulu apple baby boy cat dog egg able baker sugar nuts mother orange peter queen robert
+    tommy uncle victory zebra"""
+)
+_LOT_CODE = r"(?=[\w-]{0,14}\d)[\w-]{2,15}"
+_NO_PERSON = any_of(
+    """The A An This That Then No Not Lot Batch Exp Expiry Expires Manufacturer Dose Doses Vaccine Left Right Given Site Route Patient Pt He She It They
+    We I In On At Was Is Unknown None Same Product Brand Vial Serial Nurse Doctor Dr Mrs? Ms Miss Prof Pharmacist Reporter Pfizer Moderna Novavax
+    Janssen Merck Sanofi Bayer Roche Novartis AstraZeneca Astra Glaxo Lilly Abbott Intramuscular Oral Subcutaneous Deltoid Arm Manufacture Number
+    Quality Investigation Analysis Testing Return Replacement Pharmacy Company Follow January February March April May June July August September
+    October November December"""
+)
+_STATE = any_of(
+    """fine well ok okay none sore ill sick rash hives fever feverish nausea nauseous dizzy tired unwell faint itchy itching better worse swollen
+    headache vomited vomiting fainted cried wept slept called rang reports? has had got feels? felt took says said"""
+)
 _MAP_LABELS = """
     gps coordinates? coords? irish_grid british_grid national_grid map_grid latlng lat latitude longitude lng geolocation geotag geotagged grid_ref grid_reference
-    grid_square os_grid map_ref map_reference mgrs utm eastings? northings? plus_code what_?3_?words what_three_words w3w
+    grid_square os_grid breite breitengrad länge längengrad latitud longitud latitudine longitudine largo szerokość długość šířka délka locator qth map_ref map_reference mgrs utm eastings? northings? plus_code what_?3_?words what_three_words w3w
     waypoint geohash maidenhead_locator ordnance_survey open_location_code eircode
 """
 _MAP_VALUE = (
@@ -128,19 +148,19 @@ _OPEN = "23456789CFGHJMPQRVWX"
 
 _VEHICLES = """
     cars? vans? trucks? lorry lorries taxis? cabs? bikes? motor_?bikes? motor_?cycles? scooters? mopeds? vehicles? bus minibus
-    coach jeep sedan pick-?up tractor trailer caravan camper rickshaw minivan ute hatchback ford
+    coach jeep sedan ambulance forklift quad_?bike lorries wagon estate_car hire_car pick-?up tractor trailer caravan camper rickshaw minivan ute hatchback ford
     toyota honda bmw audi vw volkswagen fiat renault nissan kia hyundai skoda mazda tesla vauxhall peugeot volvo mercedes
 """
 _PLATE_LABELS = """
     plates? number_?plates? licen[cs]e_plates? registration registration_mark registration_plates? tags? rego reg_no reg_number kennzeichen matr[ií]cula
-    immatriculation vrm vin chassis index_mark private_plates? vanity_plates?
+    immatriculation targa kenteken nummernschild nummerplade placa patente rendszám plaka rekisteri(?:numero)? nopol kfz spz vrm vin chassis index_mark private_plates? vanity_plates?
 """
 _OF_VEHICLE = any_of(
     """reg registered with plates? number no was is bearing registration the of in on a an white black red blue grey gray silver
     green yellow old new parked"""
 )
 _NO_PLATE = any_of(
-    """ESR CRP WBC HB HGB BP HR GCS RR PLT ALT AST CK INR T P Q CT MRI ECG EKG ICU ER ED OR USA UK US AM PM ID DOB ETOH LOC"""
+    """ESR CRP WBC HB HGB BP HR GCS RR PLT ALT AST CK INR T P Q CT MRI ECG EKG ICU ER ED OR USA UK US AM PM ID DOB ETOH LOC O2 BM CPR AED IV IM GTN N2O SATS TEMP RBS"""
 )
 _PLATE = (
     rf"(?-i:(?!{_NO_PLATE}\b)(?=[A-ZÄÖÜ0-9 ·•.-]{{0,14}}\d)[A-ZÄÖÜ0-9]{{1,8}}"
@@ -150,11 +170,15 @@ _SPOKEN_PLATE = r"(?-i:[A-Z][A-Z0-9]{1,8}(?:[ -][A-Z0-9]{1,7}){0,3})(?!\w)"
 
 _ROOMS = """
     rooms? rm beds? bays? cubicles? wards? cabins? theatre tent incubator hut trolley barracks? block cell icu hdu nicu picu ccu itu unit suites? apts? apartments? flats? lockers? bunks? berths? dorm dormitory
-    bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks
+    resus zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks
 """
 _FLOORS = """
     floor deck block wing cell prison_cell police_cell office tower unit gate zone desk theatre house building pod plot pitch tent hut icu hdu itu corridor stall
     hall lodge cottage
+"""
+
+_PLACES_AT_START = r"""
+    floor corridor tower gate hall lodge stall plot pitch deck level(?=\s\d{1,2}[,;:.)]\s?(?:room|rm|ward|bed|bay|flat|suite|east|west|north|south)\b)
 """
 
 _NO_ROOM = r"(?<!heart )(?<!egree )(?<!av )(?<!branch )(?<!nerve )(?<!blood )(?<!white )(?<!red )(?<!mast )(?<!per )(?<!sickle )(?<!total )"
@@ -165,7 +189,7 @@ VETOES = compile_patterns(
         "number-after-label": rf"\b{any_of(_STRONG_LABELS)}\b{_CALLED_A_NUMBER}?{_LINK}(?:the\s)?((?:(?-i:[A-Z]{{1,4}})\s(?=\d))?{_CODE}){NOT_A_QUANTITY}",
         "number-after-weak-label": rf"(?<!pubmed )(?<!pmid )(?<!doi )(?<!medline )(?<!cpt )(?<!icd )(?<!atc )(?<!dental )(?<!procedure )(?<!meddra )(?<!diagnosis )\b(?!ref\s[1-9]\d{{0,3}}-[1-9]\d{{0,4}}(?!\w)){any_of(_WEAK_LABELS)}\b(?:{_CALLED_A_NUMBER}{_LINK}|{_SIGN}|"
         rf"\s(?!{_CLOCK})(?=[A-Z./-]{{0,8}}\d[\w/-]{{3}}))({_CODE}){NOT_A_QUANTITY}",
-        "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t))\b{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
+        "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t|[Pp]at|Prob|Vp))\b\.?{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
         "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?(?!911|999|112|111|1-?800)((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}"
         rf"(?:\s?(?:,|and|&|or)\s?\d{{3,7}}){{0,9}})(?!\w|[.,/]\d|[’']s){NOT_A_QUANTITY}",
         "number-that-owns": r"(?<![\w.,/-])(\d{2,6}[1-9])(?=['’]s\b|\sand\s(?:her|his|their)\s(?:mother|father|parents?|husband|wife|partner|carer|child|son|daughter|mum|mom|dad)\b)",
@@ -173,7 +197,7 @@ VETOES = compile_patterns(
         "number-in-words": rf"\b{any_of(_SPOKEN_LABELS)}[\s:]{{1,2}}(?:(?:is|in|as|the|with|of|ends|ending)\s){{0,2}}"
         rf"((?:{any_of(_DIGIT_WORDS)}[\s,-]{{1,3}}(?:and\s)?){{0,12}}{any_of(_DIGIT_WORDS)})\b{NOT_A_QUANTITY}",
         "digits-in-words": rf"\b(?:{any_of(_DIGIT_WORDS)}[\s,-]{{1,3}}){{3,}}{any_of(_DIGIT_WORDS)}\b",
-        "number-of-site": rf"(?<!ion )(?<!ject )(?<!inj )\bsite\s(?:no\.?\s?|number\s|#|:\s?)?(\d{{2,5}})(?![\w%°]|[./-]\w){NOT_A_QUANTITY}",
+        "number-of-site": rf"(?<!ion )(?<!ject )(?<!inj )\bsite\s(?:no\.?\s?|number\s|#|:\s?)?(\d{{2,5}})(?![\w%°]|[.-]\w|/\d){NOT_A_QUANTITY}",
         "person-of-number": rf"\b{any_of(_RELATED)}\s(?:of|for|from)\s(?:the\s)?(?:{any_of(_PERSONS)}\s|no\.?\s|number\s)?#?"
         rf"((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/.]\w{{1,8}}){{0,4}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "number-as-person": rf"(?:\A|(?<=[.;!?(\n]\s)|(?<=[\n(]))(?!911|999|112|111)(?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}(?=\s{_DID}\b)|"
@@ -203,22 +227,40 @@ VETOES = compile_patterns(
         "plate-of-vehicle": rf"\b{any_of(_VEHICLES)}\b(?:[\s,.:;(\"'“-]|\b{_OF_VEHICLE}\b){{1,9}}({_PLATE}){NOT_A_QUANTITY}",
         "plate-by-shape": r"(?<![\w./-])(?-i:(?!CD)[A-Z]{2}[0-6]\d [A-Z]{3}|(?!\w\w[ -]?\d{1,2}[ -]?(?:JAN|FEB|MAR|APR|MAY|JU|AUG|SEP|OCT|NOV|DEC))[A-Z]{2}[ -]?\d{1,2}[ -]?[A-Z]{1,3}[ -]?\d{4}|"
         r"[A-Z]{2}-\d{3}-[A-Z]{2}|(?!V-V)(?=[^\s]{4})[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}\s\d{2,4}[EH]?|[A-Z]{1,3}\s?[•·]\s?[A-Z]{0,2}\s?\d{2,6}|\d(?!JAN|FEB|MAR|APR|MAY|JU[NL]|AUG|SEP|OCT|NOV|DEC)[A-Z]{3}\d{3}|[A-Z]{3} \d{3}[A-Z]|"
-        r"[A-Z]\d{3}\s[A-Z]{3})(?!\w|[./-]\w)",
+        r"[A-Z]\s?\d{3}\s(?!(?:BPM|MCG|AND|PER|THE|WAS|FOR|NOT|BUT)\b)[A-Z]{3}|(?!(?:HR|RR|BP|PR|CK|PT|TP|HB|PO|PH|ST|SC|CO|ON|AT|TO|OF|IN|IS)\b)[A-Z]{2}[ ·-]\d{3}[ ·-](?!(?:HR|RR|BP|PR|CK|PT|ON|AT|TO|OF|IN|IS|MG|ML|KG|MM|CM|IU|OR|PO|IV|IM|SC)\b)[A-Z]{2}|(?<!LOT )(?<!lot )(?<!atch )(?<!ATCH )(?<!no\. )(?<!ber )(?<!: )(?<!# )[ABCEHKMOPTXY]\d{3}[ABCEHKMOPTXY]{2}\d{2,3}|"
+        r"[一-鿿]{1,4}\s?\d{2,3}\s?[ぁ-ゟ]\s?[\d・･-]{1,6})(?!\w|[./-]\w)",
         "number-of-room": rf"{_NO_ROOM}\b{any_of(_ROOMS)}\b\.?(?:\s?(?:nos?|number|nr)\b\.?)?(?: ?[:#=] ?| |-)#?({_ROOM_NUMBER})",
         "number-of-floor": rf"\b(?:(?:on|at|to|in|from|of)\s(?:the\s)?{any_of(_FLOORS)}\s|{any_of(_FLOORS)}\s?(?:(?:no|number|nr)\b\.?\s?[:#]?|[:#])\s?)({_ROOM_NUMBER})",
         "floor-of-house": r"\b(\d{1,3}(?:st|nd|rd|th)(?=\s(?:floor|deck|storey|story)\b)|R\d{2,4}/B\d{1,2})\b",
-        "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
+        "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
+        "floor-at-start": rf"(?:\A|(?<=[.;:!?(]\s)|(?<=[\n(])){any_of(_PLACES_AT_START)}\s({_ROOM_NUMBER})",
+        "operating-room": rf"(?:\A|(?<=[.,;:(]\s)|(?<=\bin\s)|(?<=\bto\s)|(?<=\n))(?-i:OR|ER|ED|OT)\s?(\d{{1,2}})(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "room-before-word": r"(?<![\w.,/-])((?-i:[A-Z]?\d{1,4}[A-Z]?))[\s-](?:room|ward|bed|bay|rm)(?=\s?[).,;:]|\s?\Z)",
-        "trailer-lot": r"\b(?:liv(?:es?|ed|ing)|stay(?:s|ed|ing)?|home|parked|camp(?:s|ed|ing)?)\s(?:on|at|in)\slot\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\b|"
+        "trailer-lot": r"\b(?:house|home|trailer|caravan|tent|hut|cabin|shed|plot|land|mobile\shome|camper|built|site|bungalow)\s(?:on|at|in)\slot\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\b|"
+        r"\b(?:lot|plot)\s[A-Z]?\d{1,5}[A-Z]?,?\s(?=(?-i:[A-Z])[\w'’]+(?:\s(?-i:[A-Z])[\w'’]+)?\s(?:road|rd|street|st|lane|ln|ave|avenue|drive|park|village|estates?|court|close|camp|site|resort|grove|heights|"
+        r"meadows?|cemetery|acres|farm|gardens?|ranch|marina|crescent|way)\b)|"
+        r"\b(?:liv(?:es?|ed|ing)|stay(?:s|ed|ing)?|home|parked|camp(?:s|ed|ing)?)\s(?:on|at|in)\slot\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\b|"
         r"\b(?:lot|plot|space|site|pitch|stand)\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\s(?:of|in|at|on)\s(?:the|a)\s"
         r"(?:[\w-]+\s){0,2}(?:trailer|caravan|camp|park|site|estate|cemetery|mobile|market|subdivision)",
-        "lot-to-park": r"\b(?:parking|car|auction|camping|building|vacant|corner|empty)\s(?:lot|space|bay)\s(?:no\.?\s|number\s|#\s?)?"
-        r"([A-Z]?\d{1,5}[A-Z]?)(?!\w)",
+        "lot-to-park": r"\b(?:(?:parked|cars?|van|truck|bike|left|towed|fell|collapsed|found|hit|walking)\s(?:in|on|at|from|across|to)\s(?:the\s)?lot|(?:parking|car|auction|camping|building|vacant|corner|empty)\s(?:lot|space|bay))\s(?:no\.?\s|number\s|#\s?)?"
+        r"((?:(?-i:[A-Z])|[A-Z]?\d{1,5}[A-Z]?)(?:,?\s(?:row|level|space|bay|aisle|section)\s\w{1,4})?)(?!\w)",
         "lot-of-other-number": r"\b(?:lot|batch)(?:es|s)?(?:[\s.:#(=]|\b(?:no|nos|nr|num|numbers?|code|id|was|is)\b){1,8}"
         r"(\d{3}[ .-]\d{3}[ .-]\d{4}|\(\d{3}\)\s?\d{3}[ .-]\d{4}|\d{3}-\d{4}|\d{3}-\d{2}-\d{4}|\+\d[\d ().-]{7,18}\d|\d{8,}|"
         r"(?:MRN|NHS|SSN|CHI|DOB|tel|phone)\b[\s.:#]{0,3}[\w-]+)(?![\w])",
         "lot-of-person": r"\b(?:lot|batch)\s(?!num|no\b|nr\b|unk|not\b)((?-i:[A-Z][a-z]{1,14}))(?=\s(?:reports?|reported|had|has|says|said|called|rang|took|got|developed|felt|"
         r"is|was|and|told|who)\b)",
+        "person-after-lot": rf"\b(?:lot|batch)\b(?:\s(?:nos?|nr|number)\b\.?)?[\s:#]{{1,3}}{_LOT_CODE},?\s(?-i:(?!{_NO_PERSON}\b)([A-Z][a-z]{{1,14}}))(?=\s(?:(?:is|was|feels?)\s)?{_STATE}\b)",
+        "person-beside-lot": rf"\b(?:lot|batch)\b(?:\s(?:nos?|nr|number)\b\.?)?:?(?:\s{_LOT_CODE})?,?\s(?:(?:was\s|is\s)?given\s)?(?:see|ask|to|for|by|per|with|via|&|from)\s(?-i:(?!{_NO_PERSON}\b)([A-Z][a-z]{{1,14}}))(?![\w-])",
+        "labelled-by-no": r"(?<!lot )(?<!lots )(?<!batch )(?<!dose )(?<!cycle )(?<!vaccine )(?<!tooth )(?<!teeth )(?<!figure )(?<!table )(?<!fig\. )(?<!visit )(?<!gauge )(?<!chromosome )"
+        rf"(?:\b(?-i:no|No|NO|nr|Nr|num)\.|№|\bn[°º])\s?(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
+        "person-and-number": rf"\b(?:cases?|infant|baby|neonate|newborn|control|carrier|proband|contact|visit\s\w{{1,5}}\sof|page\s\d{{1,3}}\sof|diary|bloods|samples)\s#?(?!{_CLOCK}){_NO_DATE}(\d{{3,7}}(?:-\w{{1,4}})?)(?!\w|[.,/]\d){NOT_A_QUANTITY}",
+        "coded-person": r"\bsub-\d{2,6}(?!\w)|(?<![\w./-])(?-i:0\d{1,4}-[A-Z]{2,4})(?![\w-])",
+        "identity-by-shape": r"(?<![\w./-])(?-i:[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]|\d{6}[-+A]\d{3}[\dA-Z]|\d{8}-?[A-HJ-NP-TV-Z]|[A-Z]{4}\d{6}[A-Z0-9]{3,8})(?![\w-])",
+        "grid-letters": r"\bgrid\s(?:square\s|ref\w*\s)?((?-i:[A-Z]{1,2})\s?\d{2,5}(?:\s?\d{2,5})?)(?!\w)",
+        "nautical-position": r"(?<![\w.])\d{4,5}\.\d{2,6},[NS],\d{4,6}\.\d{2,6},[EW]\b",
+        "spelled-code": rf"(?<!\w)(?=[^.\n]{{0,24}}\b{any_of(_DIGIT_WORDS)}\b)(?-i:[A-Z])[\s,-]{{1,2}}(?:(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})[\s,-]{{1,2}}){{1,9}}(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})(?!\w)",
+        "letter-as-in": rf"\b(?-i:[A-Z])(?:,?\s(?:as\sin|like|for|is)\s)(?:(?<=as\sin\s)\w+|(?<=like\s)\w+|{_ALPHABET}\b)",
+        "callsign": r"\b(?:call-?\s?sign|unit\scall)[\s:]{1,2}((?:[A-Z][a-z]+\s)?[\w-]{1,12}(?:\s\d{1,4})?)(?!\w)",
     }
 )
 """Numbers and codes of persons, places and things."""
@@ -228,7 +270,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "number-after-label": [beginning_with(_STRONG_LABELS)],
         "number-after-weak-label": [beginning_with(_WEAK_LABELS)],
-        "number-of-person": [beginning_with(_PERSONS), Anchor(r"[Pp]t\Z", cased=True)],
+        "number-of-person": [beginning_with(_PERSONS), Anchor(r"(?:[Pp]a?t|Prob|Vp)\Z", cased=True)],
         "person-as-number": [beginning_with(_DONE_TO)],
         "number-that-owns": [Anchor(r"\d{3,7}\Z", behind="'’ ")],
         "plain-number": [Anchor(r"numbers?\Z", behind=" ")],
@@ -259,7 +301,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "plate-of-vehicle": [beginning_with(_VEHICLES)],
         "plate-by-shape": [
             Anchor(r"[A-ZÄÖÜ]{1,3}\Z", behind=" -•·", cased=True),
-            Anchor(r"[A-Z]{1,2}\d|\d[A-Z]{3}\d{3}", cased=True),
+            Anchor(r"[A-Z]{1,2}\d|\d[A-Z]{3}\d{3}|[一-鿿]", cased=True),
         ],
         "number-of-room": [beginning_with(_ROOMS)],
         "number-of-floor": [beginning_with(_FLOORS), beginning_with("on at to in from of")],
@@ -268,29 +310,60 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"R\d{2,4}\Z", behind="/"),
         ],
         "letter-of-room": [
-            Anchor(r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre)\Z", behind=" ")
+            Anchor(
+                r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater)\Z",
+                behind=" ",
+            )
         ],
         "room-before-word": [within(r"(?:room|ward|bed|bay|rm)\Z")],
         "trailer-lot": [
             Anchor(
-                r"(?:liv(?:es?|ed|ing)|stay(?:s|ed|ing)?|home|parked|camp(?:s|ed|ing)?|lot|plot|space|site|pitch|stand)\Z",
+                r"(?:liv(?:es?|ed|ing)|stay(?:s|ed|ing)?|home|parked|camp(?:s|ed|ing)?|lot|plot|space|site|pitch|stand|house|trailer|caravan|tent|hut|cabin|shed|land|mobile|camper|built|bungalow)\Z",
                 behind=" ",
             )
         ],
         "lot-to-park": [
-            Anchor(r"(?:parking|car|auction|camping|building|vacant|corner|empty)\Z", behind=" ")
+            Anchor(
+                r"(?:parking|cars?|auction|camping|building|vacant|corner|empty|parked|van|truck|bike|left|towed|fell|collapsed|found|hit|walking)\Z",
+                behind=" ",
+            )
         ],
         "lot-of-other-number": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
         "lot-of-person": [Anchor(r"(?:lot|batch)\Z", behind=" ")],
+        "person-after-lot": [Anchor(r"(?:lot|batch)\Z")],
+        "person-beside-lot": [Anchor(r"(?:lot|batch)\Z")],
+        "labelled-by-no": [within(r"\d{2,7}\Z", before=" .№°º")],
+        "person-and-number": [
+            Anchor(
+                r"(?:cases?|infant|baby|neonate|newborn|control|carrier|proband|contact|visit|page|diary|bloods|samples)\Z",
+                behind=" ",
+            ),
+        ],
+        "coded-person": [
+            Anchor(r"sub\Z", behind="-"),
+            Anchor(r"0\d{1,4}\Z", behind="-"),
+        ],
+        "identity-by-shape": [
+            Anchor(r"[A-Z]{2}(?:\d{2}|\Z)|\d{6}(?:A\w{4}\Z|\Z)|\d{8}[A-Z]?\Z|[A-Z]{4}\d{6}", cased=True)
+        ],
+        "grid-letters": [Anchor(r"grid\Z", behind=" ")],
+        "nautical-position": [Anchor(r"\d{4,5}\Z", behind=".")],
+        "spelled-code": [Anchor(r"[A-Z]\Z", behind=" ,-", cased=True)],
+        "letter-as-in": [Anchor(r"[A-Z]\Z", behind=" ,", cased=True)],
+        "callsign": [Anchor(r"(?:call|callsign|unit)\Z")],
+        "floor-at-start": [
+            beginning_with("floor corridor tower gate hall lodge stall plot pitch deck level")
+        ],
+        "operating-room": [Anchor(r"(?:OR|ER|ED|OT)(?:\d{1,2})?\Z", cased=True)],
     }
 )
 """The anchors of each pattern."""
 
 _ID, _PLACE = frozenset({HyperClass.ID}), frozenset({HyperClass.PLACE})
 _MAPS = """decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code
-    three-words geo-address place-in-address floor-of-house number-of-room number-of-floor letter-of-room room-before-word trailer-lot lot-to-park"""
+    three-words geo-address place-in-address floor-of-house number-of-room number-of-floor letter-of-room room-before-word trailer-lot lot-to-park grid-letters floor-at-start operating-room nautical-position"""
 _NUMBERS = """number-after-label number-after-weak-label lot-of-other-number number-of-person person-as-number number-that-owns plain-number number-in-words digits-in-words number-of-site person-of-number number-as-person
-    code-of-person plate-after-label plate-of-vehicle plate-by-shape"""
+    code-of-person plate-after-label plate-of-vehicle plate-by-shape labelled-by-no person-and-number coded-person identity-by-shape spelled-code letter-as-in callsign"""
 LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {**dict.fromkeys(_MAPS.split(), _PLACE), **dict.fromkeys(_NUMBERS.split(), _ID)}
 )
