@@ -102,12 +102,14 @@ class SourceRelease:
                     self.problems.append(f"{place}: {record.problem}")
                 continue
             if not record.docs and record.report is None:
-                sink.write(kept.settle([record], [None])[0], ())
+                (settled,) = kept.settle([record], [None])
+                n_emptied += _count_emptied(settled)
+                sink.write(settled, ())
                 continue
             masked = self._mask(self._cases.get(record.number), record)
             if masked is not None:
                 (settled,) = kept.settle([record], [masked])
-                n_emptied += 0 if settled.changes is None else sum(settled.changes.emptied.values())
+                n_emptied += _count_emptied(settled)
                 self._write_record(sink, settled, masked)
             elif kind.needs_all_records:
                 what = record.place or f"{opened.unit} {record.number}"
@@ -162,6 +164,11 @@ class SourceRelease:
         except InverseDeidError as error:
             self.problems.append(f"{case.name}: {error}")
         return None
+
+
+def _count_emptied(record: Record) -> int:
+    """Return how many kept dates and ages of a record are left empty."""
+    return 0 if record.changes is None else sum(record.changes.emptied.values())
 
 
 class _ReviewedMasker:

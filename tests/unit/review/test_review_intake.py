@@ -11,6 +11,7 @@ import threading
 from datetime import date
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from fake_maskers import BROKEN_STAGE, FakeMasker, mask_capitals
 from pdf_files import of_nested_forms
@@ -211,6 +212,16 @@ class TestKeptColumns:
         assert len(onsets) == 2
         assert "2019-10-12" not in onsets
         assert all(date.fromisoformat(onset) for onset in onsets)
+
+    def test_dates_beside_no_text_are_left_empty_and_counted(self, store, more, tmp_path):
+        row = {"id": "1", "text": "well", "onset": "2019-10-12"}
+        pd.DataFrame([row, {**row, "text": None}]).to_parquet(more / "t.parquet")
+        options = ReadOptions(keep_columns=("onset",))
+        settings = settings_of(read_options=options, dates=DateMode.SHIFT)
+        assert add(store, more / "t.parquet", settings=settings).n_documents == 1
+        review(store, user(store, "ann"), 3)
+        (problem,) = export_released(store, tmp_path / "out").problems
+        assert "t.parquet: 1 dates and ages in kept columns were left empty" in problem
 
 
 class TestSameFile:
