@@ -69,6 +69,10 @@ class Program:
         return f"is not {self.file} or is damaged. Open it in {self.name} and save it again"
 
 
+ZIP_COMMENT = "comment in a zip"
+"""What comments beside the files of a zip are called. No office program writes them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relationship:
     """What a part says of another."""
@@ -165,6 +169,8 @@ class Package:
             kinds = self.program.removed_kinds
             kind = next((kind for start, kind in kinds if name.startswith(start)), "other part")
             counts[kind] = counts.get(kind, 0) + 1
+        if n_comments := count_comments(self.archive):
+            counts[ZIP_COMMENT] = n_comments
         return dict(sorted(counts.items()))
 
 
@@ -203,6 +209,11 @@ def open_package(data: bytes, program: Program) -> Package:
     if len(parts) < len(infos) or any(map(leaves_folder, parts)):
         raise FormatError(f"has parts with names that {name} never writes. Save it again in {name}")
     return Package(archive, parts, program)
+
+
+def count_comments(archive: zipfile.ZipFile) -> int:
+    """Return how many comments a zip and the files in it have."""
+    return bool(archive.comment) + sum(bool(info.comment) for info in archive.infolist())
 
 
 def is_bomb(info: zipfile.ZipInfo) -> bool:

@@ -327,7 +327,7 @@ class _Intake:
             self._complete.append(file)
             return
         if not problem and (file is None or not file.tally.n_failures):
-            problem = "contains no cases, so it was left out"
+            problem = "contains no cases. It was left out"
         if file is not None:
             self._refuse(file, problem)
         elif problem:
@@ -362,7 +362,7 @@ class _Intake:
                 continue
             if record.problem:
                 where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
-                file.tally.fail(where, f"{record.problem}, so it was left out")
+                file.tally.fail(where, f"{record.problem.removesuffix('.')}. It was left out")
             elif record.report is not None:
                 yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs, record)
             elif record.docs:

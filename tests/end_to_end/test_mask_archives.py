@@ -112,6 +112,21 @@ def hostile_archive() -> bytes:
     return CANARY.encode() + packed.getvalue()
 
 
+def test_comments_in_zips_are_counted(command, given, out):
+    packed, word = io.BytesIO(), simple(paragraph(NOTE))
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("word.docx", zipped(word, comment=CANARY.encode()))
+        info = zipfile.ZipInfo("a.txt")
+        info.comment = CANARY.encode()
+        archive.writestr(info, NOTE)
+        archive.comment = CANARY.encode()
+    (given / "a.zip").write_bytes(packed.getvalue())
+    result = command("mask", given, "--out", out)
+    assert result.status == 0, result.stderr
+    assert f"comment in a zip ({len(word) + 3})" in result.stderr
+    assert CANARY.encode() not in (out / "a.zip").read_bytes()
+
+
 def test_what_was_found_out_and_removed_inside_is_said_by_the_run(command, given, out, tmp_path):
     story = "Frau Zöllner had fever of 38.9 °C, 5 µg doses – “mild”."
     page = f"<p>{story}</p><img src=a><img src=b>"

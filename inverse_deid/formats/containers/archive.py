@@ -31,7 +31,14 @@ from inverse_deid.formats.containers.parts import (
     open_part,
 )
 from inverse_deid.formats.nesting import Nesting
-from inverse_deid.formats.office_package import EPOCH, UNREADABLE, is_bomb, leaves_folder
+from inverse_deid.formats.office_package import (
+    EPOCH,
+    UNREADABLE,
+    ZIP_COMMENT,
+    count_comments,
+    is_bomb,
+    leaves_folder,
+)
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
 _DAMAGED = "is not a zip file or is damaged. Pack it again"
@@ -144,7 +151,8 @@ def read_zip(stream: BinaryIO, options: ReadOptions, name: str) -> Container:
     nesting.take(len(infos), sum(info.file_size for info in infos))
     if any(map(is_bomb, infos)):
         raise FormatError("unpacks to far more than its size, as only harmful files do. Pack it again")
-    removed = Counter({"file of the operating system": len(infos) - len(kept)})
+    n_system = len(infos) - len(kept)
+    removed = Counter({"file of the operating system": n_system, ZIP_COMMENT: count_comments(file)})
     archive = _Archive(file, options, name, kept)
     return Container(archive.parts(), ZipWriter, +removed)
 

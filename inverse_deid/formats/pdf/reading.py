@@ -344,6 +344,7 @@ class _Reader:
                         lambda *to, one=annotation: raw.FPDFAnnot_GetStringValue(one, b"Contents", *to)
                     )
                     notes.append(contents)
+                    self._note("author of a note" if raw.FPDFAnnot_HasKey(annotation, b"T") else "")
                     self._note("" if contents else "annotation without text")
             finally:
                 raw.FPDFPage_CloseAnnot(annotation)
@@ -360,6 +361,7 @@ class _Reader:
             return ""
         if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
             if not raw.FPDFAnnot_IsChecked(form, widget):
+                self._note("box that is not checked")
                 return ""
             value = _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldExportValue(form, widget, *to))
             value = "yes" if value.lower() in _ON_VALUES else value
@@ -370,7 +372,7 @@ class _Reader:
         if not value.strip():
             flags = raw.FPDFAnnot_GetFormFieldFlags(form, widget)
             is_rich = raw.FPDFAnnot_HasKey(widget, b"RV") or flags & _RICH_TEXT_FLAG
-            self._note("rich text of a form field" if is_rich else "")
+            self._note("rich text of a form field" if is_rich else "form field without a value")
             return ""
         label = _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldAlternateName(form, widget, *to))
         label = label or _read_name(
@@ -382,7 +384,9 @@ class _Reader:
         """Yield the options of a list that were chosen, as they are shown."""
         raw, form = self._raw, self._form
         for i in range(min(raw.FPDFAnnot_GetOptionCount(form, widget), _MAX_LISTED)):
-            if raw.FPDFAnnot_IsOptionSelected(form, widget, i):
+            if not raw.FPDFAnnot_IsOptionSelected(form, widget, i):
+                self._note("choice that was not selected")
+            else:
                 yield _read_string(lambda *to, i=i: raw.FPDFAnnot_GetOptionLabel(form, widget, i, *to))
 
     def _count_parts(self) -> None:

@@ -52,6 +52,7 @@ _COUNTED = {
     "definedName": "name of a range",
     "fileSharing": "author",
     "workbookProtection": "protection",
+    "rPh": "reading aid",
 }
 _FORMULA = "formula (its result counts as a value)"
 _NO_RESULT = "formula without a stored result (its cell is empty)"
@@ -162,7 +163,7 @@ def open_workbook(package: Package) -> Workbook:
     properties = root.find(f"{S}workbookPr")
     is_1904 = properties is not None and properties.get("date1904") in ("1", "true")
     styles = read_styles(package.parse(looks) if looks else None)
-    strings = _read_strings(package, shared) if shared else ()
+    strings = _read_strings(package, shared, counted) if shared else ()
     kept = frozenset({main, shared, looks, *sheets})
     counted.update(package.count_removed(kept))
     return Workbook(package, tuple(sheets), strings, styles, is_1904, counted, [{} for _ in sheets])
@@ -203,6 +204,7 @@ class _StringsTarget(_Target):
     def __init__(self, package: Package) -> None:
         super().__init__(package)
         self.strings: list[str] = []
+        self.n_readings = 0
         self.n_chars = 0
         self._text: list[str] = []
         self._in_reading = False
@@ -216,6 +218,7 @@ class _StringsTarget(_Target):
             self._text, self._n_chars, self._is_in_text = [], 0, True
         elif tag == f"{S}rPh":
             self._in_reading = True
+            self.n_readings += 1
         elif tag == f"{S}t" and not self._in_reading:
             self._words = self._text
 
@@ -235,10 +238,11 @@ class _StringsTarget(_Target):
                 )
 
 
-def _read_strings(package: Package, name: str) -> list[str]:
+def _read_strings(package: Package, name: str, counted: Counter[str]) -> list[str]:
     target = _StringsTarget(package)
     for _ in package.feed(name, target):
         pass
+    counted[_COUNTED["rPh"]] += target.n_readings
     return target.strings
 
 
@@ -390,8 +394,8 @@ class _SheetTarget(_Target):
         if self._has_formula:
             has_result = bool(value) or (kind == "str" and self._has_value) or bool(inline)
             self.counted[_FORMULA if has_result else _NO_RESULT] += 1
-        unread, read = (value, inline) if kind == "inlineStr" else (inline, value)
-        self.counted[_OTHER_TYPE] += bool(unread) and not read
+        unread = value if kind == "inlineStr" else inline
+        self.counted[_OTHER_TYPE] += bool(unread)
         if kind == "inlineStr":
             self._add(SheetCell(column, unescape(inline), style=style))
         elif not self._value:

@@ -99,8 +99,11 @@ def test_what_was_removed_is_counted_by_kind():
     (t, _), (h, _) = numbered(), numbered()
     assert opened(hostile(t, h)).removed == {
         "attachment": 2,
+        "author of a note": 2,
         "bookmark": 1,
         "button": 1,
+        "choice that was not selected": 1,
+        "form field without a value": 1,
         "image": 1,
         "link": 1,
         "named destination": 1,
@@ -285,6 +288,11 @@ def test_fields_of_a_form_are_read_with_their_labels_from_top_to_bottom():
         "Describe reaction: The patient",
         "had a rash.",
     ]
+    assert opened(data).removed == {
+        "box that is not checked": 1,
+        "choice that was not selected": 1,
+        "form field without a value": 1,
+    }
 
 
 def test_a_form_without_printed_text_is_read():

@@ -272,12 +272,28 @@ def test_a_formula_without_a_stored_result_is_counted_apart(cell, expected, opti
     assert {kind: n for kind, n in source.removed.items() if kind.startswith("formula")} == {kind: 1}
 
 
-@pytest.mark.parametrize("cell", [' t="inlineStr"><v>lost</v>', ' t="str"><is><t>lost</t></is>'])
-def test_a_value_that_the_type_of_its_cell_hides_is_counted(cell):
+HIDDEN = {
+    "value alone": (' t="inlineStr"><v>lost</v>', ""),
+    "text alone": (' t="str"><is><t>lost</t></is>', ""),
+    "value beside text": (' t="inlineStr"><v>lost</v><is><t>seen</t></is>', "seen"),
+    "text beside value": (' t="str"><v>seen</v><is><t>lost</t></is>', "seen"),
+}
+
+
+@pytest.mark.parametrize(("cell", "shown"), HIDDEN.values(), ids=HIDDEN)
+def test_a_value_that_the_type_of_its_cell_hides_is_counted(cell, shown):
     row = f'<c r="A2"{cell}</c>{inline("B2", "c1")}'
     source = opened(zipped(book(sheet(inline("A1", "text") + inline("B1", "id"), row))))
-    assert [record.doc.text for record in source.records()] == [""]
+    assert [record.doc.text for record in source.records()] == [shown]
     assert source.removed["value of another type than its cell says"] == 1
+
+
+def test_reading_aids_are_counted():
+    aid = '<rPh sb="0" eb="1"><t>lost</t></rPh>'
+    row = f'<c r="A2" t="inlineStr"><is><t>seen</t>{aid}</is></c>{inline("B2", "c1")}'
+    source = opened(zipped(book(sheet(inline("A1", "text") + inline("B1", "id"), row))))
+    assert [record.doc.text for record in source.records()] == ["seen"]
+    assert source.removed["reading aid"] == 1
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,13 @@ def test_numbers_of_cases_continue_and_work_goes_on(store, more):
     assert verify_store(store).is_intact
 
 
+def test_a_record_that_is_left_out_is_said_in_sentences(store, more):
+    (more / "a.jsonl").write_text('{"text": "well"}\n{"text": 5}\n{"other": 1}\n')
+    reasons = [one.reason for one in add(store, more / "a.jsonl").failures]
+    assert len(reasons) == 2
+    assert all(reason.endswith("--text-column. It was left out") for reason in reasons)
+
+
 def test_an_empty_store_is_filled_later(tmp_path, more):
     made, tally = create_store(tmp_path / "empty.db", KEY, (), None, settings_of())
     with made as store:
