@@ -45,9 +45,9 @@ _STRONG_LABELS = """
     versicherten_?(?:nr|nummer)
 """
 _WEAK_LABELS = """
-    ref reference case file report order records? code call sample lab film scan x-?ray study script prescription rx log incident
+    ref reference case file report order records? code sample lab film scan x-?ray study script prescription rx log incident
     complaint query enquiry inquiry entry form document doc request notes patient hospital clinic pharmacy practice customer
-    client user contact device model pump monitor registration reg extension ext box po_box key line row item job message
+    client user device model pump monitor registration reg extension ext box po_box key line row item job message
     thread chat conversation session unit service manufacturer vaccination_card donation implant receipt biopsy serial slide
     histo histology id screen tube cassette aliquot swab container pass roster rota diary med medication treatment sponsor
     call_?sign
@@ -191,7 +191,7 @@ VETOES = compile_patterns(
         rf"\s(?!{_CLOCK})(?=[A-Z./-]{{0,8}}\d[\w/-]{{3}}))({_CODE}){NOT_A_QUANTITY}",
         "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t|[Pp]at|Prob|Vp))\b\.?{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
         "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?(?!911|999|112|111|1-?800)((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}"
-        rf"(?:\s?(?:,|and|&|or)\s?\d{{3,7}}){{0,9}})(?!\w|[.,/]\d|[’']s){NOT_A_QUANTITY}",
+        rf"(?:\s?(?:,|and|&|or)\s?\d{{3,7}}){{0,9}})(?!\w|[.,/]\d|[ -]\d{{3}}|[’']s){NOT_A_QUANTITY}",
         "number-that-owns": r"(?<![\w.,/-])(\d{2,6}[1-9])(?=['’]s\b|\sand\s(?:her|his|their)\s(?:mother|father|parents?|husband|wife|partner|carer|child|son|daughter|mum|mom|dad)\b)",
         "plain-number": rf"(?<!lot )(?<!lots )(?<!batch )(?<!dose )(?<!cycle )(?<!vaccine )(?<!atomic )\bnumbers?\s(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "number-in-words": rf"\b{any_of(_SPOKEN_LABELS)}[\s:]{{1,2}}(?:(?:is|in|as|the|with|of|ends|ending)\s){{0,2}}"

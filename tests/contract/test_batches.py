@@ -300,7 +300,16 @@ PIECES += [
     "forty-ish", "6 months", "old", "M/45", "septuagenarian", "age: 45,", "aged", "90", "is",
 ]  # fmt: skip
 SEPARATORS = ["", " ", " ", "  ", "\n", "\n\n", "\t", "-", "/", ".", ", ", "_"]
-PIECES += ["ninety-two", "now a hundred", "nearly 70, deaf", "70+ and frail", "M63 with rash", "uke 12", "P03 FY21", "third of the fifth"]
+PIECES += [
+    "ninety-two",
+    "now a hundred",
+    "nearly 70, deaf",
+    "70+ and frail",
+    "M63 with rash",
+    "uke 12",
+    "P03 FY21",
+    "third of the fifth",
+]
 PIECES += ["0 4 / 0 5 / 2 0 1 9", "(04)(05)(19)", "c2014", "5 травня", "März 7"]
 PIECES += [
     "week 12 visit", "cycle 2 day 8", "the 3rd percentile", "the fourth toe", "45 x 10^9/l", "5-HT3", "HLA-B27", "anti-Xa", "omega-3",

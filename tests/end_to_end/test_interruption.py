@@ -69,7 +69,9 @@ def test_a_stopped_file_is_continued_to_the_same_output(tmp_path, name, stop):
     out = tmp_path / "out"
     process = start(*options, "--out", out, seconds_a_batch=0.3)
     progress = out / f".{name}.progress.json"
-    wait_for(lambda: progress.exists() and json.loads(progress.read_bytes())["n_records"] > 300, process)
+    wait_for(
+        lambda: progress.exists() and (out / f".{name}.partial").read_bytes().count(b"\n") > 300, process
+    )
     process.send_signal(stop)
     status, message = finish(process)
     assert status == (130 if stop == signal.SIGINT else -signal.SIGKILL)

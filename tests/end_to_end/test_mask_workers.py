@@ -15,6 +15,8 @@ import pytest
 from fake_maskers import BROKEN_STAGE, CANARY
 from icsr_messages import invent
 
+from inverse_deid.engine.journal import JOURNAL_NAME
+
 HERE = Path(__file__).parent
 
 
@@ -74,6 +76,11 @@ def write_all_formats(folder: Path) -> Path:
     return folder
 
 
+def without_journal(files):
+    """The journal of a run with failures is sealed anew each time."""
+    return {name: data for name, data in files.items() if name != JOURNAL_NAME}
+
+
 def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
     given = write_all_formats(tmp_path / "in")
     key = tmp_path / "key"
@@ -87,7 +94,7 @@ def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
         assert status == 1, said
         lines = said.replace(str(out), "OUT").splitlines()
         without_time = [line for line in lines if not line.startswith("time")]
-        results[n] = (without_time, contents(out), report.read_bytes())
+        results[n] = (without_time, without_journal(contents(out)), report.read_bytes())
     assert results[1] == results[2] == results[3]
     said, written, _ = results[1]
     assert len([name for name in written if not name.startswith(".")]) == 2 * (149 + 4 + 1 + 4)

@@ -46,7 +46,7 @@ def test_a_closed_pipe_is_one_clear_line(command, monkeypatch, name):
     assert "is closed" in result.stderr
 
 
-@pytest.mark.parametrize("data", [b"", b"\x89PNG\x00", b"\xff\xfea\x00"])
+@pytest.mark.parametrize("data", [b"", b"\x89PNG\x00", b"\xff\xfea\x00b"])
 def test_what_is_wrong_with_standard_input_is_said_of_it(command, monkeypatch, data):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     result = command("mask", "-", "--quiet")

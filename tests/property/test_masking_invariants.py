@@ -13,7 +13,7 @@ from masking_invariants import INVARIANTS, Harness, Seen
 from inverse_deid.core.values import Document, Reason
 
 N_DOCUMENTS = 300
-TEXT = "Mr. Okonkwo, seen 3/4/2021 by Okonkwo, had a \u200brash and took ibuprofen; call 555-013-7788."
+TEXT = "Mr. Okonkwo, seen 3/4/2021 by Okonkwo, had a \x1frash and took ibuprofen; call 555-013-7788."
 
 
 @pytest.fixture(scope="module")
