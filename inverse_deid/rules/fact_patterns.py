@@ -44,7 +44,7 @@ _TESTS = """
     afp, psa, cea, ca 125, ige, igg, iga, igm, total ige, tryptase, cholesterol, total cholesterol, ldl, hdl,
     triglycerides, triglyceride, ammonia, osmolality, anion gap, base excess, pco2, po2, paco2, pao2, haptoglobin,
     viral load, cd4, cd4 count, lithium, digoxin, vancomycin, phenytoin, valproate, tacrolimus, carbamazepine,
-    theophylline, lamotrigine, paracetamol, acetaminophen, salicylate"""
+    fio2, peep, qtc, qtcf, qtcb, theophylline, lamotrigine, paracetamol, acetaminophen, salicylate"""
 
 
 def _split(names: str) -> list[str]:
@@ -98,7 +98,7 @@ _NARROW_UNIT = (
     rf"(?:\s?(?:(?:[mk]?g|[mc]?mol|m?eq|m?osm|mosmol|mmoles)\s?/\s?(?:{_VOLUME}|kg|mol|mmol|g|24\s?h(?:rs?|ours)?)|"
     r"ml\s?/\s?min(?:ute)?(?:\s?/\s?1[.,]73\s?m2?)?|mm\s?/\s?h(?:r|our)?|m[lg]\s?/\s?kg)(?!\w))"
 )
-_UNIT_OF_TEST = r"(?:\s?%|\s?(?:seconds?|secs?|fl|pg|mmhg|kpa|g%|mg%|mmol|x\s?uln|times\s(?:the\s)?(?:uln|upper)|iu|units?)(?!\w))"
+_UNIT_OF_TEST = r"(?:\s?%|\s?(?:seconds?|secs?|fl|pg|ms|msec|mmhg|kpa|g%|mg%|mmol|x\s?uln|times\s(?:the\s)?(?:uln|upper)|iu|units?)(?!\w))"
 """Units that count only directly after a value of a named test."""
 _ANY_UNIT = rf"(?:{_WIDE_UNIT}|{_NARROW_UNIT}|{_UNIT_OF_TEST})"
 
@@ -267,6 +267,7 @@ CERTAIN_PATTERNS = compile_patterns(
         "is-lead-of-ecg": r"\b(?-i:ST)[\s-](?:segments?|elevations?|depressions?|changes?)\b|\b(?-i:[TPQ])[\s-]waves?\b|(?:(?<=\bin\s)|(?<=\bleads\s)|(?<=\bto\s)|(?<=\blead\s))(?-i:V[1-6])(?:\s?(?:to|-|\u2013|and|,)\s?(?-i:V?[1-6])(?!\w))?(?!\w)|"
         r"\b(?-i:QTc[FB]?|QRS|PR)(?=\s(?:interval|was|of|prolong\w+|duration|>)\b)|\bthe\s(?:(?:proximal|mid|distal)\s)?(?-i:LAD|LCX|RCA|LMCA)\b|\b(?-i:LAD|LCX|RCA)(?=\s(?:stenosis|occlusion|lesion|stent|artery)\b)",
         "is-test-in-capitals": r"\b(?-i:ANA|ANCA|ELISA|RAST|PCR)(?=\s(?:titres?|titers?|tests?|assays?|pattern|serology|kit)\b)|(?:(?<=\bthe\s)|(?<=\ban\s))(?-i:ELISA|ANA|ANCA)\b|"
+        r"\b(?:(?-i:ANA|ANCA|AMA|ASMA|RPR|VDRL)|titres?|titers?|dilutions?)(?:\s(?:titre|titer|was|were|of|is|at|to|rose|positive)){0,3}\s1\s?:\s?\d{2,5}(?!\w|[.,:/]\d)|\b(?:arm|cohort)\s(?-i:[A-D])(?=\s(?:received|was|of|had|and|in|with)\b)|"
         r"(?<![\w-])(?-i:(?:R-)?(?:CHOP|CVP|DHAP|ICE|CHOEP|EPOCH)|FOLFOX|FOLFIRI(?:NOX)?|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG-IDA|MVAC)(?=\s(?:cycles?|regimen|chemotherapy|course|\d|was)\b)",
         "is-word-in-its-phrase": rf"\bhay[\s-]fever\b|\b(?:worse|worst|better|occurs?|recurs?|cough|rhinitis|asthma|fever|eczema|symptoms)\s(?:in|during)\s(?:the\s)?{_SEASON}(?:\s(?:and|or)\s(?:the\s|in\s)?{_SEASON})?(?!\s(?:of\b|\d|['\u2019]))|"
         r"\b(?:cut|split|broken|snapped|halved|divided|bent|folded)\sin\shalf\b|\bby\shalf\b|\b(?:burn|bite|tick|puncture|stretch|needle|pressure|strawberry|scratch|check|question|skin)\smarks?\b|"
@@ -389,7 +390,7 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "is-test-in-capitals": [
             Anchor(
-                r"(?:ANA|ANCA|ELISA|RAST|PCR|R|CHOP|CVP|DHAP|ICE|CHOEP|EPOCH|FOLFOX|FOLFIRI|FOLFIRINOX|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG|MVAC)\Z",
+                r"(?:ANA|ANCA|AMA|ASMA|RPR|VDRL|[Tt]itres?|[Tt]iters?|[Dd]ilutions?|[Aa]rm|[Cc]ohort|ELISA|RAST|PCR|R|CHOP|CVP|DHAP|ICE|CHOEP|EPOCH|FOLFOX|FOLFIRI|FOLFIRINOX|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG|MVAC)\Z",
                 cased=True,
             )
         ],

@@ -77,7 +77,7 @@ _DID = any_of(
 )
 _DONE_TO = """
     dosed randomi[sz]ed screened enrol?led consented unblinded withdrew contacted? contact_with rang call called calling visited told asked
-    given_to lost lost_contact_with dosing_of screening_of exclusion_of ask asked tell told remind reminded email emailed warn warned interviewed sent_home: sent_home: code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
+    given_to lost lost_contact_with dosing_of screening_of exclusion_of unblinding_of withdrawal_of enrol?lment_of randomi[sz]ation_of call_from calls_from death_of visits_of ask asked tell told remind reminded email emailed warn warned interviewed sent_home: sent_home: code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
 """
 _SPOKEN_LABELS = """
     numbers? extension ext code pin policy digits? flat room bed ward line plate badge reference account centre center site double triple
@@ -260,6 +260,7 @@ VETOES = compile_patterns(
         "grid-letters": r"\bgrid\s(?:square\s|ref\w*\s)?((?-i:[A-Z]{1,2})\s?\d{2,5}(?:\s?\d{2,5})?)(?!\w)",
         "nautical-position": r"(?<![\w.])\d{4,5}\.\d{2,6},[NS],\d{4,6}\.\d{2,6},[EW]\b",
         "spelled-code": rf"(?<!\w)(?=[^.\n]{{0,24}}\b{any_of(_DIGIT_WORDS)}\b)(?-i:[A-Z])[\s,-]{{1,2}}(?:(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})[\s,-]{{1,2}}){{1,9}}(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})(?!\w)",
+        "letters-with-commas": r"(?<!itamin )(?<!itamins )(?<!epatitis )(?<!roups )(?<!rms )(?<!ypes )(?<!arts )(?<![\w,] )(?<!\w)(?-i:[A-Z])(?:,\s?(?-i:[A-Z])){2,14}(?:,?\s?(?:and\s)?(?-i:[A-Z]))(?!\w)",
         "letter-as-in": rf"\b(?-i:[A-Z])(?:,?\s(?:as\sin|like|for|is)\s)(?:(?<=as\sin\s)\w+|(?<=like\s)\w+|{_ALPHABET}\b)",
         "callsign": r"\b(?:call-?\s?sign|unit\scall)[\s:]{1,2}((?:[A-Z][a-z]+\s)?[\w-]{1,12}(?:\s\d{1,4})?)(?!\w)",
     }
@@ -351,6 +352,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "grid-letters": [Anchor(r"grid\Z", behind=" ")],
         "nautical-position": [Anchor(r"\d{4,5}\Z", behind=".")],
         "spelled-code": [Anchor(r"[A-Z]\Z", behind=" ,-", cased=True)],
+        "letters-with-commas": [Anchor(r"[A-Z]\Z", behind=",", cased=True)],
         "letter-as-in": [Anchor(r"[A-Z]\Z", behind=" ,", cased=True)],
         "callsign": [Anchor(r"(?:call|callsign|unit)\Z")],
         "floor-at-start": [
@@ -365,7 +367,7 @@ _ID, _PLACE = frozenset({HyperClass.ID}), frozenset({HyperClass.PLACE})
 _MAPS = """decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code
     three-words geo-address place-in-address floor-of-house number-of-room number-of-floor letter-of-room room-before-word trailer-lot lot-to-park grid-letters floor-at-start operating-room nautical-position"""
 _NUMBERS = """number-after-label number-after-weak-label lot-of-other-number number-of-person person-as-number number-that-owns plain-number number-in-words digits-in-words number-of-site person-of-number number-as-person
-    code-of-person plate-after-label plate-of-vehicle plate-by-shape labelled-by-no number-with-zero person-and-number coded-person identity-by-shape spelled-code letter-as-in callsign"""
+    code-of-person plate-after-label plate-of-vehicle plate-by-shape labelled-by-no number-with-zero person-and-number coded-person identity-by-shape spelled-code letters-with-commas letter-as-in callsign"""
 LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {**dict.fromkeys(_MAPS.split(), _PLACE), **dict.fromkeys(_NUMBERS.split(), _ID)}
 )
