@@ -1,6 +1,9 @@
 """One text per pattern of numbers, accounts and talk, with the words that the pattern must touch."""
 
 EXAMPLES = {
+    "letters-with-commas": ("It is: K, L, E, E.", "K L E E"),
+    "number-with-zero": ("a rash of 0473 in June", "0473"),
+    "two-disguised-words": ("then Cl0v3r St3rn fell", "Cl0v3r St3rn"),
     "floor-at-start": ("Tower 6 was dark", "6"),
     "operating-room": ("taken to OR 7 at once", "7"),
     "person-after-lot": ("lot KX9031 Clover had hives", "Clover"),

@@ -114,6 +114,7 @@ VETOES = compile_patterns(
         "profile-path": r"\b(?:linkedin|fb|facebook|xing|orcid|behance)[\s:./]{1,3}(?:(?:in|profile|pg|people|com)/)+[\w.%-]{2,60}|(?<![\w.])/u/[\w-]{3,30}|(?<![\w.])@(?=[^\W\d_])\w+(?:[.-]\w+)+",
         "mail-folder": r"\b(?:Inbox|Sent(?:\sItems)?|Drafts|Outbox|Archive|Junk|Trash|Deleted\sItems)[/\\>][\w.'’-]{1,40}(?:\s[\w.'’-]{1,40})?(?=[/\\>])(?:[/\\>]\S*)?",
         "machine-by-ending": r"(?<![\w.@-])(?!desktop|laptop)[^\W\d_]{3,15}(?:pc|laptop|macbook|imac|ipad|iphone|desktop|workstation)(?:-?\d{1,3})?(?![\w-])",
+        "two-disguised-words": r"(?<![\w.-])(?-i:(?=\w{0,14}[A-Za-z]\d{1,4}[a-z])[A-Z0-9][A-Za-z0-9]{2,14}\s(?=\w{0,14}[A-Za-z]\d{1,4}[a-z])[A-Z0-9][A-Za-z0-9]{2,14})(?![\w-])",
         "foreign-domain": r"\bxn--[\w-]+",
         "backwards": r"\b(?:backwards?|reversed?|mirrored|in\sreverse|right\sto\sleft|anagram)(?:\s?[:=]\s?|\s)((?=[^\W\d_]*(?-i:[A-Z])\b)[^\W\d_]{3,20}(?:\s[^\W\d_]*(?-i:[A-Z])\b)?)",
         "hexadecimal": r"(?<![\w+/=-])(?:[46][1-9a-f]|[57][0-9a]|20|2[c-e]|3\d){4,}(?!\w)",
@@ -189,6 +190,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "machine-by-ending": [
             within(r"[^\W\d_]{3,15}(?:pc|laptop|macbook|imac|ipad|iphone|desktop|workstation)\d{0,3}\Z")
         ],
+        "two-disguised-words": [Anchor(r"[A-Z0-9][a-z0-9]{2,14}\Z", behind=" ", cased=True)],
         "foreign-domain": [Anchor(r"xn\Z", behind="-")],
         "backwards": [Anchor(r"(?:backwards?|reversed?|mirrored|in|right|anagram)\Z")],
         "hexadecimal": [within(r"[2-7][0-9a-f]{7,}\Z")],
@@ -210,7 +212,8 @@ LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {
         name: frozenset({_CONTACT, _NAME})
         for name in VETOES
-        if name not in ("hexadecimal", "base-64", "scrambled", "series-of-codes", "backwards")
+        if name
+        not in ("hexadecimal", "base-64", "scrambled", "series-of-codes", "backwards", "two-disguised-words")
     }
 )
 """The classes that a user must keep, all of them, before a pattern loses its force. A code may hold anything."""

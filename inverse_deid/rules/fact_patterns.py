@@ -44,7 +44,7 @@ _TESTS = """
     afp, psa, cea, ca 125, ige, igg, iga, igm, total ige, tryptase, cholesterol, total cholesterol, ldl, hdl,
     triglycerides, triglyceride, ammonia, osmolality, anion gap, base excess, pco2, po2, paco2, pao2, haptoglobin,
     viral load, cd4, cd4 count, lithium, digoxin, vancomycin, phenytoin, valproate, tacrolimus, carbamazepine,
-    theophylline, lamotrigine, paracetamol, acetaminophen, salicylate"""
+    fio2, peep, qtc, qtcf, qtcb, theophylline, lamotrigine, paracetamol, acetaminophen, salicylate"""
 
 
 def _split(names: str) -> list[str]:
@@ -98,7 +98,7 @@ _NARROW_UNIT = (
     rf"(?:\s?(?:(?:[mk]?g|[mc]?mol|m?eq|m?osm|mosmol|mmoles)\s?/\s?(?:{_VOLUME}|kg|mol|mmol|g|24\s?h(?:rs?|ours)?)|"
     r"ml\s?/\s?min(?:ute)?(?:\s?/\s?1[.,]73\s?m2?)?|mm\s?/\s?h(?:r|our)?|m[lg]\s?/\s?kg)(?!\w))"
 )
-_UNIT_OF_TEST = r"(?:\s?%|\s?(?:seconds?|secs?|fl|pg|mmhg|kpa|g%|mg%|mmol|x\s?uln|times\s(?:the\s)?(?:uln|upper)|iu|units?)(?!\w))"
+_UNIT_OF_TEST = r"(?:\s?%|\s?(?:seconds?|secs?|fl|pg|ms|msec|mmhg|kpa|g%|mg%|mmol|x\s?uln|times\s(?:the\s)?(?:uln|upper)|iu|units?)(?!\w))"
 """Units that count only directly after a value of a named test."""
 _ANY_UNIT = rf"(?:{_WIDE_UNIT}|{_NARROW_UNIT}|{_UNIT_OF_TEST})"
 
@@ -230,7 +230,7 @@ _PARTS_COUNTED = (
 _SCALES = (
     r"(?:ecog|karnofsky|nyha|asa|mmse|moca|pasi|easi|edss|gcs|dlqi|das-?28|haq(?:-di)?|sofa|qsofa|apache(?:\sii)?|curb-?65|meld(?:-na)?|child-pugh|wells|"
     r"cha2ds2-vasc|has-bled|naranjo|nihss|phq-?[29]|gad-?7|ham-?[da]|madrs|panss|bprs|ymrs|updrs|barthel|braden|scorad|urticaria\sactivity|uas7?|vas|nrs|"
-    r"apgar|bishop|gleason|epworth|alsfrs|rass|cam-icu|ranson|glasgow(?:\scoma)?|rankin|fibrosis-4|fib-?4|basdai|cdai|sdai|sledai|act|acq|mayo|harvey-bradshaw)"
+    r"apgar|bishop|gleason|epworth|alsfrs|rass|cam-icu|ranson|mrs|glasgow(?:\scoma)?|rankin|fibrosis-4|fib-?4|basdai|cdai|sdai|sledai|act|acq|mayo|harvey-bradshaw)"
 )
 _MOLECULES = (
     r"(?-i:5-?HT(?:\d[A-F]?|[1-7]-?[A-F]?)?|5-?(?:FU|ASA)|IL-?\d{1,2}(?:[A-Z]|\s?R[A-B]?)?|CD\d{1,3}[a-z]?|CYP\d[A-Z]\d{1,2}|HLA-(?:D[PQR][AB]?\d?|[ABC]w?)(?:\d{1,2}|\*\d{2,3}(?::\d{2,3})?)|"
@@ -261,9 +261,13 @@ CERTAIN_PATTERNS = compile_patterns(
         "in-value-of-scale": rf"\b{_SCALES}(?:[\s:=(,-]{{1,2}}(?:scores?|index|performance|status|class|scale|total|grade|functional|coma|disability|of|was|is|were|at|from|dropped|fell|rose|improved|increased|decreased|"
         r"baseline|admission|then|now|a|to)\b){0,6}[\s:=(,-]{1,2}(?:\d{1,2}(?:[.,]\d)?|I{1,3}|IV)(?:\s(?:to|and)\s\d{1,2}(?:[.,]\d)?)?(?!\w|[/.,-]\d|\s(?:mg|years?|yo))",
         "in-statistic": r"(?<![\w.])p(?:[\s-]?values?)?\s?(?:[=<>]|(?:was|of|is|were)\b)\s?[<>]?\s?0?[.,]0?\d{1,4}(?![\w.]\w|\w)|\b(?:Kaplan-Meier|Mann-Whitney|Ziehl-Neelsen|Hosmer-Lemeshow|Bland-Altman)(?=\s\w)",
+        "in-ratio-or-interval": r"\b(?:hazard|odds|risk|relative\srisk|rate|incidence|likelihood)\s(?:ratio\s)?(?:was|of|is)\s\d{1,2}[.,]\d{1,2}(?![\w.]\w|\w)|(?<![\w.,/-])9[059](?:[.,]\d)?\s?%[\s-](?:CI|confidence)\b(?:[\s:,=]{1,2}(?:intervals?|limits?|was|of)\b){0,2}(?:[\s:,=(]{1,2}\d{1,2}[.,]\d{1,2}\s?(?:to|-|\u2013|,)\s?\d{1,2}[.,]\d{1,2})?|"
+        r"\bhalf-?\s?life\s(?:time\s)?(?:was|of|is)\s(?:about\s|approximately\s)?\d{1,3}(?:[.,]\d)?\s?(?:h|hours?|hrs?|d|days?|min|minutes?|weeks?)\b|\b(?-i:[CT]max|Cmin|Ctrough|aV[RLF])(?!\w)|\bsegments?\s(?-i:[IVX]{1,4}[ab]?)(?!\w)|"
+        r"\b(?:blood\s)?(?:group|type)\s(?-i:AB?|B|O)(?=\s(?:positive|negative|pos|neg|Rh\w*|rhesus|plasma|blood|red)\b)|(?<![\w.])(?-i:G\d{1,2}\s?P\d{1,2}(?:A\d)?)\s(?:at\s\d{1,2}\sweeks)?",
         "is-lead-of-ecg": r"\b(?-i:ST)[\s-](?:segments?|elevations?|depressions?|changes?)\b|\b(?-i:[TPQ])[\s-]waves?\b|(?:(?<=\bin\s)|(?<=\bleads\s)|(?<=\bto\s)|(?<=\blead\s))(?-i:V[1-6])(?:\s?(?:to|-|\u2013|and|,)\s?(?-i:V?[1-6])(?!\w))?(?!\w)|"
         r"\b(?-i:QTc[FB]?|QRS|PR)(?=\s(?:interval|was|of|prolong\w+|duration|>)\b)|\bthe\s(?:(?:proximal|mid|distal)\s)?(?-i:LAD|LCX|RCA|LMCA)\b|\b(?-i:LAD|LCX|RCA)(?=\s(?:stenosis|occlusion|lesion|stent|artery)\b)",
         "is-test-in-capitals": r"\b(?-i:ANA|ANCA|ELISA|RAST|PCR)(?=\s(?:titres?|titers?|tests?|assays?|pattern|serology|kit)\b)|(?:(?<=\bthe\s)|(?<=\ban\s))(?-i:ELISA|ANA|ANCA)\b|"
+        r"\b(?:(?-i:ANA|ANCA|AMA|ASMA|RPR|VDRL)|titres?|titers?|dilutions?)(?:\s(?:titre|titer|was|were|of|is|at|to|rose|positive)){0,3}\s1\s?:\s?\d{2,5}(?!\w|[.,:/]\d)|\b(?:arm|cohort)\s(?-i:[A-D])(?=\s(?:received|was|of|had|and|in|with)\b)|"
         r"(?<![\w-])(?-i:(?:R-)?(?:CHOP|CVP|DHAP|ICE|CHOEP|EPOCH)|FOLFOX|FOLFIRI(?:NOX)?|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG-IDA|MVAC)(?=\s(?:cycles?|regimen|chemotherapy|course|\d|was)\b)",
         "is-word-in-its-phrase": rf"\bhay[\s-]fever\b|\b(?:worse|worst|better|occurs?|recurs?|cough|rhinitis|asthma|fever|eczema|symptoms)\s(?:in|during)\s(?:the\s)?{_SEASON}(?:\s(?:and|or)\s(?:the\s|in\s)?{_SEASON})?(?!\s(?:of\b|\d|['\u2019]))|"
         r"\b(?:cut|split|broken|snapped|halved|divided|bent|folded)\sin\shalf\b|\bby\shalf\b|\b(?:burn|bite|tick|puncture|stretch|needle|pressure|strawberry|scratch|check|question|skin)\smarks?\b|"
@@ -365,13 +369,18 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "in-value-of-scale": [
             Anchor(
                 r"(?:ecog|karnofsky|nyha|asa|mmse|moca|pasi|easi|edss|gcs|dlqi|das(?:28)?|haq|sofa|qsofa|apache|curb(?:65)?|meld|child|wells|cha2ds2|has|naranjo|nihss|phq[29]?|gad7?|ham[da]?|"
-                r"madrs|panss|bprs|ymrs|updrs|barthel|braden|scorad|urticaria|uas7?|vas|nrs|apgar|bishop|gleason|epworth|alsfrs|rass|cam|ranson|glasgow|rankin|fibrosis|fib4?|basdai|"
+                r"madrs|panss|bprs|ymrs|updrs|barthel|braden|scorad|urticaria|uas7?|vas|nrs|apgar|bishop|gleason|epworth|alsfrs|rass|cam|ranson|mrs|glasgow|rankin|fibrosis|fib4?|basdai|"
                 r"cdai|sdai|sledai|act|acq|mayo|harvey)\Z"
             )
         ],
         "in-statistic": [
             Anchor(r"p(?:values?)?\Z"),
             Anchor(r"(?:kaplan|mann|ziehl|hosmer|bland)\Z", behind="-"),
+        ],
+        "in-ratio-or-interval": [
+            Anchor(
+                r"(?:hazard|odds|risk|relative|rate|incidence|likelihood|9[059]|half|halflife|[CT]max|Cmin|Ctrough|aV[RLF]|segments?|blood|group|type|G\d{1,2}(?:P\d{1,2}(?:A\d)?)?)\Z"
+            )
         ],
         "is-lead-of-ecg": [
             Anchor(r"(?:ST|[TPQ])\Z", behind=" -", cased=True),
@@ -381,7 +390,7 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "is-test-in-capitals": [
             Anchor(
-                r"(?:ANA|ANCA|ELISA|RAST|PCR|R|CHOP|CVP|DHAP|ICE|CHOEP|EPOCH|FOLFOX|FOLFIRI|FOLFIRINOX|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG|MVAC)\Z",
+                r"(?:ANA|ANCA|AMA|ASMA|RPR|VDRL|[Tt]itres?|[Tt]iters?|[Dd]ilutions?|[Aa]rm|[Cc]ohort|ELISA|RAST|PCR|R|CHOP|CVP|DHAP|ICE|CHOEP|EPOCH|FOLFOX|FOLFIRI|FOLFIRINOX|FOLFOXIRI|ABVD|BEACOPP|XELOX|CAPOX|FLAG|MVAC)\Z",
                 cased=True,
             )
         ],

@@ -41,7 +41,7 @@ _STRONG_LABELS = """
     frequent_flyer flight pnr seat crew conscript recruit cadet constable bib rider competitor candidate
     applicant tenant delegate queue token tag donor ser s/n sn eudract nct isrctn ctri mfr aer icsr wwid safety_report
     case_id patient_id subject_id pid worker technician warder visitor guest soldier sailor pilot apprentice trainee intern agent
-    porter cadre consent ni_no nino pps ppsn hetu cpr personnummer bsn pesel egn cnp oib jmbg rut curp rfc aadhaar nric mykad hkid tckn nhi
+    porter cadre union key_?card room_key locker_key fob vat pager bleep meter asset jersey ballot raffle coupon gift_card sim_card consent ni_no nino pps ppsn hetu cpr personnummer bsn pesel egn cnp oib jmbg rut curp rfc aadhaar nric mykad hkid tckn nhi
     versicherten_?(?:nr|nummer)
 """
 _WEAK_LABELS = """
@@ -57,7 +57,7 @@ _WEAK_LABELS = """
 _PERSONS = """
     patients? subjects? participants? volunteers? probands? donors? recipients? screenees? enrollees? randomi[sz]ed
     randomi[sz]ed_as randomi[sz]ation rando screening enrol?led_as enrol?lment allocation screened_as cent(?:re|er)s?
-    investigators? kits? subj dyad twin_pair household family pair controls? index_case visit_code study_id trial_id
+    investigators? kits? subj ppts? sbj vol patid subjid usubjid ptid dyad twin_pair household family pair controls? index_case visit_code study_id trial_id
 """
 _RELATED = """
     mother father parents? mum mom dad wife husband spouse partner sister brother son daughter twin baby infant child
@@ -77,7 +77,7 @@ _DID = any_of(
 )
 _DONE_TO = """
     dosed randomi[sz]ed screened enrol?led consented unblinded withdrew contacted? contact_with rang call called calling visited told asked
-    given_to ask asked tell told remind reminded email emailed warn warned interviewed sent_home: sent_home: code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
+    given_to lost lost_contact_with dosing_of screening_of exclusion_of unblinding_of withdrawal_of enrol?lment_of randomi[sz]ation_of call_from calls_from death_of visits_of ask asked tell told remind reminded email emailed warn warned interviewed sent_home: sent_home: code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
 """
 _SPOKEN_LABELS = """
     numbers? extension ext code pin policy digits? flat room bed ward line plate badge reference account centre center site double triple
@@ -148,7 +148,7 @@ _OPEN = "23456789CFGHJMPQRVWX"
 
 _VEHICLES = """
     cars? vans? trucks? lorry lorries taxis? cabs? bikes? motor_?bikes? motor_?cycles? scooters? mopeds? vehicles? bus minibus
-    coach jeep sedan ambulance forklift quad_?bike lorries wagon estate_car hire_car pick-?up tractor trailer caravan camper rickshaw minivan ute hatchback ford
+    coach uber lyft minicab matatu tuk-?tuk tanker digger quad snowmobile boat yacht ferry hearse limo limousine jeep sedan ambulance forklift quad_?bike lorries wagon estate_car hire_car pick-?up tractor trailer caravan camper rickshaw minivan ute hatchback ford
     toyota honda bmw audi vw volkswagen fiat renault nissan kia hyundai skoda mazda tesla vauxhall peugeot volvo mercedes
 """
 _PLATE_LABELS = """
@@ -170,7 +170,7 @@ _SPOKEN_PLATE = r"(?-i:[A-Z][A-Z0-9]{1,8}(?:[ -][A-Z0-9]{1,7}){0,3})(?!\w)"
 
 _ROOMS = """
     rooms? rm beds? bays? cubicles? wards? cabins? theatre tent incubator hut trolley barracks? block cell icu hdu nicu picu ccu itu unit suites? apts? apartments? flats? lockers? bunks? berths? dorm dormitory
-    resus zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks
+    resus station cot crib bassinet carriage compartment kiosk villa hangar annexe? bett cama letto säng seng sala avdeling afdeling abteilung osasto zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks
 """
 _FLOORS = """
     floor deck block wing cell prison_cell police_cell office tower unit gate zone desk theatre house building pod plot pitch tent hut icu hdu itu corridor stall
@@ -186,7 +186,7 @@ _ROOM_NUMBER = rf"(?!V[1-6]\b)(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\
 
 VETOES = compile_patterns(
     {
-        "number-after-label": rf"\b{any_of(_STRONG_LABELS)}\b{_CALLED_A_NUMBER}?{_LINK}(?:the\s)?((?:(?-i:[A-Z]{{1,4}})\s(?=\d))?{_CODE}){NOT_A_QUANTITY}",
+        "number-after-label": rf"\b{any_of(_STRONG_LABELS)}\b{_CALLED_A_NUMBER}?{_LINK}(?:the\s)?((?:(?-i:[A-Z]{{1,4}})\s(?=\d))?{_CODE}(?:\s\d{{2,6}}(?!\w|[.,/]\d){NOT_A_QUANTITY}){{0,4}}){NOT_A_QUANTITY}",
         "number-after-weak-label": rf"(?<!pubmed )(?<!pmid )(?<!doi )(?<!medline )(?<!cpt )(?<!icd )(?<!atc )(?<!dental )(?<!procedure )(?<!meddra )(?<!diagnosis )\b(?!ref\s[1-9]\d{{0,3}}-[1-9]\d{{0,4}}(?!\w)){any_of(_WEAK_LABELS)}\b(?:{_CALLED_A_NUMBER}{_LINK}|{_SIGN}|"
         rf"\s(?!{_CLOCK})(?=[A-Z./-]{{0,8}}\d[\w/-]{{3}}))({_CODE}){NOT_A_QUANTITY}",
         "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t|[Pp]at|Prob|Vp))\b\.?{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
@@ -206,7 +206,7 @@ VETOES = compile_patterns(
         r"(?!0\d[0-5]\d[-/]0\d[0-5]\d(?!\w))0\d{2,4}[-/]0\d{2,5}(?:[-/]\w{1,6})?)(?!\w|[./-]\w)",
         "decimal-coordinates": r"(?<!\w)(?<!\d[.,])\d{1,3}[.,]\d{3,10}°?\s?[,;/| ]\s?[-+−]?\d{1,3}[.,]\d{3,10}°?(?!\w|[.,]\d)|"
         r"(?<!\w)(?<!\d[.,])\d{2}[.,]\d{1,10}\s?[,;/]\s?[-−]\d{1,3}[.,]\d{1,10}(?!\w|[.,]\d)",
-        "coordinates-on-axes": rf"(?<![\w.,]){_AXIS}(?:{_before(*_NS)}{_BETWEEN_AXES}{_before(*_EW)}|{_after(*_NS)}{_BETWEEN_AXES}{_after(*_EW)})",
+        "coordinates-on-axes": rf"(?<![\w.,]){_AXIS}(?:{_before(*_NS)}{_BETWEEN_AXES}{_before(*_EW)}|{_after(*_NS)}{_BETWEEN_AXES}{_after(*_EW)}|{_before(*_EW)}{_BETWEEN_AXES}{_before(*_NS)}|{_after(*_EW)}{_BETWEEN_AXES}{_after(*_NS)})",
         "degrees-and-minutes": rf"(?<![\w.,]){_NUMBER}\s?(?:[°º˚]|deg(?:rees)?)\s?\d{{1,2}}(?:[.,]\d{{1,6}})?\s?(?:['′’‘`´]|min(?:utes)?\b)"
         rf"(?:\s?{_NUMBER}\s?{_SECOND})?(?:\s?[NSEWO]\b)?|(?<![\w.,])\d{{1,3}}[.,]\d{{3,10}}\s?[°º]?\s?(?-i:[NSEW])\b",
         "spelled-coordinates": rf"\b(?:{any_of(_NUMBER_WORDS)}[ -](?:and[ -])?){{1,6}}degrees?(?:[ -][a-z]+){{0,6}}\s(?:north|south|east|west)"
@@ -232,11 +232,11 @@ VETOES = compile_patterns(
         "number-of-room": rf"{_NO_ROOM}\b{any_of(_ROOMS)}\b\.?(?:\s?(?:nos?|number|nr)\b\.?)?(?: ?[:#=] ?| |-)#?({_ROOM_NUMBER})",
         "number-of-floor": rf"\b(?:(?:on|at|to|in|from|of)\s(?:the\s)?{any_of(_FLOORS)}\s|{any_of(_FLOORS)}\s?(?:(?:no|number|nr)\b\.?\s?[:#]?|[:#])\s?)({_ROOM_NUMBER})",
         "floor-of-house": r"\b(\d{1,3}(?:st|nd|rd|th)(?=\s(?:floor|deck|storey|story)\b)|R\d{2,4}/B\d{1,2})\b",
-        "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
+        "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater|suite|apt|apartment|hall|tower|villa)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
         "floor-at-start": rf"(?:\A|(?<=[.;:!?(]\s)|(?<=[\n(])){any_of(_PLACES_AT_START)}\s({_ROOM_NUMBER})",
         "operating-room": rf"(?:\A|(?<=[.,;:(]\s)|(?<=\bin\s)|(?<=\bto\s)|(?<=\n))(?-i:OR|ER|ED|OT)\s?(\d{{1,2}})(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "room-before-word": r"(?<![\w.,/-])((?-i:[A-Z]?\d{1,4}[A-Z]?))[\s-](?:room|ward|bed|bay|rm)(?=\s?[).,;:]|\s?\Z)",
-        "trailer-lot": r"\b(?:house|home|trailer|caravan|tent|hut|cabin|shed|plot|land|mobile\shome|camper|built|site|bungalow)\s(?:on|at|in)\slot\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\b|"
+        "trailer-lot": r"\b(?:house|home|trailer|caravan|tent|hut|cabin|shed|plot|land|camper|built|site|bungalow)\s(?:(?:on|at|in)\s)?lot\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\b|"
         r"\b(?:lot|plot)\s[A-Z]?\d{1,5}[A-Z]?,?\s(?=(?-i:[A-Z])[\w'’]+(?:\s(?-i:[A-Z])[\w'’]+)?\s(?:road|rd|street|st|lane|ln|ave|avenue|drive|park|village|estates?|court|close|camp|site|resort|grove|heights|"
         r"meadows?|cemetery|acres|farm|gardens?|ranch|marina|crescent|way)\b)|"
         r"\b(?:liv(?:es?|ed|ing)|stay(?:s|ed|ing)?|home|parked|camp(?:s|ed|ing)?)\s(?:on|at|in)\slot\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\b|"
@@ -255,10 +255,12 @@ VETOES = compile_patterns(
         rf"(?:\b(?-i:no|No|NO|nr|Nr|num)\.|№|\bn[°º])\s?(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "person-and-number": rf"\b(?:cases?|infant|baby|neonate|newborn|control|carrier|proband|contact|visit\s\w{{1,5}}\sof|page\s\d{{1,3}}\sof|diary|bloods|samples)\s#?(?!{_CLOCK}){_NO_DATE}(\d{{3,7}}(?:-\w{{1,4}})?)(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "coded-person": r"\bsub-\d{2,6}(?!\w)|(?<![\w./-])(?-i:0\d{1,4}-[A-Z]{2,4})(?![\w-])",
+        "number-with-zero": rf"(?<![\w.,/:+-])(?<!\d )(?!0+\b)0(?:\d{{2}}|\d[6-9]\d|\d{{4,6}})(?!\w|[.,/:-]\d){NOT_A_QUANTITY}",
         "identity-by-shape": r"(?<![\w./-])(?-i:[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]|\d{6}[-+A]\d{3}[\dA-Z]|\d{8}-?[A-HJ-NP-TV-Z]|[A-Z]{4}\d{6}[A-Z0-9]{3,8})(?![\w-])",
         "grid-letters": r"\bgrid\s(?:square\s|ref\w*\s)?((?-i:[A-Z]{1,2})\s?\d{2,5}(?:\s?\d{2,5})?)(?!\w)",
         "nautical-position": r"(?<![\w.])\d{4,5}\.\d{2,6},[NS],\d{4,6}\.\d{2,6},[EW]\b",
         "spelled-code": rf"(?<!\w)(?=[^.\n]{{0,24}}\b{any_of(_DIGIT_WORDS)}\b)(?-i:[A-Z])[\s,-]{{1,2}}(?:(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})[\s,-]{{1,2}}){{1,9}}(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})(?!\w)",
+        "letters-with-commas": r"(?<!itamin )(?<!itamins )(?<!epatitis )(?<!roups )(?<!rms )(?<!ypes )(?<!arts )(?<![\w,] )(?<!\w)(?-i:[A-Z])(?:,\s?(?-i:[A-Z])){2,14}(?:,?\s?(?:and\s)?(?-i:[A-Z]))(?!\w)",
         "letter-as-in": rf"\b(?-i:[A-Z])(?:,?\s(?:as\sin|like|for|is)\s)(?:(?<=as\sin\s)\w+|(?<=like\s)\w+|{_ALPHABET}\b)",
         "callsign": r"\b(?:call-?\s?sign|unit\scall)[\s:]{1,2}((?:[A-Z][a-z]+\s)?[\w-]{1,12}(?:\s\d{1,4})?)(?!\w)",
     }
@@ -343,12 +345,14 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"sub\Z", behind="-"),
             Anchor(r"0\d{1,4}\Z", behind="-"),
         ],
+        "number-with-zero": [Anchor(r"0\d{2,6}\Z")],
         "identity-by-shape": [
             Anchor(r"[A-Z]{2}(?:\d{2}|\Z)|\d{6}(?:A\w{4}\Z|\Z)|\d{8}[A-Z]?\Z|[A-Z]{4}\d{6}", cased=True)
         ],
         "grid-letters": [Anchor(r"grid\Z", behind=" ")],
         "nautical-position": [Anchor(r"\d{4,5}\Z", behind=".")],
         "spelled-code": [Anchor(r"[A-Z]\Z", behind=" ,-", cased=True)],
+        "letters-with-commas": [Anchor(r"[A-Z]\Z", behind=",", cased=True)],
         "letter-as-in": [Anchor(r"[A-Z]\Z", behind=" ,", cased=True)],
         "callsign": [Anchor(r"(?:call|callsign|unit)\Z")],
         "floor-at-start": [
@@ -363,7 +367,7 @@ _ID, _PLACE = frozenset({HyperClass.ID}), frozenset({HyperClass.PLACE})
 _MAPS = """decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code
     three-words geo-address place-in-address floor-of-house number-of-room number-of-floor letter-of-room room-before-word trailer-lot lot-to-park grid-letters floor-at-start operating-room nautical-position"""
 _NUMBERS = """number-after-label number-after-weak-label lot-of-other-number number-of-person person-as-number number-that-owns plain-number number-in-words digits-in-words number-of-site person-of-number number-as-person
-    code-of-person plate-after-label plate-of-vehicle plate-by-shape labelled-by-no person-and-number coded-person identity-by-shape spelled-code letter-as-in callsign"""
+    code-of-person plate-after-label plate-of-vehicle plate-by-shape labelled-by-no number-with-zero person-and-number coded-person identity-by-shape spelled-code letters-with-commas letter-as-in callsign"""
 LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {**dict.fromkeys(_MAPS.split(), _PLACE), **dict.fromkeys(_NUMBERS.split(), _ID)}
 )
