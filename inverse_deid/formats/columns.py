@@ -104,6 +104,18 @@ class Columns:
             raise FormatError("has a second header with another order of columns. Split the table there")
 
 
+def refuse_all_cells(options: ReadOptions, formats: str) -> None:
+    """Refuse `--all-cells` for a format that has only columns: it would keep the id and mask one column.
+
+    Raises:
+        FormatError: The option was given.
+    """
+    if options.all_cells:
+        raise FormatError(
+            f"is {formats}, and --all-cells is for Excel and .json files. Name its columns with --text-column"
+        )
+
+
 def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -> Columns:
     """Decide what happens to the columns of a table.
 

@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns
+from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns, refuse_all_cells
 from inverse_deid.formats.csv_dialect import CsvDialect, find_dialect
 from inverse_deid.formats.encodings import TextCodec, encode, wrong_encoding
 from inverse_deid.formats.kept_cells import KeptCell, iterate_changes
@@ -185,6 +185,7 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
         >>> [(record.number, record.doc.id) for record in table.records()]
         [(2, '7')]
     """
+    refuse_all_cells(options, "a CSV table")
     rows, header, layout = _open(stream, options, name)
     hint = "If cells are not separated by commas, give --delimiter."
     columns = choose_columns(header, options, hint)

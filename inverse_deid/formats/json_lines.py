@@ -27,6 +27,7 @@ from inverse_deid.formats.columns import (
     list_named_columns,
     looks_like_a_name,
     no_column,
+    refuse_all_cells,
 )
 from inverse_deid.formats.encodings import TextCodec, as_utf8, name_codec, open_text, split_mark
 from inverse_deid.formats.kept_cells import fill_json_cells, iterate_changes, list_json_cells
@@ -112,6 +113,7 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
         >>> [record.doc.id for record in source.records()]
         ['7']
     """
+    refuse_all_cells(options, "a JSON Lines file")
     stream, codec, found = _open(stream, options)
     has_several = len(options.text_columns) > 1
     if options.is_masked:

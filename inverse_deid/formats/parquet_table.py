@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.columns import Columns, choose_columns, is_age_column
+from inverse_deid.formats.columns import Columns, choose_columns, is_age_column, refuse_all_cells
 from inverse_deid.formats.kept_cells import CellType, KeptCell, KeptChanges, changes_of, make_key_cell
 from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable, texts_by_column
 
@@ -181,6 +181,7 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
         FormatError: Not Parquet, a missing, doubled or non-text column.
     """
     file = _open(stream)
+    refuse_all_cells(options, "a Parquet table")
     columns = choose_columns(file.schema_arrow.names, options)
     for column in columns.text_columns:
         if not _is_text(file.schema_arrow.field(column).type):

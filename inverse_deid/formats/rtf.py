@@ -379,7 +379,7 @@ class _Reader:
 
 
 def _has_words(text: str, kind: str) -> bool:
-    """Tell whether a text that is left out has words; tags alone and numbers of shapes are none."""
+    """Tell whether a text that is left out has words; tags alone and numbers of shapes do not count."""
     if kind == _UNKNOWN:
         return _WORD.search(text) is not None
     return _LETTER.search(_BARE_TAG.sub("", text) if kind == _MARKUP else text) is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -11,7 +13,7 @@ from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.docx.masked_text import put_masks, read_text
 from inverse_deid.formats.docx.package import WORD, PartKind, StoryKind, pack_document
-from inverse_deid.formats.docx.properties import NewNames
+from inverse_deid.formats.docx.properties import NAMESPACES, NewNames, W
 from inverse_deid.formats.docx.stories import (
     ROOTS,
     build_numbering,
@@ -30,6 +32,48 @@ _NO_DOCUMENT = "has no Word document in it. Save it as a Word document (.docx), 
 _TOO_DEEP = "has elements that are nested too deeply. Save it again in Word"
 _ONCE: tuple[StoryKind, ...] = ("footnotes", "endnotes", "comments")
 
+_DELETION = "tracked deletion"
+_COUNTED = {
+    **dict.fromkeys((f"{W}del", f"{W}moveFrom", f"{W}cellDel"), _DELETION),
+    **dict.fromkeys((f"{W}fldSimple", f"{W}fldChar"), "field instruction"),
+    f"{W}ffData": "form field",
+    f"{W}rt": "reading aid",
+    f"{W}sdtPr": "content control",
+    f"{W}bookmarkStart": "bookmark",
+    f"{W}hyperlink": "link target",
+    f"{W}comment": "author of a comment",
+    f"{W}smartTagPr": "custom XML",
+    f"{W}customXmlPr": "custom XML",
+}
+_SHAPE = f"{{{NAMESPACES['wp']}}}docPr"
+_TEXTS = (f"{W}t", f"{W}delText")
+
+
+def _is_of_text(deletion: etree._Element) -> bool:
+    """Tell whether a deletion has text. One without content is of the run, row or cell that it is said of."""
+    place = deletion
+    if not len(deletion):
+        place = next(deletion.iterancestors(f"{W}r", f"{W}tr", f"{W}tc", f"{W}p"), deletion)
+        place = deletion if place.tag == f"{W}p" else place
+    return next(place.iter(*_TEXTS), None) is not None
+
+
+def _is_always(node: etree._Element) -> bool:
+    return True
+
+
+_HAS_WORDS: dict[str, Callable[[etree._Element], bool]] = {
+    _DELETION: _is_of_text,
+    "field instruction": lambda node: node.get(f"{W}fldCharType", "begin") == "begin",
+    "content control": lambda node: any(
+        one.get(f"{W}val") or one.get(f"{W}displayText")
+        for one in node.iter(f"{W}alias", f"{W}tag", f"{W}listItem")
+    ),
+    "bookmark": lambda node: not node.get(f"{W}name", "").startswith("_"),
+    "author of a comment": lambda node: bool(node.get(f"{W}author")),
+}
+"""Whether an element of a kind has words; those of other kinds always may."""
+
 NewParts = dict[str, tuple[PartKind, etree._Element]]
 """Kind and content of each part that is written, by the id of the relation to it."""
 
@@ -47,8 +91,8 @@ def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         made = _build_parts(package)
     if made is None:
         raise FormatError(_TOO_DEEP)
-    parts, kept, n_unknown = made
-    removed = package.count_removed(kept) | ({"text in an unknown place": n_unknown} if n_unknown else {})
+    parts, kept, left_out = made
+    removed = dict(sorted((left_out + Counter(package.count_removed(kept))).items()))
     text, slots = read_text([root for kind, root in parts.values() if kind in ROOTS])
 
     def build(masked: MaskedDocument) -> bytes:
@@ -58,8 +102,21 @@ def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     return RebuiltFile(Document(name, text), build, removed)
 
 
-def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], int]:
-    """Return what is written, the names of the parts that it is made of, and how many texts are left out."""
+def count_left_out(root: etree._Element) -> Counter[str]:
+    """Count what has words in a part, but is not written, by kind."""
+    counts: Counter[str] = Counter()
+    for node in root.iter(etree.Element):
+        kind = _COUNTED.get(str(node.tag), "")
+        counts[kind] += _HAS_WORDS.get(kind, _is_always)(node)
+    counts["alternative text"] += sum(
+        bool(node.get("descr") or node.get("title")) for node in root.iter(_SHAPE)
+    )
+    del counts[""]
+    return +counts
+
+
+def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], Counter[str]]:
+    """Return what is written, the names of the parts that it is made of, and what is left out of them."""
     found = {one.target for one in package.related("") if one.kind == "officeDocument"}
     main = next((target for target in sorted(found) if target), "")
     document = package.parse(main) if main else None
@@ -70,9 +127,9 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], int]:
     first = {one.kind: one.target for one in reversed(related) if one.kind in kinds}
     roots = {kind: package.parse(target) for kind, target in first.items()}
     names = NewNames.of_styles(roots.get("styles"))
-    for kind in _ONCE:
-        if kind in roots:
-            number_notes(roots[kind], kind, names)
+    notes = {kind: roots[kind] for kind in _ONCE if kind in roots}
+    for kind, root in notes.items():
+        number_notes(root, kind, names)
     stories: list[tuple[StoryKind, str]] = []
     used = {
         value for node in document.iter() for name, value in node.attrib.items() if str(name).endswith("}id")
@@ -81,11 +138,13 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], int]:
         if one.kind in ("header", "footer") and one.id in used and one.id not in names.stories:
             names.stories[one.id] = f"rId{len(stories) + 1}"
             stories.append(("header" if one.kind == "header" else "footer", one.target))
+    headers = [package.parse(target) for _, target in stories]
+    left_out = sum(map(count_left_out, (document, *headers, *notes.values())), Counter[str]())
     parts: NewParts = {"": ("document", build_story(document, "document", names))}
-    for number, (kind, target) in enumerate(stories, start=1):
-        parts[f"rId{number}"] = kind, build_story(package.parse(target), kind, names)
+    for number, ((kind, _), root) in enumerate(zip(stories, headers, strict=True), start=1):
+        parts[f"rId{number}"] = kind, build_story(root, kind, names)
     others: list[tuple[PartKind, etree._Element]] = [
-        (kind, build_story(roots[kind], kind, names)) for kind in _ONCE if kind in roots
+        (kind, build_story(root, kind, names)) for kind, root in notes.items()
     ]
     if "styles" in roots:
         others.append(("styles", build_styles(roots["styles"], names)))
@@ -95,4 +154,5 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], int]:
     for number, other in enumerate(others, start=len(stories) + 1):
         parts[f"rId{number}"] = other
     kept = frozenset({main, *first.values(), *(target for _, target in stories)})
-    return parts, kept, names.n_unknown
+    left_out["text in an unknown place"] += names.n_unknown
+    return parts, kept, left_out

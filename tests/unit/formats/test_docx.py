@@ -231,6 +231,59 @@ def test_a_text_box_keeps_its_size_and_place_and_is_read_once():
     assert "<wp:posOffset>914400</wp:posOffset>" in document
 
 
+LOST = "<w:r><w:t>lost</w:t></w:r>"
+CELL = "<w:tc>{}<w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>"
+AROUND = "<w:p>{}</w:p>".format
+BEGIN = '<w:r><w:fldChar w:fldCharType="begin">{}</w:fldChar></w:r>'
+END = '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+LEFT_OUT = {
+    "deleted text": (
+        AROUND('<w:del w:id="1"><w:r><w:delText>lost</w:delText></w:r></w:del>'),
+        {"tracked deletion": 1},
+    ),
+    "moved text": (AROUND(f'<w:moveFrom w:id="1">{LOST}</w:moveFrom>'), {"tracked deletion": 1}),
+    "a deleted run": (
+        AROUND(LOST.replace("<w:t>", "<w:rPr><w:del/></w:rPr><w:t>")),
+        {"tracked deletion": 1},
+    ),
+    "a deleted row": (
+        f"<w:tbl><w:tr><w:trPr><w:del/></w:trPr>{CELL.format('')}</w:tr></w:tbl>",
+        {"tracked deletion": 1},
+    ),
+    "a deleted cell": (
+        f"<w:tbl><w:tr>{CELL.format('<w:tcPr><w:cellDel/></w:tcPr>')}</w:tr></w:tbl>",
+        {"tracked deletion": 1},
+    ),
+    "a deleted end of a paragraph": ("<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr></w:p>", {}),
+    "a form field": (
+        AROUND(BEGIN.format('<w:ffData><w:helpText w:val="lost"/></w:ffData>') + END),
+        {"field instruction": 1, "form field": 1},
+    ),
+    "a field": (AROUND('<w:fldSimple w:instr="QUOTE lost"/>'), {"field instruction": 1}),
+    "a reading aid": (
+        AROUND(f"<w:r><w:ruby><w:rt>{LOST}</w:rt><w:rubyBase/></w:ruby></w:r>"),
+        {"reading aid": 1},
+    ),
+    "a list of choices": (
+        '<w:sdt><w:sdtPr><w:dropDownList><w:listItem w:displayText="lost"/></w:dropDownList></w:sdtPr></w:sdt>',
+        {"content control": 1},
+    ),
+    "a control without words": ('<w:sdt><w:sdtPr><w:id w:val="1"/></w:sdtPr></w:sdt>', {}),
+    "bookmarks": (
+        AROUND('<w:bookmarkStart w:name="lost"/><w:bookmarkStart w:name="_GoBack"/>'),
+        {"bookmark": 1},
+    ),
+    "a link": (AROUND('<w:hyperlink w:anchor="lost"/>'), {"link target": 1}),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), LEFT_OUT.values(), ids=LEFT_OUT)
+def test_what_is_left_out_of_the_text_is_counted(body, expected):
+    source = opened(zipped(simple(paragraph("well") + body)))
+    assert source.doc.text.strip() == "well"
+    assert source.removed == expected
+
+
 def test_removed_parts_are_counted_by_kind_without_names():
     removed = opened(zipped(hostile(canaries()))).removed
     assert removed["image"] == removed["macro"] == removed["chart"] == removed["signature"] == 1

@@ -11,6 +11,7 @@ from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.columns import choose_columns
 from inverse_deid.formats.csv_table import read_csv
+from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.parquet_table import N_ROWS_A_BATCH, read_parquet
 from inverse_deid.formats.records import ReadOptions
 
@@ -302,3 +303,16 @@ def test_the_error_names_the_column_that_is_there_twice_unless_it_may_be_data(he
     with pytest.raises(FormatError, match=message) as caught:
         read_csv(io.BytesIO(f"{header}\n1,2,3,4\n".encode()), ReadOptions())
     assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [read_csv, read_json_lines, read_parquet])
+def test_all_cells_is_refused_where_columns_alone_can_be_masked(kind):
+    target = io.BytesIO()
+    pq.write_table(pa.table({"id": [CANARY], "text": ["well"]}), target)
+    data = {
+        read_csv: f"id,text\n{CANARY},well\n".encode(),
+        read_json_lines: f'{{"id": "{CANARY}", "text": "well"}}'.encode(),
+        read_parquet: target.getvalue(),
+    }
+    with pytest.raises(FormatError, match="--all-cells is for Excel and"):
+        kind(io.BytesIO(data[kind]), ReadOptions(all_cells=True))
