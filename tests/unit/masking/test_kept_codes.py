@@ -7,7 +7,7 @@ import pytest
 from inverse_deid.core.errors import KeptColumnError
 from inverse_deid.engine.masker import check_kept
 from inverse_deid.formats.columns import is_age_column, words_of
-from inverse_deid.formats.kept_cells import KeptCell
+from inverse_deid.formats.kept_cells import KeptCell, make_key_cell
 from inverse_deid.formats.records import Record
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
@@ -158,3 +158,14 @@ def test_a_date_is_found_whatever_its_column_is_called(column):
 )
 def test_a_word_is_not_taken_apart_where_its_parts_are_no_words_of_names(column):
     assert words_of(column) == {column}
+
+
+@pytest.mark.parametrize("key", ["patientonsetage", "receiptdateformat", "patientbirthdate", "drugbatchnumb"])
+def test_a_key_of_joined_words_passes(kept, key):
+    kept.judge([Record(2, kept=(make_key_cell("report", key),))])
+
+
+@pytest.mark.parametrize("key", ["Ada Okonkwo", "adaokonkwo", "okonkwoage", "Ada", "age 94", "date 2019"])
+def test_a_key_with_a_person_is_refused(kept, key):
+    with pytest.raises(KeptColumnError):
+        kept.judge([Record(2, kept=(make_key_cell("report", key),))])
