@@ -146,7 +146,8 @@ def _judge_person(value: str, column: str) -> Verdict | None:
     if not has_digit:
         return None
     if not is_age_column(column):
-        is_coded = says(column, "age") and value.isdecimal() and int(value) in range(10, _MAX_AGE)
+        numbers = map(int, re.findall(r"\d{1,4}", value))
+        is_coded = says(column, "age") and any(number in range(10, _MAX_AGE) for number in numbers)
         is_written = _AGE.fullmatch(value) and not any(map(partial(says, column), _NOT_OF_PERSONS))
         return Verdict(refusal="an age") if is_coded or is_written else None
     is_age = read_age(years_of(value)) is not None

@@ -77,11 +77,11 @@ PEOPLE = {
     "state": "SMI|LEE|KIM|Leeds",
     "VAX_TYPE": "ADA|SMITH",
     "pt": "Smith|Ada|Mary fell",
-    "dose": "20 mg by Ada|1 tab (Ada)|20 mg from 12 Oct|5 mg 12/10/2019",
+    "dose": "20 mg by Ada|1 tab (Ada)|20 mg from 12 Oct|5 mg 12/10/2019|A G 43",
     "dose_unit": "Ada|mg Ada",
     "race": "Smith",
     "visit": "12 Oct|Ada",
-    "protocol": "Ada-1|Okonkwo",
+    "protocol": "Ada-1|Okonkwo|MRN4471922|AO4471922",
     "patientbirthdate": "1962|196205|62",
     "dateofbirth": "1962|12",
     "byear": "62",
@@ -100,7 +100,8 @@ PEOPLE = {
     "room": "12",
     "x": "555-1234|4960000|51.5034 -0.1276|43Y|P94Y|94yo|M/94|F94|516mo|94a|43 ans",
     "date": "285|day 285|Week 41|19",
-    "age_group": "94",
+    "age_group": "94|90-94|45 - 64 years",
+    "whodrug": "07700900123",
     "age_unit": "94",
 }
 
