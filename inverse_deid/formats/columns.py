@@ -25,6 +25,7 @@ OTHERS = "(others)"
 MAX_NAMES = 200
 _MAX_NAME_CHARS = 200
 _WORD = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[^\W\d_][^\W\d_A-Z]*")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _COLUMN_WORDS = """
     action address adverse age batch birth body case city class clinical code comment comments company
     content contents country created data date days death description diagnosis dob doc document dose drug
@@ -299,7 +300,8 @@ def words_of(name: str) -> frozenset[str]:
         ['années', 'âge']
     """
     name = unicodedata.normalize("NFC", name[:_MAX_NAME_CHARS])
-    words = (word.casefold() for word in _WORD.findall(name.casefold() if name.isupper() else name))
+    joined = _LETTERS.findall(name)
+    words = (w.casefold() for part in joined for w in ([part] if part.isupper() else _WORD.findall(part)))
     return frozenset(part for word in words for part in _split(word))
 
 
@@ -323,6 +325,17 @@ def _words_of_names() -> frozenset[str]:
     sorts = (words for sort, words in _column_words().items() if sort not in ("passing", "sentence"))
     words = frozenset(_COLUMN_WORDS.split()).union(*sorts)
     return _JOINED | {word for word in words if len(word) > 2}
+
+
+def has_known_words(name: str) -> bool:
+    """Return whether a name consists of words that names of columns have.
+
+    Example:
+        >>> has_known_words("patientonsetage"), has_known_words("seen_by_ada")
+        (True, False)
+    """
+    words = words_of(name)
+    return bool(words) and words <= _words_of_names()
 
 
 def is_age_column(name: str) -> bool:

@@ -25,7 +25,9 @@ _PART_OF_A_DOSE = re.compile(
 )
 _OTHER_UNITS = re.compile(r"x\s?10[*^E]\d{1,2}/[uµmn]?L|MG/M\*\*2|I?U/[md]?L", re.IGNORECASE)
 _NUMBER_OF_A_DRUG = re.compile(r"\s?/0\d{7}/$", re.ASCII)
-_DATE_OR_PHONE = re.compile(r"\b\d{1,2}([/.-])\d{1,2}\1\d\d\b|\d{3}[\s-]\d{3}|\b0\d", re.ASCII)
+_DATE_OR_PHONE = re.compile(
+    r"\b\d{1,2}([/.-])\d{1,2}\1\d\d\b|\d{3}[\s-]\d{3}|\b0\d|\b[A-Z]\s[A-Z]\b", re.ASCII
+)
 _FREQUENCY = re.compile(r"Q\d{0,2}(?:H|HR|HRS|D|DAYS?|W|WK|WEEKS?|M|MONTHS?)", re.IGNORECASE)
 
 

@@ -9,7 +9,14 @@ from datetime import date
 from functools import cache, partial
 from typing import Literal
 
-from inverse_deid.formats.columns import column_words, is_age_column, is_header, says, words_of
+from inverse_deid.formats.columns import (
+    column_words,
+    has_known_words,
+    is_age_column,
+    is_header,
+    says,
+    words_of,
+)
 from inverse_deid.formats.icsr.vocabulary import is_country, is_language
 from inverse_deid.formats.kept_cells import KeptCell
 from inverse_deid.formats.lots import INITIALS_AND_YEAR, POSTCODE, is_lot_number
@@ -106,8 +113,7 @@ def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     if cell.type == "bytes":
         return Verdict(refusal="bytes that cannot be read")
     if cell.type == "key":
-        verdict = PASSES if is_header([value]) else judge_form(replace(cell, type="text"), day_first)
-        return Verdict(refusal="a date or age in a key") if verdict and verdict.sort else verdict
+        return _judge_key(cell, value, day_first)
     verdict = (
         _judge_person(value, cell.column) or _judge_date(cell, day_first) or _judge_place(value, cell.column)
     )
@@ -116,6 +122,17 @@ def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     ):
         return PASSES
     return verdict or _judge_code(value, cell.column)
+
+
+def _judge_key(cell: KeptCell, value: str, day_first: bool | None) -> Verdict | None:
+    """Judge a key of an object: it passes if it consists of words that names of columns have."""
+    has_number = re.search(r"\d{2}", value) is not None
+    if has_number and any(says(value, sort) for sort in ("age", "date", "birth")):
+        return Verdict(refusal="a date or age in a key")
+    if is_header([value]) or (has_known_words(value) and not any(map(str.isdigit, value))):
+        return PASSES
+    verdict = judge_form(replace(cell, type="text"), day_first)
+    return Verdict(refusal="a date or age in a key") if verdict and verdict.sort else verdict
 
 
 def _judge_person(value: str, column: str) -> Verdict | None:
@@ -129,7 +146,8 @@ def _judge_person(value: str, column: str) -> Verdict | None:
     if not has_digit:
         return None
     if not is_age_column(column):
-        is_coded = says(column, "age") and value.isdecimal() and int(value) in range(10, _MAX_AGE)
+        numbers = map(int, re.findall(r"\d{1,4}", value))
+        is_coded = says(column, "age") and any(number in range(10, _MAX_AGE) for number in numbers)
         is_written = _AGE.fullmatch(value) and not any(map(partial(says, column), _NOT_OF_PERSONS))
         return Verdict(refusal="an age") if is_coded or is_written else None
     is_age = read_age(years_of(value)) is not None

@@ -61,6 +61,10 @@ _DAY = re.compile(
     r"|\d{1,2}\.?\s(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s\d{2,4})?)\b",
     re.IGNORECASE,
 )
+_NAMED_DAY = re.compile(
+    r"\b\d{1,2}[.\s-]{0,2}(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[.\s-]{1,2}(?:19|20)?\d\d\b",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[;!?]\s+\w+\s+\w|[^\W\d_]{4,}[.:]\s+[^\W\d_]\w+\s+\w|[\n\r\t]")
 _ID = re.compile(r"[A-Za-z0-9(][A-Za-z0-9 ._/:#()+&,=~*-]*")
 _ROUTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/:#()+&@=~*-]*")
@@ -115,14 +119,36 @@ def _is_term(text: str, *, n_words: int, n_digits: int, has_title: bool = False)
 
 
 def _is_id(text: str) -> bool:
-    """Tell whether a value is a number or code of up to five parts; a day in it is allowed."""
+    """Tell whether a value is a number or code of up to five parts; a day in it is allowed, but not alone."""
     words = text.split()
     is_told = any(pattern.search(text) for pattern in (_TITLE, _SPOKEN, _BETWEEN_PERSONS))
-    return _ID.fullmatch(text) is not None and len(words) <= 5 and not is_told and ", " not in text
+    return (
+        _ID.fullmatch(text) is not None
+        and len(words) <= 5
+        and not is_told
+        and ", " not in text
+        and not _is_day(text)
+    )
+
+
+def _is_day(text: str) -> bool:
+    """Tell whether a value is a day, or has one with the name of its month."""
+    return _DAY.fullmatch(text) is not None or _NAMED_DAY.search(text) is not None
+
+
+def _is_phone(text: str) -> bool:
+    """Tell whether a value is a telephone number in groups, and not a code of a person."""
+    is_grouped = _PHONE.fullmatch(text) is not None and re.search(r"[+()\s]", text) is not None
+    return is_grouped and sum(map(str.isdigit, text)) >= 9
+
+
+def _is_postcode(text: str) -> bool:
+    return _POSTCODE.fullmatch(text) is not None and not _SPOKEN.search(text) and not _is_day(text)
 
 
 def _is_route(text: str) -> bool:
-    return _ROUTE.fullmatch(text) is not None and len(text.split()) <= 5 and not _SPOKEN.search(text)
+    is_told = _SPOKEN.search(text) is not None or _is_day(text)
+    return _ROUTE.fullmatch(text) is not None and len(text.split()) <= 5 and not is_told
 
 
 def _is_device_lot(text: str) -> bool:
@@ -140,7 +166,9 @@ def _is_title(text: str) -> bool:
 
 
 def _is_code_name(text: str) -> bool:
-    return _is_term(text, n_words=5, n_digits=10, has_title=True) and not _TOLD.search(text)
+    return _is_term(text, n_words=5, n_digits=10, has_title=True) and not (
+        _TOLD.search(text) or _is_phone(text)
+    )
 
 
 def _is_product(text: str) -> bool:
@@ -160,8 +188,8 @@ _TESTS: Mapping[Form, Callable[[str], bool]] = {
     Form.TITLE: _is_title,
     Form.PLACE: lambda text: _is_term(text, n_words=6, n_digits=3) and not _BETWEEN_PERSONS.search(text),
     Form.ORGANISATION: lambda text: _is_term(text, n_words=12, n_digits=4) and not _TOLD.search(text),
-    Form.ADDRESS: lambda text: _is_term(text, n_words=14, n_digits=6),
-    Form.POSTCODE: lambda text: _POSTCODE.fullmatch(text) is not None,
+    Form.ADDRESS: lambda text: _is_term(text, n_words=14, n_digits=6) and not _is_phone(text),
+    Form.POSTCODE: _is_postcode,
     Form.PHONE: lambda text: _PHONE.fullmatch(text) is not None,
     Form.EMAIL: lambda text: _EMAIL.fullmatch(text) is not None,
     Form.PRODUCT: _is_product,

@@ -7,7 +7,7 @@ import pytest
 from inverse_deid.core.errors import KeptColumnError
 from inverse_deid.engine.masker import check_kept
 from inverse_deid.formats.columns import is_age_column, words_of
-from inverse_deid.formats.kept_cells import KeptCell
+from inverse_deid.formats.kept_cells import KeptCell, make_key_cell
 from inverse_deid.formats.records import Record
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
@@ -77,11 +77,11 @@ PEOPLE = {
     "state": "SMI|LEE|KIM|Leeds",
     "VAX_TYPE": "ADA|SMITH",
     "pt": "Smith|Ada|Mary fell",
-    "dose": "20 mg by Ada|1 tab (Ada)|20 mg from 12 Oct|5 mg 12/10/2019",
+    "dose": "20 mg by Ada|1 tab (Ada)|20 mg from 12 Oct|5 mg 12/10/2019|A G 43",
     "dose_unit": "Ada|mg Ada",
     "race": "Smith",
     "visit": "12 Oct|Ada",
-    "protocol": "Ada-1|Okonkwo",
+    "protocol": "Ada-1|Okonkwo|MRN4471922|AO4471922",
     "patientbirthdate": "1962|196205|62",
     "dateofbirth": "1962|12",
     "byear": "62",
@@ -100,7 +100,8 @@ PEOPLE = {
     "room": "12",
     "x": "555-1234|4960000|51.5034 -0.1276|43Y|P94Y|94yo|M/94|F94|516mo|94a|43 ans",
     "date": "285|day 285|Week 41|19",
-    "age_group": "94",
+    "age_group": "94|90-94|45 - 64 years",
+    "whodrug": "07700900123",
     "age_unit": "94",
 }
 
@@ -158,3 +159,14 @@ def test_a_date_is_found_whatever_its_column_is_called(column):
 )
 def test_a_word_is_not_taken_apart_where_its_parts_are_no_words_of_names(column):
     assert words_of(column) == {column}
+
+
+@pytest.mark.parametrize("key", ["patientonsetage", "receiptdateformat", "patientbirthdate", "drugbatchnumb"])
+def test_a_key_of_joined_words_passes(kept, key):
+    kept.judge([Record(2, kept=(make_key_cell("report", key),))])
+
+
+@pytest.mark.parametrize("key", ["Ada Okonkwo", "adaokonkwo", "okonkwoage", "Ada", "age 94", "date 2019"])
+def test_a_key_with_a_person_is_refused(kept, key):
+    with pytest.raises(KeptColumnError):
+        kept.judge([Record(2, kept=(make_key_cell("report", key),))])

@@ -184,3 +184,25 @@ def test_an_unknown_attribute_is_left_out():
     written, report = masked_file(data, builtin_profile("third-party"), mark_texts)
     assert b"ward" not in written
     assert len(report.unknown) == 1
+
+
+@pytest.mark.parametrize("form", ["id", "route", "postcode"])
+@pytest.mark.parametrize("value", ["12 May 1962", "12-MAY-1962", "12/05/1962", "1962-05-12"])
+def test_a_day_alone_is_no_number_of_a_report_or_place(form, value):
+    assert not has_form(form, value, 100)
+    assert not has_form("postcode", "MRN 4471922", 15)
+
+
+@pytest.mark.parametrize(
+    "value", ["SE-ACME-2020-7", "US-FDA-2021-01-25-17", "GB-MHRA-ADR 23456789", "20210125-3"]
+)
+def test_a_day_within_the_number_of_a_report_is_allowed(value):
+    assert has_form("id", value, 100)
+
+
+@pytest.mark.parametrize("form", ["code-name", "address"])
+@pytest.mark.parametrize("value", ["+44 7700 900123", "(0113) 496 00001", "943 476 5919"])
+def test_a_telephone_number_is_no_code_for_a_person_and_no_address(form, value):
+    assert not has_form(form, value, 100)
+    assert has_form("code-name", "1002-003-0045", 60)
+    assert has_form("address", "12 Harrow Lane", 100)
