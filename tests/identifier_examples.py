@@ -82,6 +82,7 @@ EXAMPLES = {
     "base-64": ("ref SGVsbG8gSG9w==", "SGVsbG8gSG9w"),
     "scrambled": ("ref aB9<xo~pJ7~fA", "aB9 xo pJ7 fA"),
     "series-of-codes": ("72 111 112 101 had hives", "72 111 112 101"),
+    "name-in-markup": ("seen was &lt;Hope&gt; today", "Hope"),
     "reversed-name": ("backwards ecarG", "ecarG"),
     "name-in-talk": ("Hello Iris, how are you", "Iris"),
     "name-that-speaks": ("Good evening, Night speaking.", "Night"),

@@ -144,6 +144,8 @@ _OTHER_SILENT_VETOES = compile_patterns(
         "fenced-number": rf"(?<![\d.])\d{{1,3}}(?:{_FENCED_DOT}\d{{1,3}}){{3}}(?!\d)",
         "code-points": r"(?<![^\W_])(?:[^\W_]{0,40}?U\+[0-9A-F]{4}){1,40}[^\W_]{0,40}",
         "disabled-url": r"\bhxxps?\W{1,3}\S+",
+        "name-in-markup": r"(?:<|&lt;|\$?\{\{?|\[\[)\s?((?-i:(?!(?:Br|Td|Tr|Th|Div|Span|Font|Table|Body|Html|Sup|Sub|Li|Ul|Ol|Em|Strong|Center|Style|Title|Head|Img|Hr|Pre)\b)"
+        r"[A-Z][a-z]{1,15}))\s?(?:>|&gt;|\}\}?|\]\])",
         "reversed-name": r"(?-i:\b[a-z]{4,}[A-Z]\b)",
         "name-in-talk": rf"\b{any_of(_BEFORE_NAME)},?\s((?-i:(?!{any_of(_NO_NAME)}\b)[A-Z][a-z'’-]{{1,20}}(?:\s[A-Z][a-z'’-]{{1,20}})?))"
         r"(?=\s?[,.;:!?\n]|\s(?:speaking|here|from|again|at|calling|and|please)\b|\Z)",
@@ -319,6 +321,7 @@ LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
         "name-in-talk": frozenset({_NAME}),
         "name-that-speaks": frozenset({_NAME}),
         "reversed-name": frozenset({_NAME}),
+        "name-in-markup": frozenset({_NAME}),
     }
 )
 """The classes that a user must keep, all of them, before a pattern that masks loses its force.
@@ -381,6 +384,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "code-points": [within(r"[^\W_]*U\Z", behind="+")],
         "year-of-birth": [Anchor(r"(?:birth|born|year|yr|yo?b?)")],
         "disabled-url": [Anchor(r"hxxps?\Z")],
+        "name-in-markup": [
+            Anchor(r"[A-Z][a-z]{1,15}\Z", "<;{[", ">&}]", begins=False, cased=True),
+        ],
         "reversed-name": [Anchor(r"[a-z]{4,}[A-Z]\Z", cased=True)],
         "name-in-talk": [beginning_with(_BEFORE_NAME)],
         "name-that-speaks": [within(r"(?:speaking|calling|here)\Z", before=" ")],

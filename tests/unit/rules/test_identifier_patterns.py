@@ -8,7 +8,7 @@ from inverse_deid.rules.anchors import beginning_with, pattern_hits, split_words
 from inverse_deid.rules.patterns import LIFTED_BY, SILENT_VETO_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.tokenizer import tokenize
 
-TALK = ("reversed-name", "name-in-talk", "name-that-speaks")
+TALK = ("name-in-markup", "reversed-name", "name-in-talk", "name-that-speaks")
 NAMES = (*number_patterns.VETOES, *account_patterns.VETOES, *TALK)
 
 
