@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.rules.anchors import ANY_WORD, Anchor, any_of, beginning_with, compile_patterns, within
+from inverse_deid.rules.anchors import ANY_WORD, Anchor, any_of, begin_phrases, compile_patterns, within
 
 _IN_PATH = r"[^\s\\/:*?\"<>|,;]"
 _FILE_END = any_of(
@@ -133,11 +133,11 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             ),
         ],
         "user-at-host": [],
-        "machine-after-label": [beginning_with(_MACHINE_LABELS)],
+        "machine-after-label": begin_phrases(_MACHINE_LABELS),
         "file-name": [within(rf"{_FILE_END}\Z", before=".")],
-        "user-after-label": [beginning_with(_ACCOUNTS)],
-        "user-after-act": [beginning_with(_ACTS)],
-        "user-of-site": [beginning_with(_SITES)],
+        "user-after-label": begin_phrases(_ACCOUNTS),
+        "user-after-act": begin_phrases(_ACTS, then=r"(?:in|on|up|there|online|as|under|by)\Z"),
+        "user-of-site": begin_phrases(_SITES),
         "user-who-acts": [Anchor(r"user\Z", behind=" ")],
         "user-with-sign": [
             Anchor(r"(?:u|user)\Z", behind="/"),
@@ -146,13 +146,19 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "user-with-underscore": [within(ANY_WORD, behind="_")],
         "user-between-words": [within(ANY_WORD, behind="_")],
-        "hexadecimal": [within(r"[2-7][0-9a-f]{7,}\Z")],
+        "hexadecimal": [Anchor(r"[2-7][\da-f]{7,}\Z")],
         "base-64": [
-            Anchor(r"[A-Z0-9]{12,}\Z"),
+            Anchor(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{12,}\Z", cased=True),
             Anchor(ANY_WORD, behind="+/=_-"),
         ],
         "scrambled": [within(ANY_WORD, behind="~^|{}$\\`<>"), within(ANY_WORD, before="~^|{}$\\`<>")],
-        "series-of-codes": [Anchor(r"(?:(?:0x)?[0-9a-f]{2}|[01]{7,8}|\d{3})\Z", behind=" ,:;-")],
+        "series-of-codes": [
+            Anchor(
+                r"(?:(?:0x)?[0-9a-f]{2}|[01]{7,8}|\d{3})\Z",
+                behind=" ,:;-",
+                next=r"(?:0x[0-9a-f]{2}|[2-7][0-9a-f]|[01]{7,8}|\d{2,3})\Z",
+            )
+        ],
     }
 )
 """The anchors of each pattern."""
