@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.rules.anchors import ANY_WORD, Anchor, any_of, begin_phrases, compile_patterns, within
+from inverse_deid.rules.anchors import (
+    ANY_WORD,
+    SPACES,
+    Anchor,
+    any_of,
+    begin_phrases,
+    compile_patterns,
+    within,
+)
 
 _IN_PATH = r"[^\s\\/:*?\"<>|,;]"
 _FILE_END = any_of(
@@ -138,7 +146,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "user-after-label": begin_phrases(_ACCOUNTS),
         "user-after-act": begin_phrases(_ACTS, then=r"(?:in|on|up|there|online|as|under|by)\Z"),
         "user-of-site": begin_phrases(_SITES),
-        "user-who-acts": [Anchor(r"user\Z", behind=" ")],
+        "user-who-acts": [Anchor(r"user\Z", behind=SPACES)],
         "user-with-sign": [
             Anchor(r"(?:u|user)\Z", behind="/"),
             within(r"\d{3,5}\Z", before="#"),
@@ -155,7 +163,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "series-of-codes": [
             Anchor(
                 r"(?:(?:0x)?[0-9a-f]{2}|[01]{7,8}|\d{3})\Z",
-                behind=" ,:;-",
+                behind=f"{SPACES},:;-",
                 next=r"(?:0x[0-9a-f]{2}|[2-7][0-9a-f]|[01]{7,8}|\d{2,3})\Z",
             )
         ],

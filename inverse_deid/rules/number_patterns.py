@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.rules.anchors import ANY_WORD, Anchor, any_of, begin_phrases, compile_patterns, within
+from inverse_deid.rules.anchors import (
+    ANY_WORD,
+    SPACES,
+    Anchor,
+    any_of,
+    begin_phrases,
+    compile_patterns,
+    within,
+)
 
 _QUANTITIES = any_of(
     """mg mcg [µμ]g ug ng pg g kg ml cc dl l iu units? mmol [µμ]mol meq mm cm m km kpa mmhg bpm msec ms hz lbs? oz
@@ -242,14 +250,14 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ),
         "number-that-owns": [
             Anchor(r"\d{3,7}\Z", behind="'’", next=r"s\Z"),
-            Anchor(r"\d{3,7}\Z", behind=" ", next=r"and\Z"),
+            Anchor(r"\d{3,7}\Z", behind=SPACES, next=r"and\Z"),
         ],
-        "plain-number": [Anchor(r"numbers?\Z", behind=" ", next=r"\d")],
+        "plain-number": [Anchor(r"numbers?\Z", behind=SPACES, next=r"\d")],
         "number-in-words": begin_phrases(
             _SPOKEN_LABELS, then=rf"(?:is|in|as|the|with|of|ends|ending)\Z|{_DIGIT_WORD}"
         ),
         "digits-in-words": begin_phrases(_DIGIT_WORDS, then=_DIGIT_WORD),
-        "number-of-site": [Anchor(r"site\Z", behind=" ")],
+        "number-of-site": [Anchor(r"site\Z", behind=SPACES)],
         "person-of-number": begin_phrases(_RELATED, then=r"(?:of|for|from)\Z"),
         "number-as-person": [Anchor(r"[A-Z]{0,4}\d{3,7}\Z"), Anchor(r"[A-Z]{1,4}\Z", behind="-", cased=True)],
         "code-of-person": [
@@ -293,11 +301,11 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"(?:on|at|to|in|from|of)\Z", next=rf"the\Z|{_FIRST_OF_FLOORS}"),
         ],
         "floor-of-house": [
-            Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z", behind=" ", next=r"(?:floor|deck|storey|story)\Z"),
+            Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z", behind=SPACES, next=r"(?:floor|deck|storey|story)\Z"),
             Anchor(r"R\d{2,4}\Z", behind="/"),
         ],
         "letter-of-room": [
-            Anchor(r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre)\Z", behind=" ")
+            Anchor(r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre)\Z", behind=SPACES)
         ],
         "room-before-word": [
             Anchor(r"[A-Z]?\d{1,4}[A-Z]?\Z", cased=True, next=r"(?:room|ward|bed|bay|rm)\Z")
@@ -305,16 +313,16 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "trailer-lot": [
             Anchor(
                 r"(?:liv(?:es?|ed|ing)|stay(?:s|ed|ing)?|home|parked|camp(?:s|ed|ing)?)\Z",
-                behind=" ",
+                behind=SPACES,
                 next=r"(?:on|at|in)\Z",
             ),
-            Anchor(r"(?:lot|plot|space|site|pitch|stand)\Z", behind=" ", next=r"(?:no|number)\Z|[A-Z]?\d"),
+            Anchor(r"(?:lot|plot|space|site|pitch|stand)\Z", behind=SPACES, next=r"(?:no|number)\Z|[A-Z]?\d"),
         ],
         "lot-to-park": [
-            Anchor(r"(?:parking|car|auction|camping|building|vacant|corner|empty)\Z", behind=" ")
+            Anchor(r"(?:parking|car|auction|camping|building|vacant|corner|empty)\Z", behind=SPACES)
         ],
         "lot-of-other-number": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
-        "lot-of-person": [Anchor(r"(?:lot|batch)\Z", behind=" ")],
+        "lot-of-person": [Anchor(r"(?:lot|batch)\Z", behind=SPACES)],
     }
 )
 """The anchors of each pattern."""

@@ -375,7 +375,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "labelled-id": [Anchor(rf"(?:{ID_LABEL}|hosp(?:ital)?)\Z"), Anchor(r"s\Z", behind="/")],
         "initials": [Anchor(r"initials?\Z")],
         "word-initials": [
-            Anchor(r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" .", next=r"(?-i:[A-Z]{1,2}\Z)")
+            Anchor(r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=f"{SPACES}.", next=r"(?-i:[A-Z]{1,2}\Z)")
         ],
         "age-over-89": [within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")],
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
@@ -388,7 +388,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "disabled-url": [Anchor(r"hxxps?\Z")],
         "reversed-name": [Anchor(r"[a-z]{4,}[A-Z]\Z", cased=True)],
         "name-in-talk": begin_phrases(_BEFORE_NAME),
-        "name-that-speaks": [within(r"(?:speaking|calling|here)\Z", before=" ")],
+        "name-that-speaks": [within(r"(?:speaking|calling|here)\Z", before=SPACES)],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
         "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True, next=r"(?-i:[A-Z0-9]+\Z)")],
         "date-of-two-numbers": [Anchor(r"\d{1,2}\Z", behind="/.", next=r"\d{1,2}\Z")],

@@ -129,3 +129,12 @@ def test_patterns_that_touch_nothing_share_an_array_that_cannot_change():
     assert len(set(map(id, untouched))) == 1
     with pytest.raises(ValueError, match="read-only"):
         untouched[0][0] = True
+
+
+@pytest.mark.parametrize("space", ["\t", "\n", "\u3000"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_any_white_space_between_words_is_found_as_the_pattern_says(name, space):
+    tokens = tokenize(EXAMPLES[name][0].replace(" ", space))
+    joined = join([tokens])
+    plain = pattern_hits(tokens, [{**VETO_PATTERNS, **SILENT_VETO_PATTERNS}[name]])[0]
+    assert find_patterns(joined, anchor_bits(joined.words))[name].tolist() == plain.tolist()
