@@ -289,7 +289,7 @@ class _WordConditions:
 
 
 def _touch(tokens: JoinedTokens, spans: Sequence[tuple[int, int]], plain: frozenset[str]) -> BoolArray:
-    """Tell which tokens touch a span and are no plain words at its ends: bool (n_tokens,)."""
+    """Tell which tokens touch a span, without the plain words at its ends: bool (n_tokens,)."""
     starts, ends = zip(*spans, strict=True)
     firsts = np.searchsorted(tokens.ends, starts, side="right").tolist()
     stops = np.searchsorted(tokens.starts, ends, side="left").tolist()
