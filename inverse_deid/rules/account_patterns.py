@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.rules.anchors import ANY_WORD, Anchor, any_of, beginning_with, compile_patterns, within
+from inverse_deid.rules.anchors import (
+    ANY_WORD,
+    SPACES,
+    Anchor,
+    any_of,
+    begin_phrases,
+    compile_patterns,
+    within,
+)
 
 _IN_PATH = r"[^\s\\/:*?\"<>|,;]"
 _FILE_END = any_of(
@@ -108,7 +116,7 @@ VETOES = compile_patterns(
         "user-between-words": r"\b(?:from|by|to|of|user|for|named|called|as)\s[\"“]?((?-i:[a-z]{2,20}_[a-z]\w{1,20}))(?!\w)",
         "user-after-noun": rf"\b(?:user-?\s?name|screen-?\s?name|gamer-?\s?tag|nick(?:name)?|avatar|log-?in|user\sid|(?<=her\s)handle|(?<=his\s)handle|(?<=my\s)handle|(?<=their\s)handle|"
         rf"{_SITE_WORD}\s(?:handle|user|member|poster|nick|name)|blogger|vlogger|youtuber|influencer|streamer|redditor|instagrammer|tiktoker|tweeter|commenter|(?-i:IG|FB|YT|TT|X)\shandle)"
-        rf"\s?[,:(]?\s?(?!{_NO_USER}\b|{_NO_USER_AFTER_NOUN}\b)[@\"'“‘]?([^\W\d_][\w.-]{{2,40}})",
+        rf"(?![^\W_])\s?[,:(]?\s?(?!{_NO_USER}\b|{_NO_USER_AFTER_NOUN}\b)[@\"'“‘]?([^\W\d_][\w.-]{{2,40}})",
         "user-beside-site": rf"\b{_SITE_WORD}(?:\s?[,:(]\s?|\s)(?!{_NO_USER}\b|{_NO_USER_AFTER_NOUN}\b)([^\W\d_][\w.-]{{2,40}})(?=\s?(?:[.;)\n]|\Z)|\s(?-i:[A-Z]))",
         "user-of-short-site": r"\b(?-i:IG|FB|YT|TT)[\s:,@]{1,3}((?-i:[a-z](?=[a-z]{0,30}[._\d])[\w.-]{2,40}))",
         "profile-path": r"\b(?:linkedin|fb|facebook|xing|orcid|behance)[\s:./]{1,3}(?:(?:in|profile|pg|people|com)/)+[\w.%-]{2,60}|(?<![\w.])/u/[\w-]{3,30}|(?<![\w.])@(?=[^\W\d_])\w+(?:[.-]\w+)+",
@@ -154,12 +162,12 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             ),
         ],
         "user-at-host": [],
-        "machine-after-label": [beginning_with(_MACHINE_LABELS)],
+        "machine-after-label": begin_phrases(_MACHINE_LABELS),
         "file-name": [within(rf"{_FILE_END}\Z", before=".")],
-        "user-after-label": [beginning_with(_ACCOUNTS)],
-        "user-after-act": [beginning_with(_ACTS)],
-        "user-of-site": [beginning_with(_SITES)],
-        "user-who-acts": [Anchor(r"user\Z", behind=" ")],
+        "user-after-label": begin_phrases(_ACCOUNTS),
+        "user-after-act": begin_phrases(_ACTS, then=r"(?:in|on|up|there|online|as|under|by)\Z"),
+        "user-of-site": begin_phrases(_SITES),
+        "user-who-acts": [Anchor(r"user\Z", behind=SPACES)],
         "user-with-sign": [
             Anchor(r"(?:u|user)\Z", behind="/"),
             within(r"\d{3,5}\Z", before="#"),
@@ -168,18 +176,16 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "user-with-underscore": [within(ANY_WORD, behind="_")],
         "user-between-words": [within(ANY_WORD, behind="_")],
         "user-after-noun": [
-            beginning_with(
+            *begin_phrases(
                 """user username screen screenname gamer gamertag nick nickname avatar log login handle blogger vlogger youtuber influencer streamer redditor
                 instagrammer tiktoker tweeter commenter forum reddit discord instagram insta twitter facebook snap_?chat tik_?tok telegram wechat twitch
                 mumsnet netmums youtube mastodon bluesky tumblr patientslikeme"""
             ),
             Anchor(r"(?:IG|FB|YT|TT|X)\Z", cased=True),
         ],
-        "user-beside-site": [
-            beginning_with(
-                "forum reddit discord instagram insta twitter facebook snap_?chat tik_?tok telegram wechat twitch mumsnet netmums youtube mastodon bluesky tumblr patientslikeme"
-            )
-        ],
+        "user-beside-site": begin_phrases(
+            "forum reddit discord instagram insta twitter facebook snap_?chat tik_?tok telegram wechat twitch mumsnet netmums youtube mastodon bluesky tumblr patientslikeme"
+        ),
         "user-of-short-site": [Anchor(r"(?:IG|FB|YT|TT)\Z", cased=True)],
         "profile-path": [
             Anchor(r"(?:linkedin|fb|facebook|xing|orcid|behance)\Z", begins=False),
@@ -190,16 +196,25 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "machine-by-ending": [
             within(r"[^\W\d_]{3,15}(?:pc|laptop|macbook|imac|ipad|iphone|desktop|workstation)\d{0,3}\Z")
         ],
-        "two-disguised-words": [Anchor(r"[A-Z0-9][a-z0-9]{2,14}\Z", behind=" ", cased=True)],
+        "two-disguised-words": [Anchor(r"[A-Z0-9][a-z0-9]{2,14}\Z", behind=SPACES, cased=True)],
         "foreign-domain": [Anchor(r"xn\Z", behind="-")],
         "backwards": [Anchor(r"(?:backwards?|reversed?|mirrored|in|right|anagram)\Z")],
-        "hexadecimal": [within(r"[2-7][0-9a-f]{7,}\Z")],
+        "hexadecimal": [Anchor(r"[2-7][\da-f]{7,}\Z")],
         "base-64": [
-            Anchor(r"[A-Z0-9]{12,}\Z"),
+            Anchor(r"(?=[A-Za-z]*\d)[A-Za-z0-9]{12,}\Z", cased=True),
             Anchor(ANY_WORD, behind="+/=_-"),
         ],
-        "scrambled": [within(ANY_WORD, behind="~^|{}$\\`<>"), within(ANY_WORD, before="~^|{}$\\`<>")],
-        "series-of-codes": [Anchor(r"(?:(?:0x)?[0-9a-f]{2}|[01]{7,8}|\d{3})\Z", behind=" ,:;-")],
+        "scrambled": [
+            within(ANY_WORD, behind="~^|{}$\\`<>@&%#*!"),
+            within(ANY_WORD, before="~^|{}$\\`<>@&%#*!"),
+        ],
+        "series-of-codes": [
+            Anchor(
+                r"(?:(?:0x)?[0-9a-f]{2}|[01]{7,8}|\d{3})\Z",
+                behind=f"{SPACES},:;-",
+                next=r"(?:0x[0-9a-f]{2}|[2-7][0-9a-f]|[01]{7,8}|\d{2,3})\Z",
+            )
+        ],
     }
 )
 """The anchors of each pattern."""

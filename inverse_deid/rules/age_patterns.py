@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.rules.anchors import Anchor, compile_patterns, within
+from inverse_deid.rules.anchors import SPACES, Anchor, compile_patterns, within
 from inverse_deid.rules.shapes import word_set
 
 _ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
@@ -149,63 +149,127 @@ PLAIN_AGE_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 """See `patterns.PLAIN_WORDS`."""
 
-_NUMBER_WORD = rf"(?:{_WORDS})"
+_UNIT_OF_AGE = r"(?:year|yr|month|mth|mo|week|wk|day|winters|summers|springs|decades)"
+_ORDINAL_ONE = r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)"
+_WHOLE_ORDINAL = (
+    rf"(?:{_ORDINAL_ONE}|tenth|eleventh|twelfth|(?:thir|four|fif|six|seven|eigh|nine)teenth|"
+    r"(?:twent|thirt|fou?rt|fift|sixt|sevent|eight|nine?t|nint)ieth|hundredth)"
+)
+_LARGE_WORD = rf"(?:(?:a|one|hundred|{_TEENS})\Z|{_TENS})"
+_OVER = r"(?:9\d|1[0-2]\d)"
+_HAPPY_DAYS = r"(?:winters|summers|springs|autumns|christmases|birthdays)\Z"
 AGE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "age-of-hundreds": [
             within(
-                r"(?:nonag|nonog|centen|centin|supercent|super|nin(?:e)?ty|decades?\Z|(?:four|five)?score|century|centenary|centennial|hundred|ton\Z|"
-                r"figures|queen|king|palace|majesty)|(?:100|9\d|10\d)\Z"
-            )
+                r"(?:nonag|nonog|centen|centin|supercent|nin(?:e)?ty|decades?\Z|(?:four|five|4|5)?score|century|centenary|centennial|"
+                r"queen|king|palace|majesty)"
+            ),
+            within(r"years?\Z", next=r"(?:short|shy|off|from|away)\Z"),
+            within(r"(?:short|shy)\Z", next=r"of\Z"),
+            within(r"(?:older|younger)\Z", next=r"than\Z"),
         ],
         "high-ordinal": [Anchor(r"(?:9\d|1[0-2]\d)(?:st|nd|rd|th)|nin(?:e)?t|one\Z|hundred")],
         "high-decade": [within(r"(?:nineties|90s?)\Z|midnineties")],
         "many-units": [
-            Anchor(r"\d{4,7}(?:m|w|d|h|\Z)"),
-            Anchor(r"\d{1,3}\Z", behind=","),
-            Anchor(r"(?:9\d|1[0-2]\d)\Z"),
-            Anchor(r"(?:nin(?:e)?ty|hundred|one|a)\Z")],
+            Anchor(r"\d{4,7}(?:m|w|d|h)"),
+            Anchor(r"\d{4,7}\Z", behind=f"{SPACES}-", next=r"mo|mth|we|wk|d|h"),
+            Anchor(r"\d{1,3}\Z", behind=",", next=r"\d{3}"),
+            Anchor(rf"{_OVER}\Z", next=_HAPPY_DAYS),
+            Anchor(r"(?:nin(?:e)?ty|hundred)"),
+            Anchor(r"(?:a|one)\Z", next=r"hundred\Z"),
+        ],
         "high-number-of-years": [
-            within(r"(?:9\d|1[0-2]\d)(?:\Z|[a-z])|[MF](?:9\d|10\d)\Z"),
-            within(r"nin(?:e)?ty|hundred|oh\Z"),
+            Anchor(rf"{_OVER}\Z", behind=f"{SPACES}-", next=r"y|plus\Z|odd|ish|something"),
+            Anchor(rf"{_OVER}\Z", behind="+"),
+            Anchor(rf"{_OVER}[a-z]"),
+            Anchor(r"[MF](?:9\d|10\d)\Z", cased=True),
+            Anchor(r"[MF]\Z", cased=True, behind="/", next=r"(?:9\d|10\d)\Z"),
+            Anchor(r"nin(?:e)?ty\Z", next=_ONES),
+            Anchor(rf"nin(?:e)?ty{_ONES}"),
+            Anchor(r"one\Z", next=r"oh?\Z"),
+            Anchor(r"(?:a|one)\Z", next=r"hundred\Z"),
         ],
         "high-by-event": [Anchor(r"ww[12i]|(?:born|ww|first|second|1st|2nd|world|great|korean|d|war|holocaust|battle|evacuee|blitz)\Z")],
         "age-in-doubt": [
-            Anchor(rf"{_AGE_WORD}(?:[s]?\d|\Z|nin(?:e)?ty|{_HUNDRED})"),
-            Anchor(r"[\dOolISB]{2,3}(?:y|\Z)"),
-            Anchor(rf"(?:{_ONES}|\d)\Z"),
+            Anchor(rf"{_AGE_WORD}\Z"),
+            Anchor(r"age[ds]?\d"),
+            Anchor(r"age(?:nin(?:e)?ty|one|hundred)"),
+            Anchor(r"(?-i:(?=\d{0,2}[OolISB])(?=[OolISB]{0,2}\d)[\dOolISB]{2,3})\Z", next="y"),
+            Anchor(rf"{_ONES}\Z", next=rf"(?:{_ONES}|zero|oh|o)\Z"),
+            Anchor(r"\d\Z", behind=SPACES, next=r"\d\Z"),
         ],
-        "age-with-number": [Anchor(rf"{_AGE_WORD}(?:[s]?\d|\Z|{_TENS}|{_HUNDRED})")],
+        "age-with-number": [Anchor(rf"{_AGE_WORD}\Z"), Anchor(r"age[ds]?\d"), Anchor(rf"age{_TENS}")],
         "genarian": [Anchor(r"[^\W_]{3,20}(?:[ae]ri(?:an|en)s?)\Z")],
         "decade-of-life": [within(r"decades?\Z")],
-        "in-ones-decade": [within(rf"(?:teens|{_DECADES}|\d0s?)\Z|(?:early|mid|middle|late)(?:teens|{_DECADES}|\d0s)\Z")],
+        "in-ones-decade": [
+            within(rf"(?:teens|{_DECADES}|\d0s)\Z|(?:early|mid|middle|late)(?:teens|{_DECADES}|\d0s?)\Z"),
+            within(r"\d0\Z", behind="'’", next=r"s\Z"),
+        ],
         "turned": [Anchor(r"(?:turn|becom|became|celebrat)")],
         "pushing": [
             Anchor(
-                r"(?:pushing|nearing|approaching|going|rising|hit|hitting|reached|reaching|coming|getting|right|wrong|other|far|"
-                r"sunny|knocking|touching|not|shy|well|past|just|nearly|almost|over|about|\d{1,2})\Z"
-            )
+                r"(?:pushing|nearing|approaching|rising|touching|hit|hitting|reached|reaching|past|nearly|almost|over|about)\Z",
+                next=rf"\d|{_LARGE_WORD}",
+            ),
+            Anchor(r"(?:right|wrong|other|far|sunny)\Z", next=r"side\Z"),
+            Anchor(r"(?:going|getting|knocking)\Z", next=r"on\Z"),
+            Anchor(r"(?:coming|not|shy)\Z", next=r"(?:up|far|of)\Z"),
+            Anchor(r"(?:well|just)\Z", next=r"(?:past|over|under)\Z"),
+            Anchor(r"\d{1,2}\Z", next=r"going\Z"),
         ],
         "who-is": [
             Anchor(
                 r"(?:he|she|who|patient|pt|mother|father|mum|mom|dad|wife|husband|son|daughter|man|woman|lady|gentleman|child|"
-                r"boy|girl|baby|grandmother|grandfather|aunt|uncle|i)\Z"
+                r"boy|girl|baby|grandmother|grandfather|aunt|uncle|i)\Z",
+                behind=f"{SPACES}'’",
+                next=r"(?:is|was|am|s|m)\Z",
             )
         ],
-        "will-be": [Anchor(rf"(?:will|would|to|about|a|one|hundred|{_TEENS})\Z|{_TENS}")],
+        "will-be": [
+            Anchor(r"(?:will|would|to)\Z", next=r"(?:be|turn)\Z"),
+            Anchor(r"about\Z", next=r"to\Z"),
+            Anchor(r"(?:a|one)\Z", next=r"hundred\Z"),
+            Anchor(rf"{_TEENS}\Z", next=r"(?:next|this|last)\Z"),
+            Anchor(rf"hundred\Z|{_TENS}"),
+        ],
         "bare-ninety": [Anchor(r"nin(?:e)?ty|(?:just|only|now|about|almost|nearly|over|still|exactly|well|a|one)\Z")],
         "about-an-age": [
             Anchor(r"(?:nearly|almost|about|around|just|only|still|barely|not|close|roughly|approx|approximately|circa|ca|maybe|perhaps|over|past|under|getting|at)\Z"),
             Anchor(r"[2-9]\d\Z", behind="+"),
         ],
-        "sex-before-age": [Anchor(r"[MF]\d{2}\Z"), Anchor(r"[MF]\Z", behind=" ", cased=True)],
+        "sex-before-age": [Anchor(r"[MF]\d{2}\Z"), Anchor(r"[MF]\Z", behind=SPACES, cased=True)],
         "score-of-years": [within(r"(?:\d|three|two|four)?score\Z|centur(?:y|ies)\Z")],
-        "odd-years": [Anchor(rf"(?:{_TENS}|\d0)")],
-        "nth-birthday": [Anchor(r"(?:\d{1,3}(?:st|nd|rd|th)\Z|[a-z]{3,12}(?:th|first|second|third)\Z)"), Anchor(rf"(?:{_TENS}|one|hundred|first|second|third)")],
-        "years-of-life": [Anchor(r"\d{1,3}"), Anchor(rf"(?:{_ONES}|{_TEENS}|hundred|a|last)\Z|{_TENS}"), Anchor(r"[XLVIC]{2,7}\Z", cased=True)],
+        "odd-years": [
+            Anchor(rf"(?:{_TENS}|\d0)\Z", behind=f"{SPACES}-", next=rf"something|ish|odd|plus\Z|er\Z|{_ONES}r|fiver\Z"),
+            Anchor(rf"(?:{_TENS}|\d0)(?:something|ish|odd)|fou?rtyfiver"),
+        ],
+        "nth-birthday": [
+            Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z|(?:eighteenth|fiftieth|sixtieth|hundredth)\Z"),
+            Anchor(rf"(?:{_TENS}{_ORDINAL_ONE}|{_WHOLE_ORDINAL})\Z", next=r"(?:birthday|bday|name|year)\Z"),
+            Anchor(rf"{_TENS}\Z", next=_ORDINAL_ONE),
+            Anchor(r"one\Z", next=r"hundredth\Z"),
+            Anchor(r"hundred\Z", next=r"and\Z"),
+        ],
+        "years-of-life": [
+            Anchor(r"\d{1,3}\Z", next=rf"{_UNIT_OF_AGE}|½|y|{_FOREIGN_YEARS}|12\Z"),
+            Anchor(r"\d½|\d{1,2}y"),
+            Anchor(rf"(?:{_ONES}|{_TEENS})\Z", next=rf"{_UNIT_OF_AGE}|and\Z|hundred\Z"),
+            Anchor(rf"hundred\Z|{_TENS}"),
+            Anchor(r"a\Z", next=r"hundred\Z"),
+            Anchor(r"last\Z", next=r"birthday\Z"),
+            Anchor(r"[XLVIC]{2,7}\Z", cased=True, next=r"(?:years?|yrs?|anni|ans)\Z"),
+        ],
         "sex-and-age": [
-            Anchor(r"[MF]\Z"), Anchor(r"\d{1,3}"), Anchor(r"[WBHA][MF]\Z"),
-            Anchor(r"(?:over|under|teen|youth|lad|girl|boy|man|woman|lady)"),
+            Anchor(r"[MF]\Z", behind=f"{SPACES}/,|", next=r"\d"),
+            Anchor(r"\d{1,3}\Z", behind=f"{SPACES}/,|", next=r"[MF]\Z"),
+            Anchor(r"\d{1,3}\Z", behind=f"{SPACES}-", next=r"yo?\Z"),
+            Anchor(r"\d{1,3}\Z", behind="♂♀"),
+            Anchor(r"\d{1,3}(?:yo?\Z|(?:yo)?[mfwb]\Z)"),
+            Anchor(r"[WBHA][MF]\Z", cased=True, behind=f"{SPACES},", next=r"\d"),
+            Anchor(r"(?:over|under)\Z", behind=f"{SPACES}-", next=rf"\d|the\Z|{_DECADES}|fives|eights|twelves"),
+            Anchor(r"(?:over|under)(?:tw|th|fo|fi|si|se|ei|ni)"),
+            Anchor(r"(?:teenager|teen|youth|lad|girl|boy|man|woman|lady)\Z", behind=SPACES, next=r"of\Z"),
         ],
     }
 )  # fmt: skip
@@ -215,7 +279,6 @@ AGE_LONGEST: Mapping[str, int] = MappingProxyType(
     {
         "age-of-hundreds": 80,
         "high-decade": 60,
-        "high-number-of-years": 70,
         "decade-of-life": 70,
         "in-ones-decade": 70,
         "score-of-years": 60,

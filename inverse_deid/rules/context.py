@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,18 +108,20 @@ def describe_context(
     domain = layout.after_dot & ((flags & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
     phrases = _find_phrases(tokens, flags, lexicon, layout)
     hits = find_patterns(tokens, rows.anchors[ids])
-    veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
+    veto = _any_of(hits, VETO_PATTERNS)
     for name in ("account", "user-of-site"):  # `login: failed` names nobody
-        hits[name] &= (flags & np.uint32(SAFE_FLAGS)) == 0
-    hits["name-in-talk"] &= (flags & np.uint32(WordFlag.DRUG)) == 0  # "Thank you, Panadol!"
+        hits[name] = hits[name] & ((flags & np.uint32(SAFE_FLAGS)) == 0)
+    hits["name-in-talk"] = hits["name-in-talk"] & (
+        (flags & np.uint32(WordFlag.DRUG)) == 0
+    )  # "Thank you, Panadol!"
     # The network does not see these, so that it reads ordinary text as it was trained.
-    silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
+    silent = _any_of(hits, SILENT_VETO_PATTERNS)
     disguised = find_disguises(tokens, flags, lexicon) | rows.disguised[ids]
     all_vetoes = firm_veto = veto | silent | disguised
     if kept:
         masking = (*VETO_PATTERNS, *SILENT_VETO_PATTERNS)
-        firm = [hits[name] for name in masking if name not in LIFTED_BY or not LIFTED_BY[name] <= kept]
-        firm_veto = np.logical_or.reduce([disguised, *firm])
+        firm = [name for name in masking if name not in LIFTED_BY or not LIFTED_BY[name] <= kept]
+        firm_veto = disguised | _any_of(hits, firm)
     of_document = _upper_share(cased, tokens.doc, min_words=0)
     of_line = _upper_share(cased, layout.line, min_words=3)
     inside = capital & ~cased["all-upper-case"] & ~layout.sentence_start
@@ -154,8 +156,8 @@ def describe_context(
         label=layout.line_start & layout.before_colon,
         domain=domain,
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
-        fact=np.logical_or.reduce([hits[name] for name in (*FACT_PATTERNS, *SILENT_FACT_PATTERNS)]),
-        certain=np.logical_or.reduce([hits[name] for name in CERTAIN_PATTERNS]),
+        fact=_any_of(hits, (*FACT_PATTERNS, *SILENT_FACT_PATTERNS)),
+        certain=_any_of(hits, CERTAIN_PATTERNS),
         brand=hits["is-brand-with-dose"],
         # The word before the code must be known: a patient is also written `PT Okonkwo (10022061)`.
         code=hits["in-literature"]
@@ -166,6 +168,12 @@ def describe_context(
         firm_veto=firm_veto,
         owner=find_owners(tokens, flags),
     )
+
+
+def _any_of(hits: Mapping[str, BoolArray], names: Iterable[str]) -> BoolArray:
+    """Tell which tokens any of some patterns touches: bool (n_tokens,)."""
+    distinct = {id(hits[name]): hits[name] for name in names}  # patterns that touch nothing share an array
+    return np.asarray(np.logical_or.reduce(list(distinct.values())))
 
 
 _BEFORE_WORD = CharacterSet(" \t\n\r\u00a0([{\"'\u2018\u201c,;:/-")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.rules.anchors import Anchor, compile_patterns, within
+from inverse_deid.rules.anchors import SPACES, Anchor, compile_patterns, within
 from inverse_deid.rules.date_words import (
     CASED_FEASTS,
     CLEAR_MONTHS,
@@ -143,6 +143,12 @@ _SPOKEN = {
     r"(?!\s(?:exposure|cream|screen|light|burn|bath|damage|exposed|up|down|on|for|in|with|and\sfelt|\d\d\s?%)|-?(?:screen|burn|exposed|damaged))",
 }
 
+_MISSPELT_MONTH = (
+    r"(?:janu?[ar]{1,2}y|jaunary|januari|feb[ur]{1,4}a?ry|febuary|feburary|frebruary|marhc|mrach|apirl|aprl|appril|juen|jully|juley|"
+    r"agust|augest|augsut|setp?ember|setpember|sep[te]{1,4}mb[er]{1,3}|septmber|ocotber|octobor|octber|ocober|novemb[re]{1,3}|novmber|"
+    r"novemeber|decemb[re]{1,3}|decmber|decemeber|desember|decembar)"
+)
+
 _WRITTEN = {
     "spaced-date": rf"(?<![\w.,/-]){_DATE_NUMBER}(?!\d){_SEPARATOR}{_DATE_NUMBER}(?!\d){_SEPARATOR}['’]?{_YEAR}(?![\w%]|[.,]\d){_NO_UNIT}|"
     rf"(?<![\w.,/-]){_YEAR}(?!\d){_TIGHT_SEPARATOR}(?:0?[1-9]|1[0-2])(?!\d){_TIGHT_SEPARATOR}{_DAY}(?![\w%]|[.,]\d){_NO_UNIT}",
@@ -167,9 +173,7 @@ _WRITTEN = {
     r"(?!\s(?:be|have|not|also|cause|need)\b)|"
     rf"\b{_MONTH}\.?[\s./,_-]{{0,2}}\d{{1,2}}(?:st|nd|rd|th)?(?![\w%]|\.\d)(?:[\s./,_-]{{1,3}}['’]?(?:\d{{4}}|\d\d)(?!\w|[.:]\d))?{_NO_UNIT}|"
     rf"\b{_MONTH}['’]\d\d(?!\w)|\b{_MONTH}{_YEAR}(?!\w)|\b{_YEAR}[\s./,-]{{0,2}}{_MONTH}(?:[\s./,-]{{0,2}}\d{{1,2}})?(?!\w)",
-    "misspelt-month": rf"\b(?!{_MONTH}(?![^\W_]))(?:janu?[ar]{{1,2}}y|jaunary|januari|feb[ur]{{1,4}}a?ry|febuary|feburary|frebruary|marhc|mrach|apirl|aprl|appril|juen|jully|juley|"
-    r"agust|augest|augsut|setp?ember|setpember|sep[te]{1,4}mb[er]{1,3}|septmber|ocotber|octobor|octber|ocober|novemb[re]{1,3}|novmber|novemeber|decemb[re]{1,3}|"
-    r"decmber|decemeber|desember|decembar)(?:[\s,./-]{1,2}(?:\d{1,2}(?:st|nd|rd|th)?|\d{4})(?![\w]|\.\d)){0,2}\b",
+    "misspelt-month": rf"\b(?!{_MONTH}(?![^\W_])){_MISSPELT_MONTH}(?:[\s,./-]{{1,2}}(?:\d{{1,2}}(?:st|nd|rd|th)?|\d{{4}})(?![\w]|\.\d)){{0,2}}\b",
 }
 
 _FOREIGN = {
@@ -225,11 +229,15 @@ PLAIN_DATE_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
 """See `patterns.PLAIN_WORDS`."""
 
 _ORDINAL_WORD = (
-    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\w{4,7}teenth|twentieth|"
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|(?:thir|four|fif|six|seven|eigh|nine)teenth|twentieth|"
     r"twenty|thirty|thirtieth|last|final)\Z"
 )
-_ANY_MONTH = rf"\d{{0,4}}(?:st|nd|rd|th)?{_MONTH}\d{{0,4}}(?:st|nd|rd|th)?\Z"
-_ONE_OR_TWO_DIGITS = Anchor(r"\d{1,2}\Z")
+_OF_MONTH = rf"{_MONTH}\Z"
+_NUMBER_OF_DATE = rf"{_DATE_NUMBER}\Z"
+_UNIT_OF_YEAR = (
+    r"(?:calendar|day|week|weekend|month|quarter|qtr|half|fortnight|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
+    r"first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)\Z"
+)
 DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "calendar-week": [
@@ -237,21 +245,36 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
                 r"(?:calendar|cal|iso|epi(?:demiological)?|fiscal|financial|tax|school|academic|surveillance|julian)\Z"
             )
         ],
-        "week-code": [Anchor(r"(?:(?:KW|CW|DOY|MJD|JD|FY|AY|TY)\d{0,7}|year|yearday|day)\Z")],
+        "week-code": [
+            Anchor(r"(?:KW|CW|Kw|DOY|MJD|JD|FY|AY|TY)\d{0,7}\Z", cased=True),
+            Anchor(r"yearday\Z"),
+            Anchor(r"(?:year|day)\Z", next=r"(?:day|of)\Z"),
+        ],
         "week-of-year": [Anchor(r"(?:week|wk|w)(?:\d|\Z)")],
-        "bare-week": [Anchor(r"(?:week|wk)\Z")],
+        "bare-week": [Anchor(r"(?:week|wk)\Z", next=r"(?:1[3-9]|[2-4]\d|5[0-3])\Z")],
         "day-of-year": [Anchor(r"day\d{0,3}(?:st|nd|rd|th)?\Z|D\d{1,3}\Z")],
-        "nth-of-year": [Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z"), Anchor(_ORDINAL_WORD)],
+        "nth-of-year": [
+            Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z", next=_UNIT_OF_YEAR),
+            Anchor(_ORDINAL_WORD, next=_UNIT_OF_YEAR),
+        ],
         "part-of-year": [Anchor(r"(?:beginning|start|middle|end|turn|rest|close)\Z")],
-        "quarter": [within(r"(?:\d{0,4}[QH]\d{0,4}|[HSTPQ]\d{1,2}|quarter|half|trimester|semester)\Z")],
+        "quarter": [
+            Anchor(
+                r"(?:(?:\d{4}|\d\d)?[QH][1-4]|[1-4]Q(?:\d{4}|\d\d)?|[12]H(?:\d{4}|\d\d))\Z",
+                begins=False,
+                cased=True,
+            ),
+            Anchor(r"[HSTPQ]\d{1,2}\Z", begins=False, cased=True, next=rf"of\Z|{_YEAR}"),
+            within(r"(?:quarter|half|trimester|semester)\Z", next=rf"of\Z|{_YEAR}"),
+        ],
         "iso-week": [within(r"(?:\d{4})?W\d{1,3}\Z")],
-        "ordinal-date": [Anchor(rf"{_YEAR}\Z", behind="-/.")],
-        "year-range": [Anchor(rf"{_YEAR}\Z")],
+        "ordinal-date": [Anchor(rf"{_YEAR}\Z", behind="-/.", next=r"\d{3}\Z")],
+        "year-range": [Anchor(rf"{_YEAR}\Z", behind=f"{SPACES}/–-", next=rf"(?:{_YEAR}|\d\d)\Z")],
         "foreign-week": [
             Anchor(
                 r"(?:uke|uge|veckan?|vika|viikko|viikolla|semaine|settimana|semana|woche|kalenderwoche|tydzień|tydzien|týden|tyden|tjedan|nedelja|hét|hafta|nädal|nedēļa|savaitė|săptămâna|setmana)\d{0,2}\Z"
             ),
-            Anchor(r"[PMTQ]\d{1,2}\Z", behind=" /-", cased=True),
+            Anchor(r"[PMTQ]\d{1,2}\Z", behind=f"{SPACES}/-", cased=True),
         ],
         "six-digits": [Anchor(r"\d{6}\Z")],
         "serial-date": [
@@ -261,33 +284,66 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "cased-feast": [Anchor(rf"(?:{CASED_FEASTS})\Z")],
         "public-event": first_words(EVENTS),
         "school-term": first_words(TERMS),
-        "birthday": [within(r"(?:birthday|day|anniversary|mitzvah|confirmation)\Z")],
+        "birthday": [
+            within(r"(?:birthday|anniversary|mitzvah|confirmation)\Z"),
+            within(r"(?:name|wedding)\Z", next=r"day\Z"),
+        ],
         "season": [within(rf"{_SEASON_OR_FALL}\Z")],
         "nth": [Anchor(rf"{_ORDINAL}\Z")],
         "nth-in-words": [Anchor(_ORDINAL_WORD)],
         "nth-of-nth": [Anchor(r"\d{1,2}(?:st|nd|rd|th)\Z"), Anchor(_ORDINAL_WORD)],
         "month-and-nth": [Anchor(rf"{_MONTH}\Z")],
-        "small-month": [within(rf"{_MONTH}\Z")],
-        "short-weekday": [within(r"(?:mon|tues?|weds?|thurs?|thu|fri|sat|sun)\Z")],
-        "spaced-date": [within(rf"{_YEAR}\Z")],
-        "odd-date": [_ONE_OR_TWO_DIGITS],
+        "small-month": [
+            Anchor(
+                r"(?:in|since|last|next|early|late|mid|until|till|during|every|each|by|from|this)\Z",
+                behind=f"{SPACES}-",
+                next=r"(?:may|march|august|mar|jun|jul|sept?|oct|nov|dec|jan|feb|apr|aug)\Z",
+            ),
+            Anchor(r"May\Z", cased=True, next=r"(?:last|this|next)\Z"),
+        ],
+        "short-weekday": [
+            Anchor(
+                r"(?:on|last|next|since|until|till|every|from|this)\Z",
+                behind=SPACES,
+                next=r"(?:mon|tues?|weds?|thurs?|thu|fri|sat|sun)\Z",
+            )
+        ],
+        "spaced-date": [
+            Anchor(_NUMBER_OF_DATE, next=_NUMBER_OF_DATE),
+            Anchor(rf"{_YEAR}\Z", next=r"(?:0?[1-9]|1[0-2])\Z"),
+        ],
+        "odd-date": [
+            Anchor(_NUMBER_OF_DATE, behind=f"{SPACES}|\\_*~·•–—'’./-", next=rf"(?:{_DATE_NUMBER}|{_YEAR})\Z")
+        ],
         "parted-date": [
-            Anchor(r"\d\Z", behind=" "),
+            Anchor(r"\d\Z", behind=SPACES),
             within(r"\d{1,2}\Z", before="([{<", behind=")]}>"),
             Anchor(
                 rf"(?:c|ca|circa|pre|post|mid|since|in|from|till|until|yr|year|y|summer|winter|spring|autumn)(?:{_YEAR})?\Z"
             ),
         ],
-        "ocr-date": [Anchor(r"[\dOlI]{1,4}\Z")],
+        "ocr-date": [
+            Anchor(r"[\dOlI]{1,2}\Z", behind="/.-", next=r"[\dOlI]{1,2}\Z"),
+            Anchor(r"(?:19|20)\d\d\Z", behind="/.-", next=r"[\dOlI]{2}\Z"),
+            Anchor(r"(?:2o\d\d|20o\d|20\d[oli]|2oo\d|l9\d\d)\Z"),
+        ],
         "short-year-word": [
             Anchor(r"2k\d|(?:two|twenty|nineteen|eighteen)|(?:19|20)\d0|M{1,2}[CDXLVI]{2,16}\Z")
         ],
         "apostrophe-year": [within(r"\d\d\Z", before="'’")],
-        "roman-month": [_ONE_OR_TWO_DIGITS, Anchor(r"[IVX]{1,4}\Z", cased=True)],
-        "month-with-number": [within(_ANY_MONTH)],
-        "misspelt-month": [
-            Anchor(r"(?:jan|jau|feb|fre|mar|mra|api|apr|app|jue|jul|agu|aug|set|sep|oco|oct|nov|dec|des)")
+        "roman-month": [
+            Anchor(rf"{_DAY}\Z", next=r"[IVX]{1,4}\Z"),
+            Anchor(r"[IVX]{1,4}\Z", cased=True, next=rf"{_YEAR}\Z"),
         ],
+        "month-with-number": [
+            Anchor(r"\d{1,2}(?:st|nd|rd|th)?\Z", next=_OF_MONTH),
+            Anchor(rf"\d{{1,2}}(?:st|nd|rd|th)?{_OF_MONTH}"),
+            Anchor(_OF_MONTH, next=r"\d"),
+            Anchor(rf"{_MONTH}\d"),
+            Anchor(rf"{_YEAR}\Z", next=_MONTH),
+            Anchor(rf"{_YEAR}{_MONTH}"),
+        ],
+        "misspelt-month": [Anchor(rf"{_MISSPELT_MONTH}\Z")],
         "foreign-month": first_words(MONTH_WORDS, begins=False),
         "foreign-month-first": first_words(MONTH_WORDS),
         "clear-month": first_words(CLEAR_MONTHS),
@@ -298,11 +354,18 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             )
         ],
         "foreign-weekday": first_words(WEEKDAY_WORDS),
-        "number-by-foreign-script": [Anchor(r"\d{1,4}\Z")],
-        "era": [*first_words(ERAS), Anchor(r"(?:BE|AH|AM|CE|AD|R|H|S|\d{4})\Z")],
-        "time-zone": [Anchor(r"\d{1,2}(?:h\d\d)?\Z")],
+        "number-by-foreign-script": [Anchor(r"\d")],
+        "era": [
+            *first_words(ERAS),
+            Anchor(r"(?:BE|AH|AM|CE|AD|R|H|S)\Z", cased=True, next=r"(?:1[34]|2[45]|57|58)\d\d\Z"),
+            Anchor(r"(?:1[34]|2[45]|57|58)\d\d\Z", next=r"(?-i:(?:BE|AH|AM|H)\Z)"),
+        ],
+        "time-zone": [Anchor(r"\d{1,2}\Z", behind=":.", next=r"[0-5]\d"), Anchor(r"\d{1,2}h\d\d")],
         "zone-name": [Anchor(r"(?:UTC|GMT)\Z")],
-        "zone-offset": [Anchor(r"(?:\d{1,2}(?:h\d\d)?|\d{4})\Z")],
+        "zone-offset": [
+            Anchor(r"\d{1,2}\Z", behind=":", next=r"[0-5]\d"),
+            Anchor(r"\d{4}\Z", behind="-", next=r"\d\d\Z"),
+        ],
         "zone-of-city": [
             Anchor(
                 r"(?:Asia|Africa|America|Europe|Australia|Pacific|Atlantic|Indian|Antarctica|Arctic)\Z",
@@ -319,9 +382,6 @@ DATE_LONGEST: Mapping[str, int] = MappingProxyType(
         "iso-week": 24,
         "birthday": 90,
         "season": 80,
-        "small-month": 60,
-        "short-weekday": 60,
-        "spaced-date": 60,
         "apostrophe-year": 12,
         "parted-date": 40,
         "month-with-number": 60,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from inverse_deid.rules.anchors import Anchor, one_of
+from inverse_deid.rules.anchors import Anchor
 
 FEASTS = """
 new year|new years|hogmanay|epiphany|twelfth night|candlemas|groundhog day|burns night|valentine|valentines|
@@ -175,18 +175,32 @@ def first_words(phrases: str, *, begins: bool = True) -> list[Anchor]:
 
     Example:
         >>> found = first_words("the eclipse|super ?bowl|(?:solar|lunar) eclipse")
-        >>> sorted(found[0].words), found[1].word
-        (['lunar', 'solar', 'the'], '(?:super)')
+        >>> [(anchor.word, anchor.next) for anchor in found]
+        [('(?:super)', ''), ('(?:lunar|solar|the)\\Z', 'eclipse')]
     """
-    begun = list(_begin(split_phrases(phrases), ""))
-    whole = {word for word, is_whole in begun if is_whole}
-    parts = sorted({word for word, is_whole in begun if not is_whole})
-    anchors = [one_of(whole, begins=begins)] if whole else []
-    return [*anchors, *([Anchor(f"(?:{'|'.join(parts)})", begins=begins)] if parts else [])]
+    begun = set(_begin(split_phrases(phrases), ""))
+    alone = {word for word, is_whole, following in begun if not following}
+    followed = [one for one in begun if one[0] not in alone]
+    nexts = "|".join(sorted({following for _, _, following in followed}))
+    anchors = []
+    for some, following in ((begun, ""), (followed, nexts)):
+        for end in (r"\Z", ""):
+            words = {
+                word
+                for word, is_whole, other in some
+                if bool(other) == bool(following) and is_whole == bool(end)
+            }
+            if words:
+                anchors.append(Anchor(rf"(?:{'|'.join(sorted(words))}){end}", begins=begins, next=following))
+    return anchors
 
 
-def _begin(phrases: Iterable[str], behind: str) -> Iterator[tuple[str, bool]]:
-    """Yield the first word of each phrase, or the alternatives that it begins with, and whether it is whole."""
+def _begin(phrases: Iterable[str], behind: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield the first word of each phrase, or the alternatives that it begins with.
+
+    Yields:
+        The word, whether it is whole, and the beginning of the word that must follow, "" = none or any.
+    """
     for phrase in phrases:
         if phrase.startswith("("):
             close = phrase.index(")")
@@ -195,5 +209,7 @@ def _begin(phrases: Iterable[str], behind: str) -> Iterator[tuple[str, bool]]:
         word = _FIRST_WORD.match(phrase)
         if word is not None:
             rest = phrase[word.end() :] or behind
-            is_whole = not rest or (rest[0] == " " and rest[:2] != " ?")
-            yield (word.group()[:-1] if rest[:1] == "?" else word.group()), is_whole
+            is_whole = re.match(r"\Z|(?:\\\.\?)? (?!\?)", rest) is not None
+            following = re.match(r"[^ ()|]*(?<!\() (?!\?)([^\W_]+)(\??)", rest)
+            second = "" if following is None else following[1][: -1 if following[2] else None]
+            yield (word.group()[:-1] if rest[:1] == "?" else word.group()), is_whole, second

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from inverse_deid.rules.anchors import Anchor, compile_patterns
+from inverse_deid.rules.anchors import SPACES, Anchor, compile_patterns
 from inverse_deid.rules.brand_names import (
     BRAND_BESIDE_SUBSTANCE,
     BRAND_WITH_DOSE,
@@ -347,9 +347,9 @@ _WEEKS_ANCHOR = Anchor(r"(?:[1-3]\d|4[0-5]|[4-9])(?!\d)|(?:twenty|thirty|forty)\
 FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "in-point-of-course": [
-            Anchor(r"(?:the|week|wk|day|month|cycles?|visit|session|dose|course|period)\Z", behind=" ")
+            Anchor(r"(?:the|week|wk|day|month|cycles?|visit|session|dose|course|period)\Z", behind=SPACES)
         ],
-        "in-counted-part": [Anchor(r"the\Z", behind=" "), Anchor(rf"{_ORDINAL}\Z", behind=" -")],
+        "in-counted-part": [Anchor(r"the\Z", behind=SPACES), Anchor(rf"{_ORDINAL}\Z", behind=f"{SPACES}-")],
         "in-power-of-ten": [
             Anchor(r"(?:\d{1,3}(?:x10)?|x|x10)\Z"),
             Anchor(r"10(?:e\d{1,2})?\Z", before="\u00d7* ", begins=False),
@@ -357,14 +357,14 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "is-molecule": [
             Anchor(
                 r"(?:the|anti|omega|rapid|ultra|ultrarapid|poor|intermediate|extensive|normal|slow|fast)\Z",
-                behind=" -",
+                behind=f"{SPACES}-",
             ),
             Anchor(
                 r"(?:5|IL|CD|CYP|HLA|COX|PD|CTLA|GLP|SGLT|DPP|PDE|HER|BRCA|EGFR|BRAF|KRAS|NRAS|JAK|MTHFR|UGT|NAT2|TPMT|DPYD|NUDT15|SLCO1B1|VKORC1|GAD|NMDA|AMPA|TNF|IFN|TGF|VEGF|[Ff]actor|H[12]|M[1-5]|D[1-5]|P2Y12|Xa)",
                 cased=True,
             ),
         ],
-        "in-compound-measure": [Anchor(r"\d{1,3}\Z", behind="-.,"), Anchor(r"holter\Z", behind=" ")],
+        "in-compound-measure": [Anchor(r"\d{1,3}\Z", behind="-.,"), Anchor(r"holter\Z", behind=SPACES)],
         "in-size-of-device": [Anchor(r"\d{1,2}(?:\Z|Fr|FR|French|french|G|gauge|Gauge|Ch|CH)", cased=True)],
         "in-value-of-scale": [
             Anchor(
@@ -383,10 +383,10 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             )
         ],
         "is-lead-of-ecg": [
-            Anchor(r"(?:ST|[TPQ])\Z", behind=" -", cased=True),
+            Anchor(r"(?:ST|[TPQ])\Z", behind=f"{SPACES}-", cased=True),
             Anchor(r"V[1-6]\Z", before=" ", cased=True),
-            Anchor(r"(?:QTc[FB]?|QRS|PR|LAD|LCX|RCA)\Z", behind=" ", cased=True),
-            Anchor(r"the\Z", behind=" "),
+            Anchor(r"(?:QTc[FB]?|QRS|PR|LAD|LCX|RCA)\Z", behind=SPACES, cased=True),
+            Anchor(r"the\Z", behind=SPACES),
         ],
         "is-test-in-capitals": [
             Anchor(

@@ -6,11 +6,20 @@ is, unless it is an amount, a time or a count.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.rules.anchors import ANY_WORD, Anchor, any_of, beginning_with, compile_patterns, within
+from inverse_deid.rules.anchors import (
+    ANY_WORD,
+    SPACES,
+    Anchor,
+    any_of,
+    begin_phrases,
+    compile_patterns,
+    within,
+)
 
 _QUANTITIES = any_of(
     """mg mcg [µμ]g ug ng pg g kg ml cc dl l iu units? mmol [µμ]mol meq mm cm m km kpa mmhg bpm msec ms hz lbs? oz
@@ -77,7 +86,7 @@ _DID = any_of(
 )
 _DONE_TO = """
     dosed randomi[sz]ed screened enrol?led consented unblinded withdrew contacted? contact_with rang call called calling visited told asked
-    given_to lost lost_contact_with dosing_of screening_of exclusion_of unblinding_of withdrawal_of enrol?lment_of randomi[sz]ation_of call_from calls_from death_of visits_of ask asked tell told remind reminded email emailed warn warned interviewed sent_home: sent_home: code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
+    given_to lost lost_contact_with dosing_of screening_of exclusion_of unblinding_of withdrawal_of enrol?lment_of randomi[sz]ation_of call_from calls_from death_of visits_of ask asked tell told remind reminded email emailed warn warned interviewed code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
 """
 _SPOKEN_LABELS = """
     numbers? extension ext code pin policy digits? flat room bed ward line plate badge reference account centre center site double triple
@@ -267,78 +276,108 @@ VETOES = compile_patterns(
 )
 """Numbers and codes of persons, places and things."""
 
-_DIGIT = within(r"\d")
+_NUMBERED = r"(?:nos?|nr|num|numbers?|ids?|code|ref|reference)\Z"
+_CAPITALS = r"(?-i:[A-Z]{1,4}(?:\d|\Z))"
+_DIGIT_WORD = rf"{any_of(_DIGIT_WORDS)}\Z"
+_FIRST_OF_FLOORS = any_of(re.sub(r"_\S*", "", _FLOORS))
+_NUMBER_OF_ROOM = rf"(?:no|nos|number|nr)\Z|\d|{_CAPITALS}"
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
-        "number-after-label": [beginning_with(_STRONG_LABELS)],
-        "number-after-weak-label": [beginning_with(_WEAK_LABELS)],
-        "number-of-person": [beginning_with(_PERSONS), Anchor(r"(?:[Pp]a?t|Prob|Vp)\Z", cased=True)],
-        "person-as-number": [beginning_with(_DONE_TO)],
-        "number-that-owns": [Anchor(r"\d{3,7}\Z", behind="'’ ")],
-        "plain-number": [Anchor(r"numbers?\Z", behind=" ")],
-        "number-in-words": [beginning_with(_SPOKEN_LABELS)],
-        "digits-in-words": [beginning_with(_DIGIT_WORDS)],
-        "number-of-site": [Anchor(r"site\Z", behind=" ")],
-        "person-of-number": [beginning_with(_RELATED)],
+        "number-after-label": begin_phrases(_STRONG_LABELS),
+        "number-after-weak-label": begin_phrases(_WEAK_LABELS),
+        "number-of-person": [
+            *begin_phrases(_PERSONS, then=rf"{_NUMBERED}|\d|{_CAPITALS}"),
+            Anchor(r"(?:[Pp]a?t|Prob|Vp)\Z", cased=True, next=rf"{_NUMBERED}|\d|{_CAPITALS}"),
+        ],
+        "person-as-number": begin_phrases(
+            _DONE_TO, then=rf"(?:to|of|for|with|from|numbers?)\Z|\d|{_CAPITALS}"
+        ),
+        "number-that-owns": [
+            Anchor(r"\d{3,7}\Z", behind="'’", next=r"s\Z"),
+            Anchor(r"\d{3,7}\Z", behind=SPACES, next=r"and\Z"),
+        ],
+        "plain-number": [Anchor(r"numbers?\Z", behind=SPACES, next=r"\d")],
+        "number-in-words": begin_phrases(
+            _SPOKEN_LABELS, then=rf"(?:is|in|as|the|with|of|ends|ending)\Z|{_DIGIT_WORD}"
+        ),
+        "digits-in-words": begin_phrases(_DIGIT_WORDS, then=_DIGIT_WORD),
+        "number-of-site": [Anchor(r"site\Z", behind=SPACES)],
+        "person-of-number": begin_phrases(_RELATED, then=r"(?:of|for|from)\Z"),
         "number-as-person": [Anchor(r"[A-Z]{0,4}\d{3,7}\Z"), Anchor(r"[A-Z]{1,4}\Z", behind="-", cased=True)],
-        "code-of-person": [within(r"[A-Z]{0,2}\d{2,7}\Z", before="-"), within(r"0\d{1,4}\Z", behind="-/")],
-        "decimal-coordinates": [Anchor(r"\d{1,3}\Z", behind=".,")],
+        "code-of-person": [
+            Anchor(r"[A-Z]{1,4}\Z", behind="-", cased=True, next=r"\d{3,7}\Z"),
+            Anchor(r"\d{2,4}\Z", behind="-", next=r"(?-i:[A-Z]{1,2}(?:\d{2,4})?\Z)"),
+            Anchor(r"0\d{2,4}\Z", behind="-/", next=r"0\d{2,5}\Z"),
+        ],
+        "decimal-coordinates": [Anchor(r"\d{1,3}\Z", behind=".,", next=r"\d")],
         "coordinates-on-axes": [
             within(r"(?:north|south)\Z"),
             Anchor(r"(?:[NS]\d{0,3}|\d{1,10}[NS])\Z", begins=False, cased=True),
         ],
         "degrees-and-minutes": [
-            within(r"\d{1,10}\Z", behind="°º˚"),
-            within(r"\d{1,10}deg|deg(?:rees)?\Z"),
-            within(r"\d{3,10}[NSEW]?\Z", before=".,"),
+            within(r"\d{1,10}\Z", behind="°˚", next=r"\d"),
+            within(r"\d{1,10}(?:deg|º)|º"),
+            within(r"deg(?:rees)?\Z", next=r"\d"),
+            within(r"\d{3,10}º?[NSEW]\Z", before=".,"),
+            within(r"\d{3,10}\Z", before=".,", next=r"[nsew]\Z|\d"),
         ],
-        "spelled-coordinates": [beginning_with(_NUMBER_WORDS)],
-        "after-map-label": [beginning_with(_MAP_LABELS)],
-        "grid-square": [Anchor(r"\d{1,2}[C-X]|[HNOST][A-Z]", cased=True)],
+        "spelled-coordinates": begin_phrases(
+            _NUMBER_WORDS, then=rf"(?:{any_of(_NUMBER_WORDS)}|and|degrees?)\Z"
+        ),
+        "after-map-label": begin_phrases(_MAP_LABELS),
+        "grid-square": [
+            Anchor(r"\d{1,2}[C-X]|[HNOST][A-Z]\d", cased=True),
+            Anchor(r"[HNOST][A-Z]\Z", cased=True, next=r"\d"),
+        ],
         "plus-code": [Anchor(rf"[{_OPEN}]{{4,8}}\Z", behind="+")],
-        "three-words": [within(ANY_WORD, before="./", behind=".")],
+        "three-words": [within(ANY_WORD, before=".", behind=".")],
         "place-in-address": [Anchor(r"(?:loc|ll|latlng|center|centre|daddr|saddr|geo|pos)\Z", behind="=")],
         "geo-address": [Anchor(r"geo\Z", behind=":")],
-        "plate-after-label": [beginning_with(_PLATE_LABELS)],
-        "plate-of-vehicle": [beginning_with(_VEHICLES)],
+        "plate-after-label": begin_phrases(_PLATE_LABELS),
+        "plate-of-vehicle": begin_phrases(_VEHICLES),
         "plate-by-shape": [
-            Anchor(r"[A-ZÄÖÜ]{1,3}\Z", behind=" -•·", cased=True),
+            Anchor(r"[A-ZÄÖÜ]{1,3}\Z", behind=f"{SPACES}-•·", cased=True),
             Anchor(r"[A-Z]{1,2}\d|\d[A-Z]{3}\d{3}|[一-鿿]", cased=True),
         ],
-        "number-of-room": [beginning_with(_ROOMS)],
-        "number-of-floor": [beginning_with(_FLOORS), beginning_with("on at to in from of")],
+        "number-of-room": begin_phrases(_ROOMS, then=_NUMBER_OF_ROOM),
+        "number-of-floor": [
+            *begin_phrases(_FLOORS, then=_NUMBER_OF_ROOM),
+            Anchor(r"(?:on|at|to|in|from|of)\Z", next=rf"the\Z|{_FIRST_OF_FLOORS}"),
+        ],
         "floor-of-house": [
-            Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z", behind=" "),
+            Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z", behind=SPACES, next=r"(?:floor|deck|storey|story)\Z"),
             Anchor(r"R\d{2,4}\Z", behind="/"),
         ],
         "letter-of-room": [
             Anchor(
                 r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater)\Z",
-                behind=" ",
+                behind=SPACES,
             )
         ],
-        "room-before-word": [within(r"(?:room|ward|bed|bay|rm)\Z")],
+        "room-before-word": [
+            Anchor(r"[A-Z]?\d{1,4}[A-Z]?\Z", cased=True, next=r"(?:room|ward|bed|bay|rm)\Z")
+        ],
         "trailer-lot": [
             Anchor(
                 r"(?:liv(?:es?|ed|ing)|stay(?:s|ed|ing)?|home|parked|camp(?:s|ed|ing)?|lot|plot|space|site|pitch|stand|house|trailer|caravan|tent|hut|cabin|shed|land|mobile|camper|built|bungalow)\Z",
-                behind=" ",
+                behind=SPACES,
             )
         ],
         "lot-to-park": [
             Anchor(
                 r"(?:parking|cars?|auction|camping|building|vacant|corner|empty|parked|van|truck|bike|left|towed|fell|collapsed|found|hit|walking)\Z",
-                behind=" ",
+                behind=SPACES,
             )
         ],
         "lot-of-other-number": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
-        "lot-of-person": [Anchor(r"(?:lot|batch)\Z", behind=" ")],
+        "lot-of-person": [Anchor(r"(?:lot|batch)\Z", behind=SPACES)],
         "person-after-lot": [Anchor(r"(?:lot|batch)\Z")],
         "person-beside-lot": [Anchor(r"(?:lot|batch)\Z")],
-        "labelled-by-no": [within(r"\d{2,7}\Z", before=" .№°º")],
+        "labelled-by-no": [within(r"\d{2,7}\Z", before=f"{SPACES}.№°º")],
         "person-and-number": [
             Anchor(
                 r"(?:cases?|infant|baby|neonate|newborn|control|carrier|proband|contact|visit|page|diary|bloods|samples)\Z",
-                behind=" ",
+                behind=SPACES,
             ),
         ],
         "coded-person": [
@@ -349,15 +388,13 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "identity-by-shape": [
             Anchor(r"[A-Z]{2}(?:\d{2}|\Z)|\d{6}(?:A\w{4}\Z|\Z)|\d{8}[A-Z]?\Z|[A-Z]{4}\d{6}", cased=True)
         ],
-        "grid-letters": [Anchor(r"grid\Z", behind=" ")],
+        "grid-letters": [Anchor(r"grid\Z", behind=SPACES)],
         "nautical-position": [Anchor(r"\d{4,5}\Z", behind=".")],
-        "spelled-code": [Anchor(r"[A-Z]\Z", behind=" ,-", cased=True)],
+        "spelled-code": [Anchor(r"[A-Z]\Z", behind=f"{SPACES},-", cased=True)],
         "letters-with-commas": [Anchor(r"[A-Z]\Z", behind=",", cased=True)],
-        "letter-as-in": [Anchor(r"[A-Z]\Z", behind=" ,", cased=True)],
+        "letter-as-in": [Anchor(r"[A-Z]\Z", behind=f"{SPACES},", cased=True)],
         "callsign": [Anchor(r"(?:call|callsign|unit)\Z")],
-        "floor-at-start": [
-            beginning_with("floor corridor tower gate hall lodge stall plot pitch deck level")
-        ],
+        "floor-at-start": begin_phrases("floor corridor tower gate hall lodge stall plot pitch deck level"),
         "operating-room": [Anchor(r"(?:OR|ER|ED|OT)(?:\d{1,2})?\Z", cased=True)],
     }
 )

@@ -22,7 +22,15 @@ from inverse_deid.rules.age_patterns import (
     AGES_LIFTED_BY,
     PLAIN_AGE_WORDS,
 )
-from inverse_deid.rules.anchors import Anchor, PatternSearch, any_of, beginning_with, compile_patterns, within
+from inverse_deid.rules.anchors import (
+    SPACES,
+    Anchor,
+    PatternSearch,
+    any_of,
+    begin_phrases,
+    compile_patterns,
+    within,
+)
 from inverse_deid.rules.date_patterns import (
     DATE_ANCHORS,
     DATE_LONGEST,
@@ -331,11 +339,9 @@ patterns always mask.
 """
 
 
-_SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
-_TWO_DIGITS = Anchor(r"\d{1,2}(?!\d)")
-_NUMBER_AT_SIGN = Anchor(r"\d{1,2}\Z", behind="/.")
-_DECIMAL = Anchor(r"\d+\Z", behind=".,")
-_COUNTED = Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|several|few)")
+_COUNTED = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|few)"
+_SHORT_UNIT = r"(?:sec|min|hr|hour|day|night|wk|week|m(?:on)?th|yr|year|[hdwmy]\Z)"
+_OF_MONTH = rf"{MONTH}\Z"
 _DOT_WORD = within(r"dot\Z")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
@@ -350,10 +356,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             within(r"www\Z", behind="."),
             within(r"(?:com|org|net|gov|edu|example|info|uk|io)\Z", before="."),
         ],
-        "ip-address": [
-            within(r"\d{1,3}\Z", before=".", behind="."),
-            within(r"[0-9a-f]{1,4}\Z", before=":", behind=":"),
-        ],
+        "ip-address": [within(r"\d{1,3}\Z", before=".", behind="."), within(r"[0-9a-f]{1,4}\Z", before=":", behind=":")],
         "mac-address": [within(r"[0-9a-f]{2}\Z", before=":-", behind=":-")],
         "social-security-number": [within(r"\d{2}\Z", before="-", behind="-")],
         "phone": [
@@ -361,19 +364,22 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             within(r"\d{3}\Z", before="(", behind=")"),
             within(r"\d{3}\Z", before=".-", behind=".-"),
         ],
-        "full-date": [Anchor(rf"(?:\d{{1,2}}|{YEAR})\Z", behind="/.-")],
-        "glued-date": [within(rf"(?:.*\d)?{MONTH}(?:\d|\Z)")],
-        "month-day-year": [Anchor(rf"{MONTH}(?:\d|\Z)")],
-        "day-month-year": [Anchor(rf"{ORDINAL_DAY}\Z", behind=" ")],
-        "month-year": [Anchor(rf"{MONTH}\Z", behind=" ,/-")],
+        "full-date": [Anchor(rf"(?:\d{{1,2}}|{YEAR})\Z", behind="/.-", next=r"\d{1,2}\Z")],
+        "glued-date": [
+            within(rf"{_OF_MONTH}", before=" ./-", next=r"\d"),
+            within(rf".*\d{_OF_MONTH}", next=r"\d"),
+            within(rf".*\d{MONTH}\d"),
+            within(rf"{MONTH}\d"),
+        ],
+        "month-day-year": [Anchor(_OF_MONTH, next=r"\d"), Anchor(rf"{MONTH}\d")],
+        "day-month-year": [Anchor(rf"{ORDINAL_DAY}\Z", behind=" ", next=rf"of\Z|{_OF_MONTH}")],
+        "month-year": [Anchor(_OF_MONTH, behind=" ,/-", next=r"\d")],
         "identifying-key": [],
-        "spelled-out": [Anchor(r"[^\W\d_]\Z", behind=" -")],
+        "spelled-out": [Anchor(r"[^\W\d_]\Z", behind=" -", next=r"[^\W\d_]\Z")],
         "labelled-id": [Anchor(rf"(?:{ID_LABEL}|hosp(?:ital)?)\Z"), Anchor(r"s\Z", behind="/")],
         "initials": [Anchor(r"initials?\Z")],
         "word-initials": [
-            Anchor(
-                r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" ."
-            )
+            Anchor(r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=f"{SPACES}.", next=r"(?-i:[A-Z]{1,2}\Z)")
         ],
         "age-over-89": [within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")],
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
@@ -388,67 +394,83 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"[A-Z][a-z]{1,15}\Z", "<;{[", ">&}]", begins=False, cased=True),
         ],
         "reversed-name": [Anchor(r"[a-z]{4,}[A-Z]\Z", cased=True)],
-        "name-in-talk": [beginning_with(_BEFORE_NAME)],
-        "name-that-speaks": [within(r"(?:speaking|calling|here)\Z", before=" ")],
+        "name-in-talk": begin_phrases(_BEFORE_NAME),
+        "name-that-speaks": [within(r"(?:speaking|calling|here)\Z", before=SPACES)],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
-        "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],
-        "date-of-two-numbers": [_NUMBER_AT_SIGN],
-        "month-slash-year": [Anchor(r"\d{1,2}\Z", behind="/-")],
+        "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True, next=r"(?-i:[A-Z0-9]+\Z)")],
+        "date-of-two-numbers": [Anchor(r"\d{1,2}\Z", behind="/.", next=r"\d{1,2}\Z")],
+        "month-slash-year": [Anchor(r"\d{1,2}\Z", behind="/-", next=r"(?:\d\d|(?:19|20)\d\d)\Z")],
         "bare-year": [Anchor(rf"{YEAR}\Z")],
         "short-year": [within(r"\d\d\Z", before="'\u2019")],
-        "time-of-day": [_TWO_DIGITS],
-        "age-with-unit": [_SHORT_NUMBER],
-        "age-short-form": [_SHORT_NUMBER],
-        "aged": [Anchor(r"aged?(?:\d|\Z)")],
-        "blood-pressure": [Anchor(r"\d{2,3}\Z")],
-        "score": [Anchor(r"\d{1,2}\Z")],
-        "number-with-unit": [Anchor(r"\d")],
-        "decimal": [_DECIMAL],
-        "duration": [_COUNTED],
+        "time-of-day": [
+            Anchor(r"\d{1,2}\Z", behind=":.", next=r"[0-5]\d"),
+            Anchor(r"\d{1,2}\Z", behind=SPACES, next=r"[ap]m?\Z"),
+            Anchor(r"\d{1,2}(?:h\d|[ap]m?\Z)"),
+        ],
+        "age-with-unit": [
+            Anchor(r"\d{1,3}\Z", behind=f"{SPACES}-", next=r"(?:yo?|yrs?|years?|months?|mos?|m|weeks?|wks?|days?|ans|jahre)\Z"),
+            Anchor(r"\d{1,3}(?:y|m|w|d|ans|jahre)"),
+        ],
+        "age-short-form": [Anchor(r"\d{1,3}\Z", behind=SPACES, next=r"y|[mf]\Z"), Anchor(r"\d{1,3}[ymf]")],
+        "aged": [Anchor(r"aged?\Z"), Anchor(r"aged?\d")],
+        "blood-pressure": [Anchor(r"\d{2,3}\Z", behind=f"{SPACES}/", next=r"\d{2,3}\Z")],
+        "score": [Anchor(r"\d{1,2}\Z", behind=f"{SPACES}/", next=r"(?:5|6|8|10|14|15|20|24|27|28|30|60|63|80|100)\Z")],
+        "number-with-unit": [Anchor(r"\d+\Z", behind=f"{SPACES}.,-%°"), Anchor(r"\d+[^\W\d_]")],
+        "decimal": [Anchor(r"\d+\Z", behind=".,", next=r"\d")],
+        "duration": [
+            Anchor(rf"{_COUNTED}\Z", behind=f"{SPACES}-", next=rf"\d|{_SHORT_UNIT}"),
+            Anchor(rf"{_COUNTED}[smhdw]"),
+        ],
         "id-after-label": [
-            Anchor(
-                r"(?:no|nr|num|number|id|ref|reference|case|report|file|control|mfr|patient|subject|code|"
-                r"ticket|order)\Z"
-            )
+            Anchor(r"(?:no|nr|num|number|id|ref|reference|case|report|file|control|mfr|patient|subject|code|ticket|order)\Z", behind=f"{SPACES}.:#")
         ],
-        "phone-after-label": [
-            Anchor(r"(?:tel|phone|ph|fax|mob|mobile|cell|call|ext|pager|bleep|contact|direct)\Z")
-        ],
-        "digit-groups": [Anchor(r"\d{2,5}\Z", behind=" -")],
+        "phone-after-label": [Anchor(r"(?:tel|phone|ph|fax|mob|mobile|cell|call|ext|pager|bleep|contact|direct)\Z")],
+        "digit-groups": [Anchor(r"\d{2,5}\Z", behind=" -", next=r"\d{2,5}\Z")],
         "date-of-birth": [Anchor(r"(?:dob|born|birth(?:day|date)?|date)\Z"), Anchor(r"d\Z", behind=".")],
-        "postal-code": [within(r"(?:\d[A-Z]{2}|\d{5}|\d[A-Z]\d)\Z", before=" ")],
-        "after-lot-word": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
-        "in-coded-term": [Anchor(r"(?:PTs?|LLTs?|SOCs?|HLTs?|HLGTs?|preferred|lowest|MedDRA)\Z")],
-        "in-causality-term": [
-            Anchor(
-                rf"(?:{_CAUSALITY.replace('(?:who[- ])?umc', 'who|umc')}|de|re|positive|negative|pos|neg|not|un)\Z"
-            )
+        "postal-code": [
+            Anchor(r"[A-Z]{1,2}\d[A-Z\d]?\Z", behind=" ", next=r"\d[A-Z][A-Z\d]\Z"),
+            Anchor(r"[A-Z]{2}\Z", behind=" ", next=r"\d{5}\Z"),
         ],
-        "in-day-count": [Anchor(r"(?:(?:days?|pod)\d{0,3}|d\d{1,2}|\d{1,2}(?:st|nd|rd|th))\Z")],
+        "after-lot-word": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
+        "in-coded-term": [
+            Anchor(r"(?:PTs?|LLTs?|SOCs?|HLTs?|HLGTs?)\Z", cased=True),
+            Anchor(r"MedDRA\Z"),
+            Anchor(r"(?:preferred|lowest)\Z", next=r"(?:term|level)\Z"),
+        ],
+        "in-causality-term": [
+            Anchor(rf"(?:{_CAUSALITY.replace('(?:who[- ])?umc', 'umc')})\Z"),
+            Anchor(r"(?:who|de|re)\Z", next=r"(?:umc|challenge)\Z"),
+            Anchor(r"(?:positive|negative|pos|neg|not|un)\Z", next=rf"(?:{_CAUSALITY.replace('(?:who[- ])?umc', 'umc')}|who|de|re)\Z"),
+        ],
+        "in-day-count": [
+            Anchor(r"(?:days?|pod)\Z", next=r"\d"),
+            Anchor(r"(?:(?:days?|pod)\d{1,3}|d\d{1,2}|\d{1,2}(?:st|nd|rd|th))\Z"),
+        ],
         "in-interval": [
-            Anchor(
-                r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|few)\Z",
-                behind=" -",
-            ),
+            Anchor(rf"{_COUNT}\Z", behind=" -", next=rf"to|{_COUNTED}|{_SHORT_UNIT}"),
             Anchor(r"x?\d{1,2}(?:sec|min|h|day|night|w|m|y)|x\d{1,2}\Z"),
         ],
-        "in-score": [Anchor(rf"(?:{_SCORE_LABEL})\Z"), _NUMBER_AT_SIGN],
-        "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–-")],
-        "in-short-duration": [_NUMBER_AT_SIGN],
+        "in-score": [
+            Anchor(rf"(?:{_SCORE_LABEL})\Z"),
+            Anchor(r"(?:1[3-9]|2\d|30)\Z", behind="/", next=r"(?:14|15|20|24|27|28|30)\Z"),
+        ],
+        "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–-", next=r"\d")],
+        "in-short-duration": [Anchor(r"\d{1,2}\Z", behind="/", next=r"(?:7|52|12)\Z")],
         "in-measurement": [
             Anchor(
                 r"(?:bp|b|blood|nibp|t|temps?|temperature|tmax|a?febrile|fever|pyrexia|hr|heart|pulse|p|rr|resp(?:iratory)?|"
                 r"spo2|o2|oxygen|sats|saturations?)\Z"
             ),
-            _DECIMAL,
+            Anchor(r"(?:3[4-9]|4[0-2])\Z", behind=".,", next=r"\dC?\Z"),
         ],
         "is-clock-time": [
-            Anchor(r"\d{1,2}\Z", behind=":."),
-            Anchor(r"(?:1[0-2]|0?[1-9])\Z", behind=" "),
-            Anchor(r"(?:(?:1[0-2]|0?[1-9])[ap]m?|(?:[01]\d|2[0-4])[0-5]\d(?:h|hrs?)?)\Z"),
+            Anchor(r"\d{1,2}\Z", behind=":.", next=r"[0-5]\d"),
+            Anchor(r"(?:1[0-2]|0?[1-9])\Z", behind=" ", next=r"[ap]m?\Z"),
+            Anchor(r"(?:(?:1[0-2]|0?[1-9])[ap]m?|(?:[01]\d|2[0-4])[0-5]\d(?:h|hrs?))\Z"),
+            Anchor(r"(?:[01]\d|2[0-4])[0-5]\d\Z", behind=SPACES, next=r"(?:hrs?|hours)\Z"),
         ],
     }
-)
+)  # fmt: skip
 """The anchors of every pattern of the rules: each of its matches has one of them, or its sign."""
 
 SIGNS: Mapping[str, str] = MappingProxyType(
@@ -462,7 +484,6 @@ LONGEST: Mapping[str, int] = MappingProxyType(
         "mac-address": 17,
         "glued-date": 18,
         "short-year": 3,
-        "postal-code": 13,
         **DATE_LONGEST,
         **AGE_LONGEST,
     }

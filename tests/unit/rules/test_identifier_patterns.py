@@ -1,12 +1,20 @@
 """Numbers, accounts and names in talk that are masked whatever else says safe, and their clinical look-alikes."""
 
+import re
+
 import pytest
 from identifier_examples import CLINICAL, EXAMPLES
 
 from inverse_deid.rules import account_patterns, number_patterns
-from inverse_deid.rules.anchors import beginning_with, pattern_hits, split_words
-from inverse_deid.rules.patterns import LIFTED_BY, SILENT_VETO_PATTERNS, VETO_PATTERNS
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.rules.anchors import Anchor, PatternSearch, begin_phrases, pattern_hits, split_words
+from inverse_deid.rules.patterns import (
+    LIFTED_BY,
+    SILENT_VETO_PATTERNS,
+    VETO_PATTERNS,
+    anchor_bits,
+    find_patterns,
+)
+from inverse_deid.text.tokenizer import join, tokenize
 
 TALK = ("name-in-markup", "reversed-name", "name-in-talk", "name-that-speaks")
 NAMES = (*number_patterns.VETOES, *account_patterns.VETOES, *TALK)
@@ -58,22 +66,78 @@ def test_codes_that_may_hold_anything_mask_whatever_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "words", "rest"),
+    ("pattern", "words", "beginnings", "rest"),
     [
-        (r"(?:labels?|licen[cs]e)\Z", ["label", "labels", "licence", "license"], ""),
-        (r"cent(?:re|er)\Z|\d+\Z", ["center", "centre"], r"\d+\Z"),
-        (r"(?:a|[b-d]|x{2})\Z", ["a"], r"(?:[b-d]|x{2})\Z"),
-        (r"(?:a|b)(?:c|d)\Z", ["ac", "ad", "bc", "bd"], ""),
-        (r"begins", [], "begins"),
-        (r"(?:a|b(?:c|d+)?)\Z", ["a"], r"(?:b(?:c|d+)?)\Z"),
-        (r"[|(]\||e\Z", ["e"], r"[|(]\|"),
+        (r"(?:labels?|licen[cs]e)\Z", ["label", "labels", "licence", "license"], [], ""),
+        (r"cent(?:re|er)\Z|\d+\Z", ["center", "centre"], [], r"\d+\Z"),
+        (r"(?:a|[b-d]|x{2})\Z", ["a"], [], r"[b-d]\Z|x{2}\Z"),
+        (r"(?:a|b)(?:c|d)\Z", ["ac", "ad", "bc", "bd"], [], ""),
+        (r"begins|(?:end|stop)s?", [], ["begins", "end", "ends", "stop", "stops"], ""),
+        (r"(?:a|b(?:c|d+)?)\Z", ["a"], [], r"b(?:c|d+)?\Z"),
+        (r"(?:a(?:b|c)?|(?:d|e)\Z)", ["d", "e"], ["a", "ab", "ac"], ""),
+        (r"a|\Z", [""], ["a"], ""),
+        (r"[|(]\||e\Z", ["e"], [], r"[|(]\|"),
     ],
 )
-def test_the_words_of_an_anchor_are_looked_up_and_only_the_rest_is_searched(pattern, words, rest):
-    found, left = split_words(pattern)
-    assert (sorted(found), left) == (words, rest)
+def test_the_words_of_an_anchor_are_looked_up_and_only_the_rest_is_searched(pattern, words, beginnings, rest):
+    found, begun, left = split_words(pattern)
+    assert (sorted(found), sorted(begun), left) == (words, beginnings, rest)
 
 
-def test_an_anchor_of_several_words_is_its_first_word_apart_or_joined():
-    words, rest = split_words(beginning_with("log-?in a/c user_?names? sort_code").word)
-    assert (set(words), rest) == ({"log", "login", "a", "user", "username", "usernames", "sort"}, "")
+def test_an_anchor_of_several_words_is_its_first_word_apart_or_joined_and_tells_the_next():
+    anchors = begin_phrases("log-?in a/c user_?names? sort_code iban", then="no")
+    nexts = {word: anchor.next for anchor in anchors for word in split_words(anchor.word)[0]}
+    assert nexts == {
+        "log": "in", "a": "c", "user": "names?", "sort": "code", "login": "no", "username": "no", "usernames": "no", "iban": "no",
+    }  # fmt: skip
+
+
+class CountedPattern:
+    """A pattern that counts where it is tried."""
+
+    groups = 0
+
+    def __init__(self, pattern):
+        self.pattern, self.n_tried = re.compile(pattern), 0
+
+    def match(self, text, at):
+        self.n_tried += 1
+        return self.pattern.match(text, at)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "n_tried"),
+    [
+        ("took 5 mg for 3 days", ["3", "days"], 1),
+        ("5 mg, 6", [], 0),
+        ("5 DAYSTAR", [], 1),  # only its beginning is looked at
+        ("5, days", [], 0),
+        ("days 5", [], 0),
+    ],
+)
+def test_a_pattern_is_tried_only_before_the_word_that_must_follow(text, words, n_tried):
+    pattern = CountedPattern(r"\d+ days\b")
+    anchor = Anchor(r"\d+\Z", behind=" ", next="days")
+    search = PatternSearch({"days": pattern}, {"days": [anchor]}, {}, {})
+    tokens = join([tokenize(text), tokenize("days")])  # a word of the next document does not follow
+    hits = search.find(tokens, search.anchor_bits(tokens.words))["days"]
+    assert [word for word, hit in zip(tokens.words, hits, strict=True) if hit] == words
+    assert pattern.n_tried == n_tried
+
+
+def test_patterns_that_touch_nothing_share_an_array_that_cannot_change():
+    tokens = join([tokenize("Home on 3/4/2021")])
+    hits = find_patterns(tokens, anchor_bits(tokens.words))
+    untouched = [hit for hit in hits.values() if not hit.any()]
+    assert len(set(map(id, untouched))) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        untouched[0][0] = True
+
+
+@pytest.mark.parametrize("space", ["\t", "\n", "\u3000"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_any_white_space_between_words_is_found_as_the_pattern_says(name, space):
+    tokens = tokenize(EXAMPLES[name][0].replace(" ", space))
+    joined = join([tokens])
+    plain = pattern_hits(tokens, [{**VETO_PATTERNS, **SILENT_VETO_PATTERNS}[name]])[0]
+    assert find_patterns(joined, anchor_bits(joined.words))[name].tolist() == plain.tolist()
