@@ -74,6 +74,8 @@ EXAMPLES = {
     "user-after-label": ("username: hopeful", "hopeful"),
     "user-after-act": ("she posts as sunnyday", "sunnyday"),
     "user-of-site": ("her TikTok, itchyhope", "itchyhope"),
+    "user-of-messenger": ("add me on LINE, sunnyhope", "sunnyhope"),
+    "user-who-signs": ("he signs his posts oldhope", "oldhope"),
     "user-who-acts": ("user sharp closed it", "sharp"),
     "user-with-sign": ("by u/hopeful there", "u hopeful"),
     "user-with-underscore": ("by hope_77 there", "hope 77"),

@@ -88,7 +88,7 @@ VETOES = compile_patterns(
         "windows-path": rf"(?<!\w)[A-Z]:[\\/]{{1,2}}{_IN_PATH}+"
         rf"(?:[\\/]+(?:{_IN_PATH}+(?:\s{_IN_PATH}+(?=[\\/]|\.{_FILE_END}\b)){{0,3}})?)*",
         "network-path": r"(?<![\w\\])\\\\[^\s\\]+(?:\\[^\s\\\"<>|]*(?:\s[^\s\\\"<>|]+(?=\\)){0,3})*",
-        "part-of-path": r"(?<![\w\\])[\w.$%~-]+(?:\\[\w.$%~-]+)+\\?",
+        "part-of-path": r"(?<![\w\\])[\w.$%~-]{1,60}(?:\\[\w.$%~-]{1,60})+\\?",
         "unix-path": rf"(?<![\w/.])~?\.{{0,2}}/{_FOLDERS}(?:/[^\s\"'<>|,;)]*)+|(?<![\w/~])~[a-z][\w.-]*(?:/[^\s\"'<>|,;)]+)*",
         "address-with-scheme": r"\b[a-z][a-z0-9]{1,15}://\S+|"
         r"\b(?:mailto|sips?|xmpp|callto|facetime|skype|live|urn|msteams|ssh|scp|rsync|git):(?!\s)\S+",
@@ -103,12 +103,14 @@ VETOES = compile_patterns(
         r"[\w-]*[^\W\d_][\w.-]*(?::\S*)?",
         "machine-after-label": rf"\b{any_of(_MACHINE_LABELS)}(?:\s?[:=]\s?|\s(?:(?:is|was)\s)?(?:called|named)\s)[\"'“]?"
         r"(\w[\w.$\\/’'-]{1,60}[\w$])",
-        "file-name": rf"(?<![\w/\\.])(?=[\w.-]*[^\W\d_])[\w()+&-]+(?:\.[\w()+&-]+){{0,4}}\.{_FILE_END}(?![\w-]|\.\w)",
+        "file-name": rf"(?<![\w/\\.])(?=[\w.-]{{0,60}}[^\W\d_])[\w()+&-]{{1,60}}(?:\.[\w()+&-]{{1,60}}){{0,4}}\.{_FILE_END}(?![\w-]|\.\w)",
         "user-after-label": rf"\b{any_of(_ACCOUNTS)}(?:\s(?:on|for|at|in)\s(?:the\s)?[\w-]{{2,16}})?"
         r"(?:\s?[:=]{1,2}\s?|\s(?:is|was|of|as)\s(?:called\s|now\s)?|\s(?=[@\"'“])|[,(]?\s?(?=\S{0,30}(?:[\d_@]|\.\w)))"
         rf"(?!{_NO_USER}\b|\d+(?:[.,]\d+)?\b){_USER}",
         "user-after-act": rf"\b{any_of(_ACTS)}{_BETWEEN_ACT_AND_NAME}\s(?!{_NO_USER_AFTER_ACT}\b){_USER}",
         "user-of-site": rf"\b{any_of(_SITES)}\b(?:\s{_WORD_OF_ACCOUNT}\b){{0,3}}[\s,:;=(@\"'“/–-]{{1,4}}(?!{_NO_USER}\b){_USER}",
+        "user-of-messenger": r"\b(?-i:LINE|KIK|Kik|Signal|Threema|Zalo|QQ)\s?[,:(@]\s?(?!(?:the|and|or|no|not|which|who|he|she|it)\b)([^\W_][\w.-]{2,30})",
+        "user-who-signs": r"\bsigns?\s(?:(?:his|her|their|the|my|all)\s){0,2}(?:posts?|messages?|e-?mails?|comments?|reviews?)\s(?:(?:as|with|off)\s){0,2}([\w.-]{3,30})",
         "user-who-acts": r"\b(?<!drug )(?<!alcohol )(?<!tobacco )user\s([^\W\d_][\w.-]{2,30})\s(?:closed|opened|logged|edited|created|posted|wrote|replied|deleted|updated|reported|signed|entered|changed|locked|approved)\b",
         "user-with-sign": r"(?<![\w/.])(?-i:u|user)/(?=\w*[^\W\d_])[\w-]{3,30}|(?<![\w@.])(?=\w*[^\W\d_])\w{2,30}#\d{3,5}(?!\w)|"
         r"(?<!\w)_+[^\W_]\w+_+(?!\w)",
@@ -167,6 +169,8 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "user-after-label": begin_phrases(_ACCOUNTS),
         "user-after-act": begin_phrases(_ACTS, then=r"(?:in|on|up|there|online|as|under|by)\Z"),
         "user-of-site": begin_phrases(_SITES),
+        "user-of-messenger": [Anchor(r"(?:LINE|KIK|Kik|Signal|Threema|Zalo|QQ)\Z", cased=True)],
+        "user-who-signs": [Anchor(r"signs?\Z")],
         "user-who-acts": [Anchor(r"user\Z", behind=SPACES)],
         "user-with-sign": [
             Anchor(r"(?:u|user)\Z", behind="/"),

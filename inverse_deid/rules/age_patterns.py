@@ -74,6 +74,9 @@ _OVER_89 = {
     "many-units": r"\b(?!(?:19|20)\d\d[\s-]?month\b)(?:[1-9]\d{3,4}|[1-9]\d?,\d{3})[\s-]?(?:months?|mths?|mos?)(?![^\W_])|\b(?:[4-9]\d{3}|[1-9]\d{4}|[4-9],\d{3}|[1-9]\d,\d{3})[\s-]?(?:weeks?|wks?)(?![^\W_])|"
     r"\b(?:3[2-9]\d{3}|[4-9]\d{4}|3[2-9],\d{3}|[4-9]\d,\d{3})[\s-]?days?(?![^\W_])|\b(?:[7-9]\d{5}|1\d{6}|[7-9]\d\d,\d{3}|1,\d{3},\d{3})[\s-]?(?:hours?|hrs?)(?![^\W_])|"
     rf"\b(?:9\d|1[0-2]\d|nin(?:e)?ty(?:[\s-]{_ONES})?|{_HUNDRED})\s(?:winters|summers|springs|autumns|christmases|birthdays)\b",
+    "century-of-life": r"\b(?:pass(?:ed|es)?|past|reach(?:ed|es)?|hit|beyond|turned|nearing|approaching|(?:short|shy)\sof|completed|celebrated|lived)\s(?:out\s)?"
+    r"(?:the|a|her|his|one|their)\s(century)\b",
+    "will-be-hundred": r"\b(?:will|would|to)\s(?:be|turn)\s((?:a|one)\s?hundred)\b(?!\s(?:mg|ml|percent|per|times|and|units|tablets|capsules|mcg|g)\b|\s?%)",
     "high-number-of-years": rf"\b(?:9\d|1[0-2]\d)[\s-]?(?:y(?:ea)?rs?|y/?o|y\.\s?o|yo[mfwb]?|ys|y)\b(?!\s(?:ago|later|earlier|before|after|of\s(?:use|therapy|treatment|smoking)|pack|history))\.?(?:[\s-]?old)?|"
     rf"\b(?-i:(?:9\d|1[01]\d)M)\b|(?:(?<=\ba )|(?<=\bthis )|(?<=\ban )|(?<=\n)|(?<=\A))(?-i:(?:9\d|1[01]\d)[MFmf])\b|\b(?-i:[MF])/?(?:9\d|10\d)\b(?!\.\d)|"
     rf"\b(?:9\d|1[01]\d)(?:\+|\s?plus\b)(?=\s?(?:y/?o|yo|yrs?|years?|age|old)\b|\s*\Z)|(?<!\w)(?:9\d|1[01]\d)-?(?:odd|ish|something)\b{_NO_AMOUNT}|\bnin(?:e)?ty[\s-]{{0,2}}{_ONES}\b(?=\s(?:this|next|last|in|and|with|but)\b|[.,;]|\Z){_NO_AMOUNT}|"
@@ -179,6 +182,8 @@ AGE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"(?:nin(?:e)?ty|hundred)"),
             Anchor(r"(?:a|one)\Z", next=r"hundred\Z"),
         ],
+        "century-of-life": [within(r"century\Z")],
+        "will-be-hundred": [Anchor(r"(?:will|would|to)\Z", next=r"(?:be|turn)\Z")],
         "high-number-of-years": [
             Anchor(rf"{_OVER}\Z", behind=f"{SPACES}-", next=r"y|plus\Z|odd|ish|something"),
             Anchor(rf"{_OVER}\Z", behind="+"),

@@ -110,6 +110,9 @@ _CODES = {
     "year-range": rf"(?<![\d.,/-])\b{_YEAR}\s?[/–-]\s?(?:{_YEAR}|\d\d)(?![\w%]|[-./,]\d){_NO_UNIT}",
     "foreign-week": r"\b(?:uke|uge|vecka|veckan|vika|viikko|viikolla|semaine|settimana|semana|woche|kalenderwoche|tydzień|tydzien|týden|tyden|tjedan|nedelja|hét|hafta|nädal|nedēļa|savaitė|săptămâna|setmana)\.?\s?(?:nr\.?\s?|n[°º]\s?)?\d{1,2}(?:\s?/\s?\d{2,4})?(?![\w%]|[.,]\d)|"
     r"\b(?-i:[PMTQ]\d{1,2})[\s/-](?-i:FY|AY|TY)\s?['’]?\d{2,4}(?!\w)",
+    "period-of-year": r"\bFY\s?\d{2,4}[\s,/-]{1,2}(P\d{1,2})(?!\w)",
+    "week-and-weekday": r"\b(W\d{1,2})(?=,?\s(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)",
+    "digits-apart": r"(?<![\w.,])\d(?:\s\d){3}\s?[-/.]\s?\d\s\d\s?[-/.]\s?\d\s\d(?!\w)|(?<![\w.,])\d\s\d\s?[-/.]\s?\d\s\d\s?[-/.]\s?\d(?:\s\d){1,3}(?!\w)",
     "six-digits": rf"(?<![\w.,/-])(?<!lot )(?<!lot #)(?<!lot: )(?<!lots )(?<!batch )(?<!number )(?<!no )(?<!# )(?<!#)(?:(?:[0-4]\d)(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:[0-4]\d))"
     rf"(?![\w%]|[-./,]\d){_NO_UNIT}",
     "serial-date": r"\b(?:excel|serial|spreadsheet|epoch|unix|stardate|lilian|mjd|timestamp|posix)\W{1,3}(?:(?:date|day|time|number|stamp|serial)\W{1,3})?"
@@ -276,6 +279,9 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             ),
             Anchor(r"[PMTQ]\d{1,2}\Z", behind=f"{SPACES}/-", cased=True),
         ],
+        "period-of-year": [Anchor(r"FY(?:\d{2,4})?\Z")],
+        "week-and-weekday": [Anchor(r"W\d{1,2}\Z", next=r"(?:mon|tues|wednes|thurs|fri|satur|sun)day\Z")],
+        "digits-apart": [Anchor(r"\d\Z", next=r"\d\Z")],
         "six-digits": [Anchor(r"\d{6}\Z")],
         "serial-date": [
             Anchor(r"(?:excel|serial|spreadsheet|epoch|unix|stardate|lilian|mjd|timestamp|posix)\Z")

@@ -289,6 +289,7 @@ PIECES += [
 ]
 PIECES += ["birth", "year", "of", "birth year 54", "YOB", "year of birth: 62", "54"]
 PIECES += ["Will's", "Oko", "nkwo", "\u00ad", "\u0301", "reporterPetrovic", "0k0nkw0"]
+PIECES += ["passed the century", "will be one hundred", "FY22 P7", "W23, Tuesday", "2 0 2 1 - 0 3 - 0 4"]
 PIECES += ["N&V", "H&P", *(text for text, _ in EXAMPLES.values())]
 PIECES += [
     "iso week 7", "KW 41", "week 23/21", "in week 41", "day 285 of the year", "41st week of 2021", "end of May", "Q3 2021", "2021-W41-3",
