@@ -264,13 +264,13 @@ VETOES = compile_patterns(
         rf"(?:\b(?-i:no|No|NO|nr|Nr|num)\.|№|\bn[°º])\s?(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "person-and-number": rf"\b(?:cases?|infant|baby|neonate|newborn|control|carrier|proband|contact|visit\s\w{{1,5}}\sof|page\s\d{{1,3}}\sof|diary|bloods|samples)\s#?(?!{_CLOCK}){_NO_DATE}(\d{{3,7}}(?:-\w{{1,4}})?)(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "coded-person": r"\bsub-\d{2,6}(?!\w)|(?<![\w./-])(?-i:0\d{1,4}-[A-Z]{2,4})(?![\w-])",
-        "number-with-zero": rf"(?<!lot )(?<!lots )(?<!batch )(?<!lot #)(?<!lot # )(?<!lot: )(?<!lot no )(?<!lot no. )(?<!number )(?<![\w.,/:+#-])(?<!\d )(?!0+\b)0(?:\d{{2}}|\d[6-9]\d|\d{{4,6}})(?!\w|[.,/:-]\d){NOT_A_QUANTITY}",
+        "number-with-zero": rf"(?<!lot )(?<!lots )(?<!batch )(?<!lot #)(?<!lot # )(?<!lot: )(?<!lot no )(?<!lot no. )(?<!lot# )(?<!number )(?<![\w.,/:+#-])(?<!\d )(?!0+\b)0(?:\d{{2}}|\d[6-9]\d|\d{{4,6}})(?!\w|[.,/:-]\d){NOT_A_QUANTITY}",
         "identity-by-shape": r"(?<![\w./-])(?-i:[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]|\d{6}[-+A]\d{3}[\dA-Z]|\d{8}-?[A-HJ-NP-TV-Z]|[A-Z]{4}\d{6}[A-Z0-9]{3,8})(?![\w-])",
         "grid-letters": r"\bgrid\s(?:square\s|ref\w*\s)?((?-i:[A-Z]{1,2})\s?\d{2,5}(?:\s?\d{2,5})?)(?!\w)",
         "nautical-position": r"(?<![\w.])\d{4,5}\.\d{2,6},[NS],\d{4,6}\.\d{2,6},[EW]\b",
         "spelled-code": rf"(?<!\w)(?=[^.\n]{{0,24}}\b{any_of(_DIGIT_WORDS)}\b)(?-i:[A-Z])[\s,-]{{1,2}}(?:(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})[\s,-]{{1,2}}){{1,9}}(?:(?-i:[A-Z])|{any_of(_DIGIT_WORDS)})(?!\w)",
         "letters-with-commas": r"(?<!itamin )(?<!itamins )(?<!epatitis )(?<!roups )(?<!rms )(?<!ypes )(?<!arts )(?<![\w,] )(?<!\w)(?-i:[A-Z])(?:,\s?(?-i:[A-Z])){2,14}(?:,?\s?(?:and\s)?(?-i:[A-Z]))(?!\w)",
-        "letter-as-in": rf"\b(?-i:[A-Z])(?:,?\s(?:as\sin|like|for|is)\s)(?:(?<=as\sin\s)\w+|(?<=like\s)\w+|{_ALPHABET}\b)",
+        "letter-as-in": rf"\b(?-i:[B-HJ-Z])(?:,?\s(?:as\sin|like|for|is)\s)(?:(?<=as\sin\s)\w+|(?<=like\s)\w+|{_ALPHABET}\b)",
         "callsign": r"\b(?:call-?\s?sign|unit\scall)[\s:]{1,2}((?:[A-Z][a-z]+\s)?[\w-]{1,12}(?:\s\d{1,4})?)(?!\w)",
     }
 )
