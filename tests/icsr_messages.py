@@ -108,8 +108,8 @@ class Invention:
             return sorts[known.known]()
         number = rng.randrange(10**5, 10**6)
         of_form = {
-            "lot": f"EK{number % 10**4:04}",
-            "device-lot": f"DV{number % 10**4:04}",
+            "lot": f"EK{2100 + number % 7900}",
+            "device-lot": f"DV{2100 + number % 7900}",
             "organisation": FIRMS[number % len(FIRMS)],
             "place": CITIES[number % len(CITIES)],
         }

@@ -191,7 +191,7 @@ _PLACES_AT_START = r"""
 """
 
 _NO_ROOM = r"(?<!heart )(?<!egree )(?<!av )(?<!branch )(?<!nerve )(?<!blood )(?<!white )(?<!red )(?<!mast )(?<!per )(?<!sickle )(?<!total )"
-_ROOM_NUMBER = rf"(?!V[1-6]\b)(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\d{{2,4}}(?!\d)|\d{{1,2}}(?:st|nd|rd|th)\b)(?-i:[A-Z]{{0,3}})[- ]?\d{{1,5}}(?-i:[A-Za-z]?)(?:[-/.]\w{{1,6}}){{0,3}}(?!\w|[.,/-]\d){NOT_A_QUANTITY}"
+_ROOM_NUMBER = rf"(?!V[1-6]\b|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\d{{2,4}}(?!\d)|\d{{1,2}}(?:st|nd|rd|th)\b)(?-i:[A-Z]{{0,3}})[- ]?\d{{1,5}}(?-i:[A-Za-z]?)(?:[-/.]\w{{1,6}}){{0,3}}(?!\w|[.,/-]\d){NOT_A_QUANTITY}"
 
 VETOES = compile_patterns(
     {
@@ -199,7 +199,7 @@ VETOES = compile_patterns(
         "number-after-weak-label": rf"(?<!pubmed )(?<!pmid )(?<!doi )(?<!medline )(?<!cpt )(?<!icd )(?<!atc )(?<!dental )(?<!procedure )(?<!meddra )(?<!diagnosis )\b(?!ref\s[1-9]\d{{0,3}}-[1-9]\d{{0,4}}(?!\w)){any_of(_WEAK_LABELS)}\b(?:{_CALLED_A_NUMBER}{_LINK}|{_SIGN}|"
         rf"\s(?!{_CLOCK})(?=[A-Z./-]{{0,8}}\d[\w/-]{{3}}))({_CODE}){NOT_A_QUANTITY}",
         "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t|[Pp]at|Prob|Vp))\b\.?{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
-        "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?(?!911|999|112|111|1-?800)((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}"
+        "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?(?!911|999|112|111|1-?800|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}"
         rf"(?:\s?(?:,|and|&|or)\s?\d{{3,7}}){{0,9}})(?!\w|[.,/]\d|[ -]\d{{3}}|[’']s){NOT_A_QUANTITY}",
         "number-that-owns": r"(?<![\w.,/-])(\d{2,6}[1-9])(?=['’]s\b|\sand\s(?:her|his|their)\s(?:mother|father|parents?|husband|wife|partner|carer|child|son|daughter|mum|mom|dad)\b)",
         "plain-number": rf"(?<!lot )(?<!lots )(?<!batch )(?<!dose )(?<!cycle )(?<!vaccine )(?<!atomic )\bnumbers?\s(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
@@ -264,7 +264,7 @@ VETOES = compile_patterns(
         rf"(?:\b(?-i:no|No|NO|nr|Nr|num)\.|№|\bn[°º])\s?(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "person-and-number": rf"\b(?:cases?|infant|baby|neonate|newborn|control|carrier|proband|contact|visit\s\w{{1,5}}\sof|page\s\d{{1,3}}\sof|diary|bloods|samples)\s#?(?!{_CLOCK}){_NO_DATE}(\d{{3,7}}(?:-\w{{1,4}})?)(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "coded-person": r"\bsub-\d{2,6}(?!\w)|(?<![\w./-])(?-i:0\d{1,4}-[A-Z]{2,4})(?![\w-])",
-        "number-with-zero": rf"(?<!lot )(?<!lots )(?<!batch )(?<!lot #)(?<!lot # )(?<!lot: )(?<!lot no )(?<!lot no. )(?<!lot# )(?<!number )(?<![\w.,/:+#-])(?<!\d )(?!0+\b)0(?:\d{{2}}|\d[6-9]\d|\d{{4,6}})(?!\w|[.,/:-]\d){NOT_A_QUANTITY}",
+        "number-with-zero": rf"(?<!lot )(?<!lots )(?<!batch )(?<!lot #)(?<!lot # )(?<!lot: )(?<!lot no )(?<!lot no. )(?<!lot# )(?<!number )(?<![\w.,/:+#-])(?<!\d )(?!0+\b)0(?:\d{{2}}|\d[6-9]\d|\d{{4,6}})(?!\w|[.,/:-]\d|[ -]\d{{3}}){NOT_A_QUANTITY}",
         "identity-by-shape": r"(?<![\w./-])(?-i:[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]|\d{6}[-+A]\d{3}[\dA-Z]|\d{8}-?[A-HJ-NP-TV-Z]|[A-Z]{4}\d{6}[A-Z0-9]{3,8})(?![\w-])",
         "grid-letters": r"\bgrid\s(?:square\s|ref\w*\s)?((?-i:[A-Z]{1,2})\s?\d{2,5}(?:\s?\d{2,5})?)(?!\w)",
         "nautical-position": r"(?<![\w.])\d{4,5}\.\d{2,6},[NS],\d{4,6}\.\d{2,6},[EW]\b",

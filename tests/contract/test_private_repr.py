@@ -5,6 +5,7 @@ from private_reprs import list_classes, shows_text
 import inverse_deid
 
 NOT_NARRATIVE = {
+    "inverse_deid.masking.kept_codes._CodeList",  # codes that are shipped
     "inverse_deid.rules.anchors.Anchor",  # words that are shipped
     "inverse_deid.evaluation.counts.HarmlessTokens",  # a list that is shipped
     "inverse_deid.network.encoding.WordVectors",  # a vocabulary

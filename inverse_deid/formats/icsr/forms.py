@@ -165,7 +165,13 @@ def _is_title(text: str) -> bool:
     return are_short and _is_term(text, n_words=4, n_digits=0, has_title=True)
 
 
+_INITIALS = re.compile(r"[A-Z](?:[. -]{0,2}[A-Z]){0,3}\.?", re.ASCII)
+"""They may read as a word: `ON`, `TO`."""
+
+
 def _is_code_name(text: str) -> bool:
+    if _INITIALS.fullmatch(text):
+        return True
     return _is_term(text, n_words=5, n_digits=10, has_title=True) and not (
         _TOLD.search(text) or _is_phone(text)
     )
