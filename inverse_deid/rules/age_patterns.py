@@ -121,9 +121,9 @@ _ANY_AGE = {
     "years-of-life": rf"\b(?:(?=\d)(?:\d{{1,3}}|\d\s?½)|(?=[a-z])(?:{_WORDS}|{_WORDS}[\s-]and[\s-]a[\s-](?:half|quarter)|{_WORDS}[\s-]and[\s-]three[\s-]quarters?))[\s-]{{1,2}}(?:years?|yrs?|months?|mths?|mos?|weeks?|wks?|days?|winters|summers|springs|decades)"
     rf"{_OLD}\b|\b(?:\d{{1,3}}|{_LARGE_WORDS})\s(?:winters|summers)\b|\b(?:{_TENS}(?:[\s-]?{_ONES})?)[\s-]?(?:y/?o\b|year[\s-]old)|(?<!\bfor )(?<!\bover )(?<!\bpast )(?<!\bafter )\b{_TENS}(?:[\s-]?{_ONES})?\syrs\b(?!\s(?:ago|later|history|of\s))|\b\d\s?½\s?(?:years?|yrs?|y\b)|"
     rf"\b\d{{1,3}}[\s-]{_FOREIGN_YEARS}\b|\b\d{{1,2}}/12\s(?:old|of\sage)|\b\d{{1,2}}\s?y(?:rs?)?\s?\d{{1,2}}\s?m(?:o|ths?|onths?)?\b|\b{_ROMAN}(?<=\w\w)\s(?:years?|yrs?|anni|ans)\b|\blast\sbirthday\b",
-    "sex-and-age": rf"(?<![\w/.-])(?-i:[MFmf])\s?[/,|]\s?\d{{1,3}}(?![\w%]|[./:,-]\d)|(?<![\w/.,-])\d{{1,3}}\s?[/,|]\s?(?-i:[MFmf])(?![\w/.])|\b(?-i:[WBHA][MF])[\s,]\d{{2}}(?![\w%./:,])|"
+    "sex-and-age": rf"(?<![\w/.-])(?-i:[MFmf])\s?[/,|]\s?\d{{1,3}}(?!\s?(?:kg|cm|lbs?|mg|bpm|kilos?|stone|kilograms?)\b)(?![\w%]|[./:,-]\d)|(?<![\w/.,-])\d{{1,3}}\s?[/,|]\s?(?-i:[MFmf])(?![\w/.])|\b(?-i:[WBHA][MF])[\s,]\d{{2}}(?![\w%./:,])|"
     rf"\b\d{{1,3}}[\s-]?(?:y/?o|y\.\s?o\.?|y-o)\b(?:[\s-]?(?-i:[MF]|[WBHA][MF])\b)?|\b\d\d(?-i:yo[MFmfwb]|[MFmf])\b(?=\s(?:with|c/o|presented|presents|who|pt|patient|here|admitted|s/p|on|h/o|reports?|fell))|\b(?:\d{{1,3}})[♂♀]|"
-    rf"\b(?:over|under)[\s-](?:the\sage\sof\s)?(?:\d0|\d5)s?(?=\s*[.;)]|\Z)|\b(?:over|under)-?(?:{_DECADES}|fives|eights|twelves)\b|\b(?:teenager|teen|youth|lad|girl|boy|man|woman|lady)\sof\s{_NUMBER}{_NO_AMOUNT}",
+    rf"(?<!\d\s)\b(?:over|under)[\s-](?:the\sage\sof\s)?(?:\d0|\d5)s?(?=\s*[.;)]|\Z)|\b(?:over|under)-?(?:{_DECADES}|fives|eights|twelves)\b|\b(?:teenager|teen|youth|lad|girl|boy|man|woman|lady)\sof\s{_NUMBER}{_NO_AMOUNT}",
 }
 
 AGE_PATTERNS = compile_patterns({**_OVER_89, **_ANY_AGE})

@@ -79,7 +79,7 @@ TERMS = """
 half term|(?:michaelmas|hilary|trinity|lent|easter|autumn|spring|summer|fall|winter|midsummer|term) (?:term|semester|break|holidays?|vacation|recess|
 half term|bank holiday|quarter|trimester|hols)|term (?:began|started|ended|begins|starts|ends)|(?:school|university|college) (?:holidays?|vacation|break)|
 fresher s? week|freshers week|freshers|reading week|rag week|finals week|exam week|orientation week|homecoming|prom night|commencement day|
-back to school|first day back|(?:first|last) day (?:of|back at|at) (?:the )?(?:school|term|semester|classes|kindergarten|college|nursery|year|holidays?)|
+first day back|(?:first|last) day (?:of|back at|at) (?:the )?(?:school|term|semester|classes|kindergarten|college|nursery|year|holidays?)|
 summer camp|ski week|schoolies|sports day|speech day
 """
 """Parts of a year at school."""

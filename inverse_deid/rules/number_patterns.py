@@ -26,7 +26,7 @@ _QUANTITIES = any_of(
     deg degrees? percent x fold times? tabs? tablets? caps? capsules? puffs? drops? doses? ampoules? vials? sachets?
     s secs? seconds? mins? minutes? h hrs? hours? d days? nights? wks? weeks? mths? mos? months? y yrs? years? yo
     y/?o am pm o'?clock patients? subjects? cases? people persons? episodes? attacks? bouts? events? reactions?
-    children sons daughters siblings brothers sisters or to out more further other previous prior similar"""
+    children sons daughters siblings cycles? rounds? courses? shocks? brothers sisters or to out more further other previous prior similar"""
 )
 NOT_A_QUANTITY = rf"(?![\s-]?{_QUANTITIES}\b|\sof\s\d|\s?%|\s?[°/]\s?\d|[.,]\d)"
 """What follows a number that is no amount, time, count or ratio."""
@@ -191,7 +191,7 @@ _PLACES_AT_START = r"""
 """
 
 _NO_ROOM = r"(?<!heart )(?<!egree )(?<!av )(?<!branch )(?<!nerve )(?<!blood )(?<!white )(?<!red )(?<!mast )(?<!per )(?<!sickle )(?<!total )"
-_ROOM_NUMBER = rf"(?!V[1-6]\b|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\d{{2,4}}(?!\d)|\d{{1,2}}(?:st|nd|rd|th)\b)(?-i:[A-Z]{{0,3}})[- ]?\d{{1,5}}(?-i:[A-Za-z]?)(?:[-/.]\w{{1,6}}){{0,3}}(?!\w|[.,/-]\d){NOT_A_QUANTITY}"
+_ROOM_NUMBER = rf"(?!V[1-6]\b|(?-i:DAY|POD|HD|AND|FOR|WAS|NO|AT|ON|IN|Day)\b|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\d{{2,4}}(?!\d)|\d{{1,2}}(?:st|nd|rd|th)\b)(?-i:[A-Z]{{0,3}})[- ]?\d{{1,5}}(?-i:[A-Za-z]?)(?:[-/.]\w{{1,6}}){{0,3}}(?!\w|[.,/-]\d){NOT_A_QUANTITY}"
 
 VETOES = compile_patterns(
     {
@@ -203,7 +203,7 @@ VETOES = compile_patterns(
         rf"(?:\s?(?:,|and|&|or)\s?\d{{3,7}}){{0,9}})(?!\w|[.,/]\d|[ -]\d{{3}}|[’']s){NOT_A_QUANTITY}",
         "number-that-owns": r"(?<![\w.,/-])(\d{2,6}[1-9])(?=['’]s\b|\sand\s(?:her|his|their)\s(?:mother|father|parents?|husband|wife|partner|carer|child|son|daughter|mum|mom|dad)\b)",
         "plain-number": rf"(?<!lot )(?<!lots )(?<!batch )(?<!dose )(?<!cycle )(?<!vaccine )(?<!atomic )\bnumbers?\s(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
-        "number-in-words": rf"\b{any_of(_SPOKEN_LABELS)}[\s:]{{1,2}}(?:(?:is|in|as|the|with|of|ends|ending)\s){{0,2}}"
+        "number-in-words": rf"\b(?!(?-i:number)\s{any_of(_DIGIT_WORDS)}\b(?![\s,-]{{1,3}}(?:and\s)?{any_of(_DIGIT_WORDS)}\b)){any_of(_SPOKEN_LABELS)}[\s:]{{1,2}}(?:(?:is|in|as|the|with|of|ends|ending)\s){{0,2}}"
         rf"((?:{any_of(_DIGIT_WORDS)}[\s,-]{{1,3}}(?:and\s)?){{0,12}}{any_of(_DIGIT_WORDS)})\b{NOT_A_QUANTITY}",
         "digits-in-words": rf"\b(?:{any_of(_DIGIT_WORDS)}[\s,-]{{1,3}}){{3,}}{any_of(_DIGIT_WORDS)}\b",
         "number-of-site": rf"(?<!ion )(?<!ject )(?<!inj )\bsite\s(?:no\.?\s?|number\s|#|:\s?)?(\d{{2,5}})(?![\w%°]|[.-]\w|/\d){NOT_A_QUANTITY}",

@@ -154,7 +154,7 @@ _OTHER_SILENT_VETOES = compile_patterns(
         "disabled-url": r"\bhxxps?\W{1,3}\S+",
         "name-in-markup": r"(?:<|&lt;|\$?\{\{?|\[\[)\s?((?-i:(?!(?:Br|Td|Tr|Th|Div|Span|Font|Table|Body|Html|Sup|Sub|Li|Ul|Ol|Em|Strong|Center|Style|Title|Head|Img|Hr|Pre)\b)"
         r"[A-Z][a-z]{1,15}))\s?(?:>|&gt;|\}\}?|\]\])",
-        "reversed-name": r"(?-i:\b[a-z]{4,}[A-Z]\b)",
+        "reversed-name": r"(?-i:\b(?!hyp(?:o|er)[A-Z]\b)[a-z]{4,}[A-Z]\b)",
         "name-in-talk": rf"\b{any_of(_BEFORE_NAME)},?\s((?-i:(?!{any_of(_NO_NAME)}\b)[A-Z][a-z'’-]{{1,20}}(?:\s[A-Z][a-z'’-]{{1,20}})?))"
         r"(?=\s?[,.;:!?\n]|\s(?:speaking|here|from|again|at|calling|and|please)\b|\Z)",
         "name-that-speaks": rf"((?-i:\b(?!{any_of(_NO_NAME)}\b)[A-Z][a-z'’-]{{1,20}}))\s(?:speaking(?=\s?[.,;!?\n]|\s?\Z)|calling\s(?:from|about|for|on|again)\b|here\sagain|here\sfrom)",
