@@ -147,18 +147,18 @@ def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
 
 
 def _merge(masks: list[_Mask], gaps: Sequence[tuple[int, int]]) -> list[_Mask]:
-    """Add the forbidden gaps; ranges that touch become one mask."""
+    """Add the forbidden gaps; ranges that touch or overlap become one mask."""
     if not gaps:
         return masks
     pieces = masks + [_Mask(start, end, -1, -1) for start, end in gaps]
     pieces.sort(key=lambda piece: piece.start)
     merged: list[_Mask] = []
     for piece in pieces:
-        if merged and merged[-1].end == piece.start:
+        if merged and merged[-1].end >= piece.start:
             left = merged[-1]
             first = left.first_token if left.first_token >= 0 else piece.first_token
             last = piece.last_token if piece.last_token >= 0 else left.last_token
-            merged[-1] = _Mask(left.start, piece.end, first, last)
+            merged[-1] = _Mask(left.start, max(left.end, piece.end), first, last)
         else:
             merged.append(piece)
     return merged

@@ -42,3 +42,11 @@ def test_marker_gets_the_range_of_tokens():
 def test_decisions_of_another_length_are_refused():
     with pytest.raises(ValueError, match="2 decisions for 1 tokens"):
         render(tokenize("one"), np.ones(2, bool), lambda first, last: "PHI")
+
+
+def test_a_gap_within_a_masked_range_belongs_to_its_mask():
+    tokens = tokenize("seen by Ann Li today")
+    keep = np.array([True, True, False, False, True])
+    inside, across = [(11, 12)], [(13, 15)]
+    assert render(tokens, keep, lambda first, last: "PHI", inside).text == "seen by PHI today"
+    assert render(tokens, keep, lambda first, last: "PHI", across).text == "seen by PHItoday"
