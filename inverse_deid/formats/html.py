@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
-from itertools import chain, islice
+from itertools import islice
 from typing import BinaryIO
 
 from lxml import etree
@@ -417,14 +417,6 @@ def _name_of(node: etree._Element) -> str:
     """Return the name of an element, `#comment` for comments and instructions."""
     tag: object = node.tag  # a function for what is not an element
     return tag.lower() if isinstance(tag, str) else _COMMENT
-
-
-def _has_row_before(row: etree._Element) -> bool:
-    """Tell whether a row is not the first of its table."""
-    parent = row.getparent()
-    groups = () if parent is None or parent.tag == "table" else parent.itersiblings(preceding=True)
-    before = chain(row.itersiblings(preceding=True), groups)
-    return any(next(one.iter("tr"), None) is not None for one in before)
 
 
 def _text_in(node: etree._Element) -> str:

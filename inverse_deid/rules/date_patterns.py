@@ -74,7 +74,6 @@ _ENDS_PHRASE = (
     r"(?=\s*(?:[.,;:!?)\n]|\Z)|\s(?:to|at|she|he|they|it|her|his|with|when|but|until|till|this|because|patient|pt|i|we|was|had|"
     r"felt|developed|started|began|came|went|there|onwards?|inst|ult|(?-i:[A-Z]))\b|\s(?-i:[A-Z]))"
 )
-_UNITS_LEFT = r"(?!\s?(?:[-/]\s?\d|\d))"
 _SEPARATOR = r"(?:\s{0,2}[|\\/_*~:;,.·•–—-]{1,2}\s{0,2}|\s)"
 _TIGHT_SEPARATOR = r"(?:\s{0,2}[|\\/_*~:·•–—-]{1,2}\s{0,2}|\s|\.)"
 _ODD_SEPARATOR = r"\s?(?:[|\\_*~·•–—]{1,2}|(?<=\s)[./-](?=\s)|'|’)\s?"
