@@ -104,6 +104,11 @@ def test_words_that_tell_a_date_of_birth(cue: str, mode: DateMode) -> None:
         "DOB unknown. Rash on 3 Oct 2019",
         "DOB: PRIVACY; rash on 3 Oct 2019",
         "vitamin B. Rash on 3 Oct 2019",
+        "The parcel was delivered on 3 Oct 2019",
+        "Delivery of the drug on 3 Oct 2019",
+        "Delivered to the ward on 3 Oct 2019",
+        "Delivery service called 3 Oct 2019",
+        "Her daughter came to the ward on 3 Oct 2019",
     ],
 )
 def test_other_dates_are_no_births(text: str) -> None:
@@ -337,20 +342,6 @@ def test_births_told_as_an_event_of_the_mother(event: str, mode: DateMode) -> No
     (text,) = masked(f"{event.format('12 May 2019')}. Ill on 3 Oct 2019, seen 5 Oct 2019", dates=mode)
     assert text.startswith(event.format("PHI"))
     assert text.count("PHI") == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The parcel was delivered on 3 Oct 2019",
-        "Delivery of the drug on 3 Oct 2019",
-        "Delivered to the ward on 3 Oct 2019",
-        "Delivery service called 3 Oct 2019",
-        "Her daughter came to the ward on 3 Oct 2019",
-    ],
-)
-def test_other_deliveries_are_no_births(text: str) -> None:
-    assert "Day 0" in masked(text)[0]
 
 
 def test_two_dates_around_an_event_are_births_if_the_later_one_is_not_close() -> None:
