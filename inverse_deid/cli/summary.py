@@ -134,7 +134,7 @@ def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
 
 
 def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
-    """Return how files were found out to be written, unless all are as usual.
+    """Say which encodings and separators were found in the files, unless all are the usual ones.
 
     Example:
         >>> list(read_as_lines({"comma, utf-8": 2, "windows-1252": 1}))

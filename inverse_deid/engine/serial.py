@@ -112,7 +112,7 @@ def _write(record: Record, masked: Sequence[MaskedDocument], sinks: Sequence[Sin
 
 
 def note_source(source: Source, tally: Tally) -> None:
-    """Count what was left out of a file that was read to its end, and how it was found out to be written."""
+    """Count what was left out of a file that was read to its end, and the encoding that was found in it."""
     if isinstance(source, RemovesParts):
         tally.note_removed(source.removed)
     if isinstance(source, FindsOut):

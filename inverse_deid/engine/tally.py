@@ -41,7 +41,7 @@ class Tally:
     n_other_language: int = 0  # written, and seem not to be English
     other_language: list[str] = field(default_factory=list)  # the ids of the first of their texts
     removed: dict[str, int] = field(default_factory=dict)  # parts of office files that were left out, by kind
-    read_as: dict[str, int] = field(default_factory=dict)  # files by how they were found out to be written
+    read_as: dict[str, int] = field(default_factory=dict)  # files by the encoding that was found
     n_files: int = 0  # of a whole run, found and planned
     n_found_complete: int = 0  # files that an earlier run had completed
 
@@ -87,7 +87,7 @@ class Tally:
         self.note_removed(changes.emptied)
 
     def note_read_as(self, read_as: Mapping[str, int]) -> None:
-        """Count files by how they were found out to be written."""
+        """Count files by the encoding that was found."""
         for how, n in read_as.items():
             self.read_as[how] = self.read_as.get(how, 0) + n
 

@@ -87,7 +87,7 @@ class CsvTable:
 
     @property
     def read_as(self) -> Mapping[str, int]:
-        """How it was found out to be written."""
+        """The separator and the encoding that were found."""
         found = self.layout.dialect.found
         return {found: 1} if found else {}
 

@@ -103,7 +103,7 @@ class Mail:
         texts: Of the message, in order.
         attachments: In order.
         removed: What is not written, by kind; kinds never come from the file.
-        read_as: How many of its texts were found out to be written how.
+        read_as: The number of its texts by the encoding that was found.
     """
 
     subject: str = field(default="", repr=False)

@@ -75,7 +75,7 @@ class Container:
         parts: Its parts, in order.
         writer: Writes a new container of the same kind.
         removed: What is left out without a failure, by kind; it may grow while parts are read.
-        read_as: How many texts were found out to be written how; it may grow likewise.
+        read_as: The number of texts by the encoding that was found; it may grow likewise.
     """
 
     unit = "record"
@@ -111,7 +111,7 @@ class Container:
 
     @property
     def read_as(self) -> Mapping[str, int]:
-        """How many of its files were found out to be written how, as far as they were read."""
+        """The number of files that were read, by the encoding that was found."""
         return self._read_as
 
     def records(self) -> Iterator[Record]:
