@@ -50,7 +50,7 @@ _TEXTS = (f"{W}t", f"{W}delText")
 
 
 def _is_of_text(deletion: etree._Element) -> bool:
-    """Tell whether a deletion has text. One without content marks the run, row or cell around it as deleted."""
+    """Tell whether a deletion has text. An empty one marks the run, row or cell around it as deleted."""
     place = deletion
     if not len(deletion):
         place = next(deletion.iterancestors(f"{W}r", f"{W}tr", f"{W}tc", f"{W}p"), deletion)
