@@ -18,7 +18,10 @@ from fake_maskers import mask_capitals
 from inverse_deid.cli import mask_run, mask_settings, review_init
 from inverse_deid.cli.mask import mask
 from inverse_deid.engine.tally import Tally
-from inverse_deid.scale import run as scale_run
+
+scale_run = pytest.importorskip(
+    "inverse_deid.scale.run", reason="no fsspec; pip install '.[scale]'", exc_type=ImportError
+)
 
 KEY = ("--key", "key")
 SAMPLES = {
