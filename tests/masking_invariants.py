@@ -70,6 +70,10 @@ _WHOLLY_MASKED = (
 )
 """Planted identifiers of which the rules mask every token."""
 
+_LABEL_OF_LOT = re.compile(r"\b(?:lot|batch)\W{1,3}\Z", re.IGNORECASE)
+_FICTIONAL_PHONE = re.compile(r"(?:0|44)(?:1632960|2079460|7700900)\d{,3}|1?\d{3}55501\d{,2}")
+"""Numbers kept for fiction, in the United Kingdom and North America: others of them stand for them."""
+
 _EVERY_ALONE = 16
 _EVERY_COMPANY = 6
 _EVERY_STAND_IN = 4
@@ -89,6 +93,7 @@ class Seen:
         p_safe: float32 (n_tokens,), of the network.
         canaries: Kind and range of what was planted.
         excused: Characters that read, with others, as a sign that may leave (`â€\ufffd`).
+        signs: Those of them that read as no letter or digit: `Â` of `Â±` is no word.
     """
 
     doc: Document
@@ -97,6 +102,7 @@ class Seen:
     p_safe: FloatArray = field(repr=False)
     canaries: tuple[tuple[str, int, int], ...] = ()
     excused: frozenset[int] = frozenset()
+    signs: frozenset[int] = frozenset()
 
     @property
     def keep(self) -> np.ndarray:
@@ -190,7 +196,11 @@ def rules_are_heeded(seen: Seen) -> bool:
 def no_forbidden_sign_touches_what_is_kept(seen: Seen) -> bool:
     """No token is kept beside a sign that may not leave; it may be a letter of the same word."""
     tokens, text = seen.masked.tokens, seen.doc.text
-    kept = zip(tokens.starts[seen.keep].tolist(), tokens.ends[seen.keep].tolist(), strict=True)
+    kept = [
+        (start, end)
+        for start, end in zip(tokens.starts[seen.keep].tolist(), tokens.ends[seen.keep].tolist(), strict=True)
+        if not seen.signs.issuperset(range(start, end))
+    ]
     around = {i for start, end in kept for i in (start - 1, end) if 0 <= i < len(text)} - seen.excused
     return {text[i] for i in around} <= ALLOWED_GAP_CHARACTERS
 
@@ -218,9 +228,17 @@ def known_values_are_masked(seen: Seen) -> bool:
 
 
 def contacts_are_masked(seen: Seen) -> bool:
-    """Of a planted phone, address, date or social security number no token is kept."""
+    """Of a planted phone, address, date or social security number no token is kept.
+
+    A letter with digits behind `lot` or `batch` is the number of a lot, which is a fact.
+    """
     ends, starts = seen.masked.tokens.ends, seen.masked.tokens.starts
-    spans = [(start, end) for kind, start, end in seen.canaries if kind in _WHOLLY_MASKED]
+    spans = [
+        (start, end)
+        for kind, start, end in seen.canaries
+        if kind in _WHOLLY_MASKED
+        and not (kind == "glued digits" and _LABEL_OF_LOT.search(seen.doc.text, 0, start))
+    ]
     return not any((seen.keep & (ends > start) & (starts < end)).any() for start, end in spans)
 
 
@@ -261,7 +279,9 @@ def stand_ins_repeat_nothing(seen: Seen) -> bool:
     shown = [masked.text[start:end] for start, end in masked.replaced]
     words = {fold(word) for word in _TELLING.findall("\n".join(shown))}
     hidden = _TELLING.findall("\n".join(text[start:end] for start, end in masked.masks))
-    repeated = {fold(word) for word in hidden if not word[0].islower()} & words
+    repeated = {
+        fold(word) for word in hidden if not (word[0].islower() or _FICTIONAL_PHONE.fullmatch(word))
+    } & words
     return not repeated - _plain_words() and not any(forbidden_gaps(one) for one in shown if one != GAP_MARK)
 
 
@@ -470,7 +490,7 @@ class Harness:
                 if doc.text in self.recorded.scores
                 else found.decisions.p_safe,
                 tuple((canary.kind, canary.start, canary.end) for canary in one.canaries),
-                self._excused(doc),
+                *self._excused(doc),
             )
             for name, invariant in INVARIANTS.items():
                 findings.note(name, one.index, _holds(invariant, seen))
@@ -491,12 +511,20 @@ class Harness:
             comparison(pairs, findings)
         return findings
 
-    def _excused(self, doc: Document) -> frozenset[int]:
+    def _excused(self, doc: Document) -> tuple[frozenset[int], frozenset[int]]:
+        """See `excused` and `signs` of `Seen`."""
         (reading,) = self.stages.read_all([doc.text])
         if reading is None:
-            return frozenset()
+            return frozenset(), frozenset()
         harmful = {i for start, end in reading.harmful() for i in range(start, end)}
-        return frozenset(np.flatnonzero(reading.covered()).tolist()) - harmful
+        signs = {
+            i
+            for (start, end), (begin, stop) in zip(reading.edited, reading.edits, strict=True)
+            if not _WORD.search(reading.text, begin, stop)
+            for i in range(start, end)
+        }
+        covered = frozenset(np.flatnonzero(reading.covered()).tolist())
+        return covered - harmful, frozenset(signs - harmful)
 
     def _verdicts(self, doc: Document) -> RuleVerdicts:
         """The verdicts on the tokens of a document; any on a token of its reading holds for those it covers."""
@@ -548,7 +576,15 @@ class Harness:
             findings.note(f"stand_ins_do_not_fail ({mode})", index, not other.is_plain)
 
     def _is_whole(self, doc: Document, masked: MaskedDocument) -> bool:
-        seen = Seen(doc, masked, self._verdicts(doc), masked.decisions.p_safe, excused=self._excused(doc))
+        excused, signs = self._excused(doc)
+        seen = Seen(
+            doc,
+            masked,
+            self._verdicts(doc),
+            masked.decisions.p_safe,
+            excused=excused,
+            signs=signs,
+        )
         return all(_holds(invariant, seen) for invariant in _STRUCTURE)
 
     def _lists(self, pairs: Pairs, findings: Findings) -> None:
@@ -559,7 +595,9 @@ class Harness:
         ):
             denied = [fold(word) == fold(DENIED) for word in other.tokens.words]
             masked = not (other.decisions.keep & np.array(denied, np.bool_)).any()
-            seen = Seen(doc, other, self._verdicts(doc), other.decisions.p_safe, excused=self._excused(doc))
+            excused, signs = self._excused(doc)
+            p_safe = other.decisions.p_safe
+            seen = Seen(doc, other, self._verdicts(doc), p_safe, excused=excused, signs=signs)
             heeded = all(
                 _holds(invariant, seen)
                 for invariant in (*_STRUCTURE, rules_are_heeded, kept_reached_threshold)

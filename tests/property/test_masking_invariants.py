@@ -7,10 +7,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from fuzzed_texts import fuzzed_text
+from fuzzed_texts import Canary, FuzzedText, fuzzed_text
 from masking_invariants import INVARIANTS, Harness, Seen
 
-from inverse_deid.core.values import Document, Reason
+from inverse_deid.core.values import Decisions, Document, Reason
+from inverse_deid.text.tokenizer import tokenize
 
 N_DOCUMENTS = 300
 TEXT = "Mr. Okonkwo, seen 3/4/2021 by Okonkwo, had a \x1frash and took ibuprofen; call 555-013-7788."
@@ -116,3 +117,40 @@ FAULTS = {
 @pytest.mark.parametrize("name", INVARIANTS)
 def test_each_invariant_sees_what_breaks_it(seen, name):
     assert not INVARIANTS[name](FAULTS[name](seen))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "planted"),
+    [
+        ("no_forbidden_sign_touches_what_is_kept", "Pain \x12Â± 3 and swelling of the hands.", ""),
+        ("contacts_are_masked", "She was given the vaccine, lot R77068828, on arrival.", "R77068828"),
+    ],
+    ids=["a sign read in a wrong encoding is no word", "the number of a lot is a fact"],
+)
+def test_what_only_looks_broken(harness, name, text, planted):
+    at = text.index(planted)
+    canaries = (Canary("glued digits", at, at + len(planted)),) if planted else ()
+    findings = harness.check([FuzzedText(0, text, (), canaries, ())])
+    assert findings.checked[name] == 1
+    assert not findings.broken
+
+
+def test_a_letter_read_in_a_wrong_encoding_is_part_of_a_word(seen):
+    text = "was \x12Ã¼ber"
+    tokens = tokenize(text)
+    columns = {
+        one.name: getattr(seen.masked.decisions, one.name)[:2] for one in dataclasses.fields(Decisions)
+    }
+    decisions = Decisions(**columns | {"keep": np.array([False, True])})
+    masked = dataclasses.replace(seen.masked, tokens=tokens, decisions=decisions)
+    doc = dataclasses.replace(seen.doc, text=text)
+    letters = frozenset({5, 6})
+    shown = dataclasses.replace(seen, doc=doc, masked=masked, excused=letters)
+    assert not INVARIANTS["no_forbidden_sign_touches_what_is_kept"](shown)
+
+
+@pytest.mark.parametrize(("number", "holds"), [("07700900662", True), ("07911123456", False)])
+def test_only_a_fictional_phone_number_may_stand_for_one(seen, number, holds):
+    repeated = changed(seen, tokens=tokenize(number), masks=((0, 11),), replaced=((0, 11),), text=number)
+    repeated = dataclasses.replace(repeated, doc=dataclasses.replace(seen.doc, text=number))
+    assert INVARIANTS["stand_ins_repeat_nothing"](repeated) is holds
