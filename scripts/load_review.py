@@ -39,11 +39,11 @@ from urllib.parse import urlencode
 from load_service import quantile, strangers
 
 from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.review.accounts import add_user
-from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import ReviewKey, make_key_file, open_store
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import User, UserRole
+from inverse_deid.review.flow.reading import view_case
+from inverse_deid.review.people.accounts import add_user
+from inverse_deid.review.store.opening import ReviewKey, make_key_file, open_store
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import User, UserRole
 
 PASSWORD = "a sentence that is long enough"
 SENTENCES = (

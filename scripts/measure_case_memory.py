@@ -18,9 +18,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from inverse_deid.core.errors import RefusedRecordError
-from inverse_deid.formats.icsr.profiles import builtin_profile
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.source import read_reports
+from inverse_deid.formats.icsr.standard.profiles import builtin_profile
 from inverse_deid.formats.records import ReadOptions
 
 

@@ -18,9 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from inverse_deid.review.rows import SealedRows
-from inverse_deid.review.schema import store_masking
-from inverse_deid.review.store import (
+from inverse_deid.review.flow.work_list import MAX_PAGE_ROWS, count_matches, list_cases
+from inverse_deid.review.store.opening import (
     MaskingFacts,
     ReviewKey,
     ReviewStore,
@@ -28,10 +27,18 @@ from inverse_deid.review.store import (
     open_store,
     write_settings,
 )
-from inverse_deid.review.tables import CASES, INTAKES, LAYERS, SOURCES, USERS
-from inverse_deid.review.trail import TrailEvent, TrailFilter, append, begin_trail, list_entries, verify_store
-from inverse_deid.review.values import CaseState, ReviewPolicy, WorkFilter, WorkOrder
-from inverse_deid.review.work_list import MAX_PAGE_ROWS, count_matches, list_cases
+from inverse_deid.review.store.rows import SealedRows
+from inverse_deid.review.store.schema import store_masking
+from inverse_deid.review.store.tables import CASES, INTAKES, LAYERS, SOURCES, USERS
+from inverse_deid.review.store.trail import (
+    TrailEvent,
+    TrailFilter,
+    append,
+    begin_trail,
+    list_entries,
+    verify_store,
+)
+from inverse_deid.review.store.values import CaseState, ReviewPolicy, WorkFilter, WorkOrder
 
 KEY = ReviewKey(b"a key for measuring, of no use")
 N_TIMES = 5

@@ -25,7 +25,7 @@ from inverse_deid.core.revision import revision
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.causality_set import packaged_causality_set
 from inverse_deid.evaluation.chosen_categories import split_spans
-from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import model_fingerprint, read_manifest
 from inverse_deid.training.corpus import read_annotated

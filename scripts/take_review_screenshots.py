@@ -26,15 +26,15 @@ from typing import Any
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from inverse_deid.review.accounts import add_user, find_user
-from inverse_deid.review.approval import approve, release
-from inverse_deid.review.editing import act
+from inverse_deid.review.flow.approval import approve, release
+from inverse_deid.review.flow.editing import act
+from inverse_deid.review.flow.quality import draw_sample
+from inverse_deid.review.flow.reading import open_case
+from inverse_deid.review.flow.work_list import assign
 from inverse_deid.review.pages.application import make_application
-from inverse_deid.review.quality import draw_sample
-from inverse_deid.review.reading import open_case
-from inverse_deid.review.store import ReviewStore, make_key_file, open_store
-from inverse_deid.review.values import ActionKind, LayerRevision, ReviewAction, TokenRange, UserRole
-from inverse_deid.review.work_list import assign
+from inverse_deid.review.people.accounts import add_user, find_user
+from inverse_deid.review.store.opening import ReviewStore, make_key_file, open_store
+from inverse_deid.review.store.values import ActionKind, LayerRevision, ReviewAction, TokenRange, UserRole
 
 ROOT = Path(__file__).parents[1]
 PASSWORD = "a sentence that is long enough"

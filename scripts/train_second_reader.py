@@ -14,7 +14,7 @@ from inverse_deid.core.revision import revision
 from inverse_deid.training.config import read_run_config
 
 if TYPE_CHECKING:
-    from inverse_deid.training.encoder_run import TrainedEncoder
+    from inverse_deid.training.encoders.run import TrainedEncoder
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -37,7 +37,7 @@ def main() -> None:
 )
 def read(config: Path, weights: Path, out: Path, device: str, workers: int) -> None:
     """Let an encoder guess hidden words of the training texts, before it learns what the marks say."""
-    from inverse_deid.training.encoder_run import EncoderSurroundings, read_further
+    from inverse_deid.training.encoders.run import EncoderSurroundings, read_further
 
     around = EncoderSurroundings(say=click.echo, device=device, workers=workers)
     read_further(read_run_config(config), weights, out, around)
@@ -67,7 +67,7 @@ def train(config: Path, weights: Path, out: Path, threads: int, *, export: bool,
     """
     import torch
 
-    from inverse_deid.training.encoder_run import EncoderSurroundings, train_encoder
+    from inverse_deid.training.encoders.run import EncoderSurroundings, train_encoder
 
     torch.set_num_threads(threads)
     around = EncoderSurroundings(say=click.echo, revision=revision(), **given)
@@ -81,7 +81,7 @@ def train(config: Path, weights: Path, out: Path, threads: int, *, export: bool,
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write.")
 def export_command(trained: Path, out: Path) -> None:
     """Write the encoder folder of a trained encoder: its graph with weights of 8 bits."""
-    from inverse_deid.training.encoder_run import TrainedEncoder
+    from inverse_deid.training.encoders.run import TrainedEncoder
 
     _export(TrainedEncoder.read(trained), out)
 
@@ -102,7 +102,7 @@ def _export(trained: TrainedEncoder, out: Path) -> None:
 @click.option("--weight", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Of the encoder.")
 def pair(config: Path, encoder: Path, model: Path, out: Path, **given: float) -> None:
     """Calibrate the thresholds of network and encoder together on the held-out documents."""
-    from inverse_deid.training.second_reader import Readers, pair_readers
+    from inverse_deid.training.encoders.second_reader import Readers, pair_readers
 
     readers = Readers(
         model=model, encoder=encoder, doubtful=(given["lowest"], given["highest"]), weight=given["weight"]

@@ -15,12 +15,12 @@ from fake_maskers import FakeMasker, mask_capitals
 from review_stores import KEY
 from starlette.testclient import TestClient
 
-from inverse_deid.review.desk import open_desk_store
-from inverse_deid.review.intake_choices import BuildMasker
-from inverse_deid.review.intake_service import IntakeService
+from inverse_deid.desk import open_desk_store
+from inverse_deid.review.files.choices import BuildMasker
+from inverse_deid.review.files.service import IntakeService
+from inverse_deid.review.files.waiting import UploadState, list_uploads
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place
-from inverse_deid.review.waiting import UploadState, list_uploads
 
 PORT = 8018
 

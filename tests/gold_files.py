@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inverse_deid.core.values import Document
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
-from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
 from inverse_deid.training.corpora.synthetic import synthetic_document
 

@@ -12,8 +12,8 @@ from icsr_trees import mark_texts, masked_file
 from lxml import etree
 
 from inverse_deid.core.errors import InputError, StageError
-from inverse_deid.formats.icsr.elements import Dialect, elements_in
-from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.icsr.standard.elements import Dialect, elements_in
+from inverse_deid.formats.icsr.standard.profiles import Profile
 
 CANARIES = {
     "surname": "Okonjarova",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-from inverse_deid.formats.icsr.elements import ElementKind, elements
-from inverse_deid.formats.icsr.profiles import FieldAction, Profile
+from inverse_deid.formats.icsr.standard.elements import ElementKind, elements
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, Profile
 
 ICH = "2.16.840.1.113883.3.989.2.1"
 OBS = f"{ICH}.1.19"

@@ -16,11 +16,11 @@ from lxml import etree
 from inverse_deid.core.errors import RefusedRecordError
 from inverse_deid.engine.masker import MasksCases, mask_with_fields
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.dates import DateElement, StampDate
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
-from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.source import MessageReport, ReportSource, read_reports
+from inverse_deid.formats.icsr.standard.dates import DateElement, StampDate
+from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.records import ReadOptions, Writable
 
 

@@ -32,11 +32,11 @@ from inverse_deid.masking.assemble import MaskingSettings, assemble
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, mask_everything
-from inverse_deid.replacement.date_parts import ORDINALS, month_words
+from inverse_deid.replacement.dates.parts import ORDINALS, month_words
 from inverse_deid.replacement.markers import category_marker
-from inverse_deid.replacement.reserved import GENERIC_WORDS
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
-from inverse_deid.replacement.surrogates import KeyedSurrogates
+from inverse_deid.replacement.surrogates.keyed import KeyedSurrogates
+from inverse_deid.replacement.surrogates.reserved import GENERIC_WORDS
 from inverse_deid.rules.medical_words import MedicalWords
 from inverse_deid.text.matching import fold
 from inverse_deid.text.rendering import ALLOWED_GAP_CHARACTERS, GAP_MARK, forbidden_gaps

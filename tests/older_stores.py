@@ -10,8 +10,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import MetaData, create_engine, func, insert, inspect, select
 
-from inverse_deid.review.store import make_engine
-from inverse_deid.review.tables import METADATA
+from inverse_deid.review.store.opening import make_engine
+from inverse_deid.review.store.tables import METADATA
 
 VERSIONS = ("1", "2")
 _DESCENDING = {"cases_by_doubt": "doubt DESC, id", "cases_by_state": "state, doubt DESC, id"}

@@ -14,8 +14,8 @@ import pyarrow.parquet
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker, mask_capitals
 
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.jobs import PlanSettings, plan_jobs
-from inverse_deid.engine.journal import Journal
+from inverse_deid.engine.jobs.journal import Journal
+from inverse_deid.engine.jobs.planning import PlanSettings, plan_jobs
 from inverse_deid.engine.run import run_jobs
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.tally import Tally

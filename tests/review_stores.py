@@ -12,14 +12,14 @@ from sqlalchemy import ColumnElement, Table, select
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.approval import approve
-from inverse_deid.review.editing import act
-from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
-from inverse_deid.review.reading import open_case
-from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
-from inverse_deid.review.tables import TRAIL, USERS
-from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import (
+from inverse_deid.review.files.loading import LoadSettings, create_store, plan_cases
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.editing import act
+from inverse_deid.review.flow.reading import open_case
+from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, ReviewStore
+from inverse_deid.review.store.tables import TRAIL, USERS
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import (
     ActionKind,
     CaseState,
     Edited,

@@ -11,10 +11,10 @@ from review_stores import PASSWORD, user
 from starlette.testclient import TestClient
 
 from inverse_deid.review.pages.application import make_application
-from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import USERS
-from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.tables import USERS
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import UserRole
 
 _HASHED = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 _TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from inverse_deid import __version__
-from inverse_deid.cli.grouped_command import GroupedCommand
-from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import printable
 from inverse_deid.core.seals import seal

@@ -41,7 +41,7 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
     Needs the extra `desk`.
     """
     need_modules("the desk", "desk", *_NEEDED)
-    from inverse_deid.review.desk import ask_running_desk, bind, find_place, hold_folder, open_key, serve_desk
+    from inverse_deid.desk import ask_running_desk, bind, find_place, hold_folder, open_key, serve_desk
 
     place = find_place(folder)
     key = open_key(place)

@@ -11,24 +11,24 @@ from typing import Any
 import click
 import numpy as np
 
-from inverse_deid.cli.grouped_command import GroupedCommand
-from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.categories import kept_classes, list_categories, parse_categories
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.added_reports import AddedReport, list_plain_added, read_added, refuse_foreign
 from inverse_deid.evaluation.chosen_categories import measure_kept, split_spans
-from inverse_deid.evaluation.counts import WordTest, read_harmless
-from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
-from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_explained, read_masked, score_tokens
+from inverse_deid.evaluation.measures.counts import WordTest, read_harmless
+from inverse_deid.evaluation.measures.curves import ScoreFigures, measure_scores
+from inverse_deid.evaluation.measures.figures import encode_record
+from inverse_deid.evaluation.measures.resampling import N_RESAMPLES, SEED
+from inverse_deid.evaluation.measures.uncertainty import CONFIDENCE
 from inverse_deid.evaluation.plain_text import format_share
 from inverse_deid.evaluation.provenance import name_files, trace_sources
 from inverse_deid.evaluation.report import FORMAT_NAME, EvaluationReport, build_report, table_lines
-from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED
-from inverse_deid.evaluation.uncertainty import CONFIDENCE
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.training.corpus import read_annotated
 

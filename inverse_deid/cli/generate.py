@@ -19,7 +19,7 @@ from inverse_deid.core.files import output_errors, printable, write_folder, writ
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
-from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpora.synthetic import generate_documents
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import write_whole
-from inverse_deid.evaluation.counts import GroupKind
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.grades import FORMAT_NAME, grade_lines, group_grades, read_grades, report_grades
 from inverse_deid.evaluation.leaks import COLUMNS, CONTEXT_TOKENS, find_leaks, write_leak_list
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.evaluation.measures.counts import GroupKind
+from inverse_deid.evaluation.measures.figures import encode_record
 from inverse_deid.evaluation.provenance import trace_sources
 from inverse_deid.training.corpus import read_annotated
 

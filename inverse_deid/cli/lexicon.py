@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.report_files import check_target
+from inverse_deid.cli.parts.report_files import check_target
 from inverse_deid.core.files import write_whole
 from inverse_deid.lexicon import Lexicon, load_lexicon
 from inverse_deid.lexicon.artefact import MANIFEST, dump_artefact, parse_artefact

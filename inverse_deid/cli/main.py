@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from inverse_deid import __version__
-from inverse_deid.cli.lazy_group import Commands, LazyGroup
+from inverse_deid.cli.parts.lazy_group import Commands, LazyGroup
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError, describe_error
 from inverse_deid.core.extras import install_hint, research_hint
 
@@ -26,7 +26,10 @@ INTERRUPTED = 130
 _COMMANDS: Commands = MappingProxyType(
     {
         "Mask and release": {
-            "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
+            "mask": (
+                "inverse_deid.cli.masking.mask",
+                "Mask case narratives: files, folders or standard input.",
+            ),
             "reveal": ("inverse_deid.cli.reveal", "Restore the originals with the map and the key."),
             "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
             "key": ("inverse_deid.cli.key", "Make a key file."),
@@ -34,7 +37,7 @@ _COMMANDS: Commands = MappingProxyType(
         },
         "Review": {
             "desk": ("inverse_deid.cli.desk", "From a file to its masked file, in the browser."),
-            "review": ("inverse_deid.cli.review", "Read, correct and release masked cases."),
+            "review": ("inverse_deid.cli.reviewing.group", "Read, correct and release masked cases."),
         },
         "Measure": {
             "evaluate": ("inverse_deid.cli.evaluate", "Measure what a masking leaked and what it kept."),

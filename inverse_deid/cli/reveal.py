@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.grouped_command import GroupedCommand
-from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
+from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError, OutputExistsError
 from inverse_deid.core.files import PartialFile
 from inverse_deid.engine.reversal import Revealed, reveal_documents, reveal_message

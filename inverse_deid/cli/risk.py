@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.evaluation.measures.figures import encode_record
 from inverse_deid.evaluation.plain_text import align, format_share
 from inverse_deid.evaluation.provenance import trace_sources
 from inverse_deid.evaluation.risk import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inverse_deid.cli.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.settings import change_settings

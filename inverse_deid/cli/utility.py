@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, name_documents
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
     packaged_causality_set,
     read_causality_set,
 )
-from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import MaskedOutput, read_masked
+from inverse_deid.evaluation.measures.figures import encode_record
+from inverse_deid.evaluation.measures.uncertainty import clopper_pearson
 from inverse_deid.evaluation.plain_text import align, format_interval, format_share, share_cells
 from inverse_deid.evaluation.provenance import trace_sources
-from inverse_deid.evaluation.uncertainty import clopper_pearson
 from inverse_deid.evaluation.utility import (
     ALL,
     FORMAT_NAME,

@@ -1,7 +1,7 @@
 """Notes that only somebody with their secret can read: encrypted, and refused if a byte of them was changed.
 
 The notes of a run are beside its output, which is passed on. Their secret is made of the input, which is not
-(`engine/journal.py`), so that the next run of the same input reads them and nobody else does.
+(`engine/jobs/journal.py`), so that the next run of the same input reads them and nobody else does.
 
 Source: AES-256-GCM with a new random nonce of 96 bits for each note (NIST SP 800-38D).
 """

@@ -11,9 +11,9 @@ from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
 from inverse_deid.masking.case_reports import replacements_of, texts_of
-from inverse_deid.masking.kept_columns import KeptColumns
+from inverse_deid.masking.kept.columns import KeptColumns
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_policies import MaskedDates
+from inverse_deid.replacement.dates.policies import MaskedDates
 from inverse_deid.replacement.replacers import MaskedCase
 
 

@@ -13,9 +13,8 @@ from typing import Any
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
-from inverse_deid.engine.job_files import JobFiles, Written
-from inverse_deid.engine.jobs import Job, check_target
-from inverse_deid.engine.journal import (
+from inverse_deid.engine.jobs.files import JobFiles, Written
+from inverse_deid.engine.jobs.journal import (
     OTHER_SETTINGS,
     Entry,
     Journal,
@@ -24,6 +23,7 @@ from inverse_deid.engine.journal import (
     is_intact,
     remove_progress,
 )
+from inverse_deid.engine.jobs.planning import Job, check_target
 from inverse_deid.engine.masker import JobMasker, Masker, mask_records
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings

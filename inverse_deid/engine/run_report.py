@@ -18,12 +18,12 @@ from typing import Any
 from inverse_deid import __version__
 from inverse_deid.core.files import sha256_of, write_whole
 from inverse_deid.core.values import Reason
-from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import Entry
+from inverse_deid.engine.jobs.journal import Entry
+from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Failure, Tally
-from inverse_deid.formats.columns import ColumnFate
-from inverse_deid.formats.icsr.profiles import Profile
-from inverse_deid.formats.known_values import KnownOfDocuments
+from inverse_deid.formats.beside.known_values import KnownOfDocuments
+from inverse_deid.formats.icsr.standard.profiles import Profile
+from inverse_deid.formats.tables.columns import ColumnFate
 
 FORMAT = "inverse-deid run report"
 REPORT_MARK = f'"format": "{FORMAT}"'

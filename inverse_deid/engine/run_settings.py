@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import Entry, InputSeal
+from inverse_deid.engine.jobs.journal import Entry, InputSeal
+from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.progress import OnAdvance
 from inverse_deid.engine.serial import OnProgress
-from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
+from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.records import ReadOptions, Sink
 
 OnFile = Callable[[Job, Entry], None]

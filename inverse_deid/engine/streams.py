@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import InputError, InverseDeidError, OutputError
-from inverse_deid.engine.job_files import JobFiles, Written
-from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import (
+from inverse_deid.engine.jobs.files import JobFiles, Written
+from inverse_deid.engine.jobs.journal import (
     Entry,
     InputSeal,
     input_fingerprint,
     read_progress,
     write_progress,
 )
+from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings

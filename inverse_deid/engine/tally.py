@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from inverse_deid.core.values import MaskedDocument, Reason
-from inverse_deid.formats.kept_cells import KeptChanges
+from inverse_deid.formats.tables.kept_cells import KeptChanges
 
 MAX_FAILURES_LISTED = 1000
 MAX_DOCUMENTS_LISTED = 1000

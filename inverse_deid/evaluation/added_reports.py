@@ -10,10 +10,10 @@ import msgspec
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.counts import GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import ReportPart, decode_share, encode_record
 from inverse_deid.evaluation.grades import GradeReport
+from inverse_deid.evaluation.measures.counts import GroupKind
+from inverse_deid.evaluation.measures.figures import ReportPart, decode_share, encode_record
 from inverse_deid.evaluation.provenance import Provenance, name_files
 from inverse_deid.evaluation.risk import RiskReport
 from inverse_deid.evaluation.utility import UtilityReport

@@ -25,8 +25,8 @@ from inverse_deid.core.errors import AnnotationError, name_documents
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.provenance import name_files
-from inverse_deid.formats.json_lines import number_lines, read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.formats.tables.json_lines import number_lines, read_gold_json_lines
 from inverse_deid.text.tokenizer import tokenize
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from inverse_deid.core.categories import Categories, kept_classes, permits_years
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import Range
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.measures.counts import Range
+from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.masking.kept_categories import is_year_alone, names_high_age
-from inverse_deid.replacement.dates import born_on
+from inverse_deid.replacement.dates.replacing import born_on
 
 
 def split_spans(docs: Sequence[Document], categories: Categories) -> tuple[list[Document], list[Document]]:

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import (
+from inverse_deid.evaluation.measures.counts import (
     GROUPS,
     Counts,
     GroupKind,
@@ -27,10 +27,10 @@ from inverse_deid.evaluation.counts import (
     group_number,
     read_harmless,
 )
-from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
+from inverse_deid.evaluation.measures.figures import FIGURES, GroupFigures, Share, group_figures
+from inverse_deid.evaluation.measures.resampling import N_RESAMPLES, SEED, bootstrap_all
+from inverse_deid.evaluation.measures.uncertainty import CONFIDENCE, Interval, clopper_pearson
 from inverse_deid.evaluation.provenance import name_files
-from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
-from inverse_deid.evaluation.uncertainty import CONFIDENCE, Interval, clopper_pearson
 from inverse_deid.formats.registry import input_errors, open_input
 
 _OF_DOCUMENTS = "documents_"

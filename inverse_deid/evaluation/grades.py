@@ -21,13 +21,13 @@ import numpy.typing as npt
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.counts import Int64Array
-from inverse_deid.evaluation.figures import ReportPart, Share
 from inverse_deid.evaluation.leaks import ListedLeak, name_rows, read_leak_list
+from inverse_deid.evaluation.measures.counts import Int64Array
+from inverse_deid.evaluation.measures.figures import ReportPart, Share
+from inverse_deid.evaluation.measures.resampling import N_RESAMPLES
+from inverse_deid.evaluation.measures.uncertainty import CONFIDENCE, Float64Array
 from inverse_deid.evaluation.plain_text import align, format_share
 from inverse_deid.evaluation.provenance import Provenance
-from inverse_deid.evaluation.resampling import N_RESAMPLES
-from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array
 
 NOT_JUDGED = -1
 

@@ -32,7 +32,7 @@ from scipy.stats import beta, binom
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.uncertainty import Float64Array
+from inverse_deid.evaluation.measures.uncertainty import Float64Array
 
 _ROUNDING = 1 + 1e-12
 """Rounding must not decide where both sides are equal, as for 2 documents at 50 % and 75 %."""

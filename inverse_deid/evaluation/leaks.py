@@ -22,11 +22,11 @@ import numpy as np
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.counts import Range, check_masks, count_masked_before, find_gold_tokens
+from inverse_deid.evaluation.measures.counts import Range, check_masks, count_masked_before, find_gold_tokens
 from inverse_deid.evaluation.provenance import name_files
-from inverse_deid.formats.csv_table import neutralise, restore
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.formats.tables.csv_table import neutralise, restore
 from inverse_deid.text.tokenizer import tokenize
 
 CONTEXT_TOKENS = 6

@@ -17,16 +17,16 @@ import numpy as np
 
 from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
 from inverse_deid.core.values import BoolArray, Document, Reason, show_name
-from inverse_deid.evaluation.counts import Int64Array, Range, check_masks, find_gold_tokens
 from inverse_deid.evaluation.evaluation import find_repeated
-from inverse_deid.evaluation.figures import Proportion
+from inverse_deid.evaluation.measures.counts import Int64Array, Range, check_masks, find_gold_tokens
+from inverse_deid.evaluation.measures.figures import Proportion
+from inverse_deid.evaluation.measures.uncertainty import Float64Array
 from inverse_deid.evaluation.provenance import list_visible, name_files
-from inverse_deid.evaluation.uncertainty import Float64Array
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
-from inverse_deid.formats.json_lines import number_lines
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import format_of, input_errors, open_input
-from inverse_deid.formats.strict_json import parse_json
+from inverse_deid.formats.tables.json_lines import number_lines
+from inverse_deid.formats.tables.strict_json import parse_json
 from inverse_deid.text.tokenizer import tokenize
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"

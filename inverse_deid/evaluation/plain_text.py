@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.uncertainty import Interval, Method
+from inverse_deid.evaluation.measures.figures import Share
+from inverse_deid.evaluation.measures.uncertainty import Interval, Method
 
 
 def format_share(share: Share) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from inverse_deid import __version__
 from inverse_deid.core.errors import InputError
 from inverse_deid.core.files import sha256_of
-from inverse_deid.evaluation.figures import ReportPart
+from inverse_deid.evaluation.measures.figures import ReportPart
 from inverse_deid.formats.registry import input_errors
 
 

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from inverse_deid.evaluation.counts import GROUPS, GroupKind, SafeKind, group_number
-from inverse_deid.evaluation.curves import Curve, Reliability, ScoreFigures
 from inverse_deid.evaluation.evaluation import Evaluation, Intervals, intervals_of
-from inverse_deid.evaluation.figures import (
+from inverse_deid.evaluation.measures.counts import GROUPS, GroupKind, SafeKind, group_number
+from inverse_deid.evaluation.measures.curves import Curve, Reliability, ScoreFigures
+from inverse_deid.evaluation.measures.figures import (
     FIGURES,
     GroupFigures,
     ReportPart,
@@ -21,9 +21,9 @@ from inverse_deid.evaluation.figures import (
     group_figures,
     measure_over_masking,
 )
+from inverse_deid.evaluation.measures.uncertainty import FEW_UNITS, Interval, Method
 from inverse_deid.evaluation.plain_text import align, format_interval, format_share, share_cells
 from inverse_deid.evaluation.provenance import Provenance
-from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
 
 _TITLES = {
     "recall_hipaa": "PHI masked, HIPAA categories (recall)",

@@ -31,11 +31,11 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.settings import make_settings, read_toml
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.counts import Counts, GroupKind, Int64Array, group_number
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import ReportPart, Share
+from inverse_deid.evaluation.measures.counts import Counts, GroupKind, Int64Array, group_number
+from inverse_deid.evaluation.measures.figures import ReportPart, Share
+from inverse_deid.evaluation.measures.uncertainty import Float64Array, clopper_pearson
 from inverse_deid.evaluation.provenance import Provenance
-from inverse_deid.evaluation.uncertainty import Float64Array, clopper_pearson
 
 FORMAT_NAME = "inverse-deid risk"
 

@@ -24,12 +24,12 @@ from inverse_deid.evaluation.causality_set import (
     OnsetPart,
     UtilitySpan,
 )
-from inverse_deid.evaluation.counts import Int64Array, Range, count_masked_before
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
-from inverse_deid.evaluation.figures import Proportion, ReportPart, Share
 from inverse_deid.evaluation.masked_files import MaskedOutput, masks_by_id
+from inverse_deid.evaluation.measures.counts import Int64Array, Range, count_masked_before
+from inverse_deid.evaluation.measures.figures import Proportion, ReportPart, Share
+from inverse_deid.evaluation.measures.uncertainty import CONFIDENCE, clopper_pearson
 from inverse_deid.evaluation.provenance import Provenance
-from inverse_deid.evaluation.uncertainty import CONFIDENCE, clopper_pearson
 from inverse_deid.text.tokenizer import tokenize
 
 FORMAT_NAME = "inverse-deid utility"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.icsr.profiles import Profile
-from inverse_deid.formats.kept_cells import KeptCell, KeptChanges
+from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.renames import Renames
+from inverse_deid.formats.tables.kept_cells import KeptCell, KeptChanges
 
 if TYPE_CHECKING:
     from inverse_deid.formats.icsr.cases import Case

@@ -12,22 +12,10 @@ from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.formats import (
-    containers,
-    csv_table,
-    docx,
-    html,
-    i2b2_xml,
-    json_file,
-    json_lines,
-    parquet_table,
-    pdf,
-    plain_text,
-    rtf,
-    xlsx,
-)
+from inverse_deid.formats import containers, docx, html, i2b2_xml, pdf, plain_text, rtf, xlsx
 from inverse_deid.formats.icsr import format as icsr
 from inverse_deid.formats.records import Format
+from inverse_deid.formats.tables import csv_table, json_file, json_lines, parquet_table
 
 _ALL = (
     plain_text.FORMAT,

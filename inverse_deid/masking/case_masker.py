@@ -11,10 +11,10 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, KnownIdentifier, MaskedDocument
 from inverse_deid.masking.document_passes import NamesOfCase
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_policies import MaskedDates
+from inverse_deid.replacement.dates.policies import MaskedDates
 from inverse_deid.replacement.replacers import MaskedCase, replace_case
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.replacement.surrogates import SurrogatesFor
+from inverse_deid.replacement.surrogates.keyed import SurrogatesFor
 
 
 class DocumentMasker(Protocol):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from inverse_deid.formats.icsr.ages import AGE_GROUP, DECADE, GESTATION, HIGH_AGE_YEARS, AgeElement, years_of
-from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.rewriting import Replacements
+from inverse_deid.formats.icsr.standard.ages import (
+    AGE_GROUP,
+    DECADE,
+    GESTATION,
+    HIGH_AGE_YEARS,
+    AgeElement,
+    years_of,
+)
+from inverse_deid.formats.icsr.standard.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.formats.records import Record
-from inverse_deid.masking.kept_forms import read_certain_dates
+from inverse_deid.masking.kept.forms import read_certain_dates
 from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_parts import PartialDate
-from inverse_deid.replacement.date_policies import DatePolicy
+from inverse_deid.replacement.dates.parts import PartialDate
+from inverse_deid.replacement.dates.policies import DatePolicy
 from inverse_deid.replacement.keys import pseudonym
 from inverse_deid.replacement.replacers import MaskedCase
 

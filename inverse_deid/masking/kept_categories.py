@@ -21,9 +21,9 @@ import numpy as np
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Decisions, Reason, Tokens
 from inverse_deid.masking.document_passes import mask_more
-from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
-from inverse_deid.replacement.date_layouts import find_readings
-from inverse_deid.replacement.dates import born_on
+from inverse_deid.replacement.dates.layouts import find_readings
+from inverse_deid.replacement.dates.reading import DEFAULT_SPAN_YEARS
+from inverse_deid.replacement.dates.replacing import born_on
 from inverse_deid.rules.people import BEFORE_PEOPLE, SPEECH
 from inverse_deid.rules.shapes import WORD_CLASSES, word_set
 

@@ -23,8 +23,8 @@ from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.choices import Chosen, MaskChoices, choose_settings, keyword_errors
 from inverse_deid.masking.pipeline import Deidentifier
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.faker_names import load_surrogate_names
-from inverse_deid.replacement.surrogates import KeyedSurrogates
+from inverse_deid.replacement.surrogates.faker_names import load_surrogate_names
+from inverse_deid.replacement.surrogates.keyed import KeyedSurrogates
 from inverse_deid.rules.medical_words import MedicalWords
 
 if TYPE_CHECKING:

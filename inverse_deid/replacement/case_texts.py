@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from inverse_deid.core.values import Document, KnownIdentifier, find_known_problem
-from inverse_deid.replacement.date_parts import PartialDate
+from inverse_deid.replacement.dates.parts import PartialDate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

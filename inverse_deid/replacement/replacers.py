@@ -15,11 +15,11 @@ from typing import Protocol
 from inverse_deid.core.values import MaskedDocument, Reason
 from inverse_deid.replacement.ages import AgePolicy, AgeReplacer, MaskedAges
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_policies import DatePolicy
-from inverse_deid.replacement.dates import DateReplacer
+from inverse_deid.replacement.dates.policies import DatePolicy
+from inverse_deid.replacement.dates.replacing import DateReplacer
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.replacement.surrogates import SurrogateReplacer, SurrogatesFor
+from inverse_deid.replacement.surrogates.keyed import SurrogateReplacer, SurrogatesFor
 from inverse_deid.text.rendering import Piece, forbidden_gaps, substitute
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.replacement.ages import BAND_SCHEMES, AgePolicy, AgesUnder90, BandedAges, MaskedAges
-from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
+from inverse_deid.replacement.dates.reading import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.keys import check_key
 
 MAX_SPAN_YEARS = 17

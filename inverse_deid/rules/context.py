@@ -13,9 +13,9 @@ from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
-from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, SILENT_FACT_PATTERNS
 from inverse_deid.rules.misread_words import MIN_LETTERS
-from inverse_deid.rules.patterns import (
+from inverse_deid.rules.patterns.facts import CERTAIN_PATTERNS, SILENT_FACT_PATTERNS
+from inverse_deid.rules.patterns.search import (
     CONTEXT_PATTERNS,
     FACT_PATTERNS,
     LIFTED_BY,

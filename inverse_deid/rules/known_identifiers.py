@@ -22,7 +22,7 @@ import numpy as np
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import BoolArray, KnownIdentifier, KnownSort, Tokens, day_of, find_known_problem
-from inverse_deid.replacement.date_parts import MONTHS, ORDINALS
+from inverse_deid.replacement.dates.parts import MONTHS, ORDINALS
 from inverse_deid.rules.people import BEFORE_PEOPLE, BEFORE_THINGS, GRAMMAR, SPEECH
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.text.matching import NearNames, Sequences, fold

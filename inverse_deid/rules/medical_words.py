@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.lexicon import Lexicon, WordFlag
-from inverse_deid.replacement.reserved import GENERIC_WORDS
+from inverse_deid.replacement.surrogates.reserved import GENERIC_WORDS
 from inverse_deid.rules.analysis import MIN_LOWER_RATIO
 
 _NAMES = WordFlag.SURNAME | WordFlag.FIRST_NAME | WordFlag.CITY | WordFlag.COUNTRY | WordFlag.STATE

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
-from inverse_deid.rules.anchors import BitArray
 from inverse_deid.rules.disguised_words import find_disguised_words
 from inverse_deid.rules.misread_words import MisreadWords
-from inverse_deid.rules.patterns import anchor_bits
+from inverse_deid.rules.patterns.anchors import BitArray
+from inverse_deid.rules.patterns.search import anchor_bits
 from inverse_deid.rules.shapes import (
     SHAPES,
     WORD_CLASSES,

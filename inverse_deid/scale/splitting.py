@@ -17,11 +17,11 @@ from typing import BinaryIO, NamedTuple
 
 from inverse_deid.core.errors import FormatError, InputError, OutputExistsError
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.csv_table import CsvTable
 from inverse_deid.formats.encodings import split_mark
-from inverse_deid.formats.parquet_table import ParquetTable
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Source
 from inverse_deid.formats.registry import format_of, without_gz
+from inverse_deid.formats.tables.csv_table import CsvTable
+from inverse_deid.formats.tables.parquet_table import ParquetTable
 from inverse_deid.scale.partitions import Partition
 from inverse_deid.scale.storage import Place, fingerprint_of, name_below, open_place, place_of, storage_errors
 

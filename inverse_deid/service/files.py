@@ -34,10 +34,10 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.serial import SourceProgress, mask_source, note_source
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.encodings import normal_encoding
-from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, builtin_profile
+from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
 from inverse_deid.formats.records import Format, ReadOptions, Record, Sink
 from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors
-from inverse_deid.formats.strict_json import parse_json
+from inverse_deid.formats.tables.strict_json import parse_json
 from inverse_deid.masking.choices import Chosen, keyword_errors, name_keywords
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.replacers import MaskedCase

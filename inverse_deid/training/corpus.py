@@ -17,8 +17,8 @@ from inverse_deid.core.phi import OUR_TYPES, PhiType, TypeMapping
 from inverse_deid.core.settings import read_toml
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
-from inverse_deid.formats.json_lines import read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.formats.tables.json_lines import read_gold_json_lines
 from inverse_deid.text.tokenizer import tokenize
 
 _SHINGLE_TOKENS = 10

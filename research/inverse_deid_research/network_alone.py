@@ -12,9 +12,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import TypeMapping
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import GROUPS, GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.evaluation.measures.counts import GROUPS, GroupKind
+from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.training.calibration import calibrate, score_from_high
 from inverse_deid.training.config import RunConfig, read_run_config
 from inverse_deid.training.corpus import (

@@ -12,9 +12,9 @@ from itertools import count
 from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, InputError
-from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.formats.tables.json_lines import read_json_lines
 from inverse_deid.text.tokenizer import TOKEN_PATTERN
 from inverse_deid.training.corpora.synthetic import generate_documents
 

@@ -10,9 +10,9 @@ from identifier_examples import EXAMPLES
 
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.rules.anchors import pattern_hits, select_span
-from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, FACT_ANCHORS, SILENT_FACT_PATTERNS
-from inverse_deid.rules.patterns import (
+from inverse_deid.rules.patterns.anchors import pattern_hits, select_span
+from inverse_deid.rules.patterns.facts import CERTAIN_PATTERNS, FACT_ANCHORS, SILENT_FACT_PATTERNS
+from inverse_deid.rules.patterns.search import (
     ANCHORS,
     CONTEXT_PATTERNS,
     FACT_PATTERNS,

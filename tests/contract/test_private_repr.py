@@ -5,12 +5,12 @@ from private_reprs import list_classes, shows_text
 import inverse_deid
 
 NOT_NARRATIVE = {
-    "inverse_deid.masking.kept_codes._CodeList",  # codes that are shipped
-    "inverse_deid.rules.anchors.Anchor",  # words that are shipped
-    "inverse_deid.evaluation.counts.HarmlessTokens",  # a list that is shipped
+    "inverse_deid.masking.kept.codes._CodeList",  # codes that are shipped
+    "inverse_deid.rules.patterns.anchors.Anchor",  # words that are shipped
+    "inverse_deid.evaluation.measures.counts.HarmlessTokens",  # a list that is shipped
     "inverse_deid.network.encoding.WordVectors",  # a vocabulary
     "inverse_deid.rules.origins._OriginsFile",  # a list that is shipped
-    "inverse_deid.review.intake_choices.ExamplePart",  # an example that is shipped
+    "inverse_deid.review.files.choices.ExamplePart",  # an example that is shipped
     "inverse_deid.service.description.Answer",  # what openapi.json says
     "inverse_deid.service.description.Operation",
     "inverse_deid.service.description.Row",

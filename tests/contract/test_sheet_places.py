@@ -8,7 +8,7 @@ import pytest
 from excel_files import book, part, zipped
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.formats.office_package import open_package
+from inverse_deid.formats.containers.office_package import open_package
 from inverse_deid.formats.xlsx.package import EXCEL
 from inverse_deid.formats.xlsx.sheets import open_workbook
 

@@ -11,9 +11,9 @@ from fake_maskers import keep_all
 from icsr_trees import canonical, only_case
 from lxml import etree
 
-from inverse_deid.formats.icsr.dialects import remove_keeping_tail
-from inverse_deid.formats.icsr.elements import ElementKind, elements, nodes_at
-from inverse_deid.formats.icsr.profiles import FieldAction, Profile, builtin_profile
+from inverse_deid.formats.icsr.standard.dialects import remove_keeping_tail
+from inverse_deid.formats.icsr.standard.elements import ElementKind, elements, nodes_at
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, Profile, builtin_profile
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data" / "icsr" / "fda"
 FILES = sorted(Path(os.environ.get("FDA_INSTANCES_DIR", BESIDE)).glob("*.xml"))

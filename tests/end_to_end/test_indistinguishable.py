@@ -24,8 +24,8 @@ from sqlalchemy import select
 from word_files import paragraph, simple, zipped
 
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.tables import CASES
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.store.tables import CASES
 
 NAMES = ("Wu", "Featherstonehaugh")
 NARRATIVE = "seen by {} on the ward, a rash after aspirin; {} was told and went home"

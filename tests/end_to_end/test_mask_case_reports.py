@@ -14,7 +14,7 @@ from icsr_messages import Invention, invent, r2_batch, r2_case, r3_batch, r3_cas
 from icsr_trees import cases_of, only_case
 from masked_folders import visible
 
-from inverse_deid.formats.icsr.profiles import FieldAction, builtin_profile
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, builtin_profile
 
 FDA = Path(__file__).parents[3] / "shared" / "data" / "icsr" / "fda"
 CANARY = "Zebulonova"
@@ -377,7 +377,7 @@ def test_a_kept_age_goes_with_those_of_the_texts_if_they_change(command, real_ca
 
 
 def test_a_raw_key_keeps_all_but_one_line_break_at_its_end(tmp_path):
-    from inverse_deid.cli.secret_files import read_secret
+    from inverse_deid.cli.parts.secret_files import read_secret
 
     path = tmp_path / "key"
     for raw, key in (

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 from gold_files import write_json_lines
 
 from inverse_deid.cli.main import main
-from inverse_deid.cli.mask_settings import CaseMaskerMaker, MaskOptions, make_masking_settings
+from inverse_deid.cli.masking.settings import CaseMaskerMaker, MaskOptions, make_masking_settings
 from inverse_deid.core.categories import CLASS_OF, parse_categories
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.review.store import ReviewKey, open_store
+from inverse_deid.review.store.opening import ReviewKey, open_store
 from inverse_deid.training.corpus import read_annotated
 
 LETTERS = Path(__file__).parents[2] / "narratives" / "letters-dev.jsonl"

@@ -6,9 +6,9 @@ import pytest
 from fake_maskers import CANARY
 from review_stores import FACTS, KEY, review, store_of, user
 
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.loading import LoadSettings
-from inverse_deid.review.values import ReviewPolicy
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.loading import LoadSettings
+from inverse_deid.review.store.values import ReviewPolicy
 
 GERMAN = f"id;text;country\r\n1;seen by {CANARY}, “well”, in a café;x\r\n2;well;y\r\n".encode("cp1252")
 

@@ -10,7 +10,7 @@ from fake_maskers import CANARY
 from kill_points import kill_at
 from masked_folders import NOTE
 
-from inverse_deid.engine.journal import JOURNAL_NAME
+from inverse_deid.engine.jobs.journal import JOURNAL_NAME
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 MAX_STEPS = 200

@@ -25,9 +25,9 @@ from inverse_deid.formats.pdf.writing import _load_font
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.loading import LoadSettings
-from inverse_deid.review.values import ReviewPolicy
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.loading import LoadSettings
+from inverse_deid.review.store.values import ReviewPolicy
 
 FILES = {
     "a.pdf": of_text(f"seen by {CANARY}", "and well"),

@@ -9,7 +9,7 @@ import pytest
 from fake_maskers import CANARY, FakeMasker
 from masked_folders import MASKED, NOTE
 
-from inverse_deid.engine.journal import JOURNAL_NAME
+from inverse_deid.engine.jobs.journal import JOURNAL_NAME
 
 VICTIM = "not yours\n"
 

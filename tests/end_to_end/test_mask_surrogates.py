@@ -22,7 +22,7 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import PartialFile, output_errors
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
-from inverse_deid.replacement import faker_names
+from inverse_deid.replacement.surrogates import faker_names
 
 SPANS = spans_by(
     NAME=r"\b(Zebulonova|Amara Zebulonova|Ramipril|O\u2019Kelp)",

@@ -21,9 +21,9 @@ from word_files import hostile, paragraph, simple, unpacked, zipped
 from inverse_deid.formats.docx import FORMAT
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.loading import LoadSettings
-from inverse_deid.review.values import ReviewPolicy
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.loading import LoadSettings
+from inverse_deid.review.store.values import ReviewPolicy
 
 LETTER = zipped(simple(paragraph("seen by ", CANARY[:3], CANARY[3:]) + paragraph("well")))
 

@@ -15,7 +15,7 @@ import pytest
 from fake_maskers import BROKEN_STAGE, CANARY
 from icsr_messages import invent
 
-from inverse_deid.engine.journal import JOURNAL_NAME
+from inverse_deid.engine.jobs.journal import JOURNAL_NAME
 
 HERE = Path(__file__).parent
 

@@ -13,11 +13,11 @@ import pytest
 from name_oracles import SENTENCES, SURNAMES
 
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.explanation import ExplanationSink
-from inverse_deid.formats.json_lines import JsonLinesSink
+from inverse_deid.formats.beside.explanation import ExplanationSink
 from inverse_deid.formats.records import Record, Sink, Writable
+from inverse_deid.formats.tables.json_lines import JsonLinesSink
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.review.contents import join_texts, rank_case
+from inverse_deid.review.flow.contents import join_texts, rank_case
 
 DOUBTFUL = (
     " Pt seen in Zenvara clinic, lives near Ward, batch AB12, neighbour Rose and Dr Hunter agreed; hx of Lyme, "

@@ -25,7 +25,7 @@ ENTRIES = {
     "package": "import inverse_deid\ninverse_deid.mask('Mr. Okonkwo had a rash.')",
     "command": MASK.format(["--out", "out"]),
     "processes": MASK.format(["--out", "out", "--workers", "2"]),
-    "desk": BUILD.format("inverse_deid.review.desk"),
+    "desk": BUILD.format("inverse_deid.desk"),
     "review": BUILD.format("inverse_deid.review.pages.application"),
     "service": "import inverse_deid.service.app, inverse_deid.network.scorer",
     "pickled work of Ray": "import pickle\npickle.loads(b'cinverse_deid.network.scorer\\nopen_sessions\\n.')",

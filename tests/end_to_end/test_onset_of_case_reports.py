@@ -12,7 +12,7 @@ from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of
 from icsr_messages import Invention, r2_batch, r2_case, r3_batch, r3_case
 from icsr_trees import cases_of
 
-from inverse_deid.replacement.date_text import read_date
+from inverse_deid.replacement.dates.text import read_date
 from inverse_deid.training.corpora.dates import render_date
 
 N_CASES = 1000

@@ -14,13 +14,13 @@ from review_stores import KEY, change, json_lines, place, store_of, user
 from review_visitors import visitor
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError
-from inverse_deid.review.approval import approve
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.reading import open_dispute
-from inverse_deid.review.sources import list_sources
-from inverse_deid.review.trail import export_trail, verify_store
-from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, UserRole
-from inverse_deid.review.work_list import count_cases, next_case, read_line
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.reading import open_dispute
+from inverse_deid.review.flow.work_list import count_cases, next_case, read_line
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.trail import export_trail, verify_store
+from inverse_deid.review.store.values import ActionKind, CaseState, LayerRevision, UserRole
 
 CANARY = "Zebulonova"
 N_FILES = 3

@@ -17,14 +17,14 @@ from review_stores import PASSWORD, store_of
 from review_visitors import account
 from served_apps import served_app
 
-from inverse_deid.review.accounts import find_user
-from inverse_deid.review.approval import approve as approve_case
-from inverse_deid.review.exporting import export_released
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.flow.approval import approve as approve_case
+from inverse_deid.review.flow.reading import open_case, view_case, view_masked
+from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.application import make_application
-from inverse_deid.review.reading import open_case, view_case, view_masked
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import CaseState, LayerRevision, UserRole
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import CaseState, LayerRevision, UserRole
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -11,11 +11,11 @@ from review_visitors import Visitor, account, visitor
 from served_apps import served_app
 from sqlalchemy import select
 
-from inverse_deid.review.accounts import find_user
 from inverse_deid.review.pages.application import make_application
-from inverse_deid.review.second_factor import require
-from inverse_deid.review.tables import TRAIL, USERS
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.people.second_factor import require
+from inverse_deid.review.store.tables import TRAIL, USERS
+from inverse_deid.review.store.values import UserRole
 
 TYPED = "my secret sentence typed as a name"
 
@@ -112,7 +112,7 @@ class TestSessions:
     def test_an_open_page_prolongs_nothing(self, tmp_path, path):
         clock = Clock()
         with store_of(tmp_path, clock=clock) as store:
-            from inverse_deid.review.intake_service import IntakeService
+            from inverse_deid.review.files.service import IntakeService
 
             application = make_application(store, intake=IntakeService(store, lambda _: None))
             with served_app(application) as address:

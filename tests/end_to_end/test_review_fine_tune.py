@@ -11,9 +11,9 @@ pytest.importorskip("tensorflow")
 from inverse_deid.cli.main import main
 from inverse_deid.core.phi import PhiType
 from inverse_deid.network.folder import read_model
-from inverse_deid.review.approval import approve
-from inverse_deid.review.exporting import AnnotationFormat, adopt_annotations, export_annotated
-from inverse_deid.review.values import ActionKind, LayerRevision
+from inverse_deid.review.files.exporting import AnnotationFormat, adopt_annotations, export_annotated
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.store.values import ActionKind, LayerRevision
 from inverse_deid.training.corpus import read_annotated
 
 N_CASES = 30

@@ -13,10 +13,10 @@ from review_stores import KEY, PASSWORD, TEXT, change, place, review, store_of, 
 from review_visitors import account
 
 from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.store import open_store
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import ActionKind, UserRole
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.store.opening import open_store
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import ActionKind, UserRole
 
 pytestmark = pytest.mark.slow
 

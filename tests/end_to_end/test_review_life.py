@@ -11,13 +11,13 @@ from review_servers import log_in, serving
 from review_stores import KEY, PASSWORD, TEXT, review, store_of, user
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.review.accounts import add_user, find_user
-from inverse_deid.review.backup import write_backup
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import ReviewKey, open_store
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import CaseState, UserRole
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.flow.reading import view_case
+from inverse_deid.review.people.accounts import add_user, find_user
+from inverse_deid.review.store.backup import write_backup
+from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import CaseState, UserRole
 
 pytestmark = pytest.mark.slow
 

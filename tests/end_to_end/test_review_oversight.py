@@ -15,15 +15,16 @@ from review_visitors import Visitor, account
 from sqlalchemy import select
 
 from inverse_deid.core.errors import NotAllowedError
-from inverse_deid.review.accounts import find_user
-from inverse_deid.review.causality import Topic
-from inverse_deid.review.editing import act, add_note
-from inverse_deid.review.oversight import list_activity, set_limits
-from inverse_deid.review.quality import draw_sample, list_unread, record_reading
-from inverse_deid.review.reading import open_case, view_case
-from inverse_deid.review.tables import INTAKES, TRAIL
-from inverse_deid.review.trail import TrailEvent, TrailFilter, append, list_entries, verify_store
-from inverse_deid.review.values import (
+from inverse_deid.review.flow.causality import Topic
+from inverse_deid.review.flow.editing import act, add_note
+from inverse_deid.review.flow.oversight import list_activity, set_limits
+from inverse_deid.review.flow.quality import draw_sample, list_unread, record_reading
+from inverse_deid.review.flow.reading import open_case, view_case
+from inverse_deid.review.flow.work_list import count_cases, next_case
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store.tables import INTAKES, TRAIL
+from inverse_deid.review.store.trail import TrailEvent, TrailFilter, append, list_entries, verify_store
+from inverse_deid.review.store.values import (
     ActionKind,
     CaseState,
     LayerRevision,
@@ -32,7 +33,6 @@ from inverse_deid.review.values import (
     TokenRange,
     UserRole,
 )
-from inverse_deid.review.work_list import count_cases, next_case
 
 CANARY = "Zebulonova"
 ROLES = {

@@ -12,6 +12,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason
+from inverse_deid.review.flow.quality import bound_leaks
+from inverse_deid.review.flow.reading import open_case
+from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.application import ServeSettings, _list_routes
 from inverse_deid.review.pages.case_page import (
     CATEGORY_CODES,
@@ -20,11 +23,8 @@ from inverse_deid.review.pages.case_page import (
     encode_case,
 )
 from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address
-from inverse_deid.review.quality import bound_leaks
-from inverse_deid.review.reading import open_case
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import CaseState, UserRole
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import CaseState, UserRole
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -554,7 +554,7 @@ class TestCaseData:
     def test_words_and_gaps_are_the_text(self, tmp_path, text):
         with store_of(tmp_path, [text]) as store:
             account(store, "ann")
-            from inverse_deid.review.accounts import find_user
+            from inverse_deid.review.people.accounts import find_user
 
             data = encode_case(open_case(store, find_user(store, "ann"), 1), store.facts)
             words, gaps = data["words"], data["gaps"]

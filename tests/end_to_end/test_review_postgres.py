@@ -22,19 +22,19 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.accounts import log_in
-from inverse_deid.review.approval import approve
-from inverse_deid.review.deletion import delete_everything, delete_source
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
-from inverse_deid.review.reading import open_dispute, view_case
-from inverse_deid.review.second_factor import complete_log_in, make_secret, turn_on
-from inverse_deid.review.sources import list_sources
-from inverse_deid.review.store import make_engine, open_store
-from inverse_deid.review.tables import METADATA
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, UserRole, WorkFilter
-from inverse_deid.review.work_list import list_cases
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.reading import open_dispute, view_case
+from inverse_deid.review.flow.work_list import list_cases
+from inverse_deid.review.people.accounts import log_in
+from inverse_deid.review.people.second_factor import complete_log_in, make_secret, turn_on
+from inverse_deid.review.store.deletion import delete_everything, delete_source
+from inverse_deid.review.store.opening import make_engine, open_store
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.tables import METADATA
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import ActionKind, CaseState, LayerRevision, UserRole, WorkFilter
 
 pytestmark = pytest.mark.slow
 

@@ -25,11 +25,11 @@ from test_deployment import DEPLOY
 from test_review_browser import serious_faults
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError
-from inverse_deid.review.accounts import find_user, link_account, list_users, set_active
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.sign_in import open_provider
-from inverse_deid.review.tables import TRAIL, USERS
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.people.accounts import find_user, link_account, list_users, set_active
+from inverse_deid.review.store.tables import TRAIL, USERS
+from inverse_deid.review.store.values import UserRole
 
 mock = pytest.importorskip("oidc_provider_mock", reason="no oidc-provider-mock")
 

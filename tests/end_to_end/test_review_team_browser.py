@@ -21,12 +21,12 @@ from test_review_browser import (
     served,
 )
 
-from inverse_deid.review.accounts import add_user, find_user
-from inverse_deid.review.approval import approve as approve_case
-from inverse_deid.review.reading import open_case
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import CaseState, LayerRevision, UserRole
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.flow.approval import approve as approve_case
+from inverse_deid.review.flow.reading import open_case
+from inverse_deid.review.flow.work_list import count_cases
+from inverse_deid.review.people.accounts import add_user, find_user
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import CaseState, LayerRevision, UserRole
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

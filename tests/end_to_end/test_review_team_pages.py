@@ -15,13 +15,13 @@ from sqlalchemy import update
 
 from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason
-from inverse_deid.review.accounts import find_session, find_user
+from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.trail_page import GROUPS, describe_event
 from inverse_deid.review.pages.visits import STATIC_FOLDER
-from inverse_deid.review.tables import CASES, TRAIL
-from inverse_deid.review.trail import TrailEvent, TrailFilter, list_entries, verify_export, verify_store
-from inverse_deid.review.values import CaseState, UserRole
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.people.accounts import find_session, find_user
+from inverse_deid.review.store.tables import CASES, TRAIL
+from inverse_deid.review.store.trail import TrailEvent, TrailFilter, list_entries, verify_export, verify_store
+from inverse_deid.review.store.values import CaseState, UserRole
 
 TEXT = "seen by Okonkwo today, then okonkwo left"
 FIRST = "a first sentence of many words"

@@ -9,7 +9,7 @@ from test_golden_cases import parse
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, assemble, build_deidentifier
 from inverse_deid.masking.scorers import feature_columns, feature_names
-from inverse_deid.rules.patterns import FACT_PATTERNS
+from inverse_deid.rules.patterns.search import FACT_PATTERNS
 from inverse_deid.text.tokenizer import tokenize
 
 FILE = tomllib.loads((Path(__file__).parent / "clinical_facts.toml").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of
 from inverse_deid.core.values import Document
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_parts import PartialDate
+from inverse_deid.replacement.dates.parts import PartialDate
 from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.training.corpora.dates import render_date
 

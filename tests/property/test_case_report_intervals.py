@@ -11,9 +11,9 @@ from case_maskers import masker_of, spans_by
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of
 from icsr_trees import cases_of, mask_reports
 
-from inverse_deid.formats.icsr.profiles import builtin_profile
+from inverse_deid.formats.icsr.standard.profiles import builtin_profile
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.replacement.date_text import read_date
+from inverse_deid.replacement.dates.text import read_date
 from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.training.corpora.dates import render_date
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.replacement.reserved import GENERIC_WORDS, joined, words_of
-from inverse_deid.replacement.surrogates import CaseSurrogates
+from inverse_deid.replacement.surrogates.keyed import CaseSurrogates
+from inverse_deid.replacement.surrogates.reserved import GENERIC_WORDS, joined, words_of
 
 KEY = b"an invented key of 27 bytes"
 FAMILY = ["Okonkwo", "Lindqvist", "Featherstone", "Marchetti", "Li", "O'Dowd", "van der Meer", "Smith-Jones"]

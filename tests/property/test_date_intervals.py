@@ -8,9 +8,9 @@ from datetime import date, timedelta
 
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of, patterns
 
-from inverse_deid.replacement.case_dates import KnownDates, case_dates
-from inverse_deid.replacement.date_policies import ShiftedDates, relative_days, shift_dates
-from inverse_deid.replacement.date_text import read_date
+from inverse_deid.replacement.dates.policies import ShiftedDates, relative_days, shift_dates
+from inverse_deid.replacement.dates.reading import KnownDates, case_dates
+from inverse_deid.replacement.dates.text import read_date
 from inverse_deid.training.corpora.dates import render_date
 
 N_CASES = 1000

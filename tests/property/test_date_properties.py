@@ -11,11 +11,11 @@ from dateutil import parser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inverse_deid.replacement.case_dates import KnownDates, case_dates, read_structured
-from inverse_deid.replacement.date_layouts import DateReading
-from inverse_deid.replacement.date_parts import PartialDate, partial
-from inverse_deid.replacement.date_policies import ShiftedDates, YearDates, relative_days
-from inverse_deid.replacement.date_text import read_date, write_date
+from inverse_deid.replacement.dates.layouts import DateReading
+from inverse_deid.replacement.dates.parts import PartialDate, partial
+from inverse_deid.replacement.dates.policies import ShiftedDates, YearDates, relative_days
+from inverse_deid.replacement.dates.reading import KnownDates, case_dates, read_structured
+from inverse_deid.replacement.dates.text import read_date, write_date
 from inverse_deid.training.corpora.dates import render_date
 
 TODAY = date(2026, 1, 31)

@@ -6,9 +6,9 @@ from annotated_documents import masked_corpora, masks_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inverse_deid.evaluation.counts import GROUPS
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import FIGURES, group_figures
+from inverse_deid.evaluation.measures.counts import GROUPS
+from inverse_deid.evaluation.measures.figures import FIGURES, group_figures
 
 NEVER_FALL = [name for name in FIGURES if name.startswith(("recall", "documents", "entities"))]
 

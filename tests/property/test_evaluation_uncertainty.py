@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import GROUPS, Counts
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.figures import FIGURES, Share, group_figures, measure_over_masking
+from inverse_deid.evaluation.measures.counts import GROUPS, Counts
+from inverse_deid.evaluation.measures.figures import FIGURES, Share, group_figures, measure_over_masking
 
 N_RESAMPLES = 200
 NEVER_FALL = ("recall", "corrected_recall", "documents", "entities")

@@ -12,7 +12,7 @@ from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.i2b2_xml import I2B2_ELEMENT_OF, gold_i2b2_xml, read_gold_i2b2_xml
-from inverse_deid.formats.json_lines import gold_json_line, read_gold_json_lines
+from inverse_deid.formats.tables.json_lines import gold_json_line, read_gold_json_lines
 
 HARD = [
     "\r",

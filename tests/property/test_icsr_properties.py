@@ -17,10 +17,10 @@ from lxml import etree
 
 from inverse_deid.core.errors import InputError
 from inverse_deid.formats.icsr.checks import Rule, check_case
-from inverse_deid.formats.icsr.dates import StampDate, parse_stamp, stamp_with
 from inverse_deid.formats.icsr.messages import BrokenCase, read_cases
-from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile
 from inverse_deid.formats.icsr.rewriting import fit_text
+from inverse_deid.formats.icsr.standard.dates import StampDate, parse_stamp, stamp_with
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, builtin_names, builtin_profile
 
 DIALECTS = st.sampled_from(["r3", "r2"])
 XML_TEXT = st.text(

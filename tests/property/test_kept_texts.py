@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.csv_table import neutralise, read_csv, restore
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml, read_i2b2_xml
-from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.plain_text import read_plain_text
 from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.tables.csv_table import neutralise, read_csv, restore
+from inverse_deid.formats.tables.json_lines import read_json_lines
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]))
 xml_text = st.text(

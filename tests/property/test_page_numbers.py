@@ -13,7 +13,7 @@ from lxml import etree
 from inverse_deid.core.errors import FormatError
 from inverse_deid.evaluation.added_reports import read_added
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.figures import encode_record
+from inverse_deid.evaluation.measures.figures import encode_record
 from inverse_deid.evaluation.page.charts import CurvePoint, count_leak_columns, draw_curve, nice_ticks
 from inverse_deid.evaluation.page.measures import Measure, percent_number, percent_range
 from inverse_deid.evaluation.page.page import render_page

@@ -10,8 +10,8 @@ from case_maskers import masker_of
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, find_known_problem
+from inverse_deid.formats.beside.known_values import read_known_values
 from inverse_deid.formats.icsr.source import read_reports
-from inverse_deid.formats.known_values import read_known_values
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.masking.case_reports import texts_of
 from inverse_deid.rules.known_identifiers import KnownIdentifiers

@@ -19,7 +19,7 @@ from inverse_deid.core.files import printable, write_whole
 from inverse_deid.core.page_files import COMMON_FOLDER
 from inverse_deid.core.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.values import MaskedDocument
-from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Record
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from inverse_deid.evaluation.curves import ReliabilityBin
+from inverse_deid.evaluation.measures.curves import ReliabilityBin
 from inverse_deid.evaluation.page.measures import DASH, SPACE, Measure, interval_name, percent, percent_range
 
 WIDTH = 720

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.uncertainty import Interval, Method
+from inverse_deid.evaluation.measures.figures import Share
+from inverse_deid.evaluation.measures.uncertainty import Interval, Method
 
 DASH = "\N{EN DASH}"
 """Means undefined."""

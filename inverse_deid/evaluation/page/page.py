@@ -11,7 +11,8 @@ from msgspec import UnsetType
 
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.evaluation.added_reports import AddedReport
-from inverse_deid.evaluation.curves import Reliability, ReliabilityBin, choose_corners
+from inverse_deid.evaluation.measures.curves import Reliability, ReliabilityBin, choose_corners
+from inverse_deid.evaluation.measures.uncertainty import FEW_UNITS, Method
 from inverse_deid.evaluation.page.added import show_added, show_provenance
 from inverse_deid.evaluation.page.blocks import (
     Chart,
@@ -48,7 +49,6 @@ from inverse_deid.evaluation.page.measures import (
     plain_label,
 )
 from inverse_deid.evaluation.report import CurveRecord, DocumentRecord, EvaluationReport, GroupRecord
-from inverse_deid.evaluation.uncertainty import FEW_UNITS, Method
 
 MAX_IDS = 50
 """The most documents with leaks that are listed."""

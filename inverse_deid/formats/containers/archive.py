@@ -21,6 +21,14 @@ from typing import IO, BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.files import printable
+from inverse_deid.formats.containers.office_package import (
+    EPOCH,
+    UNREADABLE,
+    ZIP_COMMENT,
+    count_comments,
+    is_bomb,
+    leaves_folder,
+)
 from inverse_deid.formats.containers.parts import (
     IF_UNKNOWN,
     MAX_PART_BYTES,
@@ -31,14 +39,6 @@ from inverse_deid.formats.containers.parts import (
     open_part,
 )
 from inverse_deid.formats.nesting import Nesting
-from inverse_deid.formats.office_package import (
-    EPOCH,
-    UNREADABLE,
-    ZIP_COMMENT,
-    count_comments,
-    is_bomb,
-    leaves_folder,
-)
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
 _DAMAGED = "is not a zip file or is damaged. Pack it again"

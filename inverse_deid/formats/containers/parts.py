@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Protocol
 
 from inverse_deid.core.errors import FormatError, InverseDeidError, RefusedRecordError, StageError
 from inverse_deid.core.values import MaskedDocument
-from inverse_deid.formats.office_package import UNREADABLE
+from inverse_deid.formats.containers.office_package import UNREADABLE
 from inverse_deid.formats.records import (
     FindsOut,
     Format,

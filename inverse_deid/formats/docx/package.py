@@ -7,7 +7,7 @@ from typing import Literal
 
 from lxml import etree
 
-from inverse_deid.formats.office_package import KINDS, PACKAGE, Program, pack
+from inverse_deid.formats.containers.office_package import KINDS, PACKAGE, Program, pack
 
 _REMOVED_KINDS = (
     ("word/media/", "image"),

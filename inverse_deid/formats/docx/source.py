@@ -11,6 +11,7 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.containers.office_package import Package, open_package
 from inverse_deid.formats.docx.masked_text import put_masks, read_text
 from inverse_deid.formats.docx.package import WORD, PartKind, StoryKind, pack_document
 from inverse_deid.formats.docx.properties import NAMESPACES, NewNames, W
@@ -23,7 +24,6 @@ from inverse_deid.formats.docx.stories import (
     number_notes,
 )
 from inverse_deid.formats.masked_slots import list_pieces
-from inverse_deid.formats.office_package import Package, open_package
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import ReadOptions

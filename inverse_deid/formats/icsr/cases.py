@@ -13,7 +13,9 @@ from typing import ParamSpec, TypeVar
 
 from lxml import etree
 
-from inverse_deid.formats.icsr.dates import (
+from inverse_deid.formats.icsr.known import KnownValue, find_known_value
+from inverse_deid.formats.icsr.rewriting import CaseRewriter, Replacements, RewrittenCase, fit_text
+from inverse_deid.formats.icsr.standard.dates import (
     DateElement,
     ReportDates,
     StampDate,
@@ -21,11 +23,9 @@ from inverse_deid.formats.icsr.dates import (
     parse_stamp,
     stamp_with,
 )
-from inverse_deid.formats.icsr.dialects import PRIVACY, MessageDialect
-from inverse_deid.formats.icsr.elements import Dialect, suspect_starts
-from inverse_deid.formats.icsr.known import KnownValue, find_known_value
-from inverse_deid.formats.icsr.profiles import FieldAction, Profile
-from inverse_deid.formats.icsr.rewriting import CaseRewriter, Replacements, RewrittenCase, fit_text
+from inverse_deid.formats.icsr.standard.dialects import PRIVACY, MessageDialect
+from inverse_deid.formats.icsr.standard.elements import Dialect, suspect_starts
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, Profile
 from inverse_deid.formats.icsr.survey import Sort, Value, all_text, is_as_expected, survey
 
 CASE_ID = "C.1.1"

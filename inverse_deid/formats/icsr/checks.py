@@ -17,12 +17,18 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.formats.icsr.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.dialects import BESIDE_A_MASK, MessageDialect, StringRole
-from inverse_deid.formats.icsr.elements import Element, ElementKind, path_words
 from inverse_deid.formats.icsr.known import KnownValueFinder
-from inverse_deid.formats.icsr.profiles import FieldAction, Profile
+from inverse_deid.formats.icsr.standard.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
+from inverse_deid.formats.icsr.standard.dialects import BESIDE_A_MASK, MessageDialect, StringRole
+from inverse_deid.formats.icsr.standard.elements import Element, ElementKind, path_words
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, Profile
+from inverse_deid.formats.icsr.standard.vocabulary import (
+    is_known_attribute,
+    is_known_element,
+    is_known_namespace,
+    is_word,
+)
 from inverse_deid.formats.icsr.survey import (
     TAIL,
     TEXT,
@@ -33,12 +39,6 @@ from inverse_deid.formats.icsr.survey import (
     all_text,
     bare_path,
     survey,
-)
-from inverse_deid.formats.icsr.vocabulary import (
-    is_known_attribute,
-    is_known_element,
-    is_known_namespace,
-    is_word,
 )
 
 NARRATIVE = "H.1"

@@ -12,7 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort
-from inverse_deid.formats.icsr.dates import parse_stamp
+from inverse_deid.formats.icsr.standard.dates import parse_stamp
 from inverse_deid.text.matching import Sequences, fold
 
 if TYPE_CHECKING:

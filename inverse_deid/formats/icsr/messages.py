@@ -18,10 +18,16 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.cases import Case, case_from
-from inverse_deid.formats.icsr.dialects import R2, R3, MessageDialect, StringRole, remove_keeping_tail
-from inverse_deid.formats.icsr.elements import HL7
 from inverse_deid.formats.icsr.prolog import Prolog, read_prolog, release_doctype
-from inverse_deid.formats.icsr.vocabulary import XSI_NAMESPACE, is_known_namespace, release_location
+from inverse_deid.formats.icsr.standard.dialects import (
+    R2,
+    R3,
+    MessageDialect,
+    StringRole,
+    remove_keeping_tail,
+)
+from inverse_deid.formats.icsr.standard.elements import HL7
+from inverse_deid.formats.icsr.standard.vocabulary import XSI_NAMESPACE, is_known_namespace, release_location
 from inverse_deid.formats.icsr.writing import Frame
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 

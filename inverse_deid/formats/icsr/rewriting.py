@@ -17,12 +17,13 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.formats.icsr.ages import AgeElement, AgeFor
-from inverse_deid.formats.icsr.dates import DateElement, StampDate, is_stamp, parse_stamp
-from inverse_deid.formats.icsr.dialects import MessageDialect, leave_out
-from inverse_deid.formats.icsr.elements import Element, ElementKind
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
-from inverse_deid.formats.icsr.profiles import FieldAction, Profile
+from inverse_deid.formats.icsr.standard.ages import AgeElement, AgeFor
+from inverse_deid.formats.icsr.standard.dates import DateElement, StampDate, is_stamp, parse_stamp
+from inverse_deid.formats.icsr.standard.dialects import MessageDialect, leave_out
+from inverse_deid.formats.icsr.standard.elements import Element, ElementKind
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, Profile
+from inverse_deid.formats.icsr.standard.vocabulary import is_link, is_root
 from inverse_deid.formats.icsr.survey import (
     TAIL,
     TEXT,
@@ -33,7 +34,6 @@ from inverse_deid.formats.icsr.survey import (
     find_unknown_names,
     is_as_expected,
 )
-from inverse_deid.formats.icsr.vocabulary import is_link, is_root
 
 PseudonymFor = Callable[[str, str], str]
 """From the id of an element and its value to the value that replaces it."""

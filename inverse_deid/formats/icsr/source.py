@@ -22,11 +22,11 @@ from inverse_deid.core.values import (
 )
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.checks import Finding, Rule, check_case
-from inverse_deid.formats.icsr.elements import elements
 from inverse_deid.formats.icsr.known import list_known_identifiers
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
-from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.icsr.rewriting import Change, Done, Replacements
+from inverse_deid.formats.icsr.standard.elements import elements
+from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.icsr.survey import bare_path, find_unknown_names
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import ReadOptions, Record, Writable

@@ -15,12 +15,12 @@ from typing import cast
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.formats.icsr.ages import is_age
-from inverse_deid.formats.icsr.dates import is_stamp
-from inverse_deid.formats.icsr.dialects import MessageDialect, StringRole
-from inverse_deid.formats.icsr.elements import Dialect, Element, ElementKind, elements_in, path_words
-from inverse_deid.formats.icsr.forms import has_form, is_display
-from inverse_deid.formats.icsr.vocabulary import is_known_attribute, is_known_element
+from inverse_deid.formats.icsr.standard.ages import is_age
+from inverse_deid.formats.icsr.standard.dates import is_stamp
+from inverse_deid.formats.icsr.standard.dialects import MessageDialect, StringRole
+from inverse_deid.formats.icsr.standard.elements import Dialect, Element, ElementKind, elements_in, path_words
+from inverse_deid.formats.icsr.standard.forms import has_form, is_display
+from inverse_deid.formats.icsr.standard.vocabulary import is_known_attribute, is_known_element
 
 _POSITION = re.compile(r"\[\d+\]")
 

@@ -8,9 +8,9 @@ from typing import cast
 from lxml import etree
 
 from inverse_deid.core.errors import StageError
-from inverse_deid.formats.icsr.dialects import MessageDialect
 from inverse_deid.formats.icsr.prolog import Prolog
 from inverse_deid.formats.icsr.rewriting import RewrittenCase
+from inverse_deid.formats.icsr.standard.dialects import MessageDialect
 from inverse_deid.formats.records import Writable
 
 

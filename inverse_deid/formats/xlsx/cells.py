@@ -14,7 +14,7 @@ from typing import Literal
 
 from lxml import etree
 
-from inverse_deid.formats.kept_cells import CellType, KeptCell
+from inverse_deid.formats.tables.kept_cells import CellType, KeptCell
 
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 GENERAL = "General"

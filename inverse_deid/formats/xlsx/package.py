@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape as escape_xml
 from xml.sax.saxutils import quoteattr
 
 from inverse_deid.core.errors import RefusedRecordError
-from inverse_deid.formats.office_package import KINDS, PACKAGE, Program, pack
+from inverse_deid.formats.containers.office_package import KINDS, PACKAGE, Program, pack
 from inverse_deid.formats.xlsx.cells import GENERAL, PLAIN, CellStyle, SheetCell, column_letters, escape
 from inverse_deid.formats.xlsx.sheets import SheetRow
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.formats.office_package import Package
+from inverse_deid.formats.containers.office_package import Package
 from inverse_deid.formats.xlsx.cells import (
     PLAIN,
     CellStyle,

@@ -18,7 +18,11 @@ from typing import BinaryIO, Protocol
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.columns import (
+from inverse_deid.formats.containers.office_package import open_package
+from inverse_deid.formats.masked_slots import fill_slots, list_pieces
+from inverse_deid.formats.plain_text import read_whole
+from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.tables.columns import (
     ColumnFate,
     Columns,
     check_names,
@@ -29,11 +33,7 @@ from inverse_deid.formats.columns import (
     list_named_columns,
     no_column,
 )
-from inverse_deid.formats.kept_cells import iterate_changes
-from inverse_deid.formats.masked_slots import fill_slots, list_pieces
-from inverse_deid.formats.office_package import open_package
-from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.tables.kept_cells import iterate_changes
 from inverse_deid.formats.xlsx.cells import SheetCell, change_cell, column_letters, make_kept
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
 from inverse_deid.formats.xlsx.sheets import MergedCells, SheetRow, Workbook, open_workbook

@@ -17,8 +17,17 @@ from inverse_deid.core.errors import (
     ReviewError,
     UnreadableInputError,
 )
-from inverse_deid.review import second_factor
-from inverse_deid.review.accounts import (
+from inverse_deid.review.flow.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
+from inverse_deid.review.pages.visits import (
+    Visit,
+    count_words,
+    find_address,
+    make_sentence,
+    read_number,
+    set_cookie,
+)
+from inverse_deid.review.people import second_factor
+from inverse_deid.review.people.accounts import (
     MIN_PASSWORD_CHARS,
     Step,
     add_user,
@@ -32,17 +41,8 @@ from inverse_deid.review.accounts import (
     set_role,
     unlock,
 )
-from inverse_deid.review.attempts import list_blocked
-from inverse_deid.review.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
-from inverse_deid.review.pages.visits import (
-    Visit,
-    count_words,
-    find_address,
-    make_sentence,
-    read_number,
-    set_cookie,
-)
-from inverse_deid.review.values import ReviewLimits, UserRole
+from inverse_deid.review.people.attempts import list_blocked
+from inverse_deid.review.store.values import ReviewLimits, UserRole
 
 ROLES = {
     UserRole.REVIEWER: "reads, corrects and approves cases",

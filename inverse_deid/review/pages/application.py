@@ -29,7 +29,8 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.masking.assemble import build_deidentifier
-from inverse_deid.review.intake_service import IntakeService
+from inverse_deid.review.files.service import IntakeService
+from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages import (
     account_pages,
     case_page,
@@ -51,9 +52,8 @@ from inverse_deid.review.pages.visits import (
     require_stream,
     static_address,
 )
-from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.values import UserRole
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.values import UserRole
 from inverse_deid.web.connections import parse_address
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import LogFormat, WebSettings, run_server

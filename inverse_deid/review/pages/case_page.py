@@ -17,13 +17,14 @@ from starlette.responses import JSONResponse, Response
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason, Tokens, show_name
-from inverse_deid.review.approval import approve, count_unseen
-from inverse_deid.review.editing import act, add_note, redo, undo
+from inverse_deid.review.flow.approval import approve, count_unseen
+from inverse_deid.review.flow.editing import act, add_note, redo, undo
+from inverse_deid.review.flow.reading import close_case, keep_lock, open_case, open_dispute, view_case
+from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.list_pages import find_next
 from inverse_deid.review.pages.visits import LEGEND_COOKIE, Visit
-from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case
-from inverse_deid.review.store import MaskingFacts
-from inverse_deid.review.values import (
+from inverse_deid.review.store.opening import MaskingFacts
+from inverse_deid.review.store.values import (
     CATEGORIES,
     MAX_RANGES,
     ActionKind,
@@ -36,7 +37,6 @@ from inverse_deid.review.values import (
     ReviewAction,
     TokenRange,
 )
-from inverse_deid.review.work_list import read_line
 from inverse_deid.text.rendering import JOINING_GAPS, forbidden_gaps, replace_gap
 
 GROUP_LETTERS: Mapping[HyperClass, str] = {

@@ -26,11 +26,11 @@ from starlette.types import Scope
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.files import replace_own
-from inverse_deid.review.accounts import begin_session
+from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.visits import render_page, set_cookie, static_address
-from inverse_deid.review.store import ReviewStore, Sealer
-from inverse_deid.review.values import User
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.people.accounts import begin_session
+from inverse_deid.review.store.opening import ReviewStore, Sealer
+from inverse_deid.review.store.values import User
 
 MAX_TOKENS = 8
 """Addresses that are open at a time; the oldest is closed when one more is made."""

@@ -16,14 +16,14 @@ from urllib.parse import quote
 from starlette.responses import Response, StreamingResponse
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.review.deletion import Deleted, delete_case, delete_everything, delete_source
-from inverse_deid.review.exporting import Exported, released_file, released_zip, write_old_names
+from inverse_deid.review.files.exporting import Exported, released_file, released_zip, write_old_names
+from inverse_deid.review.files.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
+from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.list_pages import SELECT_FIRST, go_back, read_selected
 from inverse_deid.review.pages.visits import Visit, count_words, read_number
-from inverse_deid.review.sources import SourceRow, list_sources
-from inverse_deid.review.values import CaseRow, UserRole
-from inverse_deid.review.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
-from inverse_deid.review.work_list import read_line
+from inverse_deid.review.store.deletion import Deleted, delete_case, delete_everything, delete_source
+from inverse_deid.review.store.sources import SourceRow, list_sources
+from inverse_deid.review.store.values import CaseRow, UserRole
 
 ZIP_NAME = "released.zip"
 LIST_NAME = "confidential-old-names.csv"

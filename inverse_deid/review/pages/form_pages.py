@@ -7,8 +7,8 @@ from contextlib import suppress
 from starlette.responses import Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.review.approval import release, withdraw
-from inverse_deid.review.causality import (
+from inverse_deid.review.flow.approval import release, withdraw
+from inverse_deid.review.flow.causality import (
     CausalityForm,
     Preserved,
     Topic,
@@ -19,9 +19,7 @@ from inverse_deid.review.causality import (
     save_form,
     summarise_forms,
 )
-from inverse_deid.review.pages.list_pages import count_shown, name_states
-from inverse_deid.review.pages.visits import Visit, read_number
-from inverse_deid.review.quality import (
+from inverse_deid.review.flow.quality import (
     CONFIDENCE,
     bound_leaks,
     draw_sample,
@@ -30,9 +28,11 @@ from inverse_deid.review.quality import (
     record_reading,
     summarise_reviewers,
 )
-from inverse_deid.review.reading import view_masked
-from inverse_deid.review.values import CaseState, UserRole
-from inverse_deid.review.work_list import count_cases, read_line
+from inverse_deid.review.flow.reading import view_masked
+from inverse_deid.review.flow.work_list import count_cases, read_line
+from inverse_deid.review.pages.list_pages import count_shown, name_states
+from inverse_deid.review.pages.visits import Visit, read_number
+from inverse_deid.review.store.values import CaseState, UserRole
 
 
 def show_summary(visit: Visit) -> Response:

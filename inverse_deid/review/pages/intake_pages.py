@@ -14,16 +14,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from inverse_deid.core.errors import InverseDeidError, ReviewError
-from inverse_deid.formats.columns import ColumnFate, is_header
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.survey import TableSurvey
-from inverse_deid.review.accounts import Session
-from inverse_deid.review.intake_choices import EXAMPLE, MaskingChoices, find_danger, find_refusal
-from inverse_deid.review.intake_service import IntakeService, explain_problem
-from inverse_deid.review.oversight import disclose_files
-from inverse_deid.review.pages.door import Door
-from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
-from inverse_deid.review.waiting import (
+from inverse_deid.formats.tables.columns import ColumnFate, is_header
+from inverse_deid.review.files.choices import EXAMPLE, MaskingChoices, find_danger, find_refusal
+from inverse_deid.review.files.service import IntakeService, explain_problem
+from inverse_deid.review.files.waiting import (
     MAX_FILE_BYTES,
     PIECE_BYTES,
     Upload,
@@ -33,6 +29,10 @@ from inverse_deid.review.waiting import (
     list_uploads,
     remove_upload,
 )
+from inverse_deid.review.flow.oversight import disclose_files
+from inverse_deid.review.pages.door import Door
+from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
+from inverse_deid.review.people.accounts import Session
 
 MAX_NAME_CHARS = 4_000
 """Of a path as the browser sends it, percent-encoded."""

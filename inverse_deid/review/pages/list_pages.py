@@ -10,11 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import RedirectResponse, Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.review.accounts import list_users
-from inverse_deid.review.approval import release
-from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, count_words, read_number
-from inverse_deid.review.values import CaseRow, CaseState, User, UserRole, WorkFilter, WorkOrder
-from inverse_deid.review.work_list import (
+from inverse_deid.review.flow.approval import release
+from inverse_deid.review.flow.work_list import (
     assign,
     break_locks,
     count_cases,
@@ -23,6 +20,9 @@ from inverse_deid.review.work_list import (
     next_case,
     read_line,
 )
+from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, count_words, read_number
+from inverse_deid.review.people.accounts import list_users
+from inverse_deid.review.store.values import CaseRow, CaseState, User, UserRole, WorkFilter, WorkOrder
 
 _FINISHED = (CaseState.AGREED, CaseState.RELEASED)
 _SHOWS = {

@@ -32,8 +32,6 @@ from starlette.responses import RedirectResponse, Response
 from inverse_deid.core.errors import ConfigurationError, LogInError, UnreadableInputError, describe_error
 from inverse_deid.core.files import check_private
 from inverse_deid.core.settings import read_settings
-from inverse_deid.review.accounts import Identity, sign_in
-from inverse_deid.review.attempts import record_failure
 from inverse_deid.review.pages.visits import (
     LOG,
     find_address,
@@ -43,8 +41,10 @@ from inverse_deid.review.pages.visits import (
     render_page,
     set_cookie,
 )
-from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.people.accounts import Identity, sign_in
+from inverse_deid.review.people.attempts import record_failure
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.values import UserRole
 
 CALLBACK = "/signed-in"
 FLOW_MINUTES = 10

@@ -10,10 +10,10 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.review.accounts import list_users
 from inverse_deid.review.pages.case_page import CATEGORY_NAMES
 from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, read_number
-from inverse_deid.review.trail import (
+from inverse_deid.review.people.accounts import list_users
+from inverse_deid.review.store.trail import (
     TrailEntry,
     TrailEvent,
     TrailFilter,

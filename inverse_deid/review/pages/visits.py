@@ -42,10 +42,10 @@ from inverse_deid.core.errors import (
     describe_error,
 )
 from inverse_deid.core.page_files import COMMON_FOLDER, address_of
-from inverse_deid.formats.strict_json import parse_json
-from inverse_deid.review.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
-from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.values import User, UserRole
+from inverse_deid.formats.tables.strict_json import parse_json
+from inverse_deid.review.people.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.values import User, UserRole
 from inverse_deid.web.connections import name_client
 
 MAX_POST_BYTES = 256 * 1024

@@ -7,7 +7,7 @@ import re
 import string
 
 from inverse_deid.core.phi import PhiType
-from inverse_deid.replacement.number_surrogates import same_kind
+from inverse_deid.replacement.surrogates.numbers import same_kind
 from inverse_deid.training.corpora.people import Person
 from inverse_deid.training.corpora.wordlists import load_lists, words
 

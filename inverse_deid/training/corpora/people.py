@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.entries import word_key
-from inverse_deid.replacement.faker_names import faker_words
+from inverse_deid.replacement.surrogates.faker_names import faker_words
 from inverse_deid.training.corpora.wordlists import load_lists, read_data, words
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff'\u2019 -]*")

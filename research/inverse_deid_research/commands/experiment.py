@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inverse_deid.cli.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid_research.commands.progress import progress
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ import click
 from msgspec import Struct
 
 from inverse_deid import __version__
-from inverse_deid.cli.report_files import check_target, refuse_read, write_json
+from inverse_deid.cli.parts.report_files import check_target, refuse_read, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError, OutputExistsError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import sha256_of, write_folder, write_whole
 from inverse_deid.core.settings import as_plain_values, change_settings, read_settings
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.added_reports import CONCEPT_FORMAT_NAME, ConceptReport
-from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.evaluation.measures.figures import encode_record
 from inverse_deid.evaluation.provenance import name_files, trace_sources
-from inverse_deid.formats.brat import annotation_lines, brat_text
+from inverse_deid.formats.beside.brat import annotation_lines, brat_text
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.network.folder import refuse_other_folder

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import click
 
-from inverse_deid.cli.lazy_group import Commands, LazyGroup
+from inverse_deid.cli.parts.lazy_group import Commands, LazyGroup
 
 _HERE = "inverse_deid_research.commands"
 _COMMANDS: Commands = MappingProxyType(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inverse_deid.cli.report_files import refuse_read
+from inverse_deid.cli.parts.report_files import refuse_read
 from inverse_deid.core.files import write_whole
-from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid_research.commands.experiment import sharing_study
 from inverse_deid_research.commands.progress import progress
 

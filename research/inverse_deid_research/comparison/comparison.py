@@ -9,7 +9,6 @@ from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, InputError, StageError, name_documents
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import Range
 from inverse_deid.evaluation.evaluation import (
     Evaluation,
     Intervals,
@@ -18,6 +17,7 @@ from inverse_deid.evaluation.evaluation import (
     intervals_of,
 )
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.evaluation.measures.counts import Range
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import read_manifest
 from inverse_deid.text.tokenizer import span_of_token, tokenize

@@ -22,8 +22,8 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document, PhiSpan, Tokens
-from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.uncertainty import Float64Array
+from inverse_deid.evaluation.measures.counts import Range
+from inverse_deid.evaluation.measures.uncertainty import Float64Array
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
 from inverse_deid.network.encoding import WordVectors

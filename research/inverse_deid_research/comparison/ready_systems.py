@@ -13,7 +13,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, StageError, name_documents
 from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
-from inverse_deid.evaluation.counts import Range
+from inverse_deid.evaluation.measures.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, assemble, packaged_model
 from inverse_deid.masking.pipeline import Deidentifier, Scores, TokenScorer
@@ -21,8 +21,8 @@ from inverse_deid.masking.scorers import feature_columns
 from inverse_deid.network.folder import ModelParts, read_model
 from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.rules.analysis import RuleAnalyser
-from inverse_deid.rules.anchors import pattern_hits
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
+from inverse_deid.rules.patterns.anchors import pattern_hits
+from inverse_deid.rules.patterns.search import CONTEXT_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.calibration import thresholds_at

@@ -20,12 +20,12 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, printable, write_folder
 from inverse_deid.core.revision import require_clean_revision, revision
-from inverse_deid.evaluation.counts import GROUPS, Counts, GroupKind, group_number
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import FIGURES, Share, encode_record, group_figures
+from inverse_deid.evaluation.measures.counts import GROUPS, Counts, GroupKind, group_number
+from inverse_deid.evaluation.measures.figures import FIGURES, Share, encode_record, group_figures
+from inverse_deid.evaluation.measures.resampling import Figure, paired_difference, paired_permutation_test
+from inverse_deid.evaluation.measures.uncertainty import FEW_UNITS, Interval, Method
 from inverse_deid.evaluation.report import build_report
-from inverse_deid.evaluation.resampling import Figure, paired_difference, paired_permutation_test
-from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import model_fingerprint

@@ -12,8 +12,8 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import BoolArray, Document, Tokens
-from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.uncertainty import Float64Array
+from inverse_deid.evaluation.measures.counts import Range
+from inverse_deid.evaluation.measures.uncertainty import Float64Array
 
 REFERENCE = "hybrid"
 """The system that the others are tested against by default."""

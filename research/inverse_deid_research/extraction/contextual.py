@@ -66,7 +66,7 @@ def store_vectors(texts: Sequence[str], weights: Path, out: Path, device: str = 
     """
     import torch
 
-    from inverse_deid.training.encoder import read_pretrained
+    from inverse_deid.training.encoders.encoder import read_pretrained
 
     bert, pieces = read_pretrained(weights)
     bert.eval().to(device)

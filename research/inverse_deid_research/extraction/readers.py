@@ -28,10 +28,10 @@ from typing import Any, BinaryIO
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.provenance import name_files
-from inverse_deid.formats.brat import read_text_bound
-from inverse_deid.formats.json_lines import gold_json_line, number_lines, read_gold_json_line
+from inverse_deid.formats.beside.brat import read_text_bound
 from inverse_deid.formats.registry import input_errors, open_input
-from inverse_deid.formats.strict_json import parse_json
+from inverse_deid.formats.tables.json_lines import gold_json_line, number_lines, read_gold_json_line
+from inverse_deid.formats.tables.strict_json import parse_json
 from inverse_deid_research.extraction.concepts import ConceptDocument, ConceptSpan, find_entities
 
 

@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.evaluation.added_reports import ConceptRecord
-from inverse_deid.evaluation.counts import Range
+from inverse_deid.evaluation.measures.counts import Range
+from inverse_deid.evaluation.measures.resampling import PairedTest, paired_ratio_test
 from inverse_deid.evaluation.plain_text import align
-from inverse_deid.evaluation.resampling import PairedTest, paired_ratio_test
 from inverse_deid_research.extraction.concepts import CONCEPTS, ConceptDocument, ConceptSpan, select_gold
 from inverse_deid_research.extraction.views import rewrite
 

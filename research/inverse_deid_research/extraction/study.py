@@ -19,7 +19,7 @@ from seqeval.metrics import f1_score
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.settings import change_settings, make_settings, read_toml
-from inverse_deid.evaluation.resampling import sum_clusters
+from inverse_deid.evaluation.measures.resampling import sum_clusters
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import model_fingerprint, read_model

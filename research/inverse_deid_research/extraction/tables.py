@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.evaluation.resampling import Difference, bootstrap_difference
+from inverse_deid.evaluation.measures.resampling import Difference, bootstrap_difference
 from inverse_deid_research.extraction.concepts import CONCEPTS, PHI
 from inverse_deid_research.studies.report import read_published
 from inverse_deid_research.studies.tables import Cell, Table, by_section, mean, read_forms

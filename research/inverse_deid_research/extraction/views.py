@@ -20,7 +20,7 @@ from inverse_deid.core.errors import AnnotationError, ConfigurationError, StageE
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.core.values import Document
 from inverse_deid.engine.masker import Masker
-from inverse_deid.evaluation.counts import Range
+from inverse_deid.evaluation.measures.counts import Range
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.replacement.settings import CaseSettings, DateMode

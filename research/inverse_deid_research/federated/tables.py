@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from inverse_deid.evaluation.resampling import Difference, bootstrap_difference
+from inverse_deid.evaluation.measures.resampling import Difference, bootstrap_difference
 from inverse_deid_research.federated.documents import EncodedSite, EncodedStudy, count_tokens
 from inverse_deid_research.federated.settings import FederatedStudySettings, MethodSettings
 from inverse_deid_research.studies.figures import chart_from_zero, curve_of, panels

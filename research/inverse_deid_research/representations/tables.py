@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from inverse_deid.core.values import FloatArray
-from inverse_deid.evaluation.resampling import bootstrap_share, n_drawn
+from inverse_deid.evaluation.measures.resampling import bootstrap_share, n_drawn
 from inverse_deid_research.representations.attacks import A2, DISTINGUISHING, Int64Array
 from inverse_deid_research.representations.config import StudyConfig
 from inverse_deid_research.representations.networks import NOISE_IN, NOISE_OUT

@@ -25,8 +25,8 @@ from inverse_deid.core.values import (
     RuleVerdicts,
     Tokens,
 )
-from inverse_deid.evaluation.counts import TYPE_NUMBER
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
+from inverse_deid.evaluation.measures.counts import TYPE_NUMBER
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.combine import combine
 from inverse_deid.masking.document_passes import mask_joined_parts, mask_names_everywhere

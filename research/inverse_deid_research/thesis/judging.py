@@ -21,10 +21,10 @@ import numpy.typing as npt
 from inverse_deid.core.phi import HIPAA_TYPES
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray, RuleVerdicts
-from inverse_deid.evaluation.counts import TYPE_NUMBER
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import FIGURES
-from inverse_deid.evaluation.resampling import flatten_counts, n_drawn, sum_clusters, weigh_counts
+from inverse_deid.evaluation.measures.counts import TYPE_NUMBER
+from inverse_deid.evaluation.measures.figures import FIGURES
+from inverse_deid.evaluation.measures.resampling import flatten_counts, n_drawn, sum_clusters, weigh_counts
 from inverse_deid.training.corpus import near_duplicate_groups
 from inverse_deid_research.studies.scoring import AnalysedCorpus, Float64Array, TokenScores
 from inverse_deid_research.thesis.published import judge_as_published

@@ -11,9 +11,9 @@ import numpy as np
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import FloatArray
-from inverse_deid.evaluation.counts import GROUPS, TYPE_NUMBER, GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import GroupFigures
+from inverse_deid.evaluation.measures.counts import GROUPS, TYPE_NUMBER, GroupKind
+from inverse_deid.evaluation.measures.figures import GroupFigures
 from inverse_deid.masking.combine import decide_without_network
 from inverse_deid_research.studies.report import read_published
 from inverse_deid_research.studies.scoring import TokenScores

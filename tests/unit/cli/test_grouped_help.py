@@ -5,8 +5,8 @@ import re
 import click
 import pytest
 
-from inverse_deid.cli.grouped_command import GroupedCommand, with_groups
 from inverse_deid.cli.main import main
+from inverse_deid.cli.parts.grouped_command import GroupedCommand, with_groups
 
 
 def commands(group, path=()):

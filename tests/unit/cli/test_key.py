@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from inverse_deid.cli import secret_files
-from inverse_deid.cli.secret_files import KEY_COMMAND_OPTION, read_secret
+from inverse_deid.cli.parts import secret_files
+from inverse_deid.cli.parts.secret_files import KEY_COMMAND_OPTION, read_secret
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.replacement.keys import check_key
 

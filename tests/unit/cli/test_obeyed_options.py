@@ -15,8 +15,10 @@ import click
 import pytest
 from fake_maskers import mask_capitals
 
-from inverse_deid.cli import mask_run, mask_settings, review_init
-from inverse_deid.cli.mask import mask
+from inverse_deid.cli.masking import run as mask_run
+from inverse_deid.cli.masking import settings as mask_settings
+from inverse_deid.cli.masking.mask import mask
+from inverse_deid.cli.reviewing import init as review_init
 from inverse_deid.engine.tally import Tally
 
 scale_run = pytest.importorskip(

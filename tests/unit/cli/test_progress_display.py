@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from inverse_deid.cli.progress_display import ProgressDisplay
+from inverse_deid.cli.parts.progress_display import ProgressDisplay
 
 
 class Terminal(io.StringIO):

@@ -1,6 +1,6 @@
 import pytest
 
-from inverse_deid.cli.summary import (
+from inverse_deid.cli.masking.summary import (
     MAX_FAILURES_SHOWN,
     exit_status,
     failure_lines,

@@ -18,7 +18,7 @@ from inverse_deid.engine.explained_page.page import (
     explain_both,
     render_explained,
 )
-from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Record
 from inverse_deid.formats.registry import FORMATS

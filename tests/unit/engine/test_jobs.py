@@ -4,7 +4,7 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.files import printable
-from inverse_deid.engine.jobs import Output, PlanSettings, check_target, plan_jobs
+from inverse_deid.engine.jobs.planning import Output, PlanSettings, check_target, plan_jobs
 from inverse_deid.engine.run import MAX_FILES_A_GROUP, group_jobs
 from inverse_deid.formats.registry import FORMATS
 

@@ -8,8 +8,7 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError, InputError
 from inverse_deid.core.files import WrittenState, sha256_of
-from inverse_deid.engine.jobs import Job, Output
-from inverse_deid.engine.journal import (
+from inverse_deid.engine.jobs.journal import (
     JOURNAL_NAME,
     Entry,
     InputSeal,
@@ -22,6 +21,7 @@ from inverse_deid.engine.journal import (
     remove_progress,
     write_progress,
 )
+from inverse_deid.engine.jobs.planning import Job, Output
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import FORMATS
 

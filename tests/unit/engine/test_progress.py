@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from fake_maskers import FakeMasker, mask_capitals
 
-from inverse_deid.engine.jobs import PlanSettings, plan_jobs
-from inverse_deid.engine.journal import Journal
+from inverse_deid.engine.jobs.journal import Journal
+from inverse_deid.engine.jobs.planning import PlanSettings, plan_jobs
 from inverse_deid.engine.progress import RunProgress
 from inverse_deid.engine.run import run_jobs
 from inverse_deid.engine.run_settings import RunSettings

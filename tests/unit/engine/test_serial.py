@@ -19,8 +19,8 @@ from inverse_deid.engine.serial import (
     write_batch,
 )
 from inverse_deid.engine.tally import MARKERS_LEFT, MAX_FAILURES_LISTED, Failure, Tally
-from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.records import ReadOptions, Record
+from inverse_deid.formats.tables.json_lines import read_json_lines
 
 
 def records(*n_chars: int) -> list[Record]:

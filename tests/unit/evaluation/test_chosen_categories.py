@@ -6,7 +6,7 @@ from inverse_deid.core.categories import parse_categories
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.chosen_categories import measure_kept, split_spans
-from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.measures.figures import Share
 
 TEXT = "Okonkwo 43 94 nurse ninety-four"
 DOC = Document(

@@ -10,7 +10,8 @@ import pytest
 from inverse_deid.core.errors import AnnotationError, StageError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import (
+from inverse_deid.evaluation.evaluation import evaluate_masks
+from inverse_deid.evaluation.measures.counts import (
     GROUPS,
     Counts,
     GroupKind,
@@ -21,8 +22,7 @@ from inverse_deid.evaluation.counts import (
     group_number,
     read_harmless,
 )
-from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import FIGURES, Share, measure_over_masking
+from inverse_deid.evaluation.measures.figures import FIGURES, Share, measure_over_masking
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.text.tokenizer import tokenize
 

@@ -5,14 +5,14 @@ import pytest
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.evaluation.curves import (
+from inverse_deid.evaluation.measures.curves import (
     choose_corners,
     measure_reliability,
     measure_scores,
     recall_precision_curve,
 )
-from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.uncertainty import clopper_pearson
+from inverse_deid.evaluation.measures.figures import Share
+from inverse_deid.evaluation.measures.uncertainty import clopper_pearson
 
 
 def truth(*flags):

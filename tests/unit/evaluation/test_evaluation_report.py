@@ -7,13 +7,13 @@ from fake_maskers import CANARY
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import GroupKind, group_number
-from inverse_deid.evaluation.curves import measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.figures import FIGURES, Share, encode_record
+from inverse_deid.evaluation.measures.counts import GroupKind, group_number
+from inverse_deid.evaluation.measures.curves import measure_scores
+from inverse_deid.evaluation.measures.figures import FIGURES, Share, encode_record
+from inverse_deid.evaluation.measures.uncertainty import Interval, Method
 from inverse_deid.evaluation.plain_text import format_interval, format_share
 from inverse_deid.evaluation.report import build_report, note_lines, table_lines
-from inverse_deid.evaluation.uncertainty import Interval, Method
 
 TEXT = f"{CANARY} left on 3 May"
 DOC = Document(

@@ -10,7 +10,7 @@ from inverse_deid.core.errors import AnnotationError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.masked_files import read_explained, score_tokens
-from inverse_deid.formats.explanation import ExplanationSink
+from inverse_deid.formats.beside.explanation import ExplanationSink
 from inverse_deid.formats.records import Record
 
 TEXT = f"seen: {CANARY} was well"

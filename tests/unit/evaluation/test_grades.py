@@ -13,7 +13,6 @@ from sklearn.metrics import cohen_kappa_score
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.figures import Share, encode_record
 from inverse_deid.evaluation.grades import (
     Grade,
     Kappa,
@@ -24,6 +23,7 @@ from inverse_deid.evaluation.grades import (
     report_grades,
 )
 from inverse_deid.evaluation.leaks import Leak, write_leak_list
+from inverse_deid.evaluation.measures.figures import Share, encode_record
 from inverse_deid.evaluation.plain_text import align
 
 

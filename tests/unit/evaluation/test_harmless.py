@@ -2,7 +2,7 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass, PhiType
-from inverse_deid.evaluation.counts import read_harmless
+from inverse_deid.evaluation.measures.counts import read_harmless
 
 
 def written(tmp_path, text):

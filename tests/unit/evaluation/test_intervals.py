@@ -6,11 +6,11 @@ from fake_maskers import CANARY
 from inverse_deid.core.errors import InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
-from inverse_deid.evaluation.figures import FIGURES
-from inverse_deid.evaluation.resampling import bootstrap_all
-from inverse_deid.evaluation.uncertainty import Method, clopper_pearson
+from inverse_deid.evaluation.measures.counts import GroupKind, group_number
+from inverse_deid.evaluation.measures.figures import FIGURES
+from inverse_deid.evaluation.measures.resampling import bootstrap_all
+from inverse_deid.evaluation.measures.uncertainty import Method, clopper_pearson
 
 
 def bootstrap(counts, figure, clusters=None, **options):
@@ -51,7 +51,7 @@ def test_groups_have_intervals_too(evaluation):
 
 
 def evaluation_recall(counts, column):
-    from inverse_deid.evaluation.figures import group_figures
+    from inverse_deid.evaluation.measures.figures import group_figures
 
     return group_figures(counts, column).recall
 

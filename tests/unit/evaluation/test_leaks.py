@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from inverse_deid.core.errors import AnnotationError, FormatError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import GroupKind, HarmlessTokens, count_document, group_number
 from inverse_deid.evaluation.leaks import (
     COLUMNS,
     Leak,
@@ -21,6 +20,7 @@ from inverse_deid.evaluation.leaks import (
     read_leak_list,
     write_leak_list,
 )
+from inverse_deid.evaluation.measures.counts import GroupKind, HarmlessTokens, count_document, group_number
 
 quick = settings(max_examples=60, deadline=None)
 

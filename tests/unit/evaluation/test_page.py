@@ -14,13 +14,13 @@ from lxml import etree
 from inverse_deid.core.errors import StageError
 from inverse_deid.evaluation.added_reports import AddedReport
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import FIGURES, decode_share
+from inverse_deid.evaluation.measures.figures import FIGURES, decode_share
+from inverse_deid.evaluation.measures.uncertainty import Method
 from inverse_deid.evaluation.page.blocks import NumberTable, TableRow
 from inverse_deid.evaluation.page.charts import Bar, count_leak_columns, draw_bars
 from inverse_deid.evaluation.page.measures import Measure, number, percent_number, percent_range
 from inverse_deid.evaluation.page.page import render_page
 from inverse_deid.evaluation.report import EvaluationReport, build_report
-from inverse_deid.evaluation.uncertainty import Method
 
 HIDDEN = "Zebediah"
 HASH = "0123456789abcdef" * 4

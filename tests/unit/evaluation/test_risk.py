@@ -17,9 +17,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import Counts
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import Share, encode_record
+from inverse_deid.evaluation.measures.counts import Counts
+from inverse_deid.evaluation.measures.figures import Share, encode_record
 from inverse_deid.evaluation.risk import (
     Verdict,
     estimate_risk,

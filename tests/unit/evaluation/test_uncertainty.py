@@ -7,17 +7,17 @@ from scipy.stats import binomtest
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation import resampling
-from inverse_deid.evaluation.counts import Counts, GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import FIGURES, Share
-from inverse_deid.evaluation.resampling import (
+from inverse_deid.evaluation.measures import resampling
+from inverse_deid.evaluation.measures.counts import Counts, GroupKind, group_number
+from inverse_deid.evaluation.measures.figures import FIGURES, Share
+from inverse_deid.evaluation.measures.resampling import (
     bootstrap_all,
     bootstrap_difference,
     paired_difference,
     paired_permutation_test,
 )
-from inverse_deid.evaluation.uncertainty import (
+from inverse_deid.evaluation.measures.uncertainty import (
     Interval,
     Method,
     clopper_pearson,

@@ -20,8 +20,8 @@ from inverse_deid.evaluation.causality_set import (
     UtilitySpan,
     read_causality_set,
 )
-from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.masked_files import MaskedOutput
+from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.evaluation.utility import COLUMNS, count_best_case, count_days, count_kept
 
 TEXT = (

@@ -8,10 +8,10 @@ from fake_maskers import CANARY, mask_capitals
 
 from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
 from inverse_deid.engine.masker import mask_records
-from inverse_deid.formats.csv_table import read_csv
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.survey import survey_columns
+from inverse_deid.formats.tables.csv_table import read_csv
 
 STORY = "The patient’s mother said “he’s fine” – temp 38.5 °C, seen in a café by Dr Müller."
 PLAIN = "The patient was well, and went home."

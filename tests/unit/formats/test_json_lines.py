@@ -8,9 +8,9 @@ from inverse_deid.core.errors import AnnotationError, ConfigurationError, Format
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import PhiSpan
 from inverse_deid.engine.masker import mask_records
-from inverse_deid.formats.explanation import ExplanationSink
-from inverse_deid.formats.json_lines import read_gold_json_lines, read_json_lines
+from inverse_deid.formats.beside.explanation import ExplanationSink
 from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.tables.json_lines import read_gold_json_lines, read_json_lines
 
 
 def results(data: bytes, **options):

@@ -6,9 +6,9 @@ import pytest
 from fake_maskers import CANARY
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.formats.json_lines import read_gold_json_lines
-from inverse_deid.formats.known_values import read_known_values
-from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
+from inverse_deid.formats.beside.known_values import read_known_values
+from inverse_deid.formats.tables.json_lines import read_gold_json_lines
+from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json
 from inverse_deid.service.documents import read_request
 
 

@@ -9,11 +9,11 @@ from fake_maskers import CANARY, mask_capitals
 
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.engine.masker import mask_records
-from inverse_deid.formats.columns import choose_columns
-from inverse_deid.formats.csv_table import read_csv
-from inverse_deid.formats.json_lines import read_json_lines
-from inverse_deid.formats.parquet_table import N_ROWS_A_BATCH, read_parquet
 from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.tables.columns import choose_columns
+from inverse_deid.formats.tables.csv_table import read_csv
+from inverse_deid.formats.tables.json_lines import read_json_lines
+from inverse_deid.formats.tables.parquet_table import N_ROWS_A_BATCH, read_parquet
 
 
 def masked_csv(data: bytes, **options) -> bytes:

@@ -24,7 +24,7 @@ from inverse_deid.core.errors import (
     StageError,
 )
 from inverse_deid.engine.masker import mask_records
-from inverse_deid.formats.office_package import MAX_PARTS
+from inverse_deid.formats.containers.office_package import MAX_PARTS
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.survey import survey_columns
 from inverse_deid.formats.xlsx import FORMAT, sheets

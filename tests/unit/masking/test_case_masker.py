@@ -11,7 +11,7 @@ from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_parts import PartialDate
+from inverse_deid.replacement.dates.parts import PartialDate
 from inverse_deid.replacement.keys import pseudonym
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
@@ -206,7 +206,7 @@ def test_an_error_of_any_kind_costs_a_case_its_words_alone(place, monkeypatch):
             raise _OddError("12-OCT-2019")
         return real(*given)
 
-    import inverse_deid.replacement.dates as module
+    import inverse_deid.replacement.dates.replacing as module
 
     real = getattr(module, place)
     monkeypatch.setattr(module, place, fails)

@@ -8,12 +8,12 @@ import pytest
 from case_maskers import masker_of, spans_by
 from icsr_trees import mask_reports
 
-from inverse_deid.formats.icsr.ages import AgeElement, is_age, years_of
-from inverse_deid.formats.icsr.profiles import builtin_profile
+from inverse_deid.formats.icsr.standard.ages import AgeElement, is_age, years_of
+from inverse_deid.formats.icsr.standard.profiles import builtin_profile
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.case_reports import age_field
 from inverse_deid.replacement.ages import BAND_SCHEMES, AgesUnder90, BandedAges, MaskedAges
-from inverse_deid.replacement.date_parts import PartialDate
+from inverse_deid.replacement.dates.parts import PartialDate
 from inverse_deid.replacement.settings import CaseSettings, DateMode
 
 KEY = b"an example key, not a secret"

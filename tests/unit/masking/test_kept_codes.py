@@ -6,12 +6,12 @@ import pytest
 
 from inverse_deid.core.errors import KeptColumnError
 from inverse_deid.engine.masker import check_kept
-from inverse_deid.formats.columns import is_age_column, words_of
-from inverse_deid.formats.kept_cells import KeptCell, make_key_cell
 from inverse_deid.formats.records import Record
+from inverse_deid.formats.tables.columns import is_age_column, words_of
+from inverse_deid.formats.tables.kept_cells import KeptCell, make_key_cell
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.kept_forms import judge_form
+from inverse_deid.masking.kept.forms import judge_form
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 KEY = b"an invented key of 27 bytes"

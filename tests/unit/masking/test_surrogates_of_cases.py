@@ -9,11 +9,11 @@ from case_maskers import masker_of, spans_by
 
 from inverse_deid.core.values import Document
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.replacement import surrogates as module
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.faker_names import faker_version
 from inverse_deid.replacement.settings import CaseSettings, DateMode
-from inverse_deid.replacement.surrogates import KeyedSurrogates
+from inverse_deid.replacement.surrogates import keyed as module
+from inverse_deid.replacement.surrogates.faker_names import faker_version
+from inverse_deid.replacement.surrogates.keyed import KeyedSurrogates
 
 TODAY = date(2020, 2, 1)
 KEY = b"an example key, not a secret"

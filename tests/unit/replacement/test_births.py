@@ -11,11 +11,11 @@ from case_maskers import masker_of, spans_by
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.replacement.case_dates import case_dates
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_parts import PartialDate
-from inverse_deid.replacement.date_policies import relative_days
-from inverse_deid.replacement.dates import born_on
+from inverse_deid.replacement.dates.parts import PartialDate
+from inverse_deid.replacement.dates.policies import relative_days
+from inverse_deid.replacement.dates.reading import case_dates
+from inverse_deid.replacement.dates.replacing import born_on
 from inverse_deid.replacement.settings import CaseSettings, DateMode
 
 TODAY = date(2020, 2, 1)

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from inverse_deid.replacement.case_dates import case_dates, read_structured
-from inverse_deid.replacement.date_parts import MonthStyle, PartialDate
+from inverse_deid.replacement.dates.parts import MonthStyle, PartialDate
+from inverse_deid.replacement.dates.reading import case_dates, read_structured
 
 TODAY = date(2020, 2, 1)
 

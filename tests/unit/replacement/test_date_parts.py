@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from inverse_deid.replacement.date_parts import (
+from inverse_deid.replacement.dates.parts import (
     MONTHS,
     ORDINALS,
     MonthStyle,

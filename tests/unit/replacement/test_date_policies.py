@@ -4,9 +4,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from inverse_deid.replacement.case_dates import KnownDates, case_dates
-from inverse_deid.replacement.date_parts import PartialDate
-from inverse_deid.replacement.date_policies import (
+from inverse_deid.replacement.dates.parts import PartialDate
+from inverse_deid.replacement.dates.policies import (
     MaskedDates,
     RelativeDays,
     ShiftedDates,
@@ -14,6 +13,7 @@ from inverse_deid.replacement.date_policies import (
     relative_days,
     shift_dates,
 )
+from inverse_deid.replacement.dates.reading import KnownDates, case_dates
 from inverse_deid.replacement.keys import MAX_SHIFT_DAYS, MIN_SHIFT_DAYS
 
 TODAY = date(2020, 2, 1)

@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
-from inverse_deid.replacement.date_layouts import DateReading, find_readings
-from inverse_deid.replacement.date_parts import MonthStyle, PartialDate
-from inverse_deid.replacement.date_text import orders_in, read_date, write_date
+from inverse_deid.replacement.dates.layouts import DateReading, find_readings
+from inverse_deid.replacement.dates.parts import MonthStyle, PartialDate
+from inverse_deid.replacement.dates.text import orders_in, read_date, write_date
 
 TODAY = date(2022, 1, 31)
 OCTOBER_12 = PartialDate(2019, 10, 12)

@@ -7,9 +7,9 @@ import pytest
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.lexicon import WordFlag, load_lexicon
-from inverse_deid.replacement.faker_names import load_surrogate_names
-from inverse_deid.replacement.number_surrogates import is_issued_ssn, is_valid_somewhere
-from inverse_deid.replacement.surrogates import CaseSurrogates
+from inverse_deid.replacement.surrogates.faker_names import load_surrogate_names
+from inverse_deid.replacement.surrogates.keyed import CaseSurrogates
+from inverse_deid.replacement.surrogates.numbers import is_issued_ssn, is_valid_somewhere
 from inverse_deid.text.matching import fold
 
 KEY = b"an invented key of 27 bytes"

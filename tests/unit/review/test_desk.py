@@ -7,9 +7,9 @@ import pytest
 from desk_visitors import desk_of
 from review_stores import KEY
 
+from inverse_deid import desk
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.review import desk
-from inverse_deid.review.desk import USUAL_PORT, ask_running_desk, bind, find_place, hold_folder, open_key
+from inverse_deid.desk import USUAL_PORT, ask_running_desk, bind, find_place, hold_folder, open_key
 from inverse_deid.review.pages.door import MAX_TOKENS, OPENING, TOKEN_MINUTES, Place, open_answer, prove
 
 

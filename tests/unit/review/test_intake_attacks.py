@@ -6,9 +6,9 @@ import pytest
 from desk_visitors import desk_of
 from sqlalchemy import select
 
+from inverse_deid.review.files.waiting import UploadState, clean_name, list_uploads
 from inverse_deid.review.pages import intake_pages
-from inverse_deid.review.tables import CASES, MASKINGS, TRAIL
-from inverse_deid.review.waiting import UploadState, clean_name, list_uploads
+from inverse_deid.review.store.tables import CASES, MASKINGS, TRAIL
 
 NARRATIVE = "the patient was seen by Okonkwo in Lagos and had a rash two hours after the first dose"
 ENDED = (UploadState.DONE, UploadState.FAILED, UploadState.STOPPED)

@@ -10,11 +10,11 @@ from review_stores import KEY
 
 from inverse_deid.core.categories import PRESETS
 from inverse_deid.core.errors import ReviewError
-from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.survey import SurveyedColumn
+from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.replacement.settings import AgeMode, DateMode
-from inverse_deid.review.intake_choices import (
+from inverse_deid.review.files.choices import (
     EXAMPLE,
     Examples,
     Maskers,

@@ -15,24 +15,24 @@ from review_visitors import account
 from starlette.testclient import TestClient
 
 from inverse_deid.core.errors import ModelError
-from inverse_deid.review import intake_service
-from inverse_deid.review.accounts import begin_session, find_user
-from inverse_deid.review.approval import approve
-from inverse_deid.review.intake_choices import MaskingChoices
-from inverse_deid.review.intake_service import IntakeService, explain_problem
-from inverse_deid.review.pages.application import _list_intake_routes, make_application
-from inverse_deid.review.reading import open_case
-from inverse_deid.review.tables import WAITING_PIECES
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import LayerRevision, UserRole, WorkFilter
-from inverse_deid.review.waiting import (
+from inverse_deid.review.files import service as intake_service
+from inverse_deid.review.files.choices import MaskingChoices
+from inverse_deid.review.files.service import IntakeService, explain_problem
+from inverse_deid.review.files.waiting import (
     MAX_FILE_BYTES,
     UploadState,
     change_upload,
     list_uploads,
     open_waiting_area,
 )
-from inverse_deid.review.work_list import list_cases
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.reading import open_case
+from inverse_deid.review.flow.work_list import list_cases
+from inverse_deid.review.pages.application import _list_intake_routes, make_application
+from inverse_deid.review.people.accounts import begin_session, find_user
+from inverse_deid.review.store.tables import WAITING_PIECES
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import LayerRevision, UserRole, WorkFilter
 
 TABLE = b"id,text,country,reporter_name\n7,seen by Okonkwo,norway,Ann Li\n8,well,spain,Bob\n"
 LONG = "the patient had a rash two hours after the first dose and was seen by Okonkwo with relief"

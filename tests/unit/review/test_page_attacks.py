@@ -15,14 +15,14 @@ from review_visitors import visitor
 from served_apps import served_app
 
 from inverse_deid.core.errors import ReviewError
-from inverse_deid.review.accounts import add_user
-from inverse_deid.review.oversight import disclose_files
+from inverse_deid.review.files.waiting import UploadState, begin_upload, remove_upload
+from inverse_deid.review.flow.oversight import disclose_files
 from inverse_deid.review.pages import list_pages
 from inverse_deid.review.pages.application import DECISION_THREADS, make_application
 from inverse_deid.review.pages.door import is_neighbour
-from inverse_deid.review.trail import TrailFilter, list_entries
-from inverse_deid.review.values import UserRole
-from inverse_deid.review.waiting import UploadState, begin_upload, remove_upload
+from inverse_deid.review.people.accounts import add_user
+from inverse_deid.review.store.trail import TrailFilter, list_entries
+from inverse_deid.review.store.values import UserRole
 
 ASK = """
 import encodings.idna, http.client, os, sys

@@ -4,8 +4,8 @@ import pytest
 from review_stores import KEY, PASSWORD, Clock, store_of, user
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
-from inverse_deid.review import accounts
-from inverse_deid.review.accounts import (
+from inverse_deid.review.people import accounts
+from inverse_deid.review.people.accounts import (
     Step,
     add_user,
     change_own_password,
@@ -16,9 +16,9 @@ from inverse_deid.review.accounts import (
     set_password,
     set_role,
 )
-from inverse_deid.review.attempts import MAX_FAILURES_ADDRESS
-from inverse_deid.review.trail import TrailFilter, list_entries
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.people.attempts import MAX_FAILURES_ADDRESS
+from inverse_deid.review.store.trail import TrailFilter, list_entries
+from inverse_deid.review.store.values import UserRole
 
 NEW = "quite another sentence"
 
@@ -83,7 +83,7 @@ class TestOwnPassword:
     def test_a_password_set_meanwhile_by_an_admin_stays(self, store, monkeypatch):
         here = log_in(store, "ann", PASSWORD)
 
-        from inverse_deid.review import accounts
+        from inverse_deid.review.people import accounts
 
         real = accounts.hash_password
 

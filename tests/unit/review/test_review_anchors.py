@@ -13,9 +13,9 @@ from review_stores import KEY, Clock, store_of, user
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
-from inverse_deid.review.anchors import anchoring, write_anchor
-from inverse_deid.review.tables import TRAIL_HEAD
-from inverse_deid.review.trail import export_trail, read_anchors, verify_export, verify_store
+from inverse_deid.review.store.anchors import anchoring, write_anchor
+from inverse_deid.review.store.tables import TRAIL_HEAD
+from inverse_deid.review.store.trail import export_trail, read_anchors, verify_export, verify_store
 
 
 @pytest.fixture

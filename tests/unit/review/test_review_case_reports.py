@@ -6,10 +6,10 @@ from icsr_messages import invent
 from icsr_trees import cases_of
 from review_stores import change, place, review, store_of, user
 
-from inverse_deid.review.approval import approve
-from inverse_deid.review.exporting import export_released, iterate_annotated
-from inverse_deid.review.reading import view_case
-from inverse_deid.review.values import ActionKind, CaseState
+from inverse_deid.review.files.exporting import export_released, iterate_annotated
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.reading import view_case
+from inverse_deid.review.store.values import ActionKind, CaseState
 
 CANARY = "Zebulonova"
 

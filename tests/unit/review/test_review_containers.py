@@ -8,8 +8,8 @@ from email.message import EmailMessage
 import pytest
 from review_stores import review, store_of, user
 
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.store.values import UserRole
 
 NOTE = "Okonkwo had a rash."
 MASKED = "PHI had a rash."

@@ -13,21 +13,21 @@ from sqlalchemy import func, select
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review import deletion
-from inverse_deid.review.accounts import find_user
-from inverse_deid.review.approval import withdraw
-from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
-from inverse_deid.review.deletion import delete_case, delete_everything, delete_source, erase, purge
-from inverse_deid.review.editing import add_note
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
-from inverse_deid.review.quality import draw_sample, read_sample
-from inverse_deid.review.reading import open_case, view_case
-from inverse_deid.review.sources import list_sources
-from inverse_deid.review.tables import CONTENTS, FORMS, LAYERS, METADATA, NOTES, SOURCES
-from inverse_deid.review.trail import export_trail, verify_store
-from inverse_deid.review.values import ActionKind, CaseState, UserRole
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.flow.approval import withdraw
+from inverse_deid.review.flow.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
+from inverse_deid.review.flow.editing import add_note
+from inverse_deid.review.flow.quality import draw_sample, read_sample
+from inverse_deid.review.flow.reading import open_case, view_case
+from inverse_deid.review.flow.work_list import count_cases
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store import deletion
+from inverse_deid.review.store.deletion import delete_case, delete_everything, delete_source, erase, purge
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.tables import CONTENTS, FORMS, LAYERS, METADATA, NOTES, SOURCES
+from inverse_deid.review.store.trail import export_trail, verify_store
+from inverse_deid.review.store.values import ActionKind, CaseState, UserRole
 
 TESTED = 32
 """Bytes: every piece of a sealed value of this size is searched for."""
@@ -185,8 +185,8 @@ def test_old_pages_that_somebody_reads_are_erased_later(store, tmp_path, monkeyp
     raw = sqlite3.connect(tmp_path / "review.db", isolation_level=None)
     raw.execute("begin")
     raw.execute("select count(*) from cases").fetchone()
-    monkeypatch.setattr("inverse_deid.review.store._BUSY_SECONDS", 0.2)
-    from inverse_deid.review.store import open_store
+    monkeypatch.setattr("inverse_deid.review.store.opening._BUSY_SECONDS", 0.2)
+    from inverse_deid.review.store.opening import open_store
 
     with open_store(tmp_path / "review.db", KEY) as impatient:
         assert not delete_everything(impatient, "dora").is_erased

@@ -17,12 +17,12 @@ from review_stores import FACTS, KEY, TEXT, change_rows, json_lines, review, sto
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.exporting import export_released, released_file, released_zip, write_old_names
-from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
-from inverse_deid.review.sources import list_sources
-from inverse_deid.review.tables import INTAKES
-from inverse_deid.review.trail import export_trail, verify_store
-from inverse_deid.review.values import CaseState, ReviewPolicy
+from inverse_deid.review.files.exporting import export_released, released_file, released_zip, write_old_names
+from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.tables import INTAKES
+from inverse_deid.review.store.trail import export_trail, verify_store
+from inverse_deid.review.store.values import CaseState, ReviewPolicy
 
 CANARY = "Zebulonova"
 

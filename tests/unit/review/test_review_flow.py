@@ -12,12 +12,20 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Reason
-from inverse_deid.review.approval import approve, release, withdraw
-from inverse_deid.review.causality import read_masked
-from inverse_deid.review.editing import act, add_note, redo, undo
-from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case, view_masked
-from inverse_deid.review.tables import CASES
-from inverse_deid.review.values import (
+from inverse_deid.review.flow.approval import approve, release, withdraw
+from inverse_deid.review.flow.causality import read_masked
+from inverse_deid.review.flow.editing import act, add_note, redo, undo
+from inverse_deid.review.flow.reading import (
+    close_case,
+    keep_lock,
+    open_case,
+    open_dispute,
+    view_case,
+    view_masked,
+)
+from inverse_deid.review.flow.work_list import assign, count_cases, list_cases, next_case
+from inverse_deid.review.store.tables import CASES
+from inverse_deid.review.store.values import (
     CATEGORIES,
     NO_CATEGORY,
     ActionKind,
@@ -29,7 +37,6 @@ from inverse_deid.review.values import (
     UserRole,
     WorkFilter,
 )
-from inverse_deid.review.work_list import assign, count_cases, list_cases, next_case
 
 MASK, UNMASK, CATEGORY = ActionKind.MASK, ActionKind.UNMASK, ActionKind.CATEGORY
 

@@ -20,22 +20,22 @@ from sqlalchemy import select
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, StageError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.formats.known_values import KnownIdentifier
+from inverse_deid.formats.beside.known_values import KnownIdentifier
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings, DateMode
-from inverse_deid.review import intake
-from inverse_deid.review.approval import approve
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.intake import LoadSettings, add_cases, never, plan_cases
-from inverse_deid.review.loading import create_store
-from inverse_deid.review.oversight import set_limits
-from inverse_deid.review.reading import open_case, view_masked
-from inverse_deid.review.sources import list_sources
-from inverse_deid.review.store import open_store
-from inverse_deid.review.tables import CASES, CONTENTS, INTAKES, MASKINGS, SOURCES
-from inverse_deid.review.trail import export_trail, verify_store
-from inverse_deid.review.values import ActionKind, CaseState, ReviewLimits, WorkFilter
-from inverse_deid.review.work_list import count_cases, list_cases, next_case
+from inverse_deid.review.files import intake
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.intake import LoadSettings, add_cases, never, plan_cases
+from inverse_deid.review.files.loading import create_store
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.oversight import set_limits
+from inverse_deid.review.flow.reading import open_case, view_masked
+from inverse_deid.review.flow.work_list import count_cases, list_cases, next_case
+from inverse_deid.review.store.opening import open_store
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, MASKINGS, SOURCES
+from inverse_deid.review.store.trail import export_trail, verify_store
+from inverse_deid.review.store.values import ActionKind, CaseState, ReviewLimits, WorkFilter
 
 CANARY = "Zebulonova"
 
@@ -441,8 +441,8 @@ from fake_maskers import mask_capitals
 from review_stores import FACTS, KEY
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review import intake
-from inverse_deid.review.intake import LoadSettings, add_cases, plan_cases
-from inverse_deid.review.store import open_store
+from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.store.opening import open_store
 intake.FIRST_BATCH_CHARS = intake.BATCH_CHARS = 500
 settings = LoadSettings(facts=FACTS, cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret),
     on_file=lambda one: print(one.is_stored, one.n_cases, flush=True))

@@ -8,8 +8,9 @@ from review_stores import change_rows, json_lines, place, review, store_of, user
 from sqlalchemy import update
 
 from inverse_deid.core.errors import ReviewError
-from inverse_deid.review.tables import CASES, TRAIL
-from inverse_deid.review.trail import (
+from inverse_deid.review.flow.work_list import count_matches, list_cases, read_line
+from inverse_deid.review.store.tables import CASES, TRAIL
+from inverse_deid.review.store.trail import (
     UNREADABLE,
     TrailEvent,
     TrailFilter,
@@ -21,8 +22,7 @@ from inverse_deid.review.trail import (
     verify_export,
     verify_store,
 )
-from inverse_deid.review.values import CaseState, WorkFilter, WorkOrder
-from inverse_deid.review.work_list import count_matches, list_cases, read_line
+from inverse_deid.review.store.values import CaseState, WorkFilter, WorkOrder
 
 NAMES = ["delta", "Alpha", "alpha", "50%_off", "Öland", "beta", "echo", "golf", "hotel", "beta"]
 

@@ -12,19 +12,19 @@ from review_stores import place as open_for
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
-from inverse_deid.review import migrations
-from inverse_deid.review.accounts import find_user
-from inverse_deid.review.causality import read_form
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.quality import read_sample
-from inverse_deid.review.reading import view_case
-from inverse_deid.review.rotation import rotate_key
-from inverse_deid.review.sources import list_sources
-from inverse_deid.review.store import ReviewKey, open_store
-from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import CaseState, WorkFilter
-from inverse_deid.review.waiting import list_uploads, read_bytes
-from inverse_deid.review.work_list import count_cases, list_cases
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.waiting import list_uploads, read_bytes
+from inverse_deid.review.flow.causality import read_form
+from inverse_deid.review.flow.quality import read_sample
+from inverse_deid.review.flow.reading import view_case
+from inverse_deid.review.flow.work_list import count_cases, list_cases
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store import migrations
+from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.rotation import rotate_key
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import CaseState, WorkFilter
 
 
 @pytest.fixture

@@ -31,10 +31,37 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
+from inverse_deid.formats.beside.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.accounts import (
+from inverse_deid.review.files.exporting import (
+    AnnotationFormat,
+    adopt_annotations,
+    export_annotated,
+    export_released,
+    read_annotations,
+)
+from inverse_deid.review.files.loading import LoadSettings
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.causality import (
+    CausalityForm,
+    Preserved,
+    Topic,
+    TopicAnswer,
+    read_form,
+    save_form,
+    summarise_forms,
+)
+from inverse_deid.review.flow.quality import (
+    bound_leaks,
+    draw_sample,
+    read_sample,
+    record_reading,
+    summarise_reviewers,
+)
+from inverse_deid.review.flow.reading import open_case
+from inverse_deid.review.flow.work_list import count_cases
+from inverse_deid.review.people.accounts import (
     add_user,
     find_session,
     find_user,
@@ -46,37 +73,10 @@ from inverse_deid.review.accounts import (
     set_password,
     set_role,
 )
-from inverse_deid.review.approval import approve
-from inverse_deid.review.causality import (
-    CausalityForm,
-    Preserved,
-    Topic,
-    TopicAnswer,
-    read_form,
-    save_form,
-    summarise_forms,
-)
-from inverse_deid.review.exporting import (
-    AnnotationFormat,
-    adopt_annotations,
-    export_annotated,
-    export_released,
-    read_annotations,
-)
-from inverse_deid.review.loading import LoadSettings
-from inverse_deid.review.quality import (
-    bound_leaks,
-    draw_sample,
-    read_sample,
-    record_reading,
-    summarise_reviewers,
-)
-from inverse_deid.review.reading import open_case
-from inverse_deid.review.sources import list_sources
-from inverse_deid.review.store import ReviewKey, make_key_file, open_store
-from inverse_deid.review.tables import MASKINGS
-from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
-from inverse_deid.review.work_list import count_cases
+from inverse_deid.review.store.opening import ReviewKey, make_key_file, open_store
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.tables import MASKINGS
+from inverse_deid.review.store.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
 from inverse_deid.training.corpus import read_annotated
 
 ODD = "Été à l'hôpital 😀 : Zoë\r\nLi a été vue.\rÄrger\n"

@@ -15,7 +15,13 @@ from inverse_deid.core.errors import (
     StageError,
     UnreadableInputError,
 )
-from inverse_deid.review.accounts import (
+from inverse_deid.review.files.exporting import export_released, iterate_annotated, released_zip
+from inverse_deid.review.files.waiting import begin_upload, list_uploads
+from inverse_deid.review.flow.approval import withdraw
+from inverse_deid.review.flow.oversight import list_activity
+from inverse_deid.review.flow.reading import open_case, view_case
+from inverse_deid.review.flow.work_list import list_cases
+from inverse_deid.review.people.accounts import (
     add_user,
     begin_session,
     find_session,
@@ -26,19 +32,19 @@ from inverse_deid.review.accounts import (
     set_active,
     set_role,
 )
-from inverse_deid.review.anchors import write_anchor
-from inverse_deid.review.approval import withdraw
-from inverse_deid.review.deletion import purge
-from inverse_deid.review.exporting import export_released, iterate_annotated, released_zip
-from inverse_deid.review.oversight import list_activity
-from inverse_deid.review.reading import open_case, view_case
-from inverse_deid.review.rows import SEALED
-from inverse_deid.review.store import open_store
-from inverse_deid.review.tables import LAYERS, USERS
-from inverse_deid.review.trail import TrailFilter, export_trail, list_entries, verify_export, verify_store
-from inverse_deid.review.values import ActionKind, UserRole, WorkFilter
-from inverse_deid.review.waiting import begin_upload, list_uploads
-from inverse_deid.review.work_list import list_cases
+from inverse_deid.review.store.anchors import write_anchor
+from inverse_deid.review.store.deletion import purge
+from inverse_deid.review.store.opening import open_store
+from inverse_deid.review.store.rows import SEALED
+from inverse_deid.review.store.tables import LAYERS, USERS
+from inverse_deid.review.store.trail import (
+    TrailFilter,
+    export_trail,
+    list_entries,
+    verify_export,
+    verify_store,
+)
+from inverse_deid.review.store.values import ActionKind, UserRole, WorkFilter
 
 
 @pytest.fixture

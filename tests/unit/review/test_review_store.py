@@ -22,13 +22,14 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.core.files import check_private
-from inverse_deid.review.accounts import find_user
-from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
-from inverse_deid.review.editing import act, add_note
-from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import MaskingFacts, ReviewKey, make_key_file, open_store
-from inverse_deid.review.trail import export_trail, verify_export, verify_store
-from inverse_deid.review.values import (
+from inverse_deid.review.flow.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
+from inverse_deid.review.flow.editing import act, add_note
+from inverse_deid.review.flow.reading import view_case
+from inverse_deid.review.flow.work_list import count_cases, list_cases, next_case
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, make_key_file, open_store
+from inverse_deid.review.store.trail import export_trail, verify_export, verify_store
+from inverse_deid.review.store.values import (
     ActionKind,
     CaseState,
     LayerRevision,
@@ -36,7 +37,6 @@ from inverse_deid.review.values import (
     TokenRange,
     WorkFilter,
 )
-from inverse_deid.review.work_list import count_cases, list_cases, next_case
 
 CANARY = "Zebulonova"
 
@@ -169,7 +169,7 @@ class TestTrail:
         assert verify_export(trail / "trail.jsonl", KEY).is_intact
 
     def test_a_recomputed_chain_has_a_broken_seal(self, trail):
-        from inverse_deid.review import trail as code
+        from inverse_deid.review.store import trail as code
 
         lines = [json.loads(line) for line in self.lines(trail)]
         previous = code.NO_HASH
@@ -207,9 +207,9 @@ KILLED = """
 import sys
 sys.path[:0] = sys.argv[1:3]
 from review_stores import KEY
-from inverse_deid.review.editing import act
-from inverse_deid.review.store import open_store
-from inverse_deid.review.values import ReviewAction, ActionKind, LayerRevision, TokenRange
+from inverse_deid.review.flow.editing import act
+from inverse_deid.review.store.opening import open_store
+from inverse_deid.review.store.values import ReviewAction, ActionKind, LayerRevision, TokenRange
 store = open_store(sys.argv[3], KEY, clock=lambda: 1_700_000_001.0)
 for revision in range(1000):
     act(store, LayerRevision(1, 1, revision), ReviewAction(ActionKind.MASK if revision % 2 else ActionKind.UNMASK, (TokenRange(2, 3),)))
@@ -386,7 +386,7 @@ def test_the_masked_categories_are_stored_and_older_stores_have_none():
 
 
 def test_a_writer_does_not_wait_for_ever_for_its_turn(tmp_path, monkeypatch):
-    monkeypatch.setattr("inverse_deid.review.store._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("inverse_deid.review.store.opening._BUSY_SECONDS", 0.05)
     with store_of(tmp_path) as store, store.writing():
         problems = []
 

@@ -15,7 +15,7 @@ from review_stores import KEY, store_of, user
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.review.anchors import anchoring, write_anchor
+from inverse_deid.review.store.anchors import anchoring, write_anchor
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 

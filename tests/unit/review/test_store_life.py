@@ -17,20 +17,9 @@ from inverse_deid.core.errors import (
     ReviewError,
     UnreadableInputError,
 )
-from inverse_deid.review import rotation
-from inverse_deid.review.accounts import find_user
-from inverse_deid.review.backup import restore_backup, write_backup
-from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
-from inverse_deid.review.editing import add_note
-from inverse_deid.review.exporting import export_released
-from inverse_deid.review.intake import GivenFile, find_source
-from inverse_deid.review.reading import view_case
-from inverse_deid.review.rotation import PLACES, rotate_key
-from inverse_deid.review.store import ReviewKey, open_store
-from inverse_deid.review.tables import FORMS, METADATA, SESSIONS, SOURCES, USERS, WAITING_PIECES
-from inverse_deid.review.trail import TrailEvent, append, verify_store
-from inverse_deid.review.values import CaseState
-from inverse_deid.review.waiting import (
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.files.intake import GivenFile, find_source
+from inverse_deid.review.files.waiting import (
     UploadState,
     add_piece,
     begin_upload,
@@ -38,6 +27,17 @@ from inverse_deid.review.waiting import (
     list_uploads,
     read_bytes,
 )
+from inverse_deid.review.flow.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
+from inverse_deid.review.flow.editing import add_note
+from inverse_deid.review.flow.reading import view_case
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store import rotation
+from inverse_deid.review.store.backup import restore_backup, write_backup
+from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.rotation import PLACES, rotate_key
+from inverse_deid.review.store.tables import FORMS, METADATA, SESSIONS, SOURCES, USERS, WAITING_PIECES
+from inverse_deid.review.store.trail import TrailEvent, append, verify_store
+from inverse_deid.review.store.values import CaseState
 
 NEW_KEY = ReviewKey(b"fedcba9876543210fedcba9876543210")
 

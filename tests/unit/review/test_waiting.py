@@ -5,9 +5,8 @@ from fake_maskers import CANARY
 from review_stores import store_of
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
-from inverse_deid.review import waiting
-from inverse_deid.review.tables import WAITING, WAITING_PIECES
-from inverse_deid.review.waiting import (
+from inverse_deid.review.files import waiting
+from inverse_deid.review.files.waiting import (
     UploadState,
     add_piece,
     begin_upload,
@@ -20,6 +19,7 @@ from inverse_deid.review.waiting import (
     remove_all_uploads,
     remove_upload,
 )
+from inverse_deid.review.store.tables import WAITING, WAITING_PIECES
 
 
 @pytest.fixture

@@ -5,9 +5,16 @@ import re
 import pytest
 from identifier_examples import CLINICAL, EXAMPLES
 
-from inverse_deid.rules import account_patterns, number_patterns
-from inverse_deid.rules.anchors import Anchor, PatternSearch, begin_phrases, pattern_hits, split_words
-from inverse_deid.rules.patterns import (
+from inverse_deid.rules.patterns import accounts as account_patterns
+from inverse_deid.rules.patterns import numbers as number_patterns
+from inverse_deid.rules.patterns.anchors import (
+    Anchor,
+    PatternSearch,
+    begin_phrases,
+    pattern_hits,
+    split_words,
+)
+from inverse_deid.rules.patterns.search import (
     LIFTED_BY,
     SILENT_VETO_PATTERNS,
     VETO_PATTERNS,

@@ -6,7 +6,7 @@ import pytest
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.analysis import RuleAnalyser
-from inverse_deid.rules.patterns import LIFTED_BY, SILENT_VETO_PATTERNS, VETO_PATTERNS
+from inverse_deid.rules.patterns.search import LIFTED_BY, SILENT_VETO_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 

@@ -15,11 +15,11 @@ from inverse_deid.masking.document_passes import PhraseList, mask_names_everywhe
 from inverse_deid.masking.kept_categories import mask_births_and_high_ages
 from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.network.pieces import Vocabulary
-from inverse_deid.replacement.dates import born_on
-from inverse_deid.rules.fact_patterns import CERTAIN_PATTERNS, SILENT_FACT_PATTERNS
+from inverse_deid.replacement.dates.replacing import born_on
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.rules.misread_words import MisreadWords
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, FACT_PATTERNS, VETO_PATTERNS
+from inverse_deid.rules.patterns.facts import CERTAIN_PATTERNS, SILENT_FACT_PATTERNS
+from inverse_deid.rules.patterns.search import CONTEXT_PATTERNS, FACT_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.reading import read_text
 from inverse_deid.text.tokenizer import join, tokenize
 

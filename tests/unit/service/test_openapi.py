@@ -8,7 +8,7 @@ from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker, mask_capitals
 from service_client import client_of
 from starlette.routing import Route
 
-from inverse_deid.formats.known_values import values_of
+from inverse_deid.formats.beside.known_values import values_of
 from inverse_deid.service.app import build_app
 from inverse_deid.service.clients import Client, Clients
 from inverse_deid.service.description import describe_api

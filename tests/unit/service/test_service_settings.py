@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner
 from fake_maskers import CANARY
 
+from inverse_deid.cli.parts.server_options import read_metrics_token
 from inverse_deid.cli.serve import read_clients, serve
-from inverse_deid.cli.server_options import read_metrics_token
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
 from inverse_deid.service.clients import Clients
 from inverse_deid.service.settings import ServiceSettings, check_address, is_loopback

@@ -11,7 +11,7 @@ from inverse_deid.core.errors import ConfigurationError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
-from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import official_split, read_annotated, read_type_mapping

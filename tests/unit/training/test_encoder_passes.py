@@ -12,7 +12,7 @@ from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.training.augmentation import EpochRecipe
-from inverse_deid.training.encoder_passes import (
+from inverse_deid.training.encoders.passes import (
     Hiding,
     Pass,
     PassesAhead,

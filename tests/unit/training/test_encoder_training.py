@@ -24,7 +24,7 @@ from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
 from inverse_deid.network.second_reader import read_encoder, write_encoder
 from inverse_deid.training.config import EncoderConfig, RunConfig
-from inverse_deid.training.encoder import (
+from inverse_deid.training.encoders.encoder import (
     EncoderNetwork,
     as_tensors,
     export_encoder,
@@ -32,14 +32,14 @@ from inverse_deid.training.encoder import (
     round_weights,
     write_pretrained,
 )
-from inverse_deid.training.encoder_passes import gather
-from inverse_deid.training.encoder_run import (
+from inverse_deid.training.encoders.passes import gather
+from inverse_deid.training.encoders.run import (
     EncoderSurroundings,
     TrainedEncoder,
     read_further,
     train_encoder,
 )
-from inverse_deid.training.encoder_training import (
+from inverse_deid.training.encoders.training import (
     EncoderTeacher,
     EncoderTraining,
     PassOnDevice,

@@ -11,7 +11,7 @@ from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, p
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.second_reader import read_encoder, write_encoder
 from inverse_deid.training.config import CalibrationConfig, RunConfig, TrainingConfig
-from inverse_deid.training.second_reader import Readers, pair_readers
+from inverse_deid.training.encoders.second_reader import Readers, pair_readers
 
 TRAINING = TrainingConfig(validation_share=0.5)
 

@@ -8,8 +8,8 @@ from invented_notes import NAMES, notes
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import check_masks
 from inverse_deid.evaluation.evaluation import evaluate_masks
+from inverse_deid.evaluation.measures.counts import check_masks
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid_research.comparison.learning_systems import ConditionalRandomField, SupportVectorMachine
 from inverse_deid_research.comparison.ready_systems import ConceptMatch, Network, Patterns, hybrid, rules

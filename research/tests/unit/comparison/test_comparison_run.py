@@ -6,7 +6,7 @@ from two_documents import ALL, DOCS, SOME, Scored, write_gold, write_masks
 
 from inverse_deid.core.errors import AnnotationError, ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.training.documents import corpus_sha256
 from inverse_deid_research.comparison import comparison as running
 from inverse_deid_research.comparison.comparison import ComparisonSettings, compare

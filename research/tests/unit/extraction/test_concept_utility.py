@@ -8,7 +8,7 @@ from fake_extractors import FakeExtractor
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.resampling import paired_ratio_test
+from inverse_deid.evaluation.measures.resampling import paired_ratio_test
 from inverse_deid_research.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid_research.extraction.scoring import ALL, measure_utility, render_utility
 

@@ -8,7 +8,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.settings import read_settings
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.formats.json_lines import gold_json_line
+from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid_research.federated.documents import (
     deal_documents,
     find_site,

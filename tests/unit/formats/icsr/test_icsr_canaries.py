@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from icsr_canaries import CANARIES, SENTENCES, TAIL, TEXT, TOLD, Planter, Spot, is_left, sample, written_under
 
-from inverse_deid.formats.icsr.elements import Dialect, ElementKind, elements
-from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile
+from inverse_deid.formats.icsr.standard.elements import Dialect, ElementKind, elements
+from inverse_deid.formats.icsr.standard.profiles import FieldAction, builtin_names, builtin_profile
 
 DIALECTS: list[Dialect] = ["r3", "r2"]
 DOCS = Path(__file__).parents[4] / "docs" / "icsr.md"

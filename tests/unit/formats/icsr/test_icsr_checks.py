@@ -15,8 +15,8 @@ from lxml import etree
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.formats.icsr.checks import Finding, Rule, check_case
-from inverse_deid.formats.icsr.elements import elements
-from inverse_deid.formats.icsr.profiles import builtin_names, builtin_profile, profile_from
+from inverse_deid.formats.icsr.standard.elements import elements
+from inverse_deid.formats.icsr.standard.profiles import builtin_names, builtin_profile, profile_from
 
 DIALECTS = ["r3", "r2"]
 PUBLIC = builtin_profile("public")

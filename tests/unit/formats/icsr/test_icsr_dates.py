@@ -4,7 +4,7 @@ import pytest
 from icsr_messages import Invention, drug, invent, uuid_of
 from icsr_trees import only_case
 
-from inverse_deid.formats.icsr.dates import StampDate, earliest, parse_stamp, stamp_with
+from inverse_deid.formats.icsr.standard.dates import StampDate, earliest, parse_stamp, stamp_with
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inverse_deid.formats.icsr.elements import elements
-from inverse_deid.formats.icsr.profiles import builtin_profile
+from inverse_deid.formats.icsr.standard.elements import elements
+from inverse_deid.formats.icsr.standard.profiles import builtin_profile
 
 PAGE = (Path(__file__).parents[4] / "docs" / "icsr.md").read_text(encoding="utf-8")
 LETTERS = {"keep": "k", "mask": "m", "blank": "b", "drop": "d", "pseudonym": "p"}

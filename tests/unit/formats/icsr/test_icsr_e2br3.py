@@ -11,7 +11,7 @@ import pytest
 from icsr_messages import invent
 from icsr_trees import masked_file
 
-from inverse_deid.formats.icsr.profiles import builtin_names, builtin_profile
+from inverse_deid.formats.icsr.standard.profiles import builtin_names, builtin_profile
 
 e2br3 = pytest.importorskip("e2br3")
 

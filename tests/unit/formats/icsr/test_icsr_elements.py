@@ -2,7 +2,7 @@ import pytest
 from icsr_messages import invent
 from icsr_trees import only_case, parts_of
 
-from inverse_deid.formats.icsr.elements import ElementKind, elements, elements_in, path_words
+from inverse_deid.formats.icsr.standard.elements import ElementKind, elements, elements_in, path_words
 from inverse_deid.formats.icsr.survey import Sort
 
 DIALECTS = ["r3", "r2"]

@@ -10,8 +10,13 @@ from icsr_trees import canonical, changed_elements, keep_texts, masked_file, onl
 from lxml import etree
 
 from inverse_deid.formats.icsr.checks import check_case
-from inverse_deid.formats.icsr.elements import NAMESPACES, elements
-from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile, profile_from
+from inverse_deid.formats.icsr.standard.elements import NAMESPACES, elements
+from inverse_deid.formats.icsr.standard.profiles import (
+    FieldAction,
+    builtin_names,
+    builtin_profile,
+    profile_from,
+)
 from inverse_deid.formats.icsr.survey import Sort
 
 FOLDER = Path(__file__).parents[5] / "shared" / "data" / "icsr"

@@ -6,10 +6,10 @@ import pytest
 from icsr_messages import invent
 from icsr_trees import mark_texts, masked_file
 
-from inverse_deid.formats.icsr.elements import ElementKind, elements
-from inverse_deid.formats.icsr.forms import Form, has_form, is_display
-from inverse_deid.formats.icsr.profiles import builtin_names, builtin_profile, profile_from
 from inverse_deid.formats.icsr.rewriting import Done
+from inverse_deid.formats.icsr.standard.elements import ElementKind, elements
+from inverse_deid.formats.icsr.standard.forms import Form, has_form, is_display
+from inverse_deid.formats.icsr.standard.profiles import builtin_names, builtin_profile, profile_from
 
 SENTENCE = "given to Mrs Ada Okonkwo, MRN 44719"
 

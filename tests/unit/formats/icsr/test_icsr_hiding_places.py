@@ -19,8 +19,8 @@ from icsr_trees import (
     only_case,
 )
 
-from inverse_deid.formats.icsr.profiles import builtin_profile
 from inverse_deid.formats.icsr.rewriting import tells_time
+from inverse_deid.formats.icsr.standard.profiles import builtin_profile
 
 THIRD_PARTY = builtin_profile("third-party")
 SURNAME = {"C.2.r.1.4": "Okonkwo"}

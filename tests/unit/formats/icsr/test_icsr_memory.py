@@ -3,7 +3,7 @@ import pytest
 from icsr_messages import invent
 from icsr_trees import mask_message, treating
 
-from inverse_deid.formats.icsr.profiles import builtin_profile
+from inverse_deid.formats.icsr.standard.profiles import builtin_profile
 
 N_CASES = 2_000
 MIB = 2**20

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.formats.icsr.elements import ElementKind, elements
-from inverse_deid.formats.icsr.profiles import (
+from inverse_deid.formats.icsr.standard.elements import ElementKind, elements
+from inverse_deid.formats.icsr.standard.profiles import (
     FieldAction,
     builtin_names,
     builtin_profile,

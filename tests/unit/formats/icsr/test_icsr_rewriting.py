@@ -13,10 +13,15 @@ from icsr_trees import (
 from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.formats.icsr.elements import NAMESPACES, ElementKind, elements, elements_in
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder, find_known_value
-from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile, profile_from
 from inverse_deid.formats.icsr.rewriting import Done, Replacements, fit_text
+from inverse_deid.formats.icsr.standard.elements import NAMESPACES, ElementKind, elements, elements_in
+from inverse_deid.formats.icsr.standard.profiles import (
+    FieldAction,
+    builtin_names,
+    builtin_profile,
+    profile_from,
+)
 from inverse_deid.formats.icsr.survey import Sort
 
 DIALECTS = ["r3", "r2"]
@@ -219,7 +224,7 @@ def test_the_time_of_day_stays_with_its_date():
 
 
 def test_a_less_precise_date_changes_the_format_of_r2():
-    from inverse_deid.formats.icsr.dates import StampDate
+    from inverse_deid.formats.icsr.standard.dates import StampDate
 
     case = only_case(invent("r2", given={"E.i.4": "20200105"}).data)
     node = rewritten(case, kept_but(date=["E.i.4"]), dates=lambda date: StampDate(2020)).node

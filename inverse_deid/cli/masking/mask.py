@@ -1,0 +1,336 @@
+"""`inverse-deid mask`: case narratives in, masked case narratives out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inverse_deid.cli.parts.grouped_command import GroupedCommand, with_groups
+from inverse_deid.cli.parts.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE
+from inverse_deid.formats.registry import FORMATS
+
+MAX_WORKERS = 256
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(path_type=Path)
+_FILES = (
+    click.option("-o", "--out", help="Folder for the masked files. Needed unless INPUT is -."),
+    click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(list(FORMATS)),
+        help="Format of all inputs.  [default: by suffix]",
+    ),
+    click.option(
+        "--rename",
+        type=_FILE,
+        metavar="LIST.csv",
+        help="Number masked files and ids (document-0001.txt, case-0001), and write this list of old and "
+        "new names. If it exists, it is continued. Confidential.",
+    ),
+    click.option("--force", is_flag=True, help="Overwrite existing masked files, but never an input."),
+    click.option("--resume", is_flag=True, help="Resume an interrupted run."),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        help="Show no progress and no summary. Failures are still listed.",
+    ),
+    click.option("-v", "--verbose", is_flag=True, help="Show counts of words, their reasons, and the speed."),
+    click.option(
+        "--progress",
+        is_flag=True,
+        help="Print progress every 30 seconds, for a log file. A terminal shows a bar without it.",
+    ),
+)
+
+_TABLES_AND_JSON_LINES = (
+    click.option(
+        "--text-column",
+        multiple=True,
+        default=("text",),
+        show_default=True,
+        metavar="NAME",
+        help="Column or JSON key to mask. Repeat it for several texts of one case.",
+    ),
+    click.option(
+        "--id-column",
+        metavar="NAME",
+        help="Column or JSON key of the id. It is written unmasked.  [default: id, or the position]",
+    ),
+    click.option(
+        "--keep-column",
+        multiple=True,
+        metavar="NAME",
+        help="Column or JSON key to copy. Repeat it for several. Other columns are dropped. Names, contacts, "
+        "ids and free text in it are refused, and dates and ages follow --dates and --ages (docs/tables.md).",
+    ),
+    click.option(
+        "--keep-all-columns", is_flag=True, help="Copy all other columns, checked as with --keep-column."
+    ),
+    click.option(
+        "--keep-unchecked",
+        multiple=True,
+        metavar="NAME",
+        help="Column or JSON key to copy whatever it contains. Repeat it for several. The run report lists "
+        "them.",
+    ),
+    click.option(
+        "--all-cells",
+        is_flag=True,
+        help="In Excel and JSON files: mask every cell and every string, not chosen columns (docs/tables.md, "
+        "docs/office-files.md).",
+    ),
+    click.option(
+        "--delimiter",
+        help="Character that separates the cells of a CSV file, or tab.  [default: found out]",
+    ),
+    click.option(
+        "--encoding",
+        help="Encoding of text, JSON, CSV and HTML files.  [default: found out]",
+    ),
+)
+
+CATEGORIES_OPTION = click.option(
+    "--categories",
+    metavar="LIST",
+    help="What is masked: all, hipaa, i2b2 or everything, or categories: name, place, date, age, contact, "
+    "id, profession, origin. Add by commas, take out with a minus: all,-profession. Words of other "
+    "categories are kept (docs/masking.md).  [default: all, which is without origin]",
+)
+_WHAT_IS_MASKED = (
+    CATEGORIES_OPTION,
+    click.option(
+        "--operating-point",
+        type=click.Choice(["strict", "balanced", "lenient"]),
+        help="How sure to be before a word is kept: strict masks most, lenient least.  [default: balanced]",
+    ),
+    click.option(
+        "--careful",
+        is_flag=True,
+        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
+        "leaks and fewer needless masks (docs/masking.md).",
+    ),
+    click.option("--allow", type=_FILE, help="File with words to keep, one per line."),
+    click.option("--deny", type=_FILE, help="File with words or phrases to mask, one per line."),
+    click.option(
+        "--known",
+        type=_FILE,
+        help="CSV or JSON Lines file with the id of a document and identifiers that it must not show "
+        "(docs/icsr.md). Confidential.",
+    ),
+)
+
+_THRESHOLDS_AND_MODELS = (
+    click.option("--low", type=click.FloatRange(0, 1), help="Threshold of words that the rules call safe."),
+    click.option("--high", type=click.FloatRange(0, 1), help="Threshold of all other words."),
+    click.option(
+        "--certificate",
+        type=_FILE,
+        help="File with thresholds that inverse-deid calibrate guaranteed.",
+    ),
+    click.option(
+        "--allow-low-thresholds",
+        is_flag=True,
+        help="Mask even with thresholds that keep words that are probably identifiers.",
+    ),
+    click.option(
+        "--policy",
+        type=click.Choice(["case-aware", "literal"]),
+        default="case-aware",
+        show_default=True,
+        help="How the rules judge words that may be names. `literal` follows the publication. "
+        "It leaks more names.",
+    ),
+    click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules, without the network."),
+    click.option("--model", type=_FOLDER, help="Folder of another model."),
+    click.option("--second-reader", type=_FOLDER, help="With --careful: folder of another second reader."),
+    click.option("--lexicon", type=_FILE, help="File of another lexicon."),
+)
+
+_WHAT_REPLACES_IT = (
+    click.option("--marker", default="PHI", show_default=True, help="Text that replaces masked words."),
+    click.option(
+        "--replace",
+        type=click.Choice(["marker", "category", "surrogate"]),
+        help="What replaces masked words: the marker, the suspected category ([NAME], [DATE] ...), or "
+        "made-up names and numbers that agree within a case (needs --key, see docs/surrogates.md).  "
+        "[default: marker]",
+    ),
+    click.option(
+        "--dates",
+        type=click.Choice(["mask", "year", "relative-day", "shift"]),
+        help="What replaces dates: a mask, the year alone, Day N from the first dose, or a date moved "
+        "by a secret number of days per case.  [default: mask]",
+    ),
+    click.option(
+        "--date-span-years",
+        type=click.IntRange(1, 17),
+        help="With relative-day and shift: mask dates further than this from the other dates of a "
+        "case, because one may be a birth.  [default: 10]",
+    ),
+    click.option(
+        "--day-first/--month-first",
+        default=None,
+        help="What 3/4/2020 means.  [default: as the case shows]",
+    ),
+    click.option(
+        "--today",
+        type=click.DateTime(["%Y-%m-%d"]),
+        help="No date is later than this day.  [default: as the case report says, or the day of the run]",
+    ),
+    click.option(
+        "--ages",
+        type=click.Choice(["mask", "band", "keep-under-90"]),
+        help="What replaces ages.  [default: mask]",
+    ),
+    click.option("--age-bands", metavar="SCHEME", help="With --ages band: 5-years, 10-years or e2b."),
+    click.option(
+        "--key",
+        type=_FILE,
+        help="File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids. "
+        f"Or set {KEY_VARIABLE}.",
+    ),
+    KEY_COMMAND_OPTION,
+    click.option(
+        "--profile",
+        metavar="NAME|FILE.toml",
+        help="What happens to the structured fields of case reports: eudravigilance, fda, "
+        "third-party, public, or your own file (docs/icsr.md). third-party removes all persons and "
+        "keeps a message that other systems can load.  [default: third-party]",
+    ),
+)
+
+_FURTHER_OUTPUTS = (
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Write NAME.explain.jsonl: which words of the masked text were kept, and what each mask "
+        "may hide.",
+    ),
+    click.option(
+        "--with-text",
+        is_flag=True,
+        help="With --explain: add the ORIGINAL words, why each was kept, and the probabilities. "
+        "Confidential.",
+    ),
+    click.option(
+        "--html",
+        type=_FILE,
+        help="Write one page with the ORIGINALS beside the masked texts and the reasons in plain words (mode "
+        "600). Confidential.",
+    ),
+    click.option(
+        "--offsets",
+        is_flag=True,
+        help="In JSON Lines: add the ranges of the original text that were masked, for evaluate. "
+        "They tell the length of every masked word. Confidential.",
+    ),
+    click.option(
+        "--annotations",
+        type=_FOLDER,
+        help="Folder for i2b2 annotation XML with the ORIGINAL text. Confidential.",
+    ),
+    click.option(
+        "--map",
+        "maps",
+        type=_FOLDER,
+        metavar="FOLDER",
+        help="Write NAME.map for inverse-deid reveal: the originals, encrypted with --key. Confidential.",
+    ),
+    click.option(
+        "--run-report",
+        type=_FILE,
+        help="Write a JSON report of what was done to each element, without values (mode 600). Confidential.",
+    ),
+)
+
+_SPEED = (
+    click.option(
+        "--workers",
+        type=click.IntRange(1, MAX_WORKERS),
+        default=1,
+        show_default=True,
+        help="Number of processes that mask. The output does not depend on it.",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(0),
+        default=0,
+        help="Threads of the network in each worker. 0 = one per core, shared among the workers.",
+    ),
+    click.option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda"]),
+        default="cpu",
+        show_default=True,
+        help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["serial", "ray"]),
+        default="serial",
+        show_default=True,
+        help="ray: mask JSON Lines, CSV and Parquet on a Ray cluster, with one output file per "
+        "partition (docs/scale.md). INPUT and --out may then be addresses such as s3://bucket/folder.",
+    ),
+    click.option(
+        "--address",
+        metavar="HOST:PORT",
+        help="With --engine ray: head of the cluster, or auto.  [default: start Ray on this machine]",
+    ),
+    click.option(
+        "--partition-mib",
+        type=click.FloatRange(0, min_open=True),
+        help="With --engine ray: size of a partition in MiB of input.  [default: 16]",
+    ),
+)
+
+OPTION_GROUPS = {
+    "Input and output": _FILES,
+    "Tables and JSON Lines": _TABLES_AND_JSON_LINES,
+    "What is masked": _WHAT_IS_MASKED,
+    "What replaces it": _WHAT_REPLACES_IT,
+    "Explanations and reports": _FURTHER_OUTPUTS,
+    "Speed": _SPEED,
+    "Thresholds and models": _THRESHOLDS_AND_MODELS,
+}
+"""The options by heading, basics first."""
+
+_EXAMPLES = {
+    "Mask the files of a folder": "inverse-deid mask CASES --out MASKED",
+    "Mask one column of a table, and keep another": (
+        "inverse-deid mask cases.csv --text-column narrative --keep-column sex --out MASKED"
+    ),
+    "Keep more clinical words, at a lower speed": "inverse-deid mask CASES --out MASKED --careful",
+    "Write categories such as [NAME], and the year of dates": (
+        "inverse-deid mask CASES --out MASKED --replace category --dates year"
+    ),
+    "Continue a run that was stopped": "inverse-deid mask CASES --out MASKED --resume",
+}
+
+
+@with_groups(OPTION_GROUPS)
+@click.command(cls=GroupedCommand, examples=_EXAMPLES)
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's options, typed in MaskOptions
+    """Mask case narratives: hide every word that is not confidently safe.
+
+    INPUT is a file, or a folder (searched with its subfolders), or - for standard
+    input. Formats by suffix: .txt, .md, .jsonl, .json, .csv, .tsv, .parquet, .xml
+    (case safety reports, ICH E2B(R3) and E2B(R2), and 2014 i2b2).
+    Office formats: .docx, .xlsx, .pdf, .rtf, .html, .eml, .msg, .zip. .gz is unpacked.
+    Masked files are written to the folder --out under the same names. File names
+    and ids are copied: make sure that they contain no names, or give --rename.
+    Other columns of tables and fields of JSON are dropped, unless --keep-column
+    names them.
+
+    Exit status: 0 all done, 1 some documents failed and are listed, 2 nothing
+    could be done, 130 stopped (run again with --resume).
+    """
+    from inverse_deid.cli.masking.run import run_mask
+    from inverse_deid.cli.masking.settings import MaskOptions
+
+    return run_mask(inputs, MaskOptions(**given))

@@ -1,0 +1,275 @@
+"""`inverse-deid review init` and `add`: mask cases into a new store, or into one that is in use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from inverse_deid.cli.masking.mask import mask
+from inverse_deid.cli.masking.settings import (
+    MaskOptions,
+    load_masker,
+    make_case_settings,
+    make_masking_settings,
+    make_profile,
+    read_known,
+)
+from inverse_deid.cli.masking.summary import (
+    column_lines,
+    count_documents,
+    exit_status,
+    failure_lines,
+    figure_lines,
+    language_lines,
+    problem_lines,
+    read_as_lines,
+    removed_lines,
+    warning_lines,
+)
+from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.progress_display import ProgressDisplay
+from inverse_deid.cli.reviewing.store import anchor_given, make_key, read_key, store_options
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.files import printable
+from inverse_deid.engine.jobs.planning import Job
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.beside.known_values import KnownOfDocuments
+from inverse_deid.review.files.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
+from inverse_deid.review.files.loading import create_store
+from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, open_store, store_path
+from inverse_deid.review.store.values import ReviewPolicy
+
+_OF_CASES = {
+    *("format_name", "progress", "known"),
+    *("text_column", "id_column", "keep_column", "keep_all_columns", "keep_unchecked", "all_cells"),
+    *("delimiter", "encoding"),
+    *("dates", "date_span_years", "day_first", "today", "ages", "age_bands", "profile"),
+}
+"""Options of `mask` that say how the files of this command are read, and what replaces dates and ages."""
+
+_BORROWED = _OF_CASES | {
+    *("verbose", "categories", "operating_point", "careful", "allow", "deny"),
+    *("low", "high", "certificate", "allow_low_thresholds", "policy", "rules_only"),
+    *("model", "second_reader", "lexicon", "threads", "device", "marker"),
+}
+"""Options of `mask` that these commands obey. A new one of `mask` is not offered here until it is listed."""
+
+
+_EXAMPLES = {
+    "One reviewer per case": "inverse-deid review init CASES --store review.db --approvals 1",
+    "A table": "inverse-deid review init cases.csv --text-column narrative --store review.db",
+}
+
+
+_ADD_EXAMPLES = {
+    "More cases of a table": "inverse-deid review add more.csv --text-column narrative --store review.db",
+}
+
+
+def _masking_options(command: GroupedCommand) -> GroupedCommand:
+    """Add the options of `mask` that say how files are read and masked."""
+    command.borrow(mask, _BORROWED)
+    return command
+
+
+_replace_option = click.option(
+    "--replace",
+    type=click.Choice(["marker", "category"]),
+    default="marker",
+    show_default=True,
+    help="Show the marker, or the suspected category ([NAME], [DATE] ...).",
+)
+
+
+@_masking_options
+@click.command(cls=GroupedCommand, heading="The review", examples=_EXAMPLES)
+@click.argument("inputs", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path))
+@store_options
+@_replace_option
+@click.option(
+    "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers per case."
+)
+@click.option("--blind-to-model", is_flag=True, help="The second reviewer starts from the bare text.")
+@click.option("--release-by-hand", is_flag=True, help="An adjudicator releases agreed cases.")
+@click.option(
+    "--lock-minutes",
+    type=click.IntRange(1, 1440),
+    default=30,
+    show_default=True,
+    help="Minutes that a case stays locked.",
+)
+@click.option("--second-factor", is_flag=True, help="Each log-in needs a password and a one-time code.")
+def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
+    """Mask CASES (files or folders) into a new store for review. Without CASES it is empty.
+
+    The store contains the originals, encrypted. Without --key, a key file is made
+    next to the store: move it away from the store and its backups. Without the key
+    the store cannot be read again. File names and ids are not encrypted.
+
+    Exit status: 0 all done, 1 some cases failed and are listed, 2 nothing was done.
+    """
+    policy = ReviewPolicy(
+        approvals=given.pop("approvals"),
+        blind_to_model=given.pop("blind_to_model"),
+        automatic_release=not given.pop("release_by_hand"),
+        lock_minutes=given.pop("lock_minutes"),
+        second_factor=given.pop("second_factor"),
+    )
+    options = MaskOptions(**given, out="")
+    options.check(())
+    if not inputs:
+        _refuse_given(_OF_CASES)
+    path = store_path(address)
+    if path is not None and path.exists():
+        raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store.")
+    started = time.monotonic()
+    jobs, tally = _plan(inputs, options) if inputs else ([], Tally())
+    known = read_known(options, jobs)
+    masking = make_masking_settings(options)
+    masker = load_masker(masking)
+    secret, made = make_key(address, key)
+    is_complete = False
+    try:
+        with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
+            facts = state_facts(masker, masking)
+            settings = replace(_make_settings(options, facts, secret, known, display, jobs), policy=policy)
+            store, loaded = create_store(address, secret, jobs, masker, settings)
+        with store, anchor_given(store, is_new=True):
+            pass
+        is_complete = True
+    finally:
+        if made is not None and not is_complete:
+            made.unlink(missing_ok=True)
+    tally.merge(loaded)
+    lines = _result_lines("Masked", tally, path)
+    _report(tally, options, lines, time.monotonic() - started)
+    if made is not None:
+        click.echo(f"The key is in: {printable(made)}", err=True)
+        click.echo(
+            "Keep it apart from the store, and never lose it. Without it, nobody can read the store.",
+            err=True,
+        )
+    return exit_status(tally)
+
+
+@_masking_options
+@click.command(cls=GroupedCommand, heading="The review", examples=_ADD_EXAMPLES)
+@click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
+@store_options
+@_replace_option
+def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
+    """Mask CASES (files or folders) into a store that may be in use.
+
+    The options hold for these files alone: give them again for each addition. Each
+    file is added whole or not at all. A file that the store already has, with the
+    same name and contents, is refused.
+
+    Exit status: 0 all done, 1 some files or cases failed and are listed, 2 nothing was added.
+    """
+    options = MaskOptions(**given, out="")
+    options.check(())
+    started = time.monotonic()
+    jobs, tally = _plan(inputs, options)
+    known = read_known(options, jobs)
+    secret = read_key(address, key)
+    with open_store(address, secret) as store, anchor_given(store):
+        masking = make_masking_settings(options)
+        masker = load_masker(masking)
+        with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
+            facts = state_facts(masker, masking)
+            settings = _make_settings(options, facts, secret, known, display, jobs)
+            tally.merge(add_cases(store, jobs, masker, settings, by="command"))
+    _report(tally, options, _result_lines("Added", tally, store_path(address)), time.monotonic() - started)
+    return exit_status(tally)
+
+
+def _refuse_given(names: Collection[str]) -> None:
+    """Refuse options that say how files are read if there are none.
+
+    Raises:
+        ConfigurationError: One was given.
+    """
+    context = click.get_current_context()
+    given = [
+        param.opts[0]
+        for param in context.command.params
+        if param.name in names
+        and context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise ConfigurationError(f"{', '.join(given)}: for CASES alone. Give CASES, or leave this out")
+
+
+def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tally]:
+    """Return the files with cases, and a tally of all other files.
+
+    Raises:
+        UnreadableInputError: There is none.
+    """
+    jobs, tally = plan_cases(inputs, options.format)
+    if not jobs:
+        first = tally.failures[0]
+        raise UnreadableInputError(f"{first.where} {first.reason}")
+    return jobs, tally
+
+
+def follow_files(display: ProgressDisplay, jobs: Sequence[Job]) -> Callable[[FileProgress], None]:
+    """Return what tells a display how far each file is, in bytes as they are on the disk."""
+    sizes = {job.shown: job.n_bytes for job in jobs}
+    told: dict[str, int] = {}
+
+    def advance(file: FileProgress) -> None:
+        done = sizes[file.name] * file.n_bytes_read // max(file.n_bytes, 1)
+        display.advance(max(done - told.get(file.name, 0), 0), False)
+        told[file.name] = max(done, told.get(file.name, 0))
+
+    return advance
+
+
+def _result_lines(done: str, tally: Tally, path: Path | None) -> Iterator[str]:
+    """Return what was done: the number of cases, the store, and what became of the parts of files."""
+    place = "the database" if path is None else printable(path)
+    yield f"{done} {count_documents(tally.n_documents)} for review. The store is: {place}"
+    yield from problem_lines(tally)
+    yield from column_lines(tally.columns)
+    yield from removed_lines(tally.removed)
+    yield from read_as_lines(tally.read_as)
+
+
+def _make_settings(
+    options: MaskOptions,
+    facts: MaskingFacts,
+    secret: ReviewKey,
+    known: KnownOfDocuments,
+    display: ProgressDisplay,
+    jobs: Sequence[Job],
+) -> LoadSettings:
+    """Return how the files are read, masked and written."""
+    return LoadSettings(
+        facts=facts,
+        cases=make_case_settings(options, secret.secret),
+        profile=make_profile(options),
+        read_options=options.read_options,
+        known=known,
+        on_progress=display.add,
+        on_file=follow_files(display, jobs),
+    )
+
+
+def _report(tally: Tally, options: MaskOptions, results: Iterator[str], seconds: float) -> None:
+    """Say what was done."""
+    lines = (
+        *(f"inverse-deid: {line}" for line in failure_lines(tally)),
+        *warning_lines(tally, keeps_all=options.keep_all_columns),
+        *language_lines(tally),
+        *results,
+        *(figure_lines(tally, seconds) if options.verbose else ()),
+    )
+    for line in lines:
+        click.echo(line, err=True)

@@ -1,0 +1,377 @@
+"""Out of a store, and corrections into it: `review export`, `import`, `verify`, `sample` and `summary`."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inverse_deid.cli.masking.summary import column_lines, list_note
+from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.secret_files import check_list_place
+from inverse_deid.cli.reviewing.store import (
+    key_option,
+    open_given,
+    read_certificates,
+    read_key,
+    read_public_key,
+    store_options,
+    write_public_key,
+)
+from inverse_deid.core.errors import ConfigurationError, NotAllowedError, ReviewError
+from inverse_deid.core.files import printable
+from inverse_deid.core.values import Document
+from inverse_deid.review.files.exporting import (
+    AnnotationFormat,
+    adopt_annotations,
+    export_annotated,
+    export_released,
+    list_numbers,
+    read_annotations,
+)
+from inverse_deid.review.flow.causality import CausalitySummary, summarise_forms
+from inverse_deid.review.flow.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
+from inverse_deid.review.flow.quality import (
+    CONFIDENCE,
+    ReviewSummary,
+    bound_leaks,
+    draw_sample,
+    record_reading,
+    summarise_reviewers,
+)
+from inverse_deid.review.flow.reading import close_case, open_case
+from inverse_deid.review.flow.work_list import count_cases
+from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store.anchors import check_stamps
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.trail import (
+    TrailEvent,
+    append,
+    export_trail,
+    read_anchors,
+    verify_export,
+    verify_store,
+)
+from inverse_deid.review.store.values import LayerRevision, User, UserRole
+
+_PATH = click.Path(path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _name_system_user() -> str:
+    """Return who runs the program, as the operating system says; the environment does not count if it can."""
+    try:
+        import pwd
+    except ImportError:
+        return getpass.getuser()
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"number {os.getuid()}"
+
+
+def _record_command(store: ReviewStore, command: str, account: str | None = None) -> None:
+    """Enter into the trail who runs a command, and for which account, before it does anything."""
+    acting = f" for {account}" if account else ""
+    event = f"command {command}{acting}, run by system user {_name_system_user()}"
+    with store.writing() as connection:
+        append(connection, store, [TrailEvent(user="command", event=event)])
+
+
+def _find_acting(store: ReviewStore, name: str, role: UserRole) -> User:
+    """Return the account that a command acts for.
+
+    Raises:
+        NotAllowedError: It is closed, or its role may not do this.
+    """
+    user = find_user(store, name)
+    if not (user.is_active and user.role.includes(role)):
+        state = user.role.value if user.is_active else "closed"
+        raise NotAllowedError(f"this needs an open account with the role {role.value}, and {name} is {state}")
+    return user
+
+
+@click.command()
+@store_options
+@click.option("-o", "--out", required=True, type=_PATH, help="Folder, or file for jsonl and trail.")
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["released", *(form.value for form in AnnotationFormat), "trail"]),
+    default="released",
+    show_default=True,
+    help="released: masked text in its original format. jsonl, i2b2, brat: ORIGINAL text with marks, for "
+    "training. trail: the log, with offsets in the originals. All except released is confidential.",
+)
+@click.option(
+    "--rename",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="LIST.csv",
+    help="Number released files and ids (document-0001.txt, case-0001), and write this list of old and new "
+    "names. If it exists, it is continued. Confidential.",
+)
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+def export(address: str, key: Path | None, out: Path, form: str, rename: Path | None, force: bool) -> int:
+    """Write released cases, training documents or the trail.
+
+    Exit status: 0 all done, 1 some released cases could not be written and are listed.
+    """
+    if rename is not None:
+        if form != "released":
+            raise ConfigurationError("--rename is for released files. Leave it out, or leave out --as")
+        check_list_place(rename, {"--out": out})
+    with open_given(address, key) as store:
+        _record_command(store, f"export {form}")
+        if form == "trail":
+            click.echo(f"{export_trail(store, out, force=force):,} entries in {out}", err=True)
+            click.echo(
+                "note: CONFIDENTIAL: the trail shows where each changed word begins and ends", err=True
+            )
+            return 0
+        if form == "released":
+            exported = export_released(store, out, force=force, rename=rename)
+        else:
+            exported = export_annotated(store, out, AnnotationFormat(form), force=force)
+    for problem in exported.problems:
+        click.echo(f"inverse-deid: {problem}", err=True)
+    click.echo(f"{exported.n_cases:,} cases written, {exported.n_left_out:,} not released yet", err=True)
+    for line in column_lines(exported.columns):
+        click.echo(line, err=True)
+    if rename is not None:
+        click.echo(f"note: {list_note(rename)}", err=True)
+    if form != "released":
+        click.echo("note: CONFIDENTIAL: these files contain the original texts. Keep them as safe.", err=True)
+    return 1 if exported.problems else 0
+
+
+@click.command(name="import")
+@click.argument("annotations", type=_PATH)
+@store_options
+@click.option("--user", "name", required=True, help="Account whose layer gets the corrections.")
+def import_(annotations: Path, address: str, key: Path | None, name: str) -> int:
+    """Import ANNOTATIONS (jsonl, i2b2 XML or brat, corrected elsewhere) into the cases of the same id.
+
+    They become one action in the layer of the user, who then approves as usual.
+
+    Exit status: 0 all done, 1 some documents could not be imported and are listed.
+    """
+    n_taken, n_refused = 0, 0
+    docs = read_annotations(annotations)
+    with open_given(address, key) as store:
+        user = _find_acting(store, name, UserRole.REVIEWER)
+        _record_command(store, "import", user.name)
+        numbers = list_numbers(store)
+        for doc in docs:
+            try:
+                _import_document(store, user, doc, numbers)
+                n_taken += 1
+            except ReviewError as error:
+                n_refused += 1
+                click.echo(f"inverse-deid: document {printable(Path(doc.id))}: {error}", err=True)
+    click.echo(f"{n_taken:,} documents imported, {n_refused:,} not", err=True)
+    return 1 if n_refused else 0
+
+
+def _import_document(
+    store: ReviewStore, user: User, doc: Document, numbers: Mapping[str, Sequence[int]]
+) -> None:
+    ids = numbers.get(doc.id) or numbers.get(doc.id.removesuffix(".xml")) or []
+    if len(ids) != 1:
+        raise ReviewError(f"{len(ids)} cases have this id, not 1")
+    view = open_case(store, user, ids[0], "import")
+    try:
+        adopt_annotations(store, LayerRevision(user.id, ids[0], view.revision), doc)
+    finally:
+        close_case(store, user, ids[0])
+
+
+@click.command()
+@click.option("--store", "address", metavar="FILE|URL", help="The store of the review.")
+@key_option
+@click.option("--trail", type=_FILE, help="Check an exported trail instead of that of the store.")
+@click.option("--against", type=_FILE, help="An earlier export of the trail, or a file of anchors.")
+@click.option(
+    "--tsa-certificate", type=_FILE, help="Certificate (PEM) to check the time stamps of --against with."
+)
+@click.option("--public-key", type=_FILE, help="Check --trail with this key (PEM) and without any secret.")
+def verify(
+    address: str | None,
+    key: Path | None,
+    trail: Path | None,
+    against: Path | None,
+    tsa_certificate: Path | None,
+    public_key: Path | None,
+) -> int:
+    """Check that nobody changed the trail, or rows of the store, outside the program.
+
+    No entry of the trail may be edited, removed, moved or cut off, and every row of
+    the store must follow from the trail.
+
+    Exit status: 0 intact, 1 tampered with, and the places are listed.
+    """
+    if tsa_certificate is not None and against is None:
+        raise ConfigurationError("--tsa-certificate needs --against")
+    if public_key is not None and trail is None:
+        raise ConfigurationError("--public-key checks an exported trail. Add --trail, or leave it out")
+    if public_key is not None and (address is not None or key is not None):
+        raise ConfigurationError("--public-key needs no store and no key. Leave out --store and --key")
+    certificates = read_certificates(tsa_certificate) if tsa_certificate is not None else []
+    anchors = read_anchors(against) if against is not None else {}
+    if trail is not None and public_key is not None:
+        check = verify_export(trail, None, public_key=read_public_key(public_key), anchors=anchors)
+    elif address is None:
+        raise ConfigurationError("use --store, or --trail with --public-key")
+    elif trail is not None:
+        check = verify_export(trail, read_key(address, key), anchors=anchors)
+    else:
+        with open_given(address, key) as store:
+            check = verify_store(store, anchors)
+    if against is not None:
+        check = check_stamps(check, against, certificates)
+    for problem in check.problems:
+        click.echo(f"inverse-deid: {problem}", err=True)
+    for note in check.notes:
+        click.echo(f"note: {note}", err=True)
+    click.echo(f"{check.n_entries:,} entries, {'intact' if check.is_intact else 'TAMPERED WITH'}")
+    return 0 if check.is_intact else 1
+
+
+@click.command(name="public-key")
+@store_options
+def public_key(address: str, key: Path | None) -> None:
+    """Print the public key (PEM) that checks exported trails without any secret."""
+    with open_given(address, key) as store:
+        click.echo(write_public_key(store.signer.public_key()), nl=False)
+
+
+_SAMPLE_HEADINGS = {"The sample": ("result", "confidence", "clean", "leak", "name")}
+_SAMPLE_EXAMPLES = {
+    "Draw 60 cases": "inverse-deid review sample 60 --store review.db",
+    "Say that one has no leak": "inverse-deid review sample --clean 7 --user ann --store review.db",
+    "How many cases leak": "inverse-deid review sample --result --store review.db",
+}
+
+
+@click.command(cls=GroupedCommand, headings=_SAMPLE_HEADINGS, heading="The store", examples=_SAMPLE_EXAMPLES)
+@click.argument("n_cases", type=click.IntRange(1), required=False, metavar="[N]")
+@store_options
+@click.option("--result", is_flag=True, help="Report the bound from the latest sample.")
+@click.option("--confidence", type=float, default=CONFIDENCE, show_default=True, help="With --result.")
+@click.option("--clean", type=int, metavar="CASE", help="This case was read and contains no identifier.")
+@click.option("--leak", type=int, metavar="CASE", help="This case was read and leaks. It is withdrawn.")
+@click.option("--user", "name", help="Who read it, with --clean and --leak.")
+def sample(
+    n_cases: int | None,
+    address: str,
+    key: Path | None,
+    result: bool,
+    confidence: float,
+    **read: int | str | None,
+) -> None:
+    """Draw N released cases to be read in full, or report how many leak at most."""
+    case_id = read["clean"] if read["clean"] is not None else read["leak"]
+    if (n_cases is not None) + result + (case_id is not None) != 1:
+        raise ConfigurationError("use one of N, --result, --clean CASE --user, or --leak CASE --user")
+    with open_given(address, key) as store:
+        if n_cases is not None:
+            _record_command(store, "sample")
+            drawn = draw_sample(store, n_cases)
+            click.echo(f"cases to read: {' '.join(map(str, drawn.case_ids))}")
+        elif case_id is not None:
+            if read["name"] is None:
+                raise ConfigurationError("use --user to say who read the case")
+            reader = _find_acting(store, str(read["name"]), UserRole.ADJUDICATOR)
+            _record_command(store, "sample", reader.name)
+            record_reading(store, reader, int(case_id), leaks=read["leak"] is not None)
+        else:
+            found = bound_leaks(store, confidence=confidence)
+            click.echo(
+                f"{found.n_leaking} of {found.n_read} cases leak. With {100 * confidence:g} % confidence, at "
+                f"most {found.bound_percent:.2f} % of the released cases leak."
+            )
+
+
+@click.command()
+@store_options
+def status(address: str, key: Path | None) -> None:
+    """Print who holds and reads how many cases, what is unusual, and the limits."""
+    with open_given(address, key) as store:
+        found = list_activity(store)
+        with store.reading() as connection:
+            limits = read_limits(connection, store)
+    for one in found:
+        usual = "-" if one.usual_cases is None else f"{one.usual_cases:.1f}"
+        click.echo(
+            f"{one.user:<24} holds {one.n_held:>6,}, read {one.n_read:>6,} originals in the last hour, "
+            f"usually {usual}{'  UNUSUAL' if one.is_unusual else ''}"
+        )
+    click.echo(f"cases that one person can hold       {limits.max_locks:,}")
+    click.echo(
+        f"usual originals in an hour           {limits.cases_per_hour:,}, or {TIMES_USUAL} times the own mean"
+    )
+    click.echo(f"people take only assigned cases      {'yes' if limits.only_assigned else 'no'}")
+    click.echo(f"people stay out of files they added  {'yes' if limits.adders_stay_out else 'no'}")
+
+
+@click.command()
+@store_options
+@click.option("--max-locks", type=click.IntRange(1, 10_000), help="Cases that one person can hold.")
+@click.option("--cases-per-hour", type=click.IntRange(1, 1_000_000), help="More originals are unusual.")
+@click.option("--only-assigned/--anybody", default=None, help="People take only cases assigned to them.")
+@click.option("--adders-stay-out/--adders-review", default=None, help="Nobody works on files they added.")
+def limits(address: str, key: Path | None, **given: Any) -> None:  # noqa: ANN401
+    """Change the limits of people, also while they work. `review status` prints them."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    with open_given(address, key) as store:
+        with store.reading() as connection:
+            old = read_limits(connection, store)
+        _record_command(store, "limits")
+        set_limits(store, replace(old, **changes), by="command")
+
+
+@click.command()
+@store_options
+def summary(address: str, key: Path | None) -> None:
+    """Print progress, agreement of reviewers, time per case, and the causality forms."""
+    with open_given(address, key) as store:
+        lines = [
+            *(f"{state:<12} {n:>8,}" for state, n in count_cases(store).items()),
+            *_list_reviewers(summarise_reviewers(store)),
+            *_list_forms(summarise_forms(store)),
+        ]
+    click.echo("\n".join(lines))
+
+
+def _list_reviewers(found: ReviewSummary) -> Iterator[str]:
+    kappa = None if found.tokens is None else found.tokens.kappa
+    yield f"agreement    {found.n_double:,} cases with two reviews"
+    if kappa is not None:
+        span = "" if kappa.low is None or kappa.high is None else f" ({kappa.low:.3f} to {kappa.high:.3f})"
+        yield (
+            f"  Cohen's kappa of words {_format_number(kappa.value)}{span}, "
+            f"F1 of masks {_format_number(found.f1)}"
+        )
+    for one in found.times:
+        minutes = None if one.median_seconds is None else one.median_seconds / 60
+        yield f"  {one.user:<24} {one.n_approved:>6,} cases, median {_format_number(minutes)} minutes"
+
+
+def _list_forms(found: CausalitySummary) -> Iterator[str]:
+    yield f"causality    {found.n_forms:,} forms"
+    for name, share, interval in found.shares:
+        value = "-"
+        if share.value is not None and interval is not None:
+            value = f"{share.value:.1%} ({interval.low:.1%} to {interval.high:.1%})"
+        yield f"  {name:<46} {value}"
+    for one in found.topics:
+        told = f"yes {one.n_yes:,}, partly {one.n_partly:,}, no {one.n_no:,}"
+        yield f"  {one.topic:<14} {told}, missing and needed {one.n_needed:,}"
+
+
+def _format_number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

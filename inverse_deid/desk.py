@@ -1,0 +1,229 @@
+"""The desk: a review of one person on their own computer, without accounts and without a terminal.
+
+It is an ordinary store with one user and one approval. Everything is encrypted in a folder, and the key of
+the store is in another folder of the same person. Only one desk at a time works on a folder: a second start
+gets a one-time address from the first one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import date
+from pathlib import Path
+
+from sqlalchemy import select
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.files import check_private, output_errors, printable, replace_own
+from inverse_deid.masking.assemble import build_deidentifier
+from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.files.choices import BuildMasker
+from inverse_deid.review.files.loading import LoadSettings, create_store
+from inverse_deid.review.files.service import IntakeService
+from inverse_deid.review.flow.oversight import read_limits, set_limits
+from inverse_deid.review.pages.application import make_application
+from inverse_deid.review.pages.door import Door, Place, open_answer, prove
+from inverse_deid.review.store.opening import (
+    MaskingFacts,
+    ReviewKey,
+    ReviewStore,
+    make_key_file,
+    open_store,
+)
+from inverse_deid.review.store.tables import USERS
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import ReviewLimits, ReviewPolicy, User, UserRole
+from inverse_deid.web.metrics import Metrics
+from inverse_deid.web.server import WebSettings, run_server
+
+USER_NAME = "you"
+USUAL_PORT = 8018
+"""Taken if it is free, so that the address of the pages stays the same."""
+
+_NAME = "inverse-deid"
+_STORE = "desk.db"
+_LOCK = "desk.lock"
+_RUNNING = "desk.running"
+_TIMEOUT_SECONDS = 5
+
+
+def find_place(
+    folder: Path | None, system: str = sys.platform, environment: Mapping[str, str] = os.environ
+) -> Place:
+    """Return where a desk keeps its store and its key.
+
+    Without a folder it is the one that the system has for data of its user. The key is never in the folder.
+
+    Example:
+        >>> place = find_place(None, "linux", {"HOME": "/home/ann"})
+        >>> place.folder.as_posix(), place.key_file.parent.as_posix()
+        ('/home/ann/.local/share/inverse-deid/desk', '/home/ann/.config/inverse-deid')
+    """
+    home = Path(environment.get("HOME") or environment.get("USERPROFILE") or Path.home())
+    if system == "win32":
+        data = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        settings = Path(environment.get("APPDATA") or home / "AppData" / "Roaming")
+    elif system == "darwin":
+        data, settings = home / "Library" / "Application Support", home / "Library" / "Preferences"
+    else:
+        data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
+        settings = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    chosen = (data / _NAME / "desk" if folder is None else folder).absolute()
+    mark = hashlib.sha256(str(chosen).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return Place(chosen, settings / _NAME / f"desk-{mark}.key")
+
+
+def open_key(place: Place) -> ReviewKey:
+    """Return the key of a desk; a new one is made for a new desk.
+
+    Raises:
+        ConfigurationError: The key of an old desk is missing, others can read it, or it cannot be written.
+    """
+    for folder in (place.folder, place.key_file.parent):
+        with output_errors(folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if place.key_file.exists():
+        check_private(place.key_file)
+        with output_errors(place.key_file):
+            return ReviewKey(place.key_file.read_bytes().strip())
+    if (place.folder / _STORE).exists():
+        raise ConfigurationError(
+            f"{printable(place.key_file)} is missing, and without this key nothing in "
+            f"{printable(place.folder)} can be read. Put the key back, or choose another --folder."
+        )
+    return make_key_file(place.key_file)
+
+
+def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
+    """Open the store of a desk, or make an empty one; return it with its only user."""
+    path = place.folder / _STORE
+    if path.exists():
+        store = open_store(path, key, migrates=True)
+    else:
+        settings = LoadSettings(
+            policy=ReviewPolicy(approvals=1),
+            facts=MaskingFacts(fingerprint="chosen for each file"),
+            cases=CaseSettings(today=date.today(), key=key.secret),  # noqa: DTZ011, RUF100 - a person's day
+        )
+        store, _ = create_store(path, key, (), None, settings)
+    with store.writing() as connection:
+        found = store.rows.read(connection, select(USERS).where(USERS.c.name == USER_NAME), USERS)
+        user_id = found[0].id if found else None
+        if user_id is None:
+            row = {
+                "name": USER_NAME,
+                "password": "none",
+                "role": UserRole.ADJUDICATOR.value,
+                "is_active": True,
+            }
+            user_id = store.rows.insert(connection, USERS, row)
+            event = f"account of {USER_NAME} added"
+            append(
+                connection, store, [TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value)]
+            )
+        limits = read_limits(connection, store)
+    if limits == ReviewLimits():  # nobody waits for the locks of a desk, and it has no admin to break them
+        set_limits(store, ReviewLimits(max_locks=10_000), by="command")
+    return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[bool]:
+    """Lock a folder until the block ends, or the program does; yield False if another program has it."""
+    with output_errors(folder):
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def ask_running_desk(place: Place, key: ReviewKey) -> str | None:
+    """Return a new one-time address of the desk that has the folder, None = it does not answer."""
+    secret = key.derive("desk")
+    nonce = secrets.token_hex(16)
+    with suppress(OSError, ValueError, http.client.HTTPException):
+        port = int(json.loads((place.folder / _RUNNING).read_bytes())["port"])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_SECONDS)
+        try:
+            connection.request("POST", "/again", f"{nonce} {prove(secret, nonce)}")
+            answer = connection.getresponse().read(4096).decode("ascii")
+        finally:
+            connection.close()
+        return open_answer(secret, nonce, answer)
+    return None
+
+
+def bind(port: int | None) -> socket.socket:
+    """Return a listening socket that only this computer can reach; None = the usual port, or any free one.
+
+    Raises:
+        ConfigurationError: The port is taken.
+    """
+    for candidate in (USUAL_PORT, 0) if port is None else (port,):
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", candidate))
+            listening.listen()
+        except OSError:
+            listening.close()
+        else:
+            return listening
+    raise ConfigurationError(
+        f"port {port} is taken by another program. Leave out --port, or give another one."
+    )
+
+
+def serve_desk(
+    place: Place,
+    key: ReviewKey,
+    listening: socket.socket,
+    on_open: Callable[[Door], None],
+    build: BuildMasker = build_deidentifier,
+) -> None:
+    """Serve a desk until the program is stopped; `on_open` is called when browsers can come."""
+    port = int(listening.getsockname()[1])
+    store, user = open_desk_store(place, key)
+    door = Door(store, user, key.derive("desk"), place, port)
+    intake = IntakeService(store, build)
+    metrics = Metrics()
+    application = make_application(
+        store, hosts=frozenset({"127.0.0.1", "localhost"}), intake=intake, door=door, metrics=metrics
+    )
+    running = place.folder / _RUNNING
+    with store:
+        intake.start()
+        try:
+            with output_errors(running):
+                replace_own(running, json.dumps({"port": port}).encode())
+            on_open(door)
+            run_server(application, WebSettings(sockets=[listening], stop_seconds=5), metrics)
+        finally:
+            intake.close()
+            running.unlink(missing_ok=True)
+            place.remove_opening()

@@ -1,0 +1,1 @@
+"""What is to be done: input and output files, checks, the journal of a run."""

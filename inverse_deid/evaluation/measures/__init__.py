@@ -1,0 +1,1 @@
+"""Counts, curves, figures and their intervals."""

@@ -1,0 +1,1 @@
+"""Files that are read or written beside the masked ones."""

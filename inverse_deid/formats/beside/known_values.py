@@ -1,0 +1,156 @@
+"""A sidecar file: identifiers that documents must not show, by the id of the document.
+
+CSV: a header with `id` and columns named after their content (`name`, `initials`, `date`, `number`,
+`organisation`, `address`, `phone`, `email`, or `known` for anything); several of one sort are `name`, `name
+2` and so on. JSON Lines: `{"id": 7, "known": ["Amara Okonkwo"], "date": "1980-05-12"}` with the same names; a
+value is a string or a list of strings. Dates are written `1980-05-12` or `19800512`. A row beyond the limits
+of `core.values` is refused. The file is as confidential as the documents.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from inverse_deid.core.errors import FormatError, UnreadableInputError
+from inverse_deid.core.values import KnownIdentifier, KnownSort, day_of, find_known_problem
+from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json
+
+KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
+
+_MAX_PROBLEMS_SHOWN = 10
+_COLUMN = re.compile(r"(?P<sort>[a-z]+)(?:[\s_-]*\d+)?")
+_SORTS = {"known": KnownSort.OTHER, **{str(sort): sort for sort in KnownSort}}
+
+Row = tuple[int, str, list[tuple[str, str]], str]
+"""Number, id, column and value of each cell, and what is wrong with it ("" = nothing)."""
+
+
+def read_known_values(path: Path) -> KnownOfDocuments:
+    """Read a sidecar: JSON Lines if its name ends in `.jsonl` or `.ndjson`, else CSV.
+
+    Raises:
+        UnreadableInputError: The file cannot be read or is not UTF-8.
+        FormatError: Rows that cannot be used, or a repeated id; all are named by number.
+    """
+    text = _text(path)
+    is_json = path.suffix.lower() in (".jsonl", ".ndjson")
+    rows = _json_rows(text) if is_json else _csv_rows(path, text)
+    return _gather(path, rows)
+
+
+def _text(path: Path) -> str:
+    problem = ""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}). Check the path"
+    except UnicodeError:
+        problem = "is not UTF-8 text. Save it as UTF-8"
+    raise UnreadableInputError(f"{path} {problem}")
+
+
+def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier, ...]]:
+    known: dict[str, tuple[KnownIdentifier, ...]] = {}
+    problems: list[str] = []
+    for number, doc_id, cells, refusal in rows:
+        values, found = values_of(cells)
+        problem = refusal or found or ("" if values else "has no value") or ("" if doc_id else "has no id")
+        if problem:
+            problems.append(f"row {number}{f' (id {doc_id})' if doc_id else ''} {problem}")
+        elif doc_id in known:
+            problems.append(f"row {number} has the id of another row. Put all values of a document into one")
+        else:
+            known[doc_id] = values
+    if problems:
+        more = len(problems) - _MAX_PROBLEMS_SHOWN
+        rest = f"; and {more} more" if more > 0 else ""
+        raise FormatError(f"{path}: {'; '.join(problems[:_MAX_PROBLEMS_SHOWN])}{rest}")
+    if not known:
+        raise FormatError(f"{path} has no rows. Give ids and known values")
+    return known
+
+
+def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
+    """Return the identifiers in the named cells of one document, and what is wrong with one ("" = nothing).
+
+    Example:
+        >>> [value.sort.value for value in values_of([("name", "Amara Okonkwo")])[0]]
+        ['name']
+    """
+    values: dict[KnownIdentifier, None] = {}
+    for column, text in cells:
+        match = _COLUMN.fullmatch(column.strip().lower())
+        sort = _SORTS.get(match["sort"]) if match else None
+        if sort is None:
+            known = ", ".join(name for name in _SORTS if name != "other")
+            return (), f"has an unknown column. Use id, {known}"
+        value = text.strip()
+        if not any(map(str.isalnum, value)):
+            continue
+        if sort is KnownSort.DATE:
+            day = day_of(value)
+            if day is None:
+                return (), "has a date that is not written like 1980-05-12"
+            value = f"{day:%Y%m%d}"
+        values[KnownIdentifier(value, sort)] = None
+    problem = find_known_problem(tuple(values))
+    return (() if problem else tuple(values)), problem
+
+
+def _csv_rows(path: Path, text: str) -> Iterator[Row]:
+    """Yield the rows of a table; the header is row 1."""
+    rows = csv.reader(text.splitlines(keepends=True), strict=True)
+    problem = ""
+    try:
+        header = [cell.strip() for cell in next(rows, [])]
+    except csv.Error:
+        header = []
+    if header.count("id") != 1 or len(header) < 2:
+        raise FormatError(f"{path} has no header with one column id and columns of known values")
+    place = header.index("id")
+    try:
+        for number, row in enumerate(rows, start=2):
+            if not row:
+                continue
+            if len(row) != len(header):
+                yield number, "", [], f"has {len(row)} cells, not {len(header)}"
+                continue
+            cells = [
+                (name, cell) for i, (name, cell) in enumerate(zip(header, row, strict=True)) if i != place
+            ]
+            yield number, row[place].strip(), cells, ""
+    except csv.Error:
+        problem = "has a quote that is not closed or not doubled"
+    if problem:
+        raise FormatError(f"{path} {problem}. Save the table again as CSV")
+
+
+def _json_rows(text: str) -> Iterator[Row]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            parsed = parse_json(line)
+        except RepeatedKeyError as error:
+            yield number, "", [], str(error)
+            continue
+        except (ValueError, RecursionError):
+            parsed = None
+        if not isinstance(parsed, dict):
+            yield number, "", [], "is not a JSON object"
+            continue
+        doc_id = parsed.pop("id", None)
+        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
+            yield number, "", [], "has no id that is text or a whole number"
+            continue
+        given = [
+            (str(key), value)
+            for key, values in parsed.items()
+            for value in (values if isinstance(values, list) else [values])
+        ]
+        cells = [(key, value) for key, value in given if isinstance(value, str)]
+        is_text = len(cells) == len(given)
+        yield number, str(doc_id), cells, "" if is_text else "has a value that is not a string"

@@ -1,0 +1,1 @@
+"""What the standards say: elements, vocabularies, profiles, dates and ages."""

@@ -1,0 +1,1 @@
+"""Tables and records: CSV, JSON, JSON Lines, Parquet."""

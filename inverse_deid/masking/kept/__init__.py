@@ -1,0 +1,1 @@
+"""What is kept beside the text: columns, fields and their forms."""

@@ -1,0 +1,284 @@
+"""Check of kept columns: what identifies a person is refused, and dates and ages follow those of the text.
+
+A value passes if its form says nothing of a person (a number, a code, a country), or if the masker would keep
+all of it. The masker reads every distinct value once, alone and after the name of its column. The check holds
+for every value at the time it is written, so nothing of a file is released if its last row fails.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from inverse_deid.core.errors import KeptColumnError
+from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.records import Record
+from inverse_deid.formats.tables.columns import looks_like_a_name, says
+from inverse_deid.formats.tables.kept_cells import KeptCell, KeptChanges
+from inverse_deid.masking.kept.codes import plain_value
+from inverse_deid.masking.kept.dates import NO_CLOCK, KeptDate, replace_kept_date
+from inverse_deid.masking.kept.forms import PASSES, Verdict, find_split_date, judge_form, read_date, years_of
+from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges, MaskedAges
+from inverse_deid.replacement.dates.policies import (
+    DatePolicy,
+    MaskedDates,
+    RelativeDays,
+    ShiftedDates,
+    YearDates,
+)
+from inverse_deid.replacement.replacers import MaskedCase
+
+MAX_VERDICTS = 200_000
+"""So many distinct values are remembered."""
+_CLASSES = tuple(HyperClass)
+_PROBE = "A 43-year-old woman had a rash on 12 October 2019 (2019-10-12)."
+
+
+class DocumentMasker(Protocol):
+    """Masks documents."""
+
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Mask one batch, order kept."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedKinds:
+    """Whether a masker masks dates and ages at all."""
+
+    dates: bool
+    ages: bool
+
+
+@dataclass(slots=True)
+class KeptColumns:
+    """Judges the values of kept columns, and says what is written instead of dates and ages.
+
+    Args:
+        masker: The one that masks the texts, None = the values were judged before (a release).
+        day_first: The order of numeric dates that the user states, None = not known.
+        unit: The name of a record in messages.
+        kinds: What the masker masks, None = it is asked.
+
+    Example:
+        >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+        >>> kept = KeptColumns(build_deidentifier(MaskingSettings()))
+        >>> record = Record(2, kept=(KeptCell("country", "Norway"), KeptCell("seen_by", "Dr. Okonkwo")))
+        >>> kept.judge([record])
+        Traceback (most recent call last):
+        ...
+        inverse_deid.core.errors.KeptColumnError: row 2, column 'seen_by': a kept column must not \
+contain a name. Mask it (--text-column), leave it out, or name it with --keep-unchecked
+    """
+
+    masker: DocumentMasker | None = field(repr=False)
+    day_first: bool | None = None
+    unit: str = "row"
+    kinds: MaskedKinds | None = None
+    _verdicts: dict[KeptCell, Verdict] = field(default_factory=dict, repr=False)
+
+    def judge(self, records: Iterable[Record]) -> None:
+        """Refuse values that must not leave.
+
+        Raises:
+            KeptColumnError: Names the first record with such a value, its column and the kind.
+        """
+        checked = [record for record in records if record.kept and not record.problem]
+        verdicts = self._learn({cell for record in checked for cell in record.kept})
+        for record in checked:
+            if (part := find_split_date(record.kept)) is not None and self._masks("date"):
+                raise self._refuse(record, part, "a part of a date")
+            for cell in record.kept:
+                if refusal := verdicts[cell].refusal:
+                    raise self._refuse(record, cell, refusal)
+
+    def settle(self, records: Sequence[Record], cases: Sequence[MaskedCase | None]) -> list[Record]:
+        """Return records that were judged with what is written instead of their kept dates and ages.
+
+        Args:
+            records: Of one batch.
+            cases: The masked texts of each with its policies, None = it has no text.
+
+        Raises:
+            KeptColumnError: The policy masks all dates or all ages, so that they cannot be kept.
+        """
+        verdicts = self._learn({cell for record in records for cell in record.kept})
+        settled = []
+        for record, case in zip(records, cases, strict=True):
+            is_checked = bool(record.kept) and not record.problem
+            settled.append(
+                replace(record, changes=self._change(record, case, verdicts)) if is_checked else record
+            )
+        return settled
+
+    def refuse_masked(self, records: Iterable[Record], *, dates: bool, ages: bool) -> None:
+        """Refuse dates and ages that a policy would mask, before anything is masked.
+
+        Args:
+            records: They were judged.
+            dates: Whether the policy replaces dates.
+            ages: Whether it replaces ages.
+
+        Raises:
+            KeptColumnError: As `settle`.
+        """
+        replaces = {"date": dates, "age": ages}
+        checked = [record for record in records if not record.problem]
+        verdicts = self._learn({cell for record in checked for cell in record.kept})
+        for record in checked:
+            for cell in record.kept:
+                sort = verdicts[cell].sort
+                if sort and not replaces[sort] and self._masks(sort):
+                    raise self._refuse_sort(record, cell, sort)
+
+    def _masks(self, sort: str) -> bool:
+        if self.kinds is None:
+            if self.masker is None:
+                return True
+            (probe,) = self.masker.mask_many([Document("kept columns", _PROBE)])
+            kept = {word for word, keep in zip(probe.tokens.words, probe.decisions.keep, strict=True) if keep}
+            self.kinds = MaskedKinds(dates="2019" not in kept, ages="43" not in kept)
+        return self.kinds.dates if sort == "date" else self.kinds.ages
+
+    def _change(
+        self, record: Record, case: MaskedCase | None, verdicts: Mapping[KeptCell, Verdict]
+    ) -> KeptChanges:
+        values: dict[int, str] = {}
+        replaced: Counter[str] = Counter()
+        emptied: Counter[str] = Counter()
+        dates, ages = (MaskedDates(), MaskedAges()) if case is None else (case.dates, case.ages)
+        is_known = case is not None and not case.is_plain
+        for number, cell in enumerate(record.kept):
+            sort = verdicts[cell].sort
+            if not sort:
+                continue
+            masks = self._masks(sort)
+            is_masked = isinstance(dates if sort == "date" else ages, MaskedDates | MaskedAges)
+            if masks and is_masked and is_known and self.masker is not None:
+                raise self._refuse_sort(record, cell, sort)
+            new = (
+                self._replace_date(cell, dates if masks else None)
+                if sort == "date"
+                else _replace_age(cell, ages if masks else AgesUnder90())
+            )
+            if new == cell.value:
+                continue
+            if cell.type == "nested":
+                raise self._refuse(record, cell, f"a {sort} inside a list or an object")
+            values[number] = new
+            (replaced if new else emptied)[f"{sort} in a kept column"] += 1
+        return KeptChanges(
+            values,
+            dates_are_text=isinstance(dates, YearDates | RelativeDays),
+            ages_are_text=isinstance(ages, BandedAges),
+            replaced=dict(replaced),
+            emptied=dict(emptied),
+        )
+
+    def _replace_date(self, cell: KeptCell, policy: DatePolicy | None) -> str:
+        if policy is None:
+            return cell.value
+        today = NO_CLOCK
+        if isinstance(policy, YearDates | RelativeDays | ShiftedDates):
+            today = policy.case.today
+        found = read_date(cell, self.day_first, today)
+        return replace_kept_date(found, policy) if isinstance(found, KeptDate) else ""
+
+    def _learn(self, cells: Collection[KeptCell]) -> Mapping[KeptCell, Verdict]:
+        """Return the verdict of each cell; the masker reads those that are new and whose form says nothing.
+
+        Several threads may call it: each works with what it returns, not with what is remembered.
+        """
+        known = self._verdicts
+        verdicts = {cell: known[cell] for cell in cells if cell in known}
+        asked: list[KeptCell] = []
+        for cell in cells:
+            if cell not in verdicts:
+                verdict = judge_form(cell, self.day_first)
+                if verdict is None and self.masker is not None:
+                    asked.append(cell)
+                else:
+                    verdicts[cell] = verdict or PASSES
+        verdicts |= self._read_words(asked)
+        known.update(verdicts)  # entries are never removed: another thread may read them
+        if len(known) > MAX_VERDICTS:
+            self._verdicts = {}
+        return verdicts
+
+    def _read_words(self, cells: Sequence[KeptCell]) -> dict[KeptCell, Verdict]:
+        """Let the masker read values, alone and after the name of their column."""
+        if not cells or self.masker is None:
+            return {}
+        read = [(cell.column, plain_value(cell.value, cell.column)) for cell in cells]
+        docs = [Document("kept columns", value) for _, value in read]
+        docs += [Document("kept columns", f"{column}: {value}") for column, value in read]
+        masked = self.masker.mask_many(docs)
+        if len(masked) != len(docs):
+            raise KeptColumnError("the kept columns could not be checked, so nothing is written")
+        pairs = zip(cells, masked[: len(cells)], masked[len(cells) :], strict=True)
+        return {cell: _judge_masked(cell, alone, named) for cell, alone, named in pairs}
+
+    def _refuse(self, record: Record, cell: KeptCell, kind: str) -> KeptColumnError:
+        return KeptColumnError(
+            f"{self._locate(record, cell)}: a kept column must not contain {kind}. Mask it (--text-column), "
+            "leave it out, or name it with --keep-unchecked"
+        )
+
+    def _refuse_sort(self, record: Record, cell: KeptCell, sort: str) -> KeptColumnError:
+        remedy = {
+            "date": "Replace dates (--dates shift, relative-day or year)",
+            "age": "Replace ages (--ages band or keep-under-90)",
+        }[sort]
+        return KeptColumnError(
+            f"{self._locate(record, cell)}: has {sort}s, and {sort}s are masked in the text. {remedy}, leave "
+            "the column out, or name it with --keep-unchecked"
+        )
+
+    def _locate(self, record: Record, cell: KeptCell) -> str:
+        place = record.place or f"{self.unit} {record.number}"
+        return f"{place}, column {cell.column!r}" if looks_like_a_name(cell.column) else place
+
+
+def _replace_age(cell: KeptCell, policy: AgePolicy) -> str:
+    """Return what is written instead of an age, "" = nothing, since it is masked."""
+    years = years_of(cell.value.strip())
+    new = policy.replacement(years)
+    if new is None:
+        return ""
+    if new == years:
+        return cell.value
+    return "" if cell.type == "number" and isinstance(policy, AgesUnder90) else new
+
+
+_KIND_OF = {
+    HyperClass.NAME: "a name",
+    HyperClass.PLACE: "a place",
+    HyperClass.DATE: "a date that cannot be read",
+    HyperClass.AGE: "an age",
+    HyperClass.CONTACT: "a contact",
+    HyperClass.ID: "an identifier",
+    HyperClass.PROFESSION: "a profession",
+}
+
+
+def _judge_masked(cell: KeptCell, alone: MaskedDocument, named: MaskedDocument) -> Verdict:
+    """Judge a value that the masker read alone and after the name of its column."""
+    if alone.failed or named.failed:
+        return Verdict(refusal="text that could not be checked")
+    if alone.decisions.keep.all():
+        return PASSES
+    first = len(named.tokens.text) - len(alone.tokens.text)
+    own = [
+        keep for keep, start in zip(named.decisions.keep, named.tokens.starts, strict=True) if start >= first
+    ]
+    # The name of a column explains a word, not a number, unless it is about a measure.
+    is_explained = not any(map(str.isdigit, cell.value)) or says(cell.column, "measure")
+    if own and all(own) and is_explained:
+        return PASSES
+    hidden = alone.decisions.categories[~alone.decisions.keep]
+    kinds = Counter(_CLASSES[number] for number in hidden.tolist() if number)
+    kind = kinds.most_common(1)[0][0] if kinds else HyperClass.NAME
+    return Verdict(refusal=_KIND_OF[kind])

@@ -1,0 +1,1 @@
+"""Dates: how they are written, read within a case and replaced."""

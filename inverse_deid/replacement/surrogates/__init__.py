@@ -1,0 +1,1 @@
+"""Surrogates: invented values that agree within a case."""

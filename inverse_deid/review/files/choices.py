@@ -1,0 +1,264 @@
+"""What a person chooses for files that they add: how strict, what is hidden, what replaces it, and columns.
+
+`MaskingChoices` are the questions of the page in plain values. They become the settings of the masker and of
+the release. An invented example shows what a choice does, masked by the real pipeline.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from inverse_deid.core.categories import PRESETS, Category, permits_years
+from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.values import Document
+from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.survey import SurveyedColumn
+from inverse_deid.formats.tables.columns import ColumnFate
+from inverse_deid.masking.assemble import MaskingSettings
+from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
+
+EXAMPLE = (
+    "This 67-year-old African American woman, a retired baker from Lindenau, took Zelvoran 20 mg from "
+    "3 March 2021. On 12 March 2021 Mrs Holloway had purpura and livedo. Dr Quill (ward Rosewood, ref. "
+    "KX-48213) stopped it."
+)
+"""Invented. It has something for each question."""
+
+_AGE_BANDS = "10-years"
+_N_KEPT_EXAMPLES = 2
+
+
+class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The answers to the questions of the page; each is one word of a fixed list."""
+
+    hidden: Literal["all", "everything", "hipaa"] = "all"
+    strictness: Literal["strict", "balanced", "lenient"] = "balanced"
+    reading: Literal["once", "twice"] = "once"
+    dates: Literal["mask", "year", "relative-day", "shift"] = "mask"
+    ages: Literal["mask", "band", "keep-under-90"] = "mask"
+    replacement: Literal["marker", "category"] = "marker"
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> MaskingChoices:
+        """Read the answers of a form or of JSON; for one that is not given, the default counts.
+
+        Raises:
+            ReviewError: An answer is not known.
+        """
+        given = {name: fields[name] for name in cls.__struct_fields__ if fields.get(name)}
+        try:
+            return msgspec.convert(given, cls)
+        except msgspec.ValidationError:
+            pass
+        raise ReviewError("the form has an unknown answer. Load the page again.")
+
+    def describe(self) -> str:
+        """Return all answers as one line for the trail.
+
+        Example:
+            >>> MaskingChoices(dates="year").describe().split(", ")[3]
+            'dates=year'
+        """
+        return ", ".join(f"{name}={value}" for name, value in msgspec.structs.asdict(self).items())
+
+    @property
+    def masking(self) -> MaskingSettings:
+        """How words are judged."""
+        return MaskingSettings(
+            categories=PRESETS[self.hidden],
+            keep_years=self.dates == "mask" and permits_years(PRESETS[self.hidden]),
+            operating_point=self.strictness,
+            careful=self.reading == "twice",
+            replace=self.replacement,
+        )
+
+    @property
+    def keeps_ages(self) -> bool:
+        """Whether ages below 90 are not hidden at all, so that nothing replaces them."""
+        return Category.AGE not in PRESETS[self.hidden]
+
+    def make_case_settings(self, key: bytes, today: date) -> CaseSettings:
+        """Return what replaces dates and ages; `key` is for moved dates."""
+        ages = AgeMode.MASK if self.keeps_ages else AgeMode(self.ages)
+        bands = _AGE_BANDS if ages is AgeMode.BAND else None
+        return CaseSettings(today=today, dates=DateMode(self.dates), ages=ages, age_bands=bands, key=key)
+
+    def make_profile(self) -> Profile:
+        """Return what happens to the structured fields of case reports: as in the texts."""
+        profile = builtin_profile(DEFAULT_PROFILE)
+        profile = profile if self.dates == "mask" else profile.with_dates()
+        return profile if self.ages == "mask" or self.keeps_ages else profile.with_ages()
+
+
+BuildMasker = Callable[[MaskingSettings], DocumentMasker]
+"""Loads dictionaries and model; takes about a second."""
+
+
+class Maskers:
+    """Gives maskers by their settings, and keeps the last ones that were asked for.
+
+    One masker must not be used by two threads at once: hold `lock` while it works. Each takes about 100 MB,
+    so that old ones go before a new one comes.
+    """
+
+    def __init__(self, build: BuildMasker, n_kept: int = 1) -> None:
+        self._build = build
+        self._n_kept = n_kept
+        self._kept: OrderedDict[MaskingSettings, DocumentMasker] = OrderedDict()
+        self.lock = Lock()
+
+    def get(self, settings: MaskingSettings) -> DocumentMasker:
+        """Return a masker; the caller holds the lock."""
+        masker = self._kept.pop(settings, None)
+        if masker is None:
+            while len(self._kept) >= self._n_kept:
+                self._kept.popitem(last=False)
+            masker = self._build(settings)
+        self._kept[settings] = masker
+        return masker
+
+    def drop_idle(self) -> None:
+        """Forget all maskers, unless one works now."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self._kept.clear()
+            finally:
+                self.lock.release()
+            gc.collect()
+
+
+class ExamplePart(NamedTuple):
+    """A piece of the masked example; a replaced one stands for hidden words."""
+
+    text: str
+    is_replaced: bool
+
+
+class Examples:
+    """Masks the example; each answer is worked out once."""
+
+    def __init__(self, build: BuildMasker, key: bytes) -> None:
+        self._maskers = Maskers(build, _N_KEPT_EXAMPLES)
+        self._key = key
+        self._known: dict[MaskingChoices, tuple[ExamplePart, ...]] = {}
+
+    def mask(self, choices: MaskingChoices, today: date) -> tuple[ExamplePart, ...]:
+        """Return the example as it would be released, in pieces."""
+        if choices not in self._known:
+            with self._maskers.lock:
+                self.mask_with(self._maskers.get(choices.masking), choices, today)
+        return self._known[choices]
+
+    def mask_with(self, masker: DocumentMasker, choices: MaskingChoices, today: date) -> None:
+        """Work the example out with a masker of these choices that nobody else uses now."""
+        cases = CaseMasker(masker, choices.make_case_settings(self._key, today))
+        texts = CaseTexts(id="example", docs=(Document("example", EXAMPLE),))
+        doc = cases.mask_cases([texts])[0].docs[0]
+        found: tuple[ExamplePart, ...] = ()
+        done = 0
+        for start, end in doc.replaced:
+            found += (ExamplePart(doc.text[done:start], False), ExamplePart(doc.text[start:end], True))
+            done = end
+        self._known[choices] = (*found, ExamplePart(doc.text[done:], False))
+
+    def drop_idle(self) -> None:
+        """Free the memory of the maskers; what was worked out stays known."""
+        self._maskers.drop_idle()
+
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_IDENTIFYING_WORDS = """
+    address birth birthday born centre center city clinic contact dob doctor email fax hospital id ident
+    identifier initial initials insurance investigator mail mobile mrn name names nhs number passport patient
+    person phone physician postcode practice record reporter sender signature ssn street subject surname
+    telephone town url user zip
+"""
+"""In names of columns."""
+_IDENTIFYING_VALUE = re.compile(
+    r"@|https?:|\d{6}|\d[\d ()/-]{6,}\d|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|^\s*[A-Z][a-z]+[ ,]+[A-Z][a-z]+\s*$"
+)
+_FREE_TEXT_WORDS = 5
+
+
+def find_danger(column: SurveyedColumn) -> str:
+    """Say why a column should not be kept as it is, "" = nothing speaks against it.
+
+    Example:
+        >>> find_danger(SurveyedColumn("reporter_name", ("A. Li",), is_narrative=False, is_unique=True))
+        'Its name says that it may identify a person.'
+        >>> find_danger(SurveyedColumn("country", ("Norway",), is_narrative=False, is_unique=False))
+        ''
+    """
+    values = column.values
+    if column.is_narrative or any(len(value.split()) > _FREE_TEXT_WORDS for value in values):
+        return "It contains free text, which can name people."
+    if {word.casefold() for word in _WORD.findall(column.name)} & set(_IDENTIFYING_WORDS.split()):
+        return "Its name says that it may identify a person."
+    if any(_IDENTIFYING_VALUE.search(value) for value in values):
+        return "Its values look like dates, numbers, names or addresses of people."
+    return ""
+
+
+def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:
+    """Say why a column cannot be treated like this, "" = it can.
+
+    Nobody reviews what is copied, and the name of a case is not encrypted, so neither can be a narrative.
+
+    Example:
+        >>> notes = SurveyedColumn("notes", ("Seen by A. Li at home.",), is_narrative=True, is_unique=True)
+        >>> find_refusal(notes, ColumnFate.KEPT)
+        'contains narratives, so it can only be masked or dropped'
+        >>> find_refusal(notes, ColumnFate.MASKED)
+        ''
+    """
+    if column.is_narrative and (fate.is_kept or fate is ColumnFate.ID):
+        return "contains narratives, so it can only be masked or dropped"
+    if fate is ColumnFate.ID and any(len(value.split()) > _FREE_TEXT_WORDS for value in column.values):
+        return "contains free text, so it cannot be the number of the case"
+    return ""
+
+
+def describe_fates(fates: Mapping[str, ColumnFate]) -> str:
+    """Return how many columns are masked, kept and dropped, "" = none; a name could be a cell.
+
+    Example:
+        >>> describe_fates({"text": ColumnFate.MASKED, "country": ColumnFate.KEPT})
+        '1 masked, 1 kept'
+    """
+    counts = Counter(fates.values())
+    return ", ".join(f"{counts[fate]} {fate}" for fate in ColumnFate if counts[fate])
+
+
+def make_read_options(fates: Mapping[str, ColumnFate]) -> ReadOptions:
+    """Return how a table is read whose columns are treated like this; a column that is not named is dropped.
+
+    Raises:
+        ReviewError: No column is masked, or several are ids.
+    """
+
+    def choose(fate: ColumnFate) -> Sequence[str]:
+        return tuple(name for name, chosen in fates.items() if chosen is fate)
+
+    masked, ids = choose(ColumnFate.MASKED), choose(ColumnFate.ID)
+    if not masked:
+        raise ReviewError("choose at least one column with text to be masked")
+    if len(ids) > 1:
+        raise ReviewError("only one column can be the number of the case. Drop or keep the others")
+    return ReadOptions(
+        text_columns=tuple(masked),
+        keep_columns=tuple(choose(ColumnFate.KEPT)),
+        keep_unchecked=tuple(choose(ColumnFate.UNCHECKED)),
+        id_column=ids[0] if ids else None,
+        without_id=not ids,
+    )

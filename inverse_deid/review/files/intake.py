@@ -1,0 +1,559 @@
+"""Add files to a store, also while people work in it: every case is masked and stored with its decisions.
+
+Cases are masked outside of any transaction and wait, encrypted, until their file is complete. A short
+transaction then writes the file with all its cases and its entry in the trail. So a file is in the store
+whole or not at all, whatever happens, and nobody waits for the network.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    KeptColumnError,
+    StageError,
+    UnreadableInputError,
+)
+from inverse_deid.core.files import output_errors
+from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.engine.jobs.planning import Job, PlanSettings, plan_jobs
+from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, OnProgress, guard_records, note_source
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.beside.known_values import KnownOfDocuments
+from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
+from inverse_deid.formats.records import Format, ReadOptions, Record, Warns
+from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.masking.assemble import MaskingSettings
+from inverse_deid.masking.case_masker import DocumentMasker
+from inverse_deid.masking.kept.columns import KeptColumns
+from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.review.flow.contents import join_texts, pack_content, rank_case, seal_packed
+from inverse_deid.review.store.opening import MaskingFacts, ReviewStore, Sealer
+from inverse_deid.review.store.schema import (
+    LastNumbers,
+    hash_file,
+    hash_masking,
+    lock_numbers,
+    store_masking,
+    store_numbers,
+)
+from inverse_deid.review.store.sources import DistinctNames, OutputSettings
+from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, SOURCES
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import CaseState, ReviewPolicy
+
+MAX_SOURCE_BYTES = 512 * 1024 * 1024
+
+_NOWHERE = Path("released cases of a review")
+_ROWS_AT_ONCE = 200
+_IN_MEMORY_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProgress:
+    """How far a file is: its cases that are masked, and how many of its bytes (unpacked) were read.
+
+    `name` is the file as the user knows it.
+    """
+
+    name: str
+    n_cases: int
+    n_bytes_read: int
+    n_bytes: int
+    is_stored: bool = False
+
+
+def _ignore(_progress: FileProgress) -> None:
+    """Notify nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSettings:
+    """How files are read, masked and written out again; each addition to a store has its own.
+
+    `cases` replace dates, ages and ids when cases are released, and `profile` treats the structured fields of
+    case reports. `known` are identifiers that documents must not show, by the id of the document. After every
+    batch, `on_progress` gets its documents and tokens, and `on_file` gets each of its files. The `policy`
+    is that of a new store; a store in use has one.
+    """
+
+    policy: ReviewPolicy = field(default_factory=ReviewPolicy)
+    facts: MaskingFacts
+    cases: CaseSettings
+    profile: Profile = field(default_factory=lambda: builtin_profile(DEFAULT_PROFILE))
+    read_options: ReadOptions = field(default_factory=ReadOptions)
+    known: KnownOfDocuments = field(default_factory=dict, repr=False)
+    on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
+    on_file: Callable[[FileProgress], None] = field(default=_ignore)
+
+    @property
+    def output(self) -> OutputSettings:
+        """How the files are written."""
+        return OutputSettings(self.cases, self.profile, self.read_options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenFile:
+    """A file in memory; it is added as one on the disk is. `name` is its place in exports."""
+
+    name: str
+    format: Format
+    data: bytes = field(repr=False)
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        return self.name
+
+
+def state_facts(masker: DocumentMasker, masking: MaskingSettings) -> MaskingFacts:
+    """Return how a masker with these settings masks."""
+    made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
+    thresholds = made_of.get("thresholds")
+    return MaskingFacts(
+        fingerprint=masker.fingerprint,
+        model_sha256=made_of.get("model_sha256"),
+        lexicon_sha256=made_of.get("lexicon_sha256") or "",
+        thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
+        marker=masking.marker,
+        category_markers=masking.replace == "category",
+        categories=tuple(made_of.get("categories") or ()),
+    )
+
+
+def plan_cases(inputs: Sequence[Path], kind: Format | None = None) -> tuple[list[Job], Tally]:
+    """Return the files with cases, and a tally of all other files."""
+    return plan_jobs(inputs, PlanSettings(out=_NOWHERE, format=kind))
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
+
+
+def add_cases(
+    store: ReviewStore,
+    jobs: Sequence[Job | GivenFile],
+    masker: Masker,
+    settings: LoadSettings,
+    *,
+    by: str,
+    stop: Callable[[], bool] = never,
+) -> Tally:
+    """Mask the cases in the files of jobs from `plan_cases`, and add them to a store that may be in use.
+
+    A file is added whole or not at all. One that cannot be read, has no cases or was added before (the same
+    name and contents) is listed in the tally; so is a case that is left out because it cannot be read. If
+    the model fails on a case, all of it is masked and it comes first in the work list. `by` is for the trail.
+    Before every batch, `stop` says whether to end; files that are not complete then leave nothing.
+
+    Raises:
+        StageError: The masker broke its contract. Files that were complete before are in the store.
+        OutputError: The store cannot be written.
+    """
+    intake = _Intake(store, masker, settings, by)
+    try:
+        intake.add(jobs, stop)
+    finally:
+        intake.drop_open()
+    return intake.tally
+
+
+class _CountingReader(io.RawIOBase):
+    """Reads the bytes of a file and tells how far it was read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._stream = io.BytesIO(data)
+        self.n_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self.n_bytes = self._stream.seek(offset, whence)  # its encoding was found out, and it is read again
+        return self.n_bytes
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        n = self._stream.readinto(buffer)
+        self.n_bytes += n
+        return n
+
+
+class _Waiting:
+    """Masked cases of one file until it is complete: encrypted with a key that is nowhere else."""
+
+    def __init__(self) -> None:
+        self._sealer = Sealer(os.urandom(32))
+        self._stream = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115 - closed with its file
+        self._sizes: list[int] = []
+        self.cases: list[dict[str, object]] = []
+
+    def add(self, case: dict[str, object], *contents: bytes) -> None:
+        """Keep a row of `cases` without its ids, and the packed contents of the case."""
+        self.cases.append(case)
+        with output_errors(Path(tempfile.gettempdir())):
+            for content in contents:
+                self._sizes.append(self._stream.write(self._sealer.seal(content, "waiting")))
+
+    def contents(self) -> Iterator[bytes]:
+        """Yield all contents in the order in which they were added."""
+        self._stream.seek(0)
+        for size in self._sizes:
+            yield self._sealer.open(self._stream.read(size), "waiting")
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._stream.close()
+
+
+class _IncomingFile:
+    """One file on its way into the store."""
+
+    def __init__(self, job: Job | GivenFile, data: bytes, content_hash: str) -> None:
+        self.job = job
+        self.data = data
+        self.content_hash = content_hash
+        self.reader = _CountingReader(data)
+        self.tally = Tally()
+        self.waiting = _Waiting()
+        self.is_refused = False
+        self.kept: KeptColumns | None = None  # checks its kept columns, None = it has none so far
+        self.numbered: set[int] = set()  # records without an id
+
+    def names_case(self, number: int) -> bool:
+        """Whether a case has no id of its own, but is named after the file."""
+        kind = self.job.format
+        return kind.is_single_document or kind.holds_cases or number in self.numbered
+
+    def describe(self, *, is_stored: bool = False) -> FileProgress:
+        """Return how far it is; formats may read some of their bytes twice."""
+        n_bytes = len(self.data)
+        n_read = n_bytes if is_stored else min(self.reader.n_bytes, n_bytes)
+        return FileProgress(
+            name=self.job.shown,
+            n_cases=len(self.waiting.cases),
+            n_bytes_read=n_read,
+            n_bytes=n_bytes,
+            is_stored=is_stored,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Item:
+    """One case to mask."""
+
+    file: _IncomingFile
+    number: int
+    name: str
+    docs: tuple[Document, ...]
+    record: Record  # as it was read, with its kept columns
+
+
+class _Intake:
+    """Masks cases in batches, over the ends of files, and writes every file that is complete."""
+
+    def __init__(self, store: ReviewStore, masker: Masker, settings: LoadSettings, by: str) -> None:
+        self._store = store
+        self._masker = masker
+        self._settings = settings
+        self._by = by
+        self._open: set[_IncomingFile] = set()
+        self._complete: list[_IncomingFile] = []
+        self.tally = Tally()
+
+    def add(self, jobs: Sequence[Job | GivenFile], stop: Callable[[], bool]) -> None:
+        """Add the files of jobs, until `stop` says so."""
+        for batch in self._batches(jobs):
+            if stop():
+                return
+            self._mask(self._refuse_kept([item for item in batch if not item.file.is_refused]))
+            self._write()
+        if self._complete and not stop():
+            self._write()
+
+    def drop_open(self) -> None:
+        """Forget the files that were not stored."""
+        for file in self._open:
+            file.waiting.close()
+
+    def _drop(self, file: _IncomingFile) -> None:
+        file.waiting.close()
+        self._open.discard(file)
+
+    def _batches(self, jobs: Sequence[Job | GivenFile]) -> Iterator[list[_Item]]:
+        """Group the cases of all files; the first batch is small, so that something is seen soon."""
+        waiting: list[_Item] = []
+        n_chars, limit = 0, FIRST_BATCH_CHARS
+        for job in jobs:
+            for item in self._items(job):
+                waiting.append(item)
+                n_chars += sum(len(doc.text) for doc in item.docs)
+                if n_chars >= limit:
+                    yield waiting
+                    waiting, n_chars, limit = [], 0, BATCH_CHARS
+        if waiting:
+            yield waiting
+
+    def _items(self, job: Job | GivenFile) -> Iterator[_Item]:
+        """Yield the cases of one file; it is complete after the last one, or refused."""
+        file: _IncomingFile | None = None
+        n_cases, problem = 0, ""
+        try:
+            file = self._read(job)
+            for item in self._cases(file):
+                n_cases += 1
+                yield item
+                if file.is_refused:
+                    return
+        except (InputError, ConfigurationError) as error:  # the latter: a package for this format is missing
+            problem = str(error)
+        if n_cases and not problem and file is not None:
+            self._complete.append(file)
+            return
+        if not problem and (file is None or not file.tally.n_failures):
+            problem = "contains no cases. It was left out"
+        if file is not None:
+            self._refuse(file, problem)
+        elif problem:
+            self.tally.fail(job.shown, problem)
+
+    def _read(self, job: Job | GivenFile) -> _IncomingFile:
+        """Read a file that is not in the store yet."""
+        if isinstance(job, GivenFile):
+            data = job.data
+        else:
+            with open_input(job.input) as stream, input_errors():
+                data = stream.read(MAX_SOURCE_BYTES + 1)
+        if len(data) > MAX_SOURCE_BYTES:
+            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it.")
+        content_hash = hash_file(self._store.file_key, data)
+        with self._store.reading() as connection:
+            problem = _find_known(connection, job.name, content_hash)
+        if problem:
+            raise UnreadableInputError(problem)
+        file = _IncomingFile(job, data, content_hash)
+        self._open.add(file)
+        return file
+
+    def _cases(self, file: _IncomingFile) -> Iterator[_Item]:
+        """Yield the cases of a file, and note what was left out."""
+        job = file.job
+        reader = io.BufferedReader(file.reader)
+        source = job.format.open(reader, self._settings.read_options, job.name)
+        file.kept = KeptColumns(self._masker, self._settings.cases.day_first, source.unit)
+        for record in guard_records(source.records()):
+            if record.is_frame:
+                continue
+            if record.problem:
+                where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
+                file.tally.fail(where, f"{record.problem.removesuffix('.')}. It was left out")
+            elif record.report is not None:
+                yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs, record)
+            elif record.docs:
+                yield self._item(file, record, f"{source.unit} {record.number}")
+            elif record.kept:
+                self._check_kept(file, [record])
+        file.tally.note_columns(source.columns)
+        note_source(source, file.tally)
+        if isinstance(source, Warns):
+            file.tally.warn(job.shown, source.warnings)
+
+    def _item(self, file: _IncomingFile, record: Record, place: str) -> _Item:
+        """Return a document or row with the identifiers that are known of it; one without id has a place."""
+        name = record.docs[0].id
+        known = self._settings.known.get(name, ())
+        docs = tuple(
+            dataclasses.replace(doc, id=column, known=(*doc.known, *known))
+            for doc, column in zip(record.docs, record.columns or (name,), strict=True)
+        )
+        if record.is_numbered:
+            file.numbered.add(record.number)
+            name = f"{file.job.name} {record.place or place}"
+        return _Item(file, record.number, name, docs, record)
+
+    def _check_kept(self, file: _IncomingFile, records: Sequence[Record]) -> None:
+        """Refuse a file with a kept column that must not leave; `records` are some of it.
+
+        Raises:
+            KeptColumnError: Names the record.
+        """
+        cases = self._settings.cases
+        replaces_dates, replaces_ages = cases.dates is not DateMode.MASK, cases.ages is not AgeMode.MASK
+        if file.kept is not None:
+            file.kept.judge(records)
+            file.kept.refuse_masked(records, dates=replaces_dates, ages=replaces_ages)
+
+    def _refuse_kept(self, items: Sequence[_Item]) -> list[_Item]:
+        """Return the cases of files whose kept columns may leave; other files are refused as a whole."""
+        by_file: dict[_IncomingFile, list[Record]] = {}
+        for item in items:
+            by_file.setdefault(item.file, []).append(item.record)
+        for file, records in by_file.items():
+            problem = ""
+            try:
+                self._check_kept(file, records)
+            except KeptColumnError as error:
+                problem = str(error)
+            if problem:
+                self._refuse(file, problem)
+        return [item for item in items if not item.file.is_refused]
+
+    def _refuse(self, file: _IncomingFile, problem: str) -> None:
+        """Forget a file, and say why, "" = its records say it."""
+        file.is_refused = True
+        self._drop(file)
+        if file in self._complete:
+            self._complete.remove(file)
+        self.tally.merge(Tally(n_failures=file.tally.n_failures, failures=file.tally.failures))
+        if problem:
+            self.tally.fail(file.job.shown, problem)
+
+    def _mask(self, items: Sequence[_Item]) -> None:
+        """Mask a batch of cases; they wait until their file is complete."""
+        docs = [doc for item in items for doc in item.docs]
+        results = self._masker.mask_many(docs) if docs else []
+        if [doc.id for doc in docs] != [result.id for result in results]:
+            raise StageError(
+                f"the masker returned other documents than it was given ({len(results)} for {len(docs)})"
+            )
+        masked = iter(results)
+        for item in items:
+            _keep(item, [next(masked) for _ in item.docs])
+        if items:
+            self._settings.on_progress(len(items), sum(len(one.tokens) for one in results))
+        for file in dict.fromkeys(item.file for item in items):
+            self._settings.on_file(file.describe())
+
+    def _write(self) -> None:
+        """Write the files that are complete, in one transaction."""
+        files, self._complete = self._complete, []
+        if not files:
+            return
+        facts, output = self._settings.facts.as_json(), self._settings.output.dump()
+        made_with = f"settings {hash_masking(facts, output)}"
+        events: list[TrailEvent] = []
+        problems: dict[_IncomingFile, str] = {}
+        with self._store.writing() as connection:
+            numbers = lock_numbers(connection, self._store.rows)
+            names = DistinctNames(connection.execute(select(INTAKES.c.export_name)).scalars())
+            masking_id = store_masking(connection, self._store.rows, facts, output)
+            for file in files:
+                # Another process may have added it while it was masked here.
+                if problem := _find_known(connection, file.job.name, file.content_hash):
+                    problems[file] = problem
+                    continue
+                name = names.take(file.job.name)
+                self._insert(connection, file, name, masking_id, numbers)
+                event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
+                events.append(TrailEvent(user=self._by, event=event, name=name, new=made_with))
+            store_numbers(connection, self._store.rows, numbers)
+            append(connection, self._store, events, self._settings.facts)
+        for file in files:
+            self._drop(file)
+            if file in problems:
+                self.tally.fail(file.job.shown, problems[file])
+                continue
+            self.tally.merge(file.tally)
+            self._settings.on_file(file.describe(is_stored=True))
+
+    def _insert(
+        self,
+        connection: Connection,
+        file: _IncomingFile,
+        name: str,
+        masking_id: int,
+        numbers: LastNumbers,
+    ) -> None:
+        """Write a file and its cases; their numbers continue those of the store."""
+        store, job = self._store, file.job
+        numbers.source += 1
+        source_id = numbers.source
+        sealed = store.sealer.seal(file.data, f"file {source_id}")
+        row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
+        store.rows.insert(connection, SOURCES, row)
+        intake = {
+            "source_id": source_id,
+            "masking_id": masking_id,
+            "export_name": name,
+            "content_hash": file.content_hash,
+            "added_at": store.now(),
+            "added_by": self._by,
+        }
+        store.rows.insert(connection, INTAKES, intake)
+        contents = file.waiting.contents()
+        for begin in range(0, len(file.waiting.cases), _ROWS_AT_ONCE):
+            cases, sealed_rows = [], []
+            for case in file.waiting.cases[begin : begin + _ROWS_AT_ONCE]:
+                numbers.case += 1
+                case_name = str(case["name"])
+                if file.names_case(int(str(case["number"]))):
+                    case_name = name + case_name.removeprefix(job.name)
+                cases.append({**case, "id": numbers.case, "source_id": source_id, "name": case_name})
+                sealed_rows.append(seal_packed(next(contents), next(contents), numbers.case, store.sealer))
+            store.rows.insert_all(connection, CASES, cases)
+            connection.execute(insert(CONTENTS), sealed_rows)
+
+
+def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
+    """Let a masked case wait for the end of its file, and count it."""
+    content = join_texts(item.docs, masked)
+    is_failed = any(one.failed for one in masked)
+    tally = item.file.tally
+    tally.add_case(masked)
+    if is_failed:
+        tally.fail(item.name, "could not be analysed and was masked completely. It comes first.")
+    doubt, n_doubtful = rank_case(content.decisions, is_failed=is_failed)
+    case: dict[str, object] = {
+        "number": item.number,
+        "name": item.name,
+        "state": CaseState.NEW.value,
+        "doubt": doubt,
+        "n_tokens": len(content.tokens),
+        "n_doubtful": n_doubtful,
+        "is_failed": is_failed,
+        "n_approvals": 0,
+    }
+    item.file.waiting.add(case, *pack_content(content))
+
+
+def find_source(store: ReviewStore, file: GivenFile) -> tuple[int, int] | None:
+    """Return the id and number of cases of a file of this name and contents, None = it was not added."""
+    with store.reading() as connection:
+        source_id = _find_id(connection, file.name, hash_file(store.file_key, file.data))
+        if source_id is None:
+            return None
+        found = select(func.count()).select_from(CASES).where(CASES.c.source_id == source_id)
+        return source_id, int(connection.execute(found).scalar_one())
+
+
+def _find_id(connection: Connection, name: str, content_hash: str) -> int | None:
+    found = select(SOURCES.c.id).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
+    found = found.where(SOURCES.c.name == name, INTAKES.c.content_hash == content_hash)
+    source_id: int | None = connection.execute(found.limit(1)).scalar_one_or_none()
+    return source_id
+
+
+def _find_known(connection: Connection, name: str, content_hash: str) -> str:
+    """Return why a file is in the store already, "" = it is not."""
+    source_id = _find_id(connection, name, content_hash)
+    if source_id is None:
+        return ""
+    return (
+        f"is already in the store (file {source_id}, the same name and contents), so it was not added again"
+    )

@@ -1,0 +1,404 @@
+"""Takes files, looks into them, and masks them in the background into a store that is in use.
+
+One thread masks, one file after the other, so that the pages stay responsive. The store knows how far each
+file is. After a crash, the files that were not finished wait to be resumed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+from pathlib import PurePath, PurePosixPath
+from threading import Condition, Thread
+
+from inverse_deid.core.categories import PRESETS, Category
+from inverse_deid.core.errors import (
+    FormatError,
+    InputError,
+    InverseDeidError,
+    ReviewError,
+    UnreadableInputError,
+    describe_error,
+)
+from inverse_deid.engine.serial import guard_records
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
+from inverse_deid.formats.survey import MAX_ROWS, TableSurvey, survey_columns
+from inverse_deid.formats.tables.columns import ColumnFate
+from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
+from inverse_deid.review.files.choices import (
+    BuildMasker,
+    Examples,
+    Maskers,
+    MaskingChoices,
+    describe_fates,
+    make_read_options,
+)
+from inverse_deid.review.files.intake import GivenFile, LoadSettings, add_cases, find_source, state_facts
+from inverse_deid.review.files.waiting import (
+    MAX_FILE_BYTES,
+    Upload,
+    UploadState,
+    change_upload,
+    list_uploads,
+    open_waiting_area,
+    read_bytes,
+)
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.trail import TrailEvent
+
+LOG = logging.getLogger("inverse_deid.review")
+
+_MAX_PROBLEMS = 20
+_IDLE_SECONDS = 60.0
+_OPTION_ASIDE = re.compile(r"\s\([^()]*--[a-z][^()]*\)")
+_OPTION_CLAUSE = re.compile(r",?\s+(?:or|and)\s+(?:give|use|name|choose)[^.,]*--[\w-]+[^.,]*", re.IGNORECASE)
+_OPTION_SENTENCE = re.compile(r"(?:^|(?<=[.!?]))[^.!?]*(?<!\w)--[a-z][^.!?]*[.!?]?")
+
+
+def explain_problem(message: str) -> str:
+    """Return the message of an error without the parts that name options of the command line.
+
+    Example:
+        >>> explain_problem("has an unknown suffix. Use .txt, .csv (each also with .gz), or give --format")
+        'has an unknown suffix. Use .txt, .csv (each also with .gz)'
+        >>> explain_problem("is not utf-8 text. If it is text, name its encoding with --encoding.")
+        'is not utf-8 text.'
+        >>> explain_problem("has a name. Mask it (--text-column), or name it with --keep-unchecked")
+        'has a name. Mask it, or choose Keep unchecked'
+    """
+    here = message.replace("name it with --keep-unchecked", "choose Keep unchecked")
+    shorter = _OPTION_CLAUSE.sub("", _OPTION_ASIDE.sub("", here))
+    plain = _OPTION_SENTENCE.sub("", shorter).strip()
+    return plain or "cannot be used. Save it in another format and add it again"
+
+
+@dataclass(slots=True)
+class _Running:
+    """The file that is being masked."""
+
+    upload_id: int
+    began: float
+    n_done: int = 0
+    is_cancelled: bool = False
+
+
+class IntakeService:
+    """Adds files to a store. Start it before use, and close it at the end.
+
+    Args:
+        store: Where files wait and cases go.
+        build: Loads a masker.
+        today: The last day that a date of a case can be.
+    """
+
+    def __init__(
+        self, store: ReviewStore, build: BuildMasker, today: Callable[[], date] = date.today
+    ) -> None:
+        self.store = store
+        self._today = today
+        self._maskers = Maskers(build)
+        self._examples = Examples(build, store.case_key)
+        self._changed = Condition()
+        self._running: _Running | None = None
+        self._is_closing = False
+        self._thread = Thread(target=self._work, name="intake", daemon=True)
+        self.is_ready = False
+        self.fault = ""
+
+    def start(self) -> None:
+        """Tidy up after a program that was stopped, and begin to load the model in the background."""
+        open_waiting_area(self.store)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop after the batch that is being masked; its file can be resumed."""
+        self._is_closing = True
+        self.wake()
+        if self._thread.is_alive():
+            self._thread.join(30)
+
+    def wake(self) -> None:
+        """Look for files to mask."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def mask_example(self, choices: MaskingChoices) -> list[tuple[str, bool]]:
+        """Return the masked example in pieces: the text of each, and whether it was replaced."""
+        return [(part.text, part.is_replaced) for part in self._examples.mask(choices, self._today())]
+
+    def inspect(self, upload_id: int) -> Upload | None:
+        """Look into a file that was received: its format and documents, or why it cannot be masked."""
+        # Nobody sees it before it is known what it is.
+        upload = change_upload(self.store, upload_id, UploadState.RECEIVING)
+        if upload is None:
+            return None
+        received = TrailEvent(user=upload.facts.by, event=f"file received: {upload.n_bytes} bytes")
+
+        def refuse(problem: str) -> Upload | None:
+            return change_upload(self.store, upload_id, UploadState.FAILED, event=received, problem=problem)
+
+        try:
+            data = unpack(upload.facts.name, read_bytes(self.store, upload_id))
+            kind = choose_format(PurePath(upload.facts.name), data[:MAX_HEAD_BYTES])
+            n_documents = count_documents(kind, data, upload.facts.name)
+            known = find_source(self.store, _give(upload.facts.name, kind, data))
+        except InverseDeidError as error:
+            return refuse(explain_problem(str(error)))
+        except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
+            LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+            return refuse("cannot be read. Open it in its own program, save it again, and add the new file")
+        if known is not None:
+            return refuse("was added before, with the same contents. Nothing is left to do")
+        return change_upload(
+            self.store,
+            upload_id,
+            UploadState.READY,
+            event=received,
+            format=kind.name,
+            n_expected=n_documents,
+        )
+
+    def survey(self, upload: Upload) -> TableSurvey | None:
+        """Return the columns of a table with their first values, None = it is not a table."""
+        kind = FORMATS[upload.facts.format]
+        if kind.look is None:
+            return None
+        data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
+        return survey_columns(kind, io.BytesIO(data), ReadOptions(), upload.facts.name)
+
+    def check_columns(self, upload: Upload, fates: Mapping[str, ColumnFate], choices: MaskingChoices) -> None:
+        """Refuse columns that cannot be treated like this, before anything is masked.
+
+        Kept columns are judged by the form of their first values. Their words are read when they are masked.
+
+        Raises:
+            InverseDeidError: No column is masked, a masked one has no text, ids cannot be ids, or a kept one
+                must not leave.
+        """
+        options = make_read_options(fates)
+        data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
+        source = FORMATS[upload.facts.format].open(io.BytesIO(data), options, upload.facts.name)
+        first = list(islice(guard_records(source.records()), MAX_ROWS))
+        masked = PRESETS[choices.hidden]
+        kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
+        kept = KeptColumns(None, unit=source.unit, kinds=kinds)
+        kept.judge(first)
+        kept.refuse_masked(first, dates=choices.dates != "mask", ages=choices.ages != "mask")
+
+    def submit(
+        self,
+        choices: MaskingChoices,
+        columns: Mapping[int, Mapping[str, ColumnFate]],
+        ids: Iterable[int],
+        *,
+        by: str,
+    ) -> int:
+        """Queue files that are ready, with the choices and what happens to the columns of tables.
+
+        The trail says what `by` chose, without the names of columns.
+
+        Returns:
+            How many files were queued.
+
+        Raises:
+            ReviewError: No file is ready, or the columns of a table cannot be treated like this.
+        """
+        for fates in columns.values():
+            make_read_options(fates)
+        n_queued = 0
+        for upload_id in ids:
+            given = columns.get(upload_id, {})
+            changes = {"choices": choices, "columns": given, "problem": ""}
+            said = "; ".join(one for one in (choices.describe(), describe_fates(given)) if one)
+            queued = change_upload(
+                self.store,
+                upload_id,
+                UploadState.QUEUED,
+                only_from=(UploadState.READY,),
+                event=TrailEvent(user=by, event=f"file queued for masking: {said}"),
+                **changes,
+            )
+            n_queued += queued is not None
+        if not n_queued:
+            raise ReviewError("no file is ready to be masked. Add one first")
+        self.wake()
+        return n_queued
+
+    def cancel(self, upload_id: int, *, by: str) -> None:
+        """Stop masking a file; nothing of it enters the store, and it can be resumed."""
+        running = self._running
+        event = TrailEvent(user=by, event="file stopped")
+        if running is not None and running.upload_id == upload_id:
+            running.is_cancelled = True
+            here = (UploadState.MASKING,)
+            change_upload(self.store, upload_id, UploadState.MASKING, only_from=here, event=event)
+            return
+        # Nothing masks it if the end of its masking could not be stored.
+        states = (UploadState.QUEUED, UploadState.MASKING)
+        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=states, event=event)
+
+    def resume(self, upload_id: int, *, by: str) -> None:
+        """Queue a file again that was stopped."""
+        event, states = TrailEvent(user=by, event="file resumed"), (UploadState.STOPPED,)
+        change_upload(self.store, upload_id, UploadState.QUEUED, only_from=states, event=event, problem="")
+        self.wake()
+
+    def progress_of(self, upload: Upload) -> tuple[int, float | None]:
+        """Return how many documents of a file are masked, and the seconds left (None = unknown)."""
+        running = self._running
+        if running is None or running.upload_id != upload.id:
+            return 0, None
+        n_done, n_left = running.n_done, max(0, upload.facts.n_expected - running.n_done)
+        return n_done, (time.monotonic() - running.began) / n_done * n_left if n_done else None
+
+    def _work(self) -> None:
+        """Mask what is queued until the service is closed."""
+        self._load()
+        while not self._is_closing:
+            upload = None
+            try:
+                queued = (one for one in list_uploads(self.store) if one.state is UploadState.QUEUED)
+                upload = next(queued, None)
+                if upload is not None:
+                    self._mask(upload)
+            except Exception as error:  # noqa: BLE001 - the thread goes on, and only kind and place are logged
+                LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+                upload = None
+            if upload is None:
+                with self._changed:
+                    if not self._is_closing:
+                        self._changed.wait(_IDLE_SECONDS)
+
+    def _load(self) -> None:
+        """Load what the first file and the first example need."""
+        try:
+            usual = MaskingChoices()
+            with self._maskers.lock:
+                self._examples.mask_with(self._maskers.get(usual.masking), usual, self._today())
+        except InverseDeidError as error:
+            self.fault = str(error)
+        except Exception as error:  # noqa: BLE001 - shown on the page
+            self.fault = describe_error(error)
+        self.is_ready = not self.fault
+
+    def _mask(self, upload: Upload) -> None:
+        """Mask one file; any error ends in a state that the page shows."""
+        self._running = running = _Running(upload.id, time.monotonic())
+        try:
+            claimed = change_upload(
+                self.store, upload.id, UploadState.MASKING, only_from=(UploadState.QUEUED,)
+            )
+            if claimed is not None:
+                self._mask_claimed(claimed, running)
+        finally:
+            self._running = None
+
+    def _mask_claimed(self, upload: Upload, running: _Running) -> None:
+        state, problem, tally = UploadState.STOPPED, "", Tally()
+        try:
+            tally = self._add(upload, running)
+            if tally.n_documents:
+                state = UploadState.DONE
+            elif not (running.is_cancelled or self._is_closing):
+                state = UploadState.FAILED
+                problem = tally.failures[0].reason if tally.failures else "contains no text to mask"
+        except InputError as error:
+            state, problem = UploadState.FAILED, str(error)
+        except InverseDeidError as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 - only kind and place are logged
+            LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+            problem = "an unforeseen error stopped this file. Nothing of it was stored"
+        noted = [*tally.failures, *tally.warnings][:_MAX_PROBLEMS]
+        problems = tuple((where, explain_problem(why)) for where, why in noted)
+        change_upload(
+            self.store,
+            upload.id,
+            state,
+            problem=explain_problem(problem) if problem else "",
+            n_documents=tally.n_documents,
+            problems=problems,
+        )
+
+    def _add(self, upload: Upload, running: _Running) -> Tally:
+        """Mask the cases of a file and put them into the store, all of them or none."""
+        facts = upload.facts
+        choices = facts.choices or MaskingChoices()
+
+        def count(n_documents: int, _n_tokens: int) -> None:
+            running.n_done += n_documents
+
+        self._examples.drop_idle()
+        with self._maskers.lock:
+            masker = self._maskers.get(choices.masking)
+            data = unpack(facts.name, read_bytes(self.store, upload.id))
+            given = _give(facts.name, FORMATS[facts.format], data)
+            known = find_source(self.store, given)
+            if known is not None:
+                # The program was stopped after the file was in the store, and before that was noted.
+                return Tally(n_documents=known[1])
+            settings = LoadSettings(
+                facts=state_facts(masker, choices.masking),
+                cases=choices.make_case_settings(self.store.case_key, self._today()),
+                profile=choices.make_profile(),
+                read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
+                on_progress=count,
+            )
+            return add_cases(
+                self.store,
+                [given],
+                masker,
+                settings,
+                by=facts.by,
+                stop=lambda: running.is_cancelled or self._is_closing,
+            )
+
+
+def _give(name: str, kind: Format, data: bytes) -> GivenFile:
+    return GivenFile(str(without_gz(PurePosixPath(name))), kind, data)
+
+
+def unpack(name: str, data: bytes) -> bytes:
+    """Return the bytes of a file whose name ends in `.gz` unpacked, others as they are.
+
+    Raises:
+        UnreadableInputError: It is not a complete gzip file, or too large when unpacked.
+    """
+    if not name.lower().endswith(".gz"):
+        return data
+    with input_errors(), gzip.open(io.BytesIO(data)) as stream:
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise UnreadableInputError(f"is larger than {MAX_FILE_BYTES >> 20} MB when unpacked. Split it")
+    return data
+
+
+def count_documents(kind: Format, data: bytes, name: str) -> int:
+    """Return how many documents a file has; of a table, its rows.
+
+    Raises:
+        InputError: It cannot be read, or has no document that can be masked.
+    """
+    if kind.look is not None:
+        n_rows = sum(1 for _ in kind.look(io.BytesIO(data), ReadOptions(), name).rows)
+        if not n_rows:
+            raise FormatError("has no rows below its header. Add a file with cases")
+        return n_rows
+    n_documents, problem = 0, ""
+    for record in guard_records(kind.open(io.BytesIO(data), ReadOptions(), name).records()):
+        if record.problem:
+            problem = problem or record.problem
+        elif not record.is_frame and (record.docs or record.report is not None):
+            n_documents += 1
+    if not n_documents:
+        raise FormatError(problem or "contains no text to mask. Add a file with text")
+    return n_documents

@@ -1,0 +1,263 @@
+"""Files that wait to be masked: sealed in the store from the first byte, in pieces, until they are masked.
+
+Nothing of a file is on the disk in the clear, neither its bytes nor its name. When a file is masked or taken
+away, its pieces are deleted. After a crash everything that was complete is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import msgspec
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from inverse_deid.core.errors import ReviewError, UnreadableInputError
+from inverse_deid.formats.tables.columns import ColumnFate
+from inverse_deid.review.files.choices import MaskingChoices
+from inverse_deid.review.flow.oversight import forget_file
+from inverse_deid.review.store.opening import ReviewStore, insert_row
+from inverse_deid.review.store.tables import METADATA, WAITING, WAITING_PIECES
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import StoredState
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+MAX_FILES = 2_000
+"""Most files that wait at a time."""
+MAX_TOTAL_BYTES = 2 * 1024 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
+
+_MAX_PART_CHARS = 120
+_MAX_PARTS = 12
+
+
+class UploadState(StoredState):
+    """How far a file is."""
+
+    RECEIVING = "receiving"
+    READY = "ready"
+    QUEUED = "queued"
+    MASKING = "masking"
+    STOPPED = "stopped"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a file, all of it sealed.
+
+    Args:
+        name: Its path below the folder that was added, with `/`.
+        by: The user who added it.
+        format: The name of its format, "" = not known.
+        problem: Why it cannot be masked, "" = it can.
+        columns: What happens to the columns of a table, by name.
+        choices: What was chosen for it, None = nothing yet.
+        n_expected: Its documents (rows of a table), as far as they were counted when it was received.
+        n_documents: Once it is masked: its documents.
+        problems: Once it is masked: documents or rows that were left out, and why.
+        n_bytes: Its size, 0 = an older program received it.
+    """
+
+    name: str
+    by: str
+    format: str = ""
+    problem: str = ""
+    columns: Mapping[str, ColumnFate] = {}
+    choices: MaskingChoices | None = None
+    n_expected: int = 0
+    n_documents: int = 0
+    problems: tuple[tuple[str, str], ...] = ()
+    n_bytes: int = 0
+
+    def __repr__(self) -> str:
+        return f"UploadFacts(format={self.format!r})"
+
+
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was added."""
+
+    id: int
+    state: UploadState
+    n_bytes: int
+    facts: UploadFacts
+
+
+def clean_name(given: str) -> str:
+    r"""Return a path that leads nowhere else and can be shown; nothing is ever opened by it.
+
+    Example:
+        >>> clean_name("../../etc/passwd"), clean_name("C:\\case\\a\n.txt"), clean_name("..")
+        ('etc/passwd', 'C/case/a.txt', 'file')
+    """
+    parts = []
+    for part in given.replace("\\", "/").split("/"):
+        plain = "".join(sign for sign in part if sign.isprintable() and sign not in '<>:"|?*')
+        plain = plain.encode("utf-8", "replace").decode().strip().rstrip(". ")
+        stem, dot, suffix = plain.rpartition(".")
+        if len(plain) > _MAX_PART_CHARS:
+            plain = stem[: _MAX_PART_CHARS - len(dot + suffix[:20])] + dot + suffix[:20]
+        if plain:
+            parts.append(plain)
+    return "/".join(parts[-_MAX_PARTS:]) or "file"
+
+
+def open_waiting_area(store: ReviewStore) -> None:
+    """Make the tables in a store without them, and tidy up after a program that was stopped.
+
+    A file that was not received to its end is deleted. One that was being masked waits to be resumed.
+    """
+    with store.writing() as connection:
+        METADATA.create_all(connection, tables=[WAITING, WAITING_PIECES])
+        for upload in _read(connection, store):
+            if upload.state is UploadState.RECEIVING:
+                _delete(connection, upload.id)
+            elif upload.state in (UploadState.QUEUED, UploadState.MASKING):
+                _set(connection, store, upload, UploadState.STOPPED, upload.facts)
+
+
+def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upload:
+    """Begin to receive a file of a stated size.
+
+    Raises:
+        ReviewError: It is too large or empty, or too much waits already.
+    """
+    if not 0 < n_bytes <= MAX_FILE_BYTES:
+        limit = f"{MAX_FILE_BYTES >> 20} MB"
+        raise ReviewError(
+            "is empty" if n_bytes == 0 else f"is larger than {limit}. Split it into smaller files"
+        )
+    with store.writing() as connection:
+        pieces = select(func.count(), func.coalesce(func.sum(WAITING.c.n_bytes), 0))
+        n_files, n_waiting = connection.execute(pieces.where(WAITING.c.state != UploadState.DONE.value)).one()
+        if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
+            raise ReviewError("too many files are waiting. Mask or remove those first, then add more")
+        facts = UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes)
+        row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "sealed": b""}
+        upload_id = insert_row(connection, WAITING, row)
+        upload = Upload(id=upload_id, state=UploadState.RECEIVING, n_bytes=n_bytes, facts=facts)
+        _set(connection, store, upload, UploadState.RECEIVING, facts)
+    forget_file(store, upload_id)
+    return upload
+
+
+def add_piece(store: ReviewStore, upload_id: int, number: int, data: bytes) -> None:
+    """Seal one piece of a file that is being received."""
+    sealed = store.sealer.seal(data, f"waiting {upload_id} piece {number}")
+    with store.writing() as connection:
+        connection.execute(
+            insert(WAITING_PIECES), {"waiting_id": upload_id, "number": number, "sealed": sealed}
+        )
+
+
+def read_bytes(store: ReviewStore, upload_id: int) -> bytes:
+    """Return the bytes of a file that was received to its end.
+
+    Raises:
+        UnreadableInputError: They were altered, or some are missing.
+    """
+    found = select(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload_id)
+    with store.reading() as connection:
+        upload = next(_read(connection, store, upload_id), None)
+        rows = connection.execute(found.order_by(WAITING_PIECES.c.number)).yield_per(16)
+        data = b"".join(
+            store.sealer.open(row.sealed, f"waiting {upload_id} piece {row.number}") for row in rows
+        )
+    if upload is not None and upload.facts.n_bytes not in (0, len(data)):
+        raise UnreadableInputError("has lost a part: the store was altered. Add the file again")
+    return data
+
+
+def list_uploads(store: ReviewStore) -> tuple[Upload, ...]:
+    """Return all files that were received, in the order in which they were added."""
+    with store.reading() as connection:
+        return tuple(one for one in _read(connection, store) if one.state is not UploadState.RECEIVING)
+
+
+def change_upload(
+    store: ReviewStore,
+    upload_id: int,
+    state: UploadState,
+    *,
+    only_from: tuple[UploadState, ...] = tuple(UploadState),
+    event: TrailEvent | None = None,
+    **changes: object,
+) -> Upload | None:
+    """Set the state and facts of a file; return it, None = it is gone or in another state than `only_from`.
+
+    The bytes of a file that is done or failed are deleted. `event` enters the trail with the name of the
+    file.
+    """
+    with store.writing() as connection:
+        upload = next(_read(connection, store, upload_id), None)
+        if upload is None or upload.state not in only_from:
+            return None
+        facts = msgspec.structs.replace(upload.facts, **changes)
+        _set(connection, store, upload, state, facts)
+        if event is not None:
+            append(connection, store, [replace(event, name=facts.name)])
+        return msgspec.structs.replace(upload, state=state, facts=facts)
+
+
+def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) -> bool:
+    """Take a file away; return whether it was there. One that is being masked stays.
+
+    `by` is for the trail; None = nobody had seen the file, so its removal is not noted.
+    """
+    with store.writing() as connection:
+        upload = next(_read(connection, store, upload_id), None)
+        if upload is None or upload.state is UploadState.MASKING:
+            return False
+        _delete(connection, upload_id)
+        if by is not None and upload.state is not UploadState.DONE:
+            event = TrailEvent(user=by, event="file removed before it was masked", name=upload.facts.name)
+            append(connection, store, [event])
+    return True
+
+
+def count_waiting(store: ReviewStore) -> int:
+    """Count the files whose bytes are still here."""
+    with store.reading() as connection:
+        return _count_waiting(connection)
+
+
+def _count_waiting(connection: Connection) -> int:
+    ended = (UploadState.DONE.value, UploadState.FAILED.value)
+    found = select(func.count()).select_from(WAITING).where(WAITING.c.state.not_in(ended))
+    return int(connection.execute(found).scalar_one())
+
+
+def remove_all_uploads(store: ReviewStore, *, by: str) -> int:
+    """Take all files away; return how many still had their bytes. `by` is for the trail."""
+    with store.writing() as connection:
+        n_files = _count_waiting(connection)
+        connection.execute(delete(WAITING_PIECES))
+        connection.execute(delete(WAITING))
+        if n_files:
+            event = TrailEvent(user=by, event=f"files removed before they were masked: {n_files}")
+            append(connection, store, [event])
+    return n_files
+
+
+def _read(connection: Connection, store: ReviewStore, upload_id: int | None = None) -> Iterator[Upload]:
+    found = select(WAITING).order_by(WAITING.c.id)
+    if upload_id is not None:
+        found = found.where(WAITING.c.id == upload_id)
+    for row in connection.execute(found).all():
+        facts = msgspec.json.decode(store.sealer.open(row.sealed, f"waiting {row.id}"), type=UploadFacts)
+        yield Upload(id=row.id, state=UploadState(row.state), n_bytes=row.n_bytes, facts=facts)
+
+
+def _set(
+    connection: Connection, store: ReviewStore, upload: Upload, state: UploadState, facts: UploadFacts
+) -> None:
+    sealed = store.sealer.seal(msgspec.json.encode(facts), f"waiting {upload.id}")
+    changed = update(WAITING).where(WAITING.c.id == upload.id)
+    connection.execute(changed.values(state=state.value, sealed=sealed))
+    if state in (UploadState.DONE, UploadState.FAILED):
+        connection.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload.id))
+
+
+def _delete(connection: Connection, upload_id: int) -> None:
+    connection.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload_id))
+    connection.execute(delete(WAITING).where(WAITING.c.id == upload_id))

@@ -1,0 +1,1 @@
+"""The way of a case: reading, editing, approval, oversight."""

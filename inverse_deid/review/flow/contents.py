@@ -1,0 +1,258 @@
+"""The text of a case in the store, its tokens and the model's decisions, and how doubtful these are.
+
+The doubt of a token falls with the distance of `p_safe` from its threshold, in logits: 1 at the
+threshold, 1/e one logit off. Decisions made by rules alone are not doubtful.
+
+The doubt of a case is not encrypted, since the database orders the work list by it. It therefore only counts
+doubtful tokens: from a sum of their doubts, anyone with the model could work out the name under a marker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, select
+
+from inverse_deid.core.errors import ReviewError, UnreadableInputError
+from inverse_deid.core.phi import HyperClass, PhiType
+from inverse_deid.core.values import (
+    BoolArray,
+    Decisions,
+    Document,
+    FloatArray,
+    KnownIdentifier,
+    KnownSort,
+    MaskedDocument,
+    Tokens,
+)
+from inverse_deid.masking.combine import limit_of_safe_words
+from inverse_deid.review.store.opening import MaskingFacts, Sealer
+from inverse_deid.review.store.tables import CONTENTS
+from inverse_deid.review.store.values import CATEGORIES, NO_CATEGORY, CasePart, ModelTokens
+from inverse_deid.rules.known_identifiers import KnownIdentifiers
+
+BETWEEN_PARTS = "\n\n"
+
+DOUBTFUL_FROM = 0.2
+"""A reviewer should look at tokens of at least this doubt: 1.6 logits from the threshold."""
+
+FAILED_CASE = 1e6
+"""Added to the doubt of a case that the model failed on."""
+
+_EPSILON = 1e-7
+
+_COLUMNS = {
+    "starts": "<i4",
+    "ends": "<i4",
+    "keep": "u1",
+    "reasons": "u1",
+    "p_safe": "<f4",
+    "thresholds": "<f4",
+    "categories": "u1",
+    "known": "u1",
+}
+"""Stored columns of tokens, in order, with their types in the store."""
+
+_DECISIONS = {
+    "keep": np.bool_,
+    "reasons": np.uint8,
+    "p_safe": np.float32,
+    "thresholds": np.float32,
+    "categories": np.uint8,
+}
+
+_TYPE_OF_CLASS = {
+    HyperClass.NAME: PhiType.PATIENT,
+    HyperClass.PLACE: PhiType.LOCATION_OTHER,
+    HyperClass.DATE: PhiType.DATE,
+    HyperClass.AGE: PhiType.AGE,
+    HyperClass.CONTACT: PhiType.PHONE,
+    HyperClass.ID: PhiType.IDNUM,
+    HyperClass.PROFESSION: PhiType.PROFESSION,
+}
+"""The model knows only the class; the type is its most frequent one."""
+
+_CODE_OF_CLASS = np.array(
+    [CATEGORIES.index(_TYPE_OF_CLASS[h]) if h in _TYPE_OF_CLASS else NO_CATEGORY for h in HyperClass],
+    np.uint8,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseContent:
+    """A case as it was masked, with the texts of all its parts in one.
+
+    `decisions` are the model's, with categories that index `HyperClass`. `is_known`, bool (n_tokens,),
+    marks tokens of the known identifiers.
+    """
+
+    text: str = field(repr=False)
+    parts: tuple[CasePart, ...]
+    known: tuple[str | KnownIdentifier, ...] = field(repr=False)
+    tokens: Tokens = field(repr=False)
+    decisions: Decisions = field(repr=False)
+    is_known: BoolArray = field(repr=False)
+
+
+def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> CaseContent:
+    """Put the texts of a case, which share their known identifiers, and their masked documents into one."""
+
+    def join(arrays: Sequence[npt.NDArray[Any]], kind: type) -> npt.NDArray[Any]:
+        return np.concatenate([np.zeros(0, kind), *arrays]).astype(kind)
+
+    parts: list[CasePart] = []
+    length = 0
+    for doc in docs:
+        length += len(BETWEEN_PARTS) if parts else 0
+        parts.append(CasePart(doc.id, length, length + len(doc.text)))
+        length += len(doc.text)
+    text = BETWEEN_PARTS.join(doc.text for doc in docs)
+    known = docs[0].known if docs else ()
+    tokens = Tokens(
+        text,
+        [word for one in masked for word in one.tokens.words],
+        join([one.tokens.starts + part.start for one, part in zip(masked, parts, strict=True)], np.int32),
+        join([one.tokens.ends + part.start for one, part in zip(masked, parts, strict=True)], np.int32),
+    )
+    columns = {
+        name: join([getattr(one.decisions, name) for one in masked], kind)
+        for name, kind in _DECISIONS.items()
+    }
+    is_known = KnownIdentifiers(known).among(tokens)
+    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known)
+
+
+def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
+    """Return the text and the decisions of a case as bytes, for `seal_packed`."""
+    text = {
+        "text": content.text,
+        "parts": [[part.name, part.start, part.end] for part in content.parts],
+        "known": [
+            [one.value, str(one.sort)] if isinstance(one, KnownIdentifier) else one for one in content.known
+        ],
+    }
+    columns: dict[str, npt.NDArray[Any]] = {
+        "starts": content.tokens.starts,
+        "ends": content.tokens.ends,
+        **{name: getattr(content.decisions, name) for name in _DECISIONS},
+        "known": content.is_known,
+    }
+    packed = b"".join(columns[name].astype(kind).tobytes() for name, kind in _COLUMNS.items())
+    return json.dumps(text).encode(), packed
+
+
+def seal_packed(text: bytes, decisions: bytes, case_id: int, sealer: Sealer) -> dict[str, object]:
+    """Return a row of the table `contents`."""
+    return {
+        "case_id": case_id,
+        "sealed_text": sealer.seal(text, f"the text of case {case_id}"),
+        "sealed_tokens": sealer.seal(decisions, f"the decisions on case {case_id}"),
+    }
+
+
+def read_content(connection: Connection, case_id: int, sealer: Sealer) -> CaseContent:
+    """Decrypt a case.
+
+    Raises:
+        ReviewError: The case does not exist.
+        UnreadableInputError: It was altered.
+    """
+    row = connection.execute(select(CONTENTS).where(CONTENTS.c.case_id == case_id)).one_or_none()
+    if row is None:
+        raise ReviewError(f"the store has no case {case_id}")
+    stored = json.loads(sealer.open(row.sealed_text, f"the text of case {case_id}"))
+    columns = _unpack(sealer.open(row.sealed_tokens, f"the decisions on case {case_id}"), case_id)
+    text = stored["text"]
+    starts, ends = columns["starts"].astype(np.int32), columns["ends"].astype(np.int32)
+    words = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return CaseContent(
+        text,
+        tuple(CasePart(*part) for part in stored["parts"]),
+        tuple(
+            one if isinstance(one, str) else KnownIdentifier(one[0], KnownSort(one[1]))
+            for one in stored["known"]
+        ),
+        Tokens(text, words, starts, ends),
+        Decisions(**{name: columns[name].astype(kind) for name, kind in _DECISIONS.items()}),
+        columns["known"].astype(np.bool_),
+    )
+
+
+def _unpack(packed: bytes, case_id: int) -> dict[str, npt.NDArray[np.generic]]:
+    """Return the columns of a case by name."""
+    n_tokens, rest = divmod(len(packed), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
+    if rest:
+        raise UnreadableInputError(
+            f"the decisions on case {case_id} are incomplete. Restore a backup of the store."
+        )
+    columns: dict[str, npt.NDArray[np.generic]] = {}
+    begin = 0
+    for name, kind in _COLUMNS.items():
+        columns[name] = np.frombuffer(packed, kind, n_tokens, begin)
+        begin += n_tokens * np.dtype(kind).itemsize
+    return columns
+
+
+def measure_doubt(p_safe: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return the doubt of each token: float32 (n_tokens,), in [0, 1].
+
+    Of the arguments, float32 (n_tokens,), an unknown `p_safe` is NaN, and inf is never kept.
+
+    Example:
+        >>> measure_doubt(np.float32([0.9, 0.5, np.nan]), np.float32([0.9, np.inf, 0.9])).tolist()
+        [1.0, 0.0, 0.0]
+    """
+    defined = np.isfinite(p_safe) & np.isfinite(thresholds)
+    distance = np.abs(_logit(np.where(defined, p_safe, 0.5)) - _logit(np.where(defined, thresholds, 0.5)))
+    return np.where(defined, np.exp(-distance), 0.0).astype(np.float32)
+
+
+def _logit(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    clipped = np.clip(np.asarray(p, np.float64), _EPSILON, 1 - _EPSILON)
+    return np.asarray(np.log(clipped) - np.log1p(-clipped), np.float64)
+
+
+def rank_case(decisions: Decisions, *, is_failed: bool) -> tuple[float, int]:
+    """Return the doubt of a case (its doubtful tokens, more if it failed) and its doubtful tokens."""
+    n_doubtful = int((measure_doubt(decisions.p_safe, decisions.thresholds) >= DOUBTFUL_FROM).sum())
+    return n_doubtful + (FAILED_CASE if is_failed else 0.0), n_doubtful
+
+
+def read_model(content: CaseContent, facts: MaskingFacts) -> ModelTokens:
+    """Return all that the model says about a case."""
+    decisions = content.decisions
+    doubt = measure_doubt(decisions.p_safe, decisions.thresholds)
+    return ModelTokens(
+        decisions=decisions,
+        categories=encode_categories(decisions),
+        doubt=doubt,
+        is_doubtful=doubt >= DOUBTFUL_FROM,
+        rules_safe=_find_rules_safe(content, facts),
+        known=content.is_known,
+    )
+
+
+def encode_categories(decisions: Decisions) -> npt.NDArray[np.uint8]:
+    """Return the model's categories as codes of `CATEGORIES`: uint8 (n_tokens,)."""
+    return _CODE_OF_CLASS[decisions.categories]
+
+
+def _find_rules_safe(content: CaseContent, facts: MaskingFacts) -> BoolArray:
+    """Find where the low threshold was used; it moves with the density of each part."""
+    safe = np.zeros(len(content.tokens), np.bool_)
+    decisions = content.decisions
+    thresholds = facts.thresholds
+    if thresholds is None:
+        return decisions.keep.copy()
+    if thresholds.low == thresholds.high:
+        return safe
+    for part in content.parts:
+        first, stop = np.searchsorted(content.tokens.starts, [part.start, part.end]).tolist()
+        low = limit_of_safe_words(thresholds, decisions.p_safe[first:stop])
+        safe[first:stop] = decisions.thresholds[first:stop] == low
+    return safe

@@ -1,0 +1,325 @@
+"""Changes of a reviewer's layer: every call is one transaction, on the disk when it returns.
+
+Each change is computed before the transaction begins, so that others can write meanwhile. The
+transaction fails if the layer is no longer the one that was computed from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, delete, insert
+
+from inverse_deid.core.errors import ReviewError, StaleRevisionError
+from inverse_deid.core.values import Tokens
+from inverse_deid.review.flow.cases import (
+    check_holder,
+    count_time,
+    hold_lock,
+    lock_row,
+    read_row,
+    read_user_name,
+)
+from inverse_deid.review.flow.contents import CaseContent, read_content
+from inverse_deid.review.flow.layers import (
+    Step,
+    apply_steps,
+    find_changes,
+    find_layer,
+    find_runs,
+    read_base,
+    read_steps,
+)
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.rows import hash_actions
+from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import (
+    CATEGORIES,
+    MAX_RANGES,
+    NO_CATEGORY,
+    ActionKind,
+    Edited,
+    LayerRevision,
+    LayerTokens,
+    ReviewAction,
+    TokenRange,
+)
+from inverse_deid.text.matching import fold
+
+MAX_NOTE_CHARS = 4_000
+MAX_ACTIONS = 20_000
+MAX_CHANGES = 10_000
+"""Most places that one action can change; each is an entry of the trail."""
+
+_HASH_BASE = 0x9E3779B97F4A7C15
+"""Odd; sums are modulo 2^64."""
+
+
+def act(store: ReviewStore, at: LayerRevision, action: ReviewAction) -> Edited:
+    """Mask, unmask or categorise tokens; undone actions can no longer be redone.
+
+    Raises:
+        StaleRevisionError: The layer has another revision; open the case again.
+        CaseLockedError: The user no longer holds the lock.
+        ReviewError: Tokens that are not in the case, an approved layer, or CATEGORY of a kept token.
+    """
+    return take_steps(store, at, lambda content, now: _plan_steps(action, content, now))
+
+
+def take_steps(
+    store: ReviewStore, at: LayerRevision, steps_for: Callable[[CaseContent, LayerTokens], list[Step]]
+) -> Edited:
+    """Add one action, of steps that depend on the case and on the layer as it is now; fails as `act`."""
+    edit = _Edit(store, at)
+    steps = steps_for(edit.content, edit.before)
+    if not steps:
+        raise ReviewError("the action changes nothing")
+    if edit.layer.n_done >= MAX_ACTIONS:
+        raise ReviewError(
+            f"the case has more than {MAX_ACTIONS:,} actions. Close it and tell your administrator."
+        )
+    return edit.finish("change", edit.layer.n_done + 1, steps)
+
+
+def undo(store: ReviewStore, at: LayerRevision) -> Edited:
+    """Undo the last action; fails as `act`, and if there is nothing to undo."""
+    edit = _Edit(store, at)
+    if not edit.layer.n_done:
+        raise ReviewError("there is nothing to undo")
+    return edit.finish("undo", edit.layer.n_done - 1)
+
+
+def redo(store: ReviewStore, at: LayerRevision) -> Edited:
+    """Redo the action undone last; fails as `act`, and if there is nothing to redo."""
+    edit = _Edit(store, at)
+    if edit.layer.n_done >= len(edit.actions):
+        raise ReviewError("there is nothing to redo")
+    return edit.finish("redo", edit.layer.n_done + 1)
+
+
+def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRange | None = None) -> None:
+    """Add a note of 1 to 4,000 characters (encrypted like the narrative); the revision stays."""
+    if not 0 < len(text.strip()) <= len(text) <= MAX_NOTE_CHARS:
+        raise ReviewError(f"a note must have 1 to {MAX_NOTE_CHARS:,} characters")
+    with store.writing() as connection:
+        case, _ = check_layer(connection, store, at)
+        if tokens is not None:
+            _check_range(tokens, case.n_tokens)
+        row = {
+            "case_id": at.case_id,
+            "user_id": at.user_id,
+            "at": store.now(),
+            "first": None if tokens is None else tokens.first,
+            "stop": None if tokens is None else tokens.stop,
+            "sealed": store.sealer.seal(text.encode("utf-8", "replace"), f"a note on case {at.case_id}"),
+        }
+        connection.execute(insert(NOTES), row)
+        user = read_user_name(connection, at.user_id)
+        append(connection, store, [TrailEvent(user=user, event="note", case=case.id, name=case.name)])
+
+
+def check_layer(connection: Connection, store: ReviewStore, at: LayerRevision) -> tuple[Row[Any], Row[Any]]:
+    """Return the rows of a case and of the user's layer, if they may change it now; fails as `act`."""
+    case = lock_row(connection, store, at.case_id)
+    layer = _find_own(connection, store, case, at)
+    hold_lock(connection, store, case, at.user_id)
+    count_time(connection, store, layer)
+    return case, layer
+
+
+def _find_own(connection: Connection, store: ReviewStore, case: Row[Any], at: LayerRevision) -> Row[Any]:
+    """Return the row of a layer that the user may change now; fails as `act`."""
+    layer = find_layer(connection, store, at.user_id, at.case_id)
+    if layer.approval is not None:
+        raise ReviewError(f"you have approved case {at.case_id}, so it can no longer be changed")
+    check_holder(case, at.user_id)
+    if layer.revision != at.revision:
+        raise StaleRevisionError(
+            f"case {at.case_id} was changed in another window (revision {layer.revision}, not "
+            f"{at.revision}). Open it again."
+        )
+    return layer
+
+
+class _Edit:
+    """One change of a layer: computed outside of any writing transaction, then stored in one."""
+
+    def __init__(self, store: ReviewStore, at: LayerRevision) -> None:
+        self._store = store
+        self._at = at
+        with store.reading() as connection:
+            self.case = read_row(connection, store, at.case_id)
+            self.layer = _find_own(connection, store, self.case, at)
+            self.content = read_content(connection, at.case_id, store.sealer)
+            self.base = read_base(connection, store, self.layer, self.content)
+            self.actions = read_steps(connection, self.layer)
+            self._user = read_user_name(connection, at.user_id)
+        self.before = self._replay(self.actions, self.layer.n_done)
+
+    def _replay(self, actions: Sequence[Sequence[Step]], n_done: int) -> LayerTokens:
+        return apply_steps(self.base, (step for action in actions[:n_done] for step in action))
+
+    def finish(self, event: str, n_done: int, added: Sequence[Step] = ()) -> Edited:
+        """Store the new state of the layer, log it, and return what changed.
+
+        `added` are the steps of a new action, in place of those that are undone.
+        """
+        actions = [*self.actions[: self.layer.n_done], added] if added else self.actions
+        before, after = self.before, self._replay(actions, n_done)
+        changed = find_changes(before, after)
+        states = (before.keep, before.decided, before.categories, after.keep, after.decided, after.categories)
+        runs = self._cut_at_parts(find_runs(changed, *states))
+        if len(runs) > MAX_CHANGES:
+            raise ReviewError(f"this changes more than {MAX_CHANGES:,} places. Select fewer words at a time.")
+        events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
+        actions_hash = hash_actions([json.dumps(steps) for steps in actions])
+        with self._store.writing() as connection:
+            self._store_state(connection, n_done, added, actions_hash)
+            append(connection, self._store, events)
+        return Edited(
+            revision=self.layer.revision + 1,
+            changed=tuple(
+                (run.first, run.stop, bool(after.keep[run.first]), int(after.categories[run.first]))
+                for run in find_runs(changed, after.keep, after.categories)
+            ),
+            can_undo=n_done > 0,
+            can_redo=n_done < len(actions),
+            n_undecided=int((~after.decided).sum()),
+        )
+
+    def _store_state(
+        self, connection: Connection, n_done: int, added: Sequence[Step], actions_hash: str | None
+    ) -> None:
+        """Store how many actions hold, and the new one, if the layer is still the one computed from."""
+        _, layer = check_layer(connection, self._store, self._at)
+        old, now = ((one.id, one.n_done, one.is_blind, one.actions_hash) for one in (self.layer, layer))
+        if now != old:
+            raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again.")
+        if added:
+            is_undone = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= layer.n_done)
+            connection.execute(delete(ACTIONS).where(is_undone))
+            row = {"layer_id": layer.id, "position": layer.n_done, "steps": json.dumps(added)}
+            connection.execute(insert(ACTIONS), row)
+        values = {"n_done": n_done, "revision": layer.revision + 1, "actions_hash": actions_hash}
+        self._store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **values)
+
+    def _cut_at_parts(self, runs: Sequence[TokenRange]) -> list[TokenRange]:
+        """Cut runs where a text of the case ends."""
+        starts = self.content.tokens.starts
+        edges = [int(np.searchsorted(starts, part.end)) for part in self.content.parts]
+        cut: list[TokenRange] = []
+        for run in runs:
+            places = [run.first, *(edge for edge in edges if run.first < edge < run.stop), run.stop]
+            cut += [TokenRange(a, b) for a, b in pairwise(places)]
+        return cut
+
+    def describe(
+        self, event: str, run: TokenRange | None = None, after: LayerTokens | None = None
+    ) -> TrailEvent:
+        """Return an entry of the trail on the case, or on a run of tokens that changed alike."""
+        user = self._user
+        if run is None or after is None:
+            return TrailEvent(user=user, event=event, case=self.case.id, name=self.case.name)
+        start, end = int(self.content.tokens.starts[run.first]), int(self.content.tokens.ends[run.stop - 1])
+        part = next(part for part in self.content.parts if part.start <= start < part.end)
+        masked_now = not after.keep[run.first]
+        code = int((after if masked_now else self.before).categories[run.first])
+        return TrailEvent(
+            user=user,
+            event=event,
+            case=self.case.id,
+            name=self.case.name,
+            document=part.name,
+            start=start - part.start,
+            end=end - part.start,
+            category=None if code == NO_CATEGORY else CATEGORIES[code].value,
+            old=_name_decision(self.before, run.first),
+            new=_name_decision(after, run.first),
+        )
+
+
+def _name_decision(layer: LayerTokens, token: int) -> str:
+    if not layer.decided[token]:
+        return "undecided"
+    if layer.keep[token]:
+        return "keep"
+    code = int(layer.categories[token])
+    return "mask" if code == NO_CATEGORY else f"mask {CATEGORIES[code].value}"
+
+
+def _check_range(given: TokenRange, n_tokens: int) -> None:
+    if given.stop > n_tokens:
+        raise ReviewError(f"the case has {n_tokens} words, so {given.first}-{given.stop} is out of range")
+
+
+def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) -> list[Step]:
+    """Return the steps of an action on its tokens and, if asked for, on all their mentions."""
+    for one in action.ranges:
+        _check_range(one, len(content.tokens))
+    ranges = set(action.ranges)
+    if action.all_mentions:
+        ranges |= set(find_mentions(content.tokens, action.ranges))
+    code = None if action.category is None else CATEGORIES.index(action.category)
+    keep = {ActionKind.MASK: False, ActionKind.UNMASK: True, ActionKind.CATEGORY: None}[action.kind]
+    if action.kind is ActionKind.CATEGORY:
+        if any(now.keep[one.first : one.stop].any() for one in action.ranges):
+            raise ReviewError("a kept word has no category. Mask it first.")
+        ranges = {one for one in ranges if not now.keep[one.first : one.stop].any()}
+    return [(first, stop, keep, code) for first, stop in _unite(ranges)]
+
+
+def _unite(ranges: Iterable[TokenRange]) -> list[tuple[int, int]]:
+    """Return ranges in order, with those that overlap as one, so that replaying them takes linear time."""
+    united: list[tuple[int, int]] = []
+    for one in sorted(ranges, key=lambda one: (one.first, one.stop)):
+        if united and one.first < united[-1][1]:
+            united[-1] = (united[-1][0], max(united[-1][1], one.stop))
+        else:
+            united.append((one.first, one.stop))
+    return united
+
+
+def find_mentions(tokens: Tokens, ranges: Sequence[TokenRange]) -> list[TokenRange]:
+    """Find all places of the words of some ranges, ignoring case and accents.
+
+    Phrases of any length are compared by hashes of all words before a place (Karp and Rabin 1987), and then
+    word by word.
+
+    Raises:
+        ReviewError: There are more than 5,000 places.
+
+    Example:
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> find_mentions(tokenize("Ann Li and ANN-LI"), [TokenRange(0, 2)])
+        [TokenRange(first=0, stop=2), TokenRange(first=3, stop=5)]
+    """
+    folded = {word: fold(word) for word in set(tokens.words)}
+    codes = {word: code for code, word in enumerate(sorted(set(folded.values())))}
+    words = np.fromiter((codes[folded[word]] for word in tokens.words), np.int64, len(tokens))
+    order = np.argsort(words, kind="stable")
+    bounds = np.searchsorted(words[order], np.arange(len(codes) + 1))
+    powers = np.multiply.accumulate(np.full(len(words) + 1, _HASH_BASE, np.uint64))
+    hashes = np.concatenate([np.zeros(1, np.uint64), np.cumsum((words + 1).astype(np.uint64) * powers[:-1])])
+    found: set[tuple[int, int]] = set()
+    for first, stop in dict.fromkeys((one.first, one.stop) for one in ranges):
+        if (first, stop) in found:
+            continue
+        n_words = stop - first
+        places = order[bounds[words[first]] : bounds[words[first] + 1]]
+        places = places[places <= len(words) - n_words]
+        # Both sides are brought to the same power, as one cannot divide.
+        alike = (hashes[places + n_words] - hashes[places]) * powers[first]
+        alike = alike == (hashes[stop : stop + 1] - hashes[first]) * powers[places]
+        for place in places[alike].tolist():
+            if np.array_equal(words[place : place + n_words], words[first:stop]):
+                found.add((place, place + n_words))
+            if len(found) > MAX_RANGES:
+                raise ReviewError(
+                    f"the words occur in more than {MAX_RANGES:,} places. Mask fewer at a time."
+                )
+    return [TokenRange(*one) for one in sorted(found)]

@@ -1,0 +1,242 @@
+"""The right to see an original, the record of everybody who did, unusual volume, and limits that admins set.
+
+Every disclosure of an original enters the trail before the text is shown. An entry on the same case, of the
+same person and in the same way, stands for ten minutes. The memory of that is in the process alone: a new
+process writes one more entry, and nobody can hide a disclosure by forging a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, or_, select
+
+from inverse_deid.core.errors import CaseLockedError, NotAllowedError
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.tables import ACTIONS, CASES, INTAKES, LAYERS, META, TRAIL, USERS
+from inverse_deid.review.store.trail import ORIGINAL_SHOWN, TrailEvent, append
+from inverse_deid.review.store.values import LayerKind, ReviewLimits, User, UserRole
+
+SAME_VIEW_SECONDS = 600.0
+TIMES_USUAL = 5
+"""Reading so many times one's own usual number of cases an hour is unusual."""
+
+_FILE_SHOWN = "original of a file shown"
+_LIMITS = "limits"
+_USUAL_DAYS = 30
+_MIN_HOURS = 3
+_MIN_UNUSUAL = 10
+_EVENTS_AT_ONCE = 1_000
+_MAX_REMEMBERED = 10_000
+
+
+def read_limits(connection: Connection, store: ReviewStore) -> ReviewLimits:
+    """Return the limits of a store."""
+    stored = store.rows.read(connection, select(META).where(META.c.name == _LIMITS), META)
+    return ReviewLimits(**json.loads(stored[0].value)) if stored else ReviewLimits()
+
+
+def set_limits(store: ReviewStore, limits: ReviewLimits, *, by: str) -> None:
+    """Change the limits of a store; each change enters the trail."""
+    with store.writing() as connection:
+        old, new = asdict(read_limits(connection, store)), asdict(limits)
+        value = json.dumps(new)
+        if not store.rows.update(connection, META, META.c.name == _LIMITS, value=value):
+            store.rows.insert(connection, META, {"name": _LIMITS, "value": value})
+        events = [
+            TrailEvent(user=by, event=f"limit {name} changed", old=str(old[name]), new=str(new[name]))
+            for name in new
+            if new[name] != old[name]
+        ]
+        append(connection, store, events or [TrailEvent(user=by, event="limit stored unchanged")])
+
+
+def refuse_admin(user: User) -> None:
+    """Refuse a user whose role never sees a text."""
+    if not user.role.includes(UserRole.REVIEWER):
+        raise NotAllowedError("your role does not see the texts of cases")
+
+
+def refuse_adder(connection: Connection, store: ReviewStore, user: str, case: Row[Any]) -> None:
+    """Refuse a user who added the file of a case, if the limits of the store say so."""
+    if not read_limits(connection, store).adders_stay_out:
+        return
+    found = select(INTAKES).where(INTAKES.c.source_id == case.source_id)
+    if any(one.added_by == user for one in store.rows.read(connection, found, INTAKES)):
+        raise NotAllowedError(f"you added the file of case {case.id}, so another user must work on it")
+
+
+def has_hand(user_id: int, *kinds: LayerKind) -> ColumnElement[bool]:
+    """Whether a user changed or approved a case in some kinds of layers; undone changes count."""
+    return exists().where(LAYERS.c.case_id == CASES.c.id, _is_hand(user_id, kinds))
+
+
+def _is_hand(user_id: int, kinds: Sequence[LayerKind]) -> ColumnElement[bool]:
+    return and_(
+        LAYERS.c.user_id == user_id,
+        LAYERS.c.kind.in_([kind.value for kind in kinds]),
+        or_(LAYERS.c.approval.is_not(None), exists().where(ACTIONS.c.layer_id == LAYERS.c.id)),
+    )
+
+
+def refuse_hand(
+    connection: Connection, store: ReviewStore, user: User, case: Row[Any], done: str, *kinds: LayerKind
+) -> None:
+    """Refuse a user with a hand in a case; `done` is what another user must do with it."""
+    found = select(LAYERS).where(LAYERS.c.case_id == case.id, _is_hand(user.id, kinds))
+    if store.rows.read(connection, found, LAYERS):
+        raise NotAllowedError(f"you changed or approved case {case.id}, so another user must {done} it")
+
+
+def added_by(user_id: int) -> ColumnElement[bool]:
+    """Whether a user added the file of a case."""
+    name = select(USERS.c.name).where(USERS.c.id == user_id).scalar_subquery()
+    return CASES.c.source_id.in_(select(INTAKES.c.source_id).where(INTAKES.c.added_by == name))
+
+
+def lock_user(connection: Connection, user_id: int) -> None:
+    """Let one user take only one case at a time; before the row of the case is locked."""
+    connection.execute(select(USERS.c.id).where(USERS.c.id == user_id).with_for_update(key_share=True))
+
+
+def refuse_too_many_locks(connection: Connection, store: ReviewStore, user_id: int, case_id: int) -> None:
+    """Refuse a user who holds as many other cases as one person may."""
+    others = (CASES.c.lock_user_id == user_id) & (CASES.c.lock_until > store.now()) & (CASES.c.id != case_id)
+    n_locks = connection.execute(select(func.count()).select_from(CASES).where(others)).scalar_one()
+    if n_locks >= read_limits(connection, store).max_locks:
+        raise CaseLockedError(
+            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first."
+        )
+
+
+Shown = Mapping[tuple[str, int, str, str], float]
+"""Entries of disclosures: who, the number of the case or file, the event, the way, and when."""
+
+
+def disclose(
+    connection: Connection,
+    store: ReviewStore,
+    user: str,
+    cases: Sequence[Row[Any]],
+    way: str,
+    event: str = ORIGINAL_SHOWN,
+) -> Shown:
+    """Enter into the trail that a user is shown cases, unless the same entry is recent.
+
+    The caller gives the result to `remember` once the transaction is on the disk, and shows nothing before.
+    """
+    now = store.now()
+    due = [case for case in cases if not _is_recent(store, (user, case.id, event, way), now)]
+    events = [TrailEvent(user=user, event=event, case=case.id, name=case.name, new=way) for case in due]
+    append(connection, store, events)
+    return {(user, case.id, event, way): now for case in due}
+
+
+def disclose_files(store: ReviewStore, user: str, files: Mapping[int, str], way: str) -> None:
+    """Enter into the trail that a user is shown values of files that wait, by their numbers and names."""
+    now, event = store.now(), _FILE_SHOWN
+    due = [number for number in files if not _is_recent(store, (user, number, event, way), now)]
+    if due:
+        with store.writing() as connection:
+            events = [TrailEvent(user=user, event=event, name=files[number], new=way) for number in due]
+            append(connection, store, events)
+        remember(store, {(user, number, event, way): now for number in due})
+
+
+def forget_file(store: ReviewStore, number: int) -> None:
+    """Forget who was shown an earlier file of this number: SQLite uses numbers again."""
+    for key in [key for key in list(store.shown) if key[1:3] == (number, _FILE_SHOWN)]:
+        store.shown.pop(key, None)
+
+
+def disclose_all(store: ReviewStore, user: str, case_ids: Sequence[int], way: str) -> None:
+    """Enter into the trail that the originals of many cases leave the store, in short transactions."""
+    for begin in range(0, len(case_ids), _EVENTS_AT_ONCE):
+        some = case_ids[begin : begin + _EVENTS_AT_ONCE]
+        with store.writing() as connection:
+            found = select(CASES.c.id, CASES.c.name).where(CASES.c.id.in_(some)).order_by(CASES.c.id)
+            events = [
+                TrailEvent(user=user, event=ORIGINAL_SHOWN, case=case.id, name=case.name, new=way)
+                for case in connection.execute(found).all()
+            ]
+            append(connection, store, events)
+
+
+def remember(store: ReviewStore, shown: Shown) -> None:
+    """Keep which entries are on the disk; old ones are forgotten."""
+    store.shown.update(shown)
+    if len(store.shown) > _MAX_REMEMBERED:
+        since = store.now() - SAME_VIEW_SECONDS
+        for key, at in list(store.shown.items()):
+            if at < since:
+                store.shown.pop(key, None)
+
+
+def _is_recent(store: ReviewStore, key: tuple[str, int, str, str], now: float) -> bool:
+    at = store.shown.get(key)
+    return at is not None and at <= now < at + SAME_VIEW_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """Cases of one user: held now, read in the last hour, and usually read in an hour (None = not known).
+
+    `usual_cases` is the mean of the hours of the last 30 days in which they read any.
+    """
+
+    user: str
+    n_held: int
+    n_read: int
+    usual_cases: float | None
+    is_unusual: bool
+
+
+class _Shown(msgspec.Struct):
+    at: datetime
+    user: str
+    case: int
+
+
+def list_activity(store: ReviewStore) -> tuple[Activity, ...]:
+    """Return who holds and reads how many cases, from locks and the trail; the unusual ones first."""
+    now = store.now()
+    with store.reading() as connection:
+        limits = read_limits(connection, store)
+        held = select(USERS.c.name, func.count()).join(CASES, CASES.c.lock_user_id == USERS.c.id)
+        held = held.where(CASES.c.lock_until > now).group_by(USERS.c.name)
+        n_held: dict[str, int] = {str(name): int(n) for name, n in connection.execute(held)}
+        hours = _read_hours(connection, now)
+    found = []
+    for user in sorted(n_held.keys() | hours.keys()):
+        n_read = len(hours[user].pop(0, ()))
+        usual = [len(cases) for cases in hours[user].values()]
+        mean = sum(usual) / len(usual) if len(usual) >= _MIN_HOURS else None
+        is_much = mean is not None and n_read >= max(_MIN_UNUSUAL, TIMES_USUAL * mean)
+        is_unusual = is_much or n_read > limits.cases_per_hour
+        held_now = n_held.get(user, 0)
+        found.append(
+            Activity(user=user, n_held=held_now, n_read=n_read, usual_cases=mean, is_unusual=is_unusual)
+        )
+    return tuple(sorted(found, key=lambda one: (not one.is_unusual, -one.n_read, one.user)))
+
+
+def _read_hours(connection: Connection, now: float) -> dict[str, dict[int, set[int]]]:
+    """Return the cases whose originals each user was shown, by how many hours ago that was."""
+    hours: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    found = select(TRAIL.c.line).where(TRAIL.c.line.contains(f'"event":"{ORIGINAL_SHOWN}"', autoescape=True))
+    for line in connection.execute(found.order_by(TRAIL.c.number.desc())).yield_per(1000).scalars():
+        try:
+            one = msgspec.json.decode(line, type=_Shown)
+        except msgspec.MsgspecError:
+            continue  # somebody altered it: `verify` says so
+        seconds = now - one.at.astimezone(UTC).timestamp()
+        if seconds > 86_400 * _USUAL_DAYS:
+            break
+        hours[one.user][max(0, int(seconds // 3600))].add(one.case)
+    return hours

@@ -1,0 +1,267 @@
+"""Open a case: lock it for the user, and show what they may see of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, select
+
+from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.review.flow.cases import (
+    check_assignee,
+    check_holder,
+    count_time,
+    drop_lock,
+    hold_lock,
+    lock_row,
+    read_row,
+    set_state,
+    take_lock,
+)
+from inverse_deid.review.flow.contents import read_content, read_model
+from inverse_deid.review.flow.layers import (
+    find_layer,
+    list_layers,
+    read_steps,
+    render_case,
+    replay_approved,
+    replay_layer,
+)
+from inverse_deid.review.flow.oversight import (
+    disclose,
+    lock_user,
+    read_limits,
+    refuse_adder,
+    refuse_admin,
+    refuse_hand,
+    remember,
+)
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.rows import hash_actions
+from inverse_deid.review.store.sources import read_facts
+from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import (
+    CaseState,
+    CaseView,
+    DisputeView,
+    LayerKind,
+    Note,
+    TokenRange,
+    User,
+    UserRole,
+)
+from inverse_deid.text.rendering import Rendering
+
+
+def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading page") -> CaseView:
+    """Lock a case for a reviewer and show it; make their layer if it does not exist.
+
+    Reviewers who approved see the case as they left it, unlocked. Nobody sees another user's layer. The trail
+    records the `way` in which the original is shown.
+
+    Raises:
+        CaseLockedError: Another user is working on it, or it is assigned to another user.
+        NotAllowedError: It has all its approvals, from other users, or the user may not take it.
+        ReviewError: The case does not exist.
+    """
+    refuse_admin(user)
+    with store.writing() as connection:
+        lock_user(connection, user.id)
+        case = lock_row(connection, store, case_id)
+        layers = list_layers(connection, store, case_id, LayerKind.REVIEW)
+        own = [row for row in layers if row.user_id == user.id]
+        if not (own and own[0].approval is not None):
+            _begin(connection, store, case, own[0] if own else None, user)
+        shown = disclose(connection, store, user.name, [case], way)
+    remember(store, shown)
+    return view_case(store, user, case_id)
+
+
+def _begin(
+    connection: Connection, store: ReviewStore, case: Row[Any], layer: Row[Any] | None, user: User
+) -> None:
+    """Lock a case and make or revive the layer of a reviewer."""
+    if case.n_approvals >= store.policy.approvals:
+        raise NotAllowedError(f"case {case.id} has all its approvals. Take another case.")
+    _check_taker(connection, store, case, user)
+    take_lock(connection, store, case, user.id)
+    is_blind = store.policy.blind_to_model and case.n_approvals > 0
+    if layer is None:
+        _add_layer(connection, store, user, case, LayerKind.REVIEW, is_blind=is_blind)
+    else:
+        if is_blind and not layer.is_blind:
+            # The second reviewer must not see what they did with the model's help.
+            connection.execute(delete(ACTIONS).where(ACTIONS.c.layer_id == layer.id))
+            changes = {
+                "is_blind": True,
+                "n_done": 0,
+                "revision": layer.revision + 1,
+                "actions_hash": hash_actions(()),
+            }
+            store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **changes)
+            _note_beginning(connection, store, user, case)
+        count_time(connection, store, layer)
+    if case.state == CaseState.NEW.value:
+        set_state(connection, store, case, CaseState.IN_REVIEW, user.id)
+
+
+def _check_taker(connection: Connection, store: ReviewStore, case: Row[Any], user: User) -> None:
+    """Refuse a case that the policy does not give to a user."""
+    check_assignee(case, user.id)
+    if case.assignee_id is None and read_limits(connection, store).only_assigned:
+        raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin.")
+    refuse_adder(connection, store, user.name, case)
+
+
+def _add_layer(
+    connection: Connection, store: ReviewStore, user: User, case: Row[Any], kind: LayerKind, *, is_blind: bool
+) -> None:
+    row = {
+        "case_id": case.id,
+        "user_id": user.id,
+        "kind": kind.value,
+        "is_blind": is_blind,
+        "revision": 0,
+        "n_done": 0,
+        "actions_hash": hash_actions(()),
+        "seconds": 0.0,
+        "seen_at": store.now(),
+    }
+    store.rows.insert(connection, LAYERS, row)
+    _note_beginning(connection, store, user, case)
+
+
+def _note_beginning(connection: Connection, store: ReviewStore, user: User, case: Row[Any]) -> None:
+    """Note in the trail that a layer begins without any decision."""
+    event = TrailEvent(user=user.name, event="begin", case=case.id, name=case.name)
+    append(connection, store, [event])
+
+
+def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
+    """Show a case that the user holds or has approved, without locking it.
+
+    Raises:
+        NotAllowedError: The user never opened it.
+        CaseLockedError: The user neither holds it any longer nor has approved it.
+    """
+    with store.reading() as connection:
+        return _view(connection, store, user, case_id)
+
+
+def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView, Rendering]:
+    """Show a case as `view_case` does, with the masked text of the user's layer; fails as `view_case`.
+
+    A layer can keep every word, so the trail records it as an original.
+    """
+    with store.reading() as connection:
+        view = _view(connection, store, user, case_id)
+        content = read_content(connection, case_id, store.sealer)
+    with store.writing() as connection:
+        shown = disclose(connection, store, user.name, [lock_row(connection, store, case_id)], "print view")
+    remember(store, shown)
+    return view, render_case(content, view.layer, view.facts)
+
+
+def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) -> CaseView:
+    refuse_admin(user)
+    layer = find_layer(connection, store, user.id, case_id)
+    case = read_row(connection, store, case_id)
+    if layer.approval is None:
+        check_holder(case, user.id)
+    content = read_content(connection, case_id, store.sealer)
+    n_actions = len(read_steps(connection, layer))
+    facts = read_facts(connection, store, case_id)
+    sees_all = layer.kind == LayerKind.ADJUDICATION.value
+    return CaseView(
+        case_id=case_id,
+        name=case.name,
+        state=CaseState(case.state),
+        text=content.text,
+        parts=content.parts,
+        tokens=content.tokens,
+        kind=LayerKind(layer.kind),
+        layer=replay_layer(connection, store, layer, content),
+        model=None if layer.is_blind else read_model(content, facts),
+        facts=facts,
+        revision=layer.revision,
+        can_undo=layer.n_done > 0 and layer.approval is None,
+        can_redo=layer.n_done < n_actions and layer.approval is None,
+        is_approved=layer.approval is not None,
+        notes=_read_notes(connection, store, case_id, user, sees_all=sees_all),
+    )
+
+
+def _read_notes(
+    connection: Connection, store: ReviewStore, case_id: int, user: User, *, sees_all: bool
+) -> tuple[Note, ...]:
+    """Return the notes on a case, those of the user or of all; adjudicators do not learn who wrote them."""
+    found = select(NOTES).where(NOTES.c.case_id == case_id)
+    if not sees_all:
+        found = found.where(NOTES.c.user_id == user.id)
+    return tuple(
+        Note(
+            user.name if row.user_id == user.id else "",
+            row.at,
+            None if row.first is None else TokenRange(row.first, row.stop),
+            store.sealer.open(row.sealed, f"a note on case {case_id}").decode(),
+        )
+        for row in connection.execute(found.order_by(NOTES.c.id)).all()
+    )
+
+
+def open_dispute(store: ReviewStore, user: User, case_id: int) -> DisputeView:
+    """Lock a case on which two reviewers disagree for an adjudicator, and show both sides.
+
+    Raises:
+        NotAllowedError: The user is not an adjudicator, or changed the case before as a reviewer.
+        CaseLockedError: Another user is working on it, or it is assigned to another user.
+        ReviewError: The reviewers do not disagree on this case.
+    """
+    if not user.role.includes(UserRole.ADJUDICATOR):
+        raise NotAllowedError("only an adjudicator can settle disagreements")
+    with store.writing() as connection:
+        lock_user(connection, user.id)
+        case = lock_row(connection, store, case_id)
+        if case.state != CaseState.DISAGREED.value:
+            raise ReviewError(f"case {case_id} has no disagreement to settle")
+        refuse_hand(connection, store, user, case, "settle", LayerKind.REVIEW)
+        _check_taker(connection, store, case, user)
+        take_lock(connection, store, case, user.id)
+        layers = list_layers(connection, store, case_id, LayerKind.ADJUDICATION)
+        own = [row for row in layers if row.user_id == user.id]
+        if own:
+            count_time(connection, store, own[0])
+        else:
+            _add_layer(connection, store, user, case, LayerKind.ADJUDICATION, is_blind=False)
+        shown = disclose(connection, store, user.name, [case], "dispute")
+    remember(store, shown)
+    with store.reading() as connection:
+        view = _view(connection, store, user, case_id)
+        content = read_content(connection, case_id, store.sealer)
+        sides = replay_approved(connection, store, case_id, content)
+    return DisputeView(case=view, reviewers=tuple(sides), disputed=sides[0].keep != sides[-1].keep)
+
+
+def keep_lock(store: ReviewStore, user: User, case_id: int) -> float:
+    """Note that the user is still working on a case; return when the lock ends now.
+
+    Raises:
+        CaseLockedError: The lock ended, and another user took the case over.
+    """
+    with store.writing() as connection:
+        case = lock_row(connection, store, case_id)
+        until = hold_lock(connection, store, case, user.id)
+        count_time(connection, store, find_layer(connection, store, user.id, case_id))
+        return until
+
+
+def close_case(store: ReviewStore, user: User, case_id: int) -> None:
+    """Give the lock back, if the user holds it; all changes stay."""
+    with store.writing() as connection:
+        case = lock_row(connection, store, case_id)
+        if case.lock_user_id == user.id:
+            found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user.id)
+            for layer in connection.execute(found.where(LAYERS.c.approval.is_(None))).all():
+                count_time(connection, store, layer)
+            drop_lock(connection, store, case_id)

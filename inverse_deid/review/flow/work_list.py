@@ -1,0 +1,348 @@
+"""The work list: pages of cases, found, filtered and ordered; progress, assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+)
+
+from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.review.flow.cases import drop_lock, lock_row, read_user_name
+from inverse_deid.review.flow.oversight import added_by, has_hand, read_limits
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.tables import CASES, INTAKES, LAYERS, USERS
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import (
+    CaseRow,
+    CaseState,
+    LayerKind,
+    User,
+    UserRole,
+    WorkFilter,
+    WorkOrder,
+    WorkPage,
+)
+
+PAGE_ROWS = 50
+MAX_PAGE_ROWS = 500
+
+_MAX_ID = 2**31
+
+_ASSIGNEES = USERS.alias("assignees")
+_HOLDERS = USERS.alias("holders")
+_FILES = INTAKES.alias("files")
+_NAMED = CASES.alias("named")
+_OPEN = (CaseState.NEW.value, CaseState.IN_REVIEW.value)
+
+
+def list_cases(
+    store: ReviewStore,
+    chosen: WorkFilter,
+    *,
+    after: str | None = None,
+    n_rows: int = PAGE_ROWS,
+    order: WorkOrder = WorkOrder.DOUBT,
+) -> WorkPage:
+    """Return one page of 1 to 500 cases in an order, by default by falling doubt.
+
+    `after` is the `next_key` of the page before; None = the first page. Each page begins where an index
+    continues, so that a late page takes no longer than the first. A key never contains a name.
+
+    Raises:
+        ReviewError: `after` is malformed, or `n_rows` is out of range.
+    """
+    if not 1 <= n_rows <= MAX_PAGE_ROWS:
+        raise ReviewError(f"a page must have 1 to {MAX_PAGE_ROWS} lines")
+    found = _filter(store, select(CASES.c.id), chosen)
+    with store.reading() as connection:
+        ids: list[int] = []
+        for part in _order_parts(connection, found, chosen, order, after):
+            ids += connection.execute(part.limit(n_rows + 1 - len(ids))).scalars()
+            if len(ids) > n_rows:
+                break
+        rows = connection.execute(_select_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
+    now = store.now()
+    lines = {row.id: _read_line(row, now) for row in rows}
+    # A case can be deleted between two queries.
+    ordered = tuple(lines[case_id] for case_id in ids[:n_rows] if case_id in lines)
+    return WorkPage(ordered, _make_key(ordered[-1], order) if ordered and len(ids) > n_rows else None)
+
+
+def read_line(store: ReviewStore, case_id: int) -> CaseRow:
+    """Return the line of one case.
+
+    Raises:
+        ReviewError: The case does not exist.
+    """
+    with store.reading() as connection:
+        row = connection.execute(_select_lines().where(CASES.c.id == case_id)).one_or_none()
+    if row is None:
+        raise ReviewError(f"the store has no case {case_id}")
+    return _read_line(row, store.now())
+
+
+def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
+    """Count the cases that a work list shows on all its pages."""
+    with store.reading() as connection:
+        found = _filter(store, select(func.count()).select_from(CASES), chosen)
+        return int(connection.execute(found).scalar_one())
+
+
+def _order_parts(
+    connection: Connection, found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
+) -> Iterator[Select[Any]]:
+    """Yield ordered queries whose results, one after the other, are the cases behind a key."""
+    by_doubt = (CASES.c.doubt.desc(), CASES.c.id)
+    key = None if after is None else _parse_key(connection, after, order)
+    if order is WorkOrder.NEWEST:
+        yield (found if key is None else found.where(CASES.c.id < key[-1])).order_by(CASES.c.id.desc())
+    elif order is WorkOrder.NAME:
+        place = tuple_(CASES.c.name, CASES.c.id)
+        yield (found if key is None else found.where(place > key)).order_by(CASES.c.name, CASES.c.id)
+    elif order is WorkOrder.FILE:
+        columns = (INTAKES.c.export_name, CASES.c.number)
+        found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
+        yield (found if key is None else found.where(tuple_(*columns) > key)).order_by(*columns)
+    elif order is WorkOrder.DOUBT:
+        yield _behind_doubt(found, key).order_by(*by_doubt)
+    else:
+        states = [state for state in CaseState if not chosen.states or state in chosen.states]
+        begin = None if key is None else list(CaseState).index(key[0])
+        for state in states:
+            number = list(CaseState).index(state)
+            if begin is None or number >= begin:
+                part = found.where(CASES.c.state == state.value)
+                yield _behind_doubt(part, key[1:] if key and number == begin else None).order_by(*by_doubt)
+
+
+def _behind_doubt(found: Select[Any], key: tuple[Any, ...] | None) -> Select[Any]:
+    if key is None:
+        return found
+    doubt, case_id = key
+    return found.where(CASES.c.doubt <= doubt, or_(CASES.c.doubt < doubt, CASES.c.id > case_id))
+
+
+def _make_key(last: CaseRow, order: WorkOrder) -> str:
+    """Return the place of the last line; names are looked up again by the number of the case."""
+    if order is WorkOrder.DOUBT:
+        return f"{last.doubt.hex()}_{last.case_id}"
+    if order is WorkOrder.STATE:
+        return f"{last.state.name.lower()}_{last.doubt.hex()}_{last.case_id}"
+    return str(last.case_id)
+
+
+def _parse_key(connection: Connection, key: str, order: WorkOrder) -> tuple[Any, ...]:
+    """Return the values of the columns of an order at the last line of the page before."""
+    *place, number = key.split("_")
+    with suppress(ValueError, OverflowError, KeyError):
+        case_id = int(number)
+        if order in (WorkOrder.DOUBT, WorkOrder.STATE) and place and abs(case_id) < _MAX_ID:
+            doubt = float.fromhex(place.pop())
+            if order is WorkOrder.STATE:
+                return CaseState["_".join(place).upper()], doubt, case_id
+            if not place:
+                return doubt, case_id
+        elif not place and abs(case_id) < _MAX_ID:
+            found = select(CASES.c.name, CASES.c.number, INTAKES.c.export_name)
+            found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id == case_id)
+            row = connection.execute(found).one_or_none()
+            if order is WorkOrder.NEWEST:
+                return (case_id,)
+            if row is not None and order is WorkOrder.NAME:
+                return row.name, case_id
+            if row is not None and order is WorkOrder.FILE:
+                return row.export_name, row.number
+    raise ReviewError("the page cannot be found. Begin at the first page.")
+
+
+def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
+    if chosen.states:
+        found = found.where(CASES.c.state.in_(sorted(state.value for state in chosen.states)))
+    if chosen.assignee_id is not None:
+        found = found.where(CASES.c.assignee_id == chosen.assignee_id)
+    if chosen.min_doubt > 0:
+        found = found.where(CASES.c.doubt >= chosen.min_doubt)
+    if chosen.search:
+        files = select(_FILES.c.source_id).where(_contains(_FILES.c.export_name, chosen.search))
+        # Found in one go, so that a rare name is not looked for in the order of the list, row by row.
+        is_match = or_(_contains(_NAMED.c.name, chosen.search), _NAMED.c.source_id.in_(files))
+        found = found.where(CASES.c.id.in_(select(_NAMED.c.id).where(is_match)))
+    if chosen.work_of is not None:
+        begun = _has_layer(chosen.work_of, LAYERS.c.approval.is_(None))
+        found = found.where(or_(CASES.c.assignee_id == chosen.work_of, begun))
+    if chosen.approved_by is not None:
+        found = found.where(_has_layer(chosen.approved_by, LAYERS.c.approval.is_not(None)))
+    if chosen.claimable_by is None:
+        return found
+    user_id = chosen.claimable_by
+    return found.where(
+        CASES.c.state.in_(_OPEN),
+        CASES.c.n_approvals < store.policy.approvals,
+        _is_open_to(store, user_id),
+        ~_has_layer(user_id, LAYERS.c.approval.is_not(None)),
+    )
+
+
+def _is_open_to(store: ReviewStore, user_id: int) -> ColumnElement[bool]:
+    """Whether a user may take a case: not locked by or assigned to another, and within the limits."""
+    lock, assignee = CASES.c.lock_user_id, CASES.c.assignee_id
+    with store.reading() as connection:
+        limits = read_limits(connection, store)
+    return and_(
+        or_(lock.is_(None), lock == user_id, CASES.c.lock_until <= store.now()),
+        assignee == user_id if limits.only_assigned else or_(assignee.is_(None), assignee == user_id),
+        *([~added_by(user_id)] if limits.adders_stay_out else []),
+    )
+
+
+def _has_layer(user_id: int, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    return exists().where(LAYERS.c.case_id == CASES.c.id, LAYERS.c.user_id == user_id, condition)
+
+
+def _contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
+    """Compare small letters; signs that LIKE treats as placeholders stand for themselves.
+
+    SQLite makes only A to Z small, so that other letters are found as they are written.
+    """
+    as_small = func.lower(column).contains(text.lower(), autoescape=True)
+    return as_small if text.isascii() else or_(as_small, column.contains(text, autoescape=True))
+
+
+def _select_lines() -> Select[Any]:
+    columns = (
+        CASES,
+        INTAKES.c.export_name.label("source"),
+        _ASSIGNEES.c.name.label("assignee"),
+        _HOLDERS.c.name.label("holder"),
+    )
+    return (
+        select(*columns)
+        .join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
+        .outerjoin(_ASSIGNEES, _ASSIGNEES.c.id == CASES.c.assignee_id)
+        .outerjoin(_HOLDERS, _HOLDERS.c.id == CASES.c.lock_user_id)
+    )
+
+
+def _read_line(row: Row[Any], now: float) -> CaseRow:
+    is_locked = row.lock_until is not None and row.lock_until > now
+    return CaseRow(
+        case_id=row.id,
+        name=row.name,
+        source=row.source,
+        source_id=row.source_id,
+        state=CaseState(row.state),
+        doubt=row.doubt,
+        n_tokens=row.n_tokens,
+        n_doubtful=row.n_doubtful,
+        n_approvals=row.n_approvals,
+        assignee=row.assignee,
+        locked_by=row.holder if is_locked else None,
+        is_failed=row.is_failed,
+    )
+
+
+def next_case(store: ReviewStore, user: User) -> int | None:
+    """Return the case or dispute that a user should do next, None = there is none.
+
+    For an adjudicator these are disputes as long as there are any that they may settle. In each kind, first
+    comes what they have begun, then what is assigned to them, then the most doubtful free one.
+    """
+    reviews = _filter(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
+    kinds = [(LayerKind.REVIEW, reviews)]
+    if user.role.includes(UserRole.ADJUDICATOR):
+        kinds.insert(0, (LayerKind.ADJUDICATION, _select_disputes(store, user.id)))
+    with store.reading() as connection:
+        for kind, free in kinds:
+            begun = _has_layer(user.id, and_(LAYERS.c.kind == kind.value, LAYERS.c.approval.is_(None)))
+            for found in (free.where(begun), free.where(CASES.c.assignee_id == user.id), free):
+                first = found.order_by(CASES.c.doubt.desc(), CASES.c.id).limit(1)
+                case_id: int | None = connection.execute(first).scalar_one_or_none()
+                if case_id is not None:
+                    return case_id
+    return None
+
+
+def _select_disputes(store: ReviewStore, user_id: int) -> Select[Any]:
+    """Select the disputes that an adjudicator may settle now: none on a case that they reviewed."""
+    return select(CASES.c.id).where(
+        CASES.c.state == CaseState.DISAGREED.value,
+        _is_open_to(store, user_id),
+        ~has_hand(user_id, LayerKind.REVIEW),
+    )
+
+
+def count_cases(store: ReviewStore) -> dict[CaseState, int]:
+    """Count the cases in each state, including states without cases."""
+    with store.reading() as connection:
+        found = select(CASES.c.state, func.count()).group_by(CASES.c.state)
+        counts = {row[0]: int(row[1]) for row in connection.execute(found)}
+    return {state: counts.get(state.value, 0) for state in CaseState}
+
+
+def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_id: int | None) -> None:
+    """Assign cases to a user; None = anybody. Others who hold them lose their locks at once.
+
+    Raises:
+        NotAllowedError: The user is not an admin.
+        ReviewError: A case does not exist, or the account is not open or sees no texts.
+    """
+    if not admin.role.includes(UserRole.ADMIN):
+        raise NotAllowedError("only an admin can assign cases")
+    with store.writing() as connection:
+        name = None
+        if assignee_id is not None:
+            found = select(USERS).where(USERS.c.id == assignee_id, USERS.c.is_active)
+            assignees = store.rows.read(connection, found, USERS)
+            if not assignees or assignees[0].role == UserRole.ADMIN.value:
+                raise ReviewError("this account does not exist, is closed or sees no texts")
+            name = assignees[0].name
+        events = []
+        for case_id in sorted(set(case_ids)):
+            case = lock_row(connection, store, case_id)
+            store.rows.update(connection, CASES, CASES.c.id == case_id, assignee_id=assignee_id)
+            events.append(TrailEvent(user=admin.name, event="assign", case=case_id, name=case.name, new=name))
+            if assignee_id is not None and case.lock_user_id not in (None, assignee_id):
+                events += _break_lock(connection, store, admin, case)
+        append(connection, store, events)
+
+
+def break_locks(store: ReviewStore, admin: User, case_ids: Collection[int]) -> int:
+    """Take cases from those who hold them; all stored work stays. Return how many locks were broken.
+
+    Raises:
+        NotAllowedError: The user is not an admin.
+        ReviewError: A case does not exist.
+    """
+    if not admin.role.includes(UserRole.ADMIN):
+        raise NotAllowedError("only an admin can break locks")
+    with store.writing() as connection:
+        events: list[TrailEvent] = []
+        for case_id in sorted(set(case_ids)):
+            events += _break_lock(connection, store, admin, lock_row(connection, store, case_id))
+        append(connection, store, events)
+    return len(events)
+
+
+def _break_lock(
+    connection: Connection, store: ReviewStore, admin: User, case: Row[Any]
+) -> Iterator[TrailEvent]:
+    """Drop the lock of a case, and yield the entry for the trail if it had not ended."""
+    if case.lock_user_id is None:
+        return
+    drop_lock(connection, store, case.id)
+    if case.lock_until > store.now():
+        holder = read_user_name(connection, case.lock_user_id)
+        yield TrailEvent(user=admin.name, event="lock broken", case=case.id, name=case.name, old=holder)

@@ -1,0 +1,1 @@
+"""Accounts, attempts and the second factor."""

@@ -1,0 +1,1 @@
+"""The sealed store: rows, trail, keys, backup."""

@@ -1,0 +1,352 @@
+"""Delete files, cases and old cases, so that no byte of their sealed text is left in the file of the store.
+
+A case is also in the file that it came in. A file whose format allows it gets a blank line in the place of
+the case (JSON Lines, CSV), and all other cases keep their number and their bytes. A file that has no other
+case is deleted. Any other file keeps its cases: one of them cannot be deleted without the others.
+
+SQLite overwrites what is deleted (`secure_delete`). Older pages can be left in the write-ahead log, so the
+database is rebuilt and the log is cut off afterwards. PostgreSQL rewrites the tables; its own logs and
+backups keep deleted rows until the server recycles them. The trail stays: it has counts, names and offsets,
+and no text.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, select, true
+
+from inverse_deid.core.errors import ConfigurationError, InputError, ReviewError, UnreadableInputError
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import FORMATS, input_errors
+from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.rows import SEALED, SealedRows
+from inverse_deid.review.store.schema import hash_file, lock_numbers
+from inverse_deid.review.store.sources import list_sources, read_masking
+from inverse_deid.review.store.tables import (
+    ACTIONS,
+    CASES,
+    CONTENTS,
+    FORMS,
+    INTAKES,
+    LAYERS,
+    MASKINGS,
+    NOTES,
+    SAMPLE_CASES,
+    SAMPLES,
+    SOURCES,
+    TRAIL,
+    WAITING_PIECES,
+)
+from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.values import CaseState
+
+SECONDS_PER_DAY = 86_400.0
+
+_HOLD_TEXT = (CONTENTS, SOURCES, NOTES, FORMS, WAITING_PIECES)
+_IDS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """What was deleted. `n_decisions` counts actions of users, `n_forms` causality forms.
+
+    `is_erased` is False if other users were reading, so that old pages are still in the file of the store:
+    `erase` removes them later.
+    """
+
+    n_files: int = 0
+    n_cases: int = 0
+    n_decisions: int = 0
+    n_notes: int = 0
+    n_forms: int = 0
+    is_erased: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldCases:
+    """The cases of one file that are older than the limit.
+
+    `problem` says why they stay, "" = they are deleted (with the whole file if it has no other case).
+    `is_erased` is as in `Deleted`.
+    """
+
+    source_id: int
+    name: str
+    case_ids: tuple[int, ...]
+    is_whole_file: bool
+    problem: str = ""
+    is_erased: bool = True
+
+
+def delete_source(store: ReviewStore, source_id: int, *, by: str) -> Deleted:
+    """Delete one file with its cases and all work on them.
+
+    Raises:
+        ReviewError: The file does not exist.
+    """
+    return replace(_delete_files(store, source_id, by), is_erased=erase(store))
+
+
+def delete_everything(store: ReviewStore, by: str) -> Deleted:
+    """Delete all files with their cases and all work on them; accounts and the trail stay."""
+    return replace(_delete_files(store, None, by), is_erased=erase(store))
+
+
+def delete_case(store: ReviewStore, case_id: int, *, by: str) -> Deleted:
+    """Delete one case, in the file that it came in as well, and all work on it.
+
+    Raises:
+        ReviewError: The case does not exist, or its file cannot be written without it.
+    """
+    with store.reading() as connection:
+        source_id = connection.execute(select(CASES.c.source_id).where(CASES.c.id == case_id)).scalar()
+        if source_id is None:
+            raise ReviewError(f"the store has no case {case_id}")
+        of_file = select(CASES.c.id).where(CASES.c.source_id == source_id)
+        is_only_case = connection.execute(of_file).scalars().all() == [case_id]
+    if is_only_case:
+        return delete_source(store, source_id, by=by)
+    return replace(_delete_cases(store, source_id, [case_id], by), is_erased=erase(store))
+
+
+def purge(
+    store: ReviewStore, older_than_days: int, *, all_cases: bool = False, dry_run: bool = False, by: str
+) -> tuple[OldCases, ...]:
+    """Delete the cases that were released more than some days ago and still are; return them by file.
+
+    With `all_cases`, delete all cases that were added so long ago, whatever their state. With `dry_run`,
+    nothing is deleted.
+    """
+    limit = store.now() - SECONDS_PER_DAY * older_than_days
+    found = tuple(_find_old_cases(store, limit, all_cases=all_cases))
+    if dry_run:
+        return found
+    done = []
+    for one in found:
+        problem = one.problem
+        try:
+            if one.is_whole_file:
+                _delete_files(store, one.source_id, by)
+            elif not problem:
+                _delete_cases(store, one.source_id, one.case_ids, by)
+        except ReviewError as error:
+            problem = str(error)
+        done.append(replace(one, problem=problem))
+    what = "added" if all_cases else "released"
+    n_cases = sum(len(one.case_ids) for one in done if not one.problem)
+    n_kept = sum(len(one.case_ids) for one in done if one.problem)
+    event = f"retention: {n_cases} cases deleted, {n_kept} kept, {what} over {older_than_days} days ago"
+    with store.writing() as connection:
+        append(connection, store, [TrailEvent(user=by, event=event)])
+    is_erased = not n_cases or erase(store)
+    return tuple(replace(one, is_erased=is_erased) for one in done)
+
+
+def erase(store: ReviewStore) -> bool:
+    """Remove what was deleted from the file of the store; return whether nothing is left in it."""
+    return store.rewrite([table.name for table in _HOLD_TEXT])
+
+
+def _find_old_cases(store: ReviewStore, limit: float, *, all_cases: bool) -> Iterator[OldCases]:
+    with store.reading() as connection:
+        released = {} if all_cases else _read_releases(connection)
+        states = connection.execute(select(CASES.c.id, CASES.c.source_id, CASES.c.state)).all()
+    for source in list_sources(store):
+        cases = [one for one in states if one.source_id == source.id]
+        if all_cases:
+            old = [one.id for one in cases if source.added_at < limit]
+        else:
+            is_released = (one for one in cases if one.state == CaseState.RELEASED.value)
+            old = [one.id for one in is_released if released.get(one.id, limit) < limit]
+        if not old:
+            continue
+        is_whole = len(old) == len(cases)
+        kind = FORMATS[source.format]
+        yield OldCases(
+            source_id=source.id,
+            name=source.name,
+            case_ids=tuple(old),
+            is_whole_file=is_whole,
+            problem="" if is_whole or kind.blank is not None else _refuse(kind),
+        )
+
+
+class _State(msgspec.Struct):
+    at: datetime
+    event: str
+    case: int
+    new: str
+
+
+def _read_releases(connection: Connection) -> dict[int, float]:
+    """Return when cases were last released, by their numbers, in seconds since 1970."""
+    found = select(TRAIL.c.line).where(TRAIL.c.line.contains('"event":"state"', autoescape=True))
+    times: dict[int, float] = {}
+    for line in connection.execute(found.order_by(TRAIL.c.number)).scalars():
+        try:
+            one = msgspec.json.decode(line, type=_State)
+        except msgspec.MsgspecError:
+            raise UnreadableInputError(
+                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup."
+            ) from None
+        if one.event == "state" and one.new == CaseState.RELEASED.value:
+            times[one.case] = one.at.timestamp()
+    return times
+
+
+def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted:
+    """Delete one file or (None) all in one transaction."""
+    mine = true() if source_id is None else SOURCES.c.id == source_id
+    chosen = select(SOURCES.c.id).where(mine)
+    with store.writing() as connection:
+        lock_numbers(connection, store.rows)
+        counts = _delete_rows(connection, store.rows, CASES.c.source_id.in_(chosen))
+        store.rows.delete(connection, INTAKES, INTAKES.c.source_id.in_(chosen))
+        n_files = store.rows.delete(connection, SOURCES, mine)
+        store.rows.delete(connection, MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
+        deleted = _count(counts, n_files)
+        if source_id is not None and not deleted.n_files:
+            raise ReviewError(f"the store has no file {source_id}")
+        told = f"{deleted.n_files} files, {deleted.n_cases} cases, {_describe_work(deleted)}"
+        what = "everything" if source_id is None else f"file {source_id}"
+        append(connection, store, [TrailEvent(user=by, event=f"{what} deleted: {told}")])
+    return deleted
+
+
+def _count(counts: Counter[str], n_files: int = 0) -> Deleted:
+    return Deleted(
+        n_files=n_files,
+        n_cases=counts["n_cases"],
+        n_decisions=counts["n_decisions"],
+        n_notes=counts["n_notes"],
+        n_forms=counts["n_forms"],
+    )
+
+
+def _describe_work(deleted: Deleted) -> str:
+    return f"{deleted.n_decisions} decisions, {deleted.n_notes} notes, {deleted.n_forms} causality forms"
+
+
+def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], by: str) -> Deleted:
+    """Delete some cases of a file and write the file without them, in one transaction."""
+    with store.reading() as connection:
+        source = _read_source(connection, source_id)
+        cases = _list_cases(connection, case_ids)
+        data = _take_out(connection, store, source, [one.number for one in cases])
+    with store.writing() as connection:
+        lock_numbers(connection, store.rows)
+        if _read_source(connection, source_id).sealed != source.sealed:
+            raise ReviewError(f"file {source_id} was changed by somebody else. Try again.")
+        sealed = store.sealer.seal(data, f"file {source_id}")
+        store.rows.update(connection, SOURCES, SOURCES.c.id == source_id, sealed=sealed)
+        content_hash = hash_file(store.file_key, data)
+        store.rows.update(connection, INTAKES, INTAKES.c.source_id == source_id, content_hash=content_hash)
+        append(
+            connection,
+            store,
+            [TrailEvent(user=by, event="case deleted", case=one.id, name=one.name) for one in cases],
+        )
+        counts: Counter[str] = Counter()
+        for ids in _in_parts(case_ids):
+            counts += _delete_rows(connection, store.rows, CASES.c.id.in_(ids))
+    return _count(counts)
+
+
+def _read_source(connection: Connection, source_id: int) -> Row[Any]:
+    source = connection.execute(select(SOURCES).where(SOURCES.c.id == source_id)).one_or_none()
+    if source is None:
+        raise ReviewError(f"the store has no file {source_id}")
+    return source
+
+
+def _list_cases(connection: Connection, case_ids: Sequence[int]) -> list[Row[Any]]:
+    return [
+        case
+        for ids in _in_parts(case_ids)
+        for case in connection.execute(select(CASES).where(CASES.c.id.in_(ids))).all()
+    ]
+
+
+def _in_parts(case_ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (case_ids[i : i + _IDS_AT_ONCE] for i in range(0, len(case_ids), _IDS_AT_ONCE))
+
+
+def _take_out(
+    connection: Connection, store: ReviewStore, source: Row[Any], numbers: Collection[int]
+) -> bytes:
+    """Return a file without some of its cases; all others are exactly as they were.
+
+    Raises:
+        ReviewError: The format does not allow it, or the rest would be read in another way.
+    """
+    kind = FORMATS[source.format]
+    if kind.blank is None:
+        raise ReviewError(_refuse(kind))
+    output = read_masking(connection, store, source.id).output
+    options = replace(output.read_options, profile=output.profile)
+    data = store.sealer.open(source.sealed, f"file {source.id}")
+    try:
+        with input_errors():
+            written = kind.blank(data, options, source.name, frozenset(numbers))
+            before = _read_records(kind, data, options, source.name, without=numbers)
+            after = _read_records(kind, written, options, source.name)
+            is_same = all(one == other for one, other in zip_longest(before, after))
+    except (InputError, ConfigurationError):
+        is_same = False
+    if not is_same:
+        raise ReviewError(
+            f"file {source.id} would be read in another way without the case. Delete the whole file, and add "
+            "the other cases again."
+        )
+    return written
+
+
+def _refuse(kind: Format) -> str:
+    return (
+        f"a {kind} file cannot be written without one of its cases. Delete the whole file, and add the other "
+        "cases again."
+    )
+
+
+def _read_records(
+    kind: Format, data: bytes, options: ReadOptions, name: str, *, without: Collection[int] = ()
+) -> Iterator[tuple[object, ...]]:
+    """Yield what is in the records of a file, except for those that are taken out and blank ones."""
+    for record in kind.open(io.BytesIO(data), options, name).records():
+        if record.number not in without and (record.docs or record.problem):
+            texts = [(doc.id, doc.text) for doc in record.docs]
+            yield record.number, texts, record.columns, record.carried, record.problem
+
+
+def _delete_rows(connection: Connection, sealed: SealedRows, mine: ColumnElement[bool]) -> Counter[str]:
+    """Delete cases and all rows that belong to them, and count them; `mine` is a condition on `CASES`."""
+    # Whoever works on one of the cases finishes that step first.
+    connection.execute(select(CASES.c.id).where(mine).order_by(CASES.c.id).with_for_update()).all()
+    cases = select(CASES.c.id).where(mine)
+    layers = select(LAYERS.c.id).where(LAYERS.c.case_id.in_(cases))
+    # A sample without some of its cases would prove less than it says.
+    samples = select(SAMPLE_CASES.c.sample_id).where(SAMPLE_CASES.c.case_id.in_(cases))
+    broken = connection.execute(samples.distinct()).scalars().all()
+
+    def remove(table: Table, condition: ColumnElement[bool]) -> int:
+        if table in SEALED:
+            return sealed.delete(connection, table, condition)
+        return connection.execute(delete(table).where(condition)).rowcount
+
+    remove(SAMPLE_CASES, SAMPLE_CASES.c.sample_id.in_(broken))
+    remove(SAMPLES, SAMPLES.c.id.in_(broken))
+    n_decisions = remove(ACTIONS, ACTIONS.c.layer_id.in_(layers))
+    remove(LAYERS, LAYERS.c.case_id.in_(cases))
+    n_notes = remove(NOTES, NOTES.c.case_id.in_(cases))
+    n_forms = remove(FORMS, FORMS.c.case_id.in_(cases))
+    remove(CONTENTS, CONTENTS.c.case_id.in_(cases))
+    n_cases = remove(CASES, mine)
+    return Counter(n_cases=n_cases, n_decisions=n_decisions, n_notes=n_notes, n_forms=n_forms)

@@ -1,0 +1,189 @@
+"""Give a store another key, and encrypt everything again, so that the old key opens nothing in it.
+
+The first step is one transaction: the store gets new keys, encrypted with the new key, all rows and the trail
+get new seals, and all sessions end. From then on the old key does not open the store. Programs that have it
+open cannot write any more and must be started again.
+
+Large values are then encrypted again, some at a time. Meanwhile the store has the old keys as well, and works
+as usual. At the end they are dropped and the file is rebuilt. After a crash the same command resumes: a value
+that the newest key opens is done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, and_, delete, select, true, tuple_, update
+
+from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
+from inverse_deid.review.store.deletion import erase
+from inverse_deid.review.store.opening import Clock, ReviewKey, ReviewStore, open_store
+from inverse_deid.review.store.replay import reseal
+from inverse_deid.review.store.rows import SEALED
+from inverse_deid.review.store.schema import hash_file
+from inverse_deid.review.store.tables import (
+    CONTENTS,
+    FAILURES,
+    INTAKES,
+    META,
+    METADATA,
+    SESSIONS,
+    SOURCES,
+    WAITING_PIECES,
+)
+from inverse_deid.review.store.trail import TrailEvent, append, change_seal, read_recorded
+
+PLACES: Mapping[str, str] = {
+    "contents.sealed_text": "the text of case {case_id}",
+    "contents.sealed_tokens": "the decisions on case {case_id}",
+    "sources.sealed": "file {id}",
+    "waiting_pieces.sealed": "waiting {waiting_id} piece {number}",
+    "waiting.sealed": "waiting {id}",
+    "notes.sealed": "a note on case {case_id}",
+    "forms.sealed": "a form on case {case_id}",
+    "users.sealed_secret": "second factor of user {id}",
+}
+"""All columns with encrypted values, and the place that each value is bound to."""
+
+_LARGE = {CONTENTS: 200, SOURCES: 1, WAITING_PIECES: 16}
+"""Tables whose values are encrypted again in many transactions, and their rows in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """What was done: values encrypted again, values that are damaged and stay as they were.
+
+    `is_erased` is False if others were reading, so that old pages are still in the file of the store.
+    """
+
+    n_values: int
+    n_damaged: int
+    is_erased: bool
+
+
+def rotate_key(
+    address: str | Path, key: ReviewKey, new_key: ReviewKey, *, by: str, clock: Clock = time.time
+) -> Rotated:
+    """Give a store another key, or resume to do so.
+
+    Raises:
+        ConfigurationError: Both keys are the same, or none belongs to the store.
+        ReviewError: The trail or a row was altered, and new seals would hide it.
+    """
+    if key.secret == new_key.secret:
+        raise ConfigurationError("the new key is the old one. Make another with: inverse-deid key new FILE")
+    n_values = n_damaged = 0
+    with _open_begun(address, key, new_key, by=by, clock=clock) as store:
+        if len(store.keys.data) > 1:
+            for table, n_rows in _LARGE.items():
+                for n_renewed, n_lost in _encrypt_again(store, table, n_rows, by=by):
+                    n_values += n_renewed
+                    n_damaged += n_lost
+            _finish(store, new_key, by=by)
+        return Rotated(n_values, n_damaged, erase(store))
+
+
+def _open_begun(
+    address: str | Path, key: ReviewKey, new_key: ReviewKey, *, by: str, clock: Clock
+) -> ReviewStore:
+    """Return the store under the new key; unless an earlier run did so, give it this key."""
+    try:
+        return open_store(address, new_key, clock=clock)
+    except ConfigurationError:
+        with open_store(address, key, clock=clock) as store:
+            _begin(store, new_key, by=by)
+    return open_store(address, new_key, clock=clock)
+
+
+def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
+    """Put the new key in force, in one transaction."""
+    data = (ReviewKey(os.urandom(32)), *store.keys.data)
+    keys = replace(
+        store.keys,
+        data=data,
+        trail=new_key.derive("trail"),
+        signatures=new_key.derive("signatures"),
+        generation=store.keys.generation + 1,
+    )
+    new = store.with_keys(keys)
+    with store.writing(alone=True) as connection:
+        store.check_state(connection)  # another change of the key can have been faster
+        recorded = read_recorded(connection, store)
+        change_seal(connection, store, new)
+        append(connection, new, [TrailEvent(user=by, event="key changed: all sessions ended")])
+        # Triggers could forge rows at any moment: a row is checked as it was read for its new seal.
+        reseal(connection, new, by=by, check=partial(recorded.check, store.rows))
+        if missing := recorded.list_missing():
+            raise ReviewError(f"{missing[0].problem}. Restore a backup.")
+        new.rows.delete(connection, SESSIONS, true())
+        connection.execute(delete(FAILURES))  # hashes that nobody can compare any more
+        new.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))
+        for table in METADATA.sorted_tables:
+            if table in _LARGE or not any(str(column) in PLACES for column in table.c):
+                continue
+            for row in connection.execute(select(table)).all():
+                _renew(connection, new, table, row)
+
+
+def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) -> Iterator[tuple[int, int]]:
+    """Encrypt the values of a table again; yield after each step how many, and how many are damaged."""
+    keys = list(table.primary_key)
+    last: Sequence[Any] | None = None
+    while True:
+        found = select(table).order_by(*keys).limit(n_rows).with_for_update()
+        if last is not None:
+            found = found.where(tuple_(*keys) > tuple_(*last))
+        with store.writing() as connection:
+            rows = connection.execute(found).all()
+            done = [_renew(connection, store, table, row) for row in rows]
+            if table is SOURCES and rows and done[0][0]:
+                _hash_again(connection, store, rows[0], by=by)
+        if not rows:
+            return
+        last = [rows[-1]._mapping[key] for key in keys]
+        yield sum(n for n, _ in done), sum(n for _, n in done)
+
+
+def _renew(connection: Connection, store: ReviewStore, table: Table, row: Row[Any]) -> tuple[int, int]:
+    """Encrypt the values of a row with the newest key; return how many it were, and how many are damaged."""
+    values: dict[str, bytes] = {}
+    n_damaged = 0
+    for column in table.c:
+        sealed = row._mapping[column]
+        if str(column) not in PLACES or sealed is None:
+            continue
+        try:
+            renewed = store.sealer.renew(sealed, PLACES[str(column)].format_map(dict(row._mapping)))
+        except UnreadableInputError:
+            n_damaged += 1
+        else:
+            values |= {} if renewed is None else {column.name: renewed}
+    if values:
+        mine = and_(*(key == row._mapping[key] for key in table.primary_key))
+        if table in SEALED and table is not SOURCES:
+            store.rows.update(connection, table, mine, **values)
+        else:
+            connection.execute(update(table).where(mine).values(**values))
+    return len(values), n_damaged
+
+
+def _hash_again(connection: Connection, store: ReviewStore, source: Row[Any], *, by: str) -> None:
+    """Give a file a hash that only the new key can compare."""
+    data = store.sealer.open(source.sealed, f"file {source.id}")
+    content_hash = hash_file(store.file_key, data)
+    store.rows.update(connection, INTAKES, INTAKES.c.source_id == source.id, content_hash=content_hash)
+    append(connection, store, [TrailEvent(user=by, event=f"file {source.id} encrypted with the new key")])
+
+
+def _finish(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
+    """Drop the old keys: nothing needs them any more."""
+    keys = replace(store.keys, data=store.keys.data[:1])
+    with store.writing() as connection:
+        store.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))
+        append(connection, store, [TrailEvent(user=by, event="key changed: everything is encrypted with it")])

@@ -1,0 +1,365 @@
+"""Rows that nobody without the key can make or change: every row of a table in `SEALED` has a seal.
+
+A seal is an HMAC-SHA256 over the name of the table, its primary key and its columns. Columns marked
+`_UNSEALED` in `tables` decide nothing and are left out. A column that is NULL is left out as well, so that a
+new column without a value breaks no seal.
+
+A seal does not tell that a row is an older one which was put back, or that a row was deleted. So every
+change is also noted for the trail: the last entry of a transaction has a mark of each row as it is
+afterwards (None: it was deleted), and `RecordedRows` compares them with the tables. A mark is made as a seal
+is, but without the columns marked `_PASSING`, which change without an entry. A transaction that changes rows
+must append an event.
+
+The actions of a layer have no seals of their own: the layer has a hash over all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    Row,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
+
+from inverse_deid.core.errors import StageError, UnreadableInputError
+from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, META, METADATA, SOURCES
+
+SEALED = tuple(table for table in METADATA.sorted_tables if table.info.get("sealed"))
+"""All tables whose rows have seals, each after those that it refers to."""
+
+Marks = dict[str, str | None]
+"""Marks of rows by table and primary key, such as `users 3`; None = the row was deleted."""
+
+Entries = list[dict[str, Any]]
+"""Entries for the trail, without what their place in it makes of them."""
+
+_NOTED = "inverse_deid_noted"
+_ENTRIES = "inverse_deid_entries"
+_MARK_CHARS = 32
+
+
+class SealedRows:
+    """Reads and writes rows with seals.
+
+    Args:
+        key: 32 secret bytes that are used for nothing else.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def read(self, connection: Connection, found: Select[Any], *tables: Table) -> Sequence[Row[Any]]:
+        """Return what a query finds that selects all columns of these tables, and check every row.
+
+        Raises:
+            UnreadableInputError: A row was altered.
+        """
+        rows = connection.execute(found).all()
+        for row in rows:
+            for table in tables:
+                self.check(table, row)
+        return rows
+
+    def check(self, table: Table, row: Row[Any]) -> Row[Any]:
+        """Return a row whose seal is intact.
+
+        Raises:
+            UnreadableInputError: It was made or changed without the key.
+        """
+        values = {column.name: row._mapping[column] for column in select_sealed(table)}
+        if not self.is_sealed(table, values):
+            raise UnreadableInputError(
+                f"{name_row(table, values)} of the store was altered outside the program. Run inverse-deid "
+                "review verify, and restore a backup."
+            )
+        return row
+
+    def is_sealed(self, table: Table, values: Mapping[str, Any]) -> bool:
+        """Whether a row, given as its columns by name, has the right seal."""
+        seal = self.seal(table, values)
+        return hmac.compare_digest(str(values["seal"]).encode(), seal.encode())
+
+    def seal(self, table: Table, values: Mapping[str, Any]) -> str:
+        """Return the seal of a row."""
+        return self._digest("row", table, values, select_sealed(table))
+
+    def mark(self, table: Table, values: Mapping[str, Any]) -> str:
+        """Return what the trail has of a row."""
+        lasting = [column for column in select_sealed(table) if not column.info.get("passes")]
+        return self._digest("mark", table, values, lasting)[:_MARK_CHARS]
+
+    def _digest(
+        self, what: str, table: Table, values: Mapping[str, Any], columns: Sequence[Column[Any]]
+    ) -> str:
+        parts = [
+            [column.name, _plain(column, values[column.name])]
+            for column in columns
+            if column.name != "seal" and values[column.name] is not None
+        ]
+        return hmac.digest(self._key, json.dumps([what, table.name, parts]).encode(), "sha256").hex()
+
+    def insert(self, connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
+        """Insert a row and return its id (0 = its key is a text)."""
+        values = _complete(table, row)
+        keys = list(table.primary_key)
+        if any(values[key.name] is None for key in keys):
+            made = connection.execute(insert(table), dict(row)).inserted_primary_key
+            values |= {key.name: value for key, value in zip(keys, made or (), strict=True)}
+            seal = {"seal": self.seal(table, values)}
+            connection.execute(update(table).where(_is_row(table, values)).values(**seal))
+        else:
+            connection.execute(insert(table), {**row, "seal": self.seal(table, values)})
+        self._note(connection, table, None, values)
+        first = values[keys[0].name]
+        return first if isinstance(first, int) else 0
+
+    def insert_all(self, connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Insert rows that have their ids."""
+        complete = [_complete(table, row) for row in rows]
+        if complete:
+            connection.execute(insert(table), [{**one, "seal": self.seal(table, one)} for one in complete])
+        for one in complete:
+            self._note(connection, table, None, one)
+
+    def update(
+        self, connection: Connection, table: Table, condition: ColumnElement[bool], **values: object
+    ) -> int:
+        """Check the rows that meet a condition, change them, and return how many they are.
+
+        Raises:
+            UnreadableInputError: A row was altered; nothing is changed.
+        """
+        found = select(*select_sealed(table)).where(condition).order_by(*table.primary_key).with_for_update()
+        rows = self.read(connection, found, table)
+        for row in rows:
+            before = dict(row._mapping)
+            after = before | values
+            changed = {**values, "seal": self.seal(table, after)}
+            connection.execute(update(table).where(_is_row(table, before)).values(**changed))
+            self._note(connection, table, before, after)
+        return len(rows)
+
+    def delete(self, connection: Connection, table: Table, condition: ColumnElement[bool]) -> int:
+        """Delete rows and return how many they were; a broken seal does not keep a row from going."""
+        for row in connection.execute(select(*table.primary_key).where(condition)):
+            _noted(connection)[name_row(table, row._mapping)] = None
+        return connection.execute(delete(table).where(condition)).rowcount
+
+    def seal_table(
+        self, connection: Connection, table: Table, check: Callable[[Table, Mapping[str, Any]], None] | None
+    ) -> int:
+        """Seal all rows of a table that a check lets pass (None = all), and return how many they are."""
+        keys = list(table.primary_key)
+        mine = and_(*(key == bindparam(f"key_{key.name}") for key in keys))
+        changed = update(table).where(mine).values(seal=bindparam("new_seal"))
+        rows = connection.execute(select(*select_sealed(table)).order_by(*keys)).all()
+        sealed = []
+        for row in rows:
+            values = dict(row._mapping)
+            if check is not None:
+                check(table, values)
+            new = {f"key_{key.name}": values[key.name] for key in keys}
+            sealed.append({**new, "new_seal": self.seal(table, values)})
+            self._note(connection, table, None, values)
+        if sealed:
+            connection.execute(changed, sealed)
+        return len(sealed)
+
+    def _note(
+        self, connection: Connection, table: Table, before: Mapping[str, Any] | None, after: Mapping[str, Any]
+    ) -> None:
+        """Note a row for the trail, unless nothing lasting changed."""
+        mark = self.mark(table, after)
+        if before is None or mark != self.mark(table, before):
+            _noted(connection)[name_row(table, after)] = mark
+
+
+def select_sealed(table: Table) -> list[Column[Any]]:
+    """Return the columns that a seal covers, and the seal."""
+    return [column for column in table.c if column.info.get("seals", True)]
+
+
+def name_row(table: Table, values: Mapping[Any, Any]) -> str:
+    """Return the table and primary key of a row.
+
+    Example:
+        >>> from inverse_deid.review.store.tables import USERS
+        >>> name_row(USERS, {"id": 3})
+        'users 3'
+    """
+    return " ".join([table.name, *(str(values[key.name]) for key in table.primary_key)])
+
+
+def hash_actions(stored: Sequence[str]) -> str:
+    """Return the hash of the actions of a layer, as they are stored, in order."""
+    return hashlib.sha256(json.dumps(list(stored)).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A row that does not follow from the trail, and the case or file that it concerns (None = not known)."""
+
+    problem: str
+    case_id: int | None = None
+    source_id: int | None = None
+
+
+class RecordedRows:
+    """Follows what the trail says of every row, and compares it with the tables."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[str | None, int, int | None]] = {}
+
+    def follow(self, number: int, case_id: int | None, marks: Marks, *, is_begin: bool) -> None:
+        """Take the marks of an entry over; with `is_begin` they are all that is known."""
+        if is_begin:
+            self._last.clear()
+        for name, mark in marks.items():
+            self._last[name] = (mark, number, case_id)
+
+    def compare_acting(self, number: int, marks: Marks) -> list[str]:
+        """Return the accounts of an entry that were not as the trail had left them."""
+        recorded = {name: self._last[name] for name in marks if name in self._last}
+        return [
+            f"entry {number} was made while {name} was not as entry {at} left it"
+            for name, (mark, at, _) in recorded.items()
+            if mark != marks[name]
+        ]
+
+    def copy(self) -> RecordedRows:
+        """Return the same, as `compare` and `check` forget what they have seen."""
+        other = RecordedRows()
+        other._last |= self._last
+        return other
+
+    def check(self, sealed: SealedRows, table: Table, values: Mapping[str, Any]) -> None:
+        """Check one row.
+
+        Raises:
+            UnreadableInputError: It is not as the trail left it.
+        """
+        if fault := self._find_fault(sealed, table, values):
+            raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup.")
+
+    def list_missing(self) -> list[Suspect]:
+        """Return the rows that the trail has and that were not seen."""
+        found = []
+        for name, (mark, number, case_id) in self._last.items():
+            table_name, _, key = name.partition(" ")
+            problem = f"{name} is missing, and entry {number} recorded it"
+            if mark is not None:
+                found.append(Suspect(problem, int(key) if table_name == CASES.name else case_id))
+        return found
+
+    def compare(self, connection: Connection, sealed: SealedRows) -> Iterator[Suspect]:
+        """Yield all rows that are not as the trail left them."""
+        actions = dict(_hash_all_actions(connection))
+        for table in SEALED:
+            found = select(*select_sealed(table)).order_by(*table.primary_key)
+            for row in connection.execute(found).yield_per(1000):
+                values = dict(row._mapping)
+                fault = self._find_fault(sealed, table, values)
+                if table is LAYERS and not fault:
+                    n_actions, digest = actions.pop(values["id"], (0, hash_actions(())))
+                    if digest != values["actions_hash"] or values["n_done"] > n_actions:
+                        fault = "has other actions than were done"
+                if fault:
+                    case_id = values["id"] if table is CASES else values.get("case_id")
+                    source_id = values["id"] if table is SOURCES else values.get("source_id")
+                    name = name_row(table, values)
+                    yield Suspect(f"{name} {fault}", case_id, source_id)
+        yield from self.list_missing()
+
+    def _find_fault(self, sealed: SealedRows, table: Table, values: Mapping[str, Any]) -> str:
+        """Return what is wrong with a row, "" = nothing; the settings of a new store have no entry."""
+        mark, number, _ = self._last.pop(name_row(table, values), (None, 0, None))
+        if not sealed.is_sealed(table, values):
+            return "was altered outside the program"
+        if not number:
+            return "" if table is META else "is in no entry of the trail"
+        if mark is None:
+            return f"was put back after entry {number} deleted it"
+        return "" if mark == sealed.mark(table, values) else f"is not as entry {number} left it"
+
+
+def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the number and the hash of the actions of every layer that has any."""
+    found = select(ACTIONS).order_by(ACTIONS.c.layer_id, ACTIONS.c.position)
+    for layer_id, rows in groupby(connection.execute(found).yield_per(1000), lambda row: row.layer_id):
+        stored = list(rows)
+        is_complete = [row.position for row in stored] == list(range(len(stored)))
+        digest = hash_actions([row.steps for row in stored]) if is_complete else ""
+        yield layer_id, (len(stored), digest)
+
+
+def _noted(connection: Connection) -> Marks:
+    noted: Marks = connection.info.setdefault(_NOTED, {})
+    return noted
+
+
+def begin(connection: Connection) -> None:
+    """Forget what an earlier transaction on a connection left."""
+    connection.info.pop(_NOTED, None)
+    connection.info.pop(_ENTRIES, None)
+
+
+def defer(connection: Connection, write: Callable[[Entries, Marks], None]) -> Entries:
+    """Return the entries of this transaction, to be extended; `finish` writes them all at once."""
+    entries: Entries = connection.info.setdefault(_ENTRIES, (write, []))[1]
+    return entries
+
+
+def finish(connection: Connection) -> None:
+    """Write the entries of a transaction, with the marks of all rows that it changed.
+
+    Raises:
+        StageError: It changed rows and appended no event, so that a replay would not know of them.
+    """
+    write, entries = connection.info.get(_ENTRIES, (None, []))
+    noted = _noted(connection)
+    begin(connection)
+    if write is not None:
+        write(entries, noted)
+    elif noted:
+        raise StageError(f"rows were changed without an entry of the trail: {', '.join(sorted(noted)[:5])}")
+
+
+def _complete(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a new row with the defaults of its columns."""
+    values = {column.name: row.get(column.name) for column in table.c}
+    for column in table.c:
+        if column.default is not None and column.name not in row:
+            values[column.name] = getattr(column.default, "arg", None)
+    return values
+
+
+def _is_row(table: Table, values: Mapping[str, Any]) -> ColumnElement[bool]:
+    return and_(*(key == values[key.name] for key in table.primary_key))
+
+
+def _plain(column: Column[Any], value: Any) -> Any:  # noqa: ANN401
+    """Return a value so that JSON tells types and lengths, the same before it is stored and afterwards."""
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(column.type, Double) and isinstance(value, int):
+        return float(value)
+    return bool(value) if isinstance(column.type, Boolean) else value

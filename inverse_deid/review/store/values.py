@@ -1,0 +1,372 @@
+"""The values that go in and out of a review store.
+
+Tokens are numbered across a case, 0 to n_tokens - 1; a range of tokens is half-open. Characters
+count code points of the case's text. Times are seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
+
+if TYPE_CHECKING:
+    from inverse_deid.review.store.opening import MaskingFacts
+
+CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
+"""Meaning of the category codes of a reviewer."""
+
+NO_CATEGORY = 255
+"""Code of an unknown category."""
+
+MAX_RANGES = 5_000
+"""Most ranges of tokens that one action can change."""
+
+
+class StoredState(StrEnum):
+    """A state in a column of the store."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        """Refuse what the program never stores."""
+        raise UnreadableInputError(
+            "a state in the store was altered outside the program. Run inverse-deid review verify, and "
+            "restore a backup."
+        )
+
+
+class CaseState(StoredState):
+    """How far a case is."""
+
+    NEW = "new"
+    IN_REVIEW = "in review"
+    AGREED = "agreed"
+    DISAGREED = "disagreed"
+    RELEASED = "released"
+
+
+class UserRole(StrEnum):
+    """What a user may do.
+
+    Reviewers review. Adjudicators review as well, settle disagreements (never on cases they changed), add
+    files, release, withdraw and draw samples. Admins manage accounts, assignments, locks, limits and the
+    trail, and never see the text of a case.
+    """
+
+    REVIEWER = "reviewer"
+    ADJUDICATOR = "adjudicator"
+    ADMIN = "admin"
+
+    def includes(self, other: UserRole) -> bool:
+        """Whether this role may do all that the other may.
+
+        Example:
+            >>> UserRole.ADJUDICATOR.includes(UserRole.REVIEWER), UserRole.ADMIN.includes(UserRole.REVIEWER)
+            (True, False)
+        """
+        return self is other or (self is UserRole.ADJUDICATOR and other is UserRole.REVIEWER)
+
+
+class LayerKind(StrEnum):
+    """Kind of a user's layer of decisions over the model's."""
+
+    REVIEW = "review"
+    ADJUDICATION = "adjudication"
+
+
+class ActionKind(StrEnum):
+    """What a reviewer does with tokens."""
+
+    MASK = "mask"
+    UNMASK = "unmask"
+    CATEGORY = "category"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An account, without its password; `must_change_password` before they do anything else.
+
+    `has_second_factor`: a log-in also needs a one-time code. `issuer`: the OpenID provider where they sign in
+    instead of here.
+    """
+
+    id: int
+    name: str
+    role: UserRole
+    is_active: bool = True
+    must_change_password: bool = False
+    has_second_factor: bool = False
+    issuer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPolicy:
+    """Rules for the release of cases, fixed when the store is made, and for log-ins.
+
+    1 or 2 reviewers must approve a case. `blind_to_model`: the second one starts from the bare text and
+    marks identifiers. `automatic_release`: an agreed case is released at once, otherwise an adjudicator
+    releases it. A case untouched for `lock_minutes`, in [1, 1440], can be taken over. `second_factor`:
+    everybody who logs in with a password also needs a one-time code; `second_factor.require` changes it.
+
+    Raises:
+        ConfigurationError: Out of range, or blind with one approval.
+    """
+
+    approvals: int = 2
+    blind_to_model: bool = False
+    automatic_release: bool = True
+    lock_minutes: int = 30
+    second_factor: bool = False
+
+    def __post_init__(self) -> None:
+        if self.approvals not in (1, 2):
+            raise ConfigurationError("a case must have 1 or 2 approvals")
+        if self.blind_to_model and self.approvals < 2:
+            raise ConfigurationError(
+                "--blind-to-model is for the second reviewer. Use it with --approvals 2."
+            )
+        if not 1 <= self.lock_minutes <= 24 * 60:
+            raise ConfigurationError("a lock must last 1 to 1440 minutes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewLimits:
+    """Rules that admins change while people work.
+
+    One person holds at most `max_locks` cases at a time, in [1, 10000]. More than `cases_per_hour` originals
+    in an hour, in [1, 1000000], are unusual. `only_assigned`: people take only cases that are assigned to
+    them. `adders_stay_out`: nobody reviews, settles, releases or samples cases of a file that they added.
+
+    Raises:
+        ConfigurationError: Out of range.
+    """
+
+    max_locks: int = 20
+    cases_per_hour: int = 60
+    only_assigned: bool = False
+    adders_stay_out: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_locks <= 10_000:
+            raise ConfigurationError("one person must be able to hold 1 to 10,000 cases")
+        if not 1 <= self.cases_per_hour <= 1_000_000:
+            raise ConfigurationError("the usual number of cases per hour must be 1 to 1,000,000")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRange:
+    """Tokens `first` to `stop` - 1 of a case.
+
+    Raises:
+        ReviewError: Empty or negative.
+    """
+
+    first: int
+    stop: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first < self.stop:
+            raise ReviewError(f"{self.first}-{self.stop} is not a range of words: it must not be empty")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRevision:
+    """The layer of a user on a case, in the revision that the user saw."""
+
+    user_id: int
+    case_id: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAction:
+    """One action of a reviewer; one undo takes it back.
+
+    The category is required by CATEGORY and refused by UNMASK. `all_mentions` acts also everywhere else in
+    the case where the same words occur.
+
+    Raises:
+        ReviewError: No or too many ranges, or a category that does not fit the kind.
+    """
+
+    kind: ActionKind
+    ranges: tuple[TokenRange, ...]
+    category: PhiType | None = None
+    all_mentions: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.ranges) <= MAX_RANGES:
+            raise ReviewError(f"an action must have 1 to {MAX_RANGES:,} ranges of words")
+        if self.kind is ActionKind.CATEGORY and self.category is None:
+            raise ReviewError("no category was given")
+        if self.kind is ActionKind.UNMASK and self.category is not None:
+            raise ReviewError("an unmasked word has no category. Leave it out.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerTokens:
+    """The decisions of a layer on each token of a case, as arrays (n_tokens,).
+
+    `categories`, uint8, index `CATEGORIES` (`NO_CATEGORY` = not known); a kept token has what it would
+    have if it were masked. `decided` is False only where reviewers disagree and nobody has settled it.
+    """
+
+    keep: BoolArray = field(repr=False)
+    categories: npt.NDArray[np.uint8] = field(repr=False)
+    decided: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelTokens:
+    """The model's decisions on each token of a case, as arrays (n_tokens,).
+
+    The categories of `decisions` index `HyperClass`. `categories`, uint8, index `CATEGORIES`
+    (`NO_CATEGORY` = not known). `doubt`, float32, is in [0, 1], 1 = `p_safe` is at the threshold. Doubtful
+    tokens should be looked at: kept ones may be leaks, masked ones losses. `rules_safe`: the dictionaries
+    call the word safe. `known`: it belongs to a known identifier of the case.
+    """
+
+    decisions: Decisions = field(repr=False)
+    categories: npt.NDArray[np.uint8] = field(repr=False)
+    doubt: FloatArray = field(repr=False)
+    is_doubtful: BoolArray = field(repr=False)
+    rules_safe: BoolArray = field(repr=False)
+    known: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CasePart:
+    """One of the texts of a case (case reports have several): characters `start` to `end` - 1."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note of a user ("" = hidden) on a case or on some of its tokens (None = on the case)."""
+
+    user: str
+    at: float
+    tokens: TokenRange | None
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CaseView:
+    """A case as a user sees it: all parts of the original `text`, its tokens, and the user's own layer.
+
+    `case_id` is the only thing that may appear in a URL; `name` is the id in the source file. `model` is None
+    for a reviewer who is blind to it. `facts` say how the case was masked. `revision` is given back with the
+    next action. An approved layer can no longer change. Adjudicators also see the notes of others, unnamed.
+    """
+
+    case_id: int
+    name: str
+    state: CaseState
+    text: str = field(repr=False)
+    parts: tuple[CasePart, ...]
+    tokens: Tokens = field(repr=False)
+    kind: LayerKind
+    layer: LayerTokens
+    model: ModelTokens | None
+    facts: MaskingFacts
+    revision: int
+    can_undo: bool
+    can_redo: bool
+    is_approved: bool
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class DisputeView:
+    """A case as an adjudicator sees it, with the layers of both reviewers, unnamed, in the order of approval.
+
+    `case.layer.decided` is False where the adjudicator still has to decide. `disputed`, bool (n_tokens,):
+    one reviewer keeps and one masks.
+    """
+
+    case: CaseView
+    reviewers: tuple[LayerTokens, ...]
+    disputed: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An action that is safely stored. `revision`, of the layer, is given back with the next action.
+
+    `changed` has, for each range of changed tokens, the first token, the token after the last one, whether
+    they are now kept, and their category code. `n_undecided` tokens are left for an adjudicator to decide.
+    """
+
+    revision: int
+    changed: tuple[tuple[int, int, bool, int], ...]
+    can_undo: bool
+    can_redo: bool
+    n_undecided: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFilter:
+    """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all).
+
+    `claimable_by`: ready for review by this user now, `work_of`: assigned to this user or begun by them,
+    `approved_by`: approved by this user, each None = all. No states = all. `search`: part of the name of the
+    case or of its file, in capitals or not.
+    """
+
+    states: frozenset[CaseState] = frozenset()
+    assignee_id: int | None = None
+    claimable_by: int | None = None
+    work_of: int | None = None
+    approved_by: int | None = None
+    min_doubt: float = 0.0
+    search: str = ""
+
+
+class WorkOrder(StrEnum):
+    """Order of a work list; the cases that are equal in it follow by falling doubt, or by number."""
+
+    DOUBT = "doubt"
+    NAME = "name"
+    STATE = "state"
+    FILE = "file"
+    NEWEST = "newest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow:
+    """One line of a work list. `name` is the id in the source file, `source` the name of that file.
+
+    `doubt` counts doubtful tokens; it is 1e6 more if the model failed on the case, so that everything is
+    masked. `assignee` is the user who should do it next (None = anybody), `locked_by` the one working on it.
+    """
+
+    case_id: int
+    name: str
+    source: str
+    source_id: int
+    state: CaseState
+    doubt: float
+    n_tokens: int
+    n_doubtful: int
+    n_approvals: int
+    assignee: str | None
+    locked_by: str | None
+    is_failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPage:
+    """Some lines of a work list in its order; `next_key` gets the next ones, None = last."""
+
+    rows: tuple[CaseRow, ...]
+    next_key: str | None

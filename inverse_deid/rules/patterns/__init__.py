@@ -1,0 +1,1 @@
+"""Patterns of identifiers and of clinical facts, a module per subject."""

@@ -1,0 +1,284 @@
+"""One training of an encoder: configuration in, encoder folder out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.files import sha256_if_readable, write_folder
+from inverse_deid.core.settings import as_plain_values
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.masking.assemble import packaged_model
+from inverse_deid.masking.scorers import feature_names
+from inverse_deid.network.config import class_names
+from inverse_deid.network.folder import read_model, refuse_other_folder
+from inverse_deid.network.pieces import MOST_PIECES_OF_WINDOW, Vocabulary
+from inverse_deid.network.second_reader import EncoderParts
+from inverse_deid.training.augmentation import EpochRecipe
+from inverse_deid.training.config import RunConfig
+from inverse_deid.training.documents import RunDocuments, Say, read_documents
+from inverse_deid.training.encoders.encoder import (
+    READING_ERRORS,
+    EncoderNetwork,
+    export_encoder,
+    read_pretrained,
+    round_weights,
+    write_pretrained,
+)
+from inverse_deid.training.encoders.passes import PassesAhead, PassMaker, text_pass
+from inverse_deid.training.encoders.training import EncoderTeacher, EncoderTraining, read_texts
+
+_READ = "read.json"
+"""Beside the weights of an encoder that has read texts: what, and from which weights it began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderSurroundings:
+    """The surroundings of a training of an encoder.
+
+    Args:
+        say: Receives lines of progress, numbers only.
+        revision: Of the code, for the manifest.
+        device: `cpu`, or `cuda` for an NVIDIA GPU.
+        workers: Processes that prepare passes.
+        passes: Folder in which passes are kept for other trainings of the same data; None = they are kept
+            beside the model until it is trained. They contain the words of the documents.
+        teacher: Trained encoder (`TrainedEncoder`) to learn from.
+    """
+
+    say: Say = lambda line: None
+    revision: str = ""
+    device: str = "cpu"
+    workers: int = 1
+    passes: Path | None = None
+    teacher: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainedEncoder:
+    """A trained encoder with weights in single precision. Its folder can be a teacher, and is exported.
+
+    The folder has `body/` (as `write_pretrained`), `heads.safetensors` and `about.json`.
+    """
+
+    network: EncoderNetwork = field(repr=False)
+    pieces: tuple[str, ...] = field(repr=False)
+    class_names: tuple[str, ...]
+    feature_names: tuple[str, ...] = field(repr=False)
+    provenance: dict[str, Any]
+
+    def write(self, folder: Path) -> None:
+        """Write the folder; an older one of that name is replaced only when the new one is complete."""
+
+        def write_files(staging: Path) -> None:
+            write_pretrained(self.network.body, self.pieces, staging / "body")
+            state = self.network.state_dict()
+            heads = {k: w.contiguous().cpu() for k, w in state.items() if not k.startswith("body.")}
+            save_file(heads, staging / "heads.safetensors")
+            about = {
+                "class_names": self.class_names,
+                "feature_names": self.feature_names,
+                "provenance": self.provenance,
+            }
+            (staging / "about.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+        write_folder(folder, write_files)
+
+    @staticmethod
+    def read(folder: Path) -> TrainedEncoder:
+        """Read what `write` wrote.
+
+        Raises:
+            ConfigurationError: The folder lacks a file or is damaged.
+        """
+        body, pieces = read_pretrained(folder / "body")
+        try:
+            about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+            classes, names = tuple(about["class_names"]), tuple(about["feature_names"])
+            network = EncoderNetwork(body, len(names), len(classes))
+            heads = load_file(folder / "heads.safetensors")
+            missing, unknown = network.load_state_dict(heads, strict=False)
+            if unknown or any(not name.startswith("body.") for name in missing):
+                raise ValueError("other heads")
+            provenance = dict(about["provenance"])
+        except (*READING_ERRORS, TypeError) as error:
+            raise ConfigurationError(f"{folder}: not a trained encoder. Train it again") from error
+        return TrainedEncoder(
+            network=network,
+            pieces=pieces,
+            class_names=classes,
+            feature_names=names,
+            provenance=provenance,
+        )
+
+    @staticmethod
+    def hash_of(folder: Path) -> str:
+        """Return a hash of the weights in a folder."""
+        files = ("heads.safetensors", "body/model.safetensors")
+        return hashlib.sha256(
+            ":".join(sha256_if_readable(folder / f) or "" for f in files).encode()
+        ).hexdigest()
+
+    def parts(self) -> EncoderParts:
+        """Return the content of an encoder folder, with weights of 8 bits and without thresholds."""
+        return EncoderParts(
+            class_names=self.class_names,
+            feature_names=self.feature_names,
+            pieces=self.pieces,
+            graph=round_weights(export_encoder(self.network.cpu(), Vocabulary(self.pieces))),
+            provenance=self.provenance,
+        )
+
+
+def train_encoder(
+    config: RunConfig, weights: Path, folder: Path, around: EncoderSurroundings | None = None
+) -> TrainedEncoder:
+    """Fine-tune an encoder, and write it into `FOLDER.training/trained`.
+
+    An interrupted training resumes from the checkpoint in `FOLDER.training`.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: Settings contradict each other or the data, or the weights cannot be read.
+        ModelError: The folder exists and is not a model folder, or the teacher has other word pieces.
+    """
+    around = around or EncoderSurroundings()
+    refuse_other_folder(folder)
+    if config.training.window > MOST_PIECES_OF_WINDOW - 2:
+        raise ConfigurationError(
+            f"training.window: an encoder reads at most {MOST_PIECES_OF_WINDOW - 2} tokens"
+        )
+    data = read_documents(config, around.say)
+    torch.manual_seed(config.training.seed)
+    body, pieces = read_pretrained(weights, config.encoder.layers)
+    names, classes = feature_names(config.network.feature_set), class_names(config.network.targets)
+    vocabulary = Vocabulary(pieces)
+    own = folder.with_name(folder.name + ".training")
+    own.mkdir(parents=True, exist_ok=True)
+    provenance = {
+        **_describe(config, data, around.revision),
+        "encoder": {
+            **{k: v for k, v in as_plain_values(config.encoder).items() if not k.startswith("reading")},
+            "weights": sha256_if_readable(weights / "model.safetensors"),
+            "read": json.loads((weights / _READ).read_text("utf-8")) if (weights / _READ).exists() else None,
+            "teacher": around.teacher and TrainedEncoder.hash_of(around.teacher),
+        },
+    }
+    maker = PassMaker(
+        recipe=_recipe(config, data),
+        pieces=pieces,
+        hidden_words=config.encoder.hidden_words,
+        folder=around.passes or own / "passes",
+        data=data.hashes,
+    )
+    with PassesAhead(maker, config.training.epochs, around.workers) as passes:
+        network = EncoderNetwork(body, len(names), len(classes)).to(around.device)
+        EncoderTraining(
+            network=network,
+            vocabulary=vocabulary,
+            passes=passes,
+            config=config.training,
+            encoder=config.encoder,
+            checkpoint=own / "checkpoint.pt",
+            key=_key(provenance, maker.key),
+            say=around.say,
+            teacher=_teacher(around, vocabulary, config),
+        ).run()
+    trained = TrainedEncoder(
+        network=network, pieces=pieces, class_names=classes, feature_names=names, provenance=provenance
+    )
+    trained.write(own / "trained")
+    if around.passes is None:
+        shutil.rmtree(own / "passes")
+    return trained
+
+
+def _key(provenance: Mapping[str, Any], passes: str) -> str:
+    """Return a hash of all that decides the weights. The revision does not: it may change within a run."""
+    deciding = {name: value for name, value in provenance.items() if name not in {"revision", "torch"}}
+    return hashlib.sha256(repr((sorted(deciding.items()), passes)).encode()).hexdigest()
+
+
+def read_further(config: RunConfig, weights: Path, folder: Path, around: EncoderSurroundings) -> None:
+    """Let a pre-trained encoder read the texts of a configuration, and write it in the form it was read in.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: Settings contradict each other or the data, the weights cannot be read, or the
+            folder exists and is not one that was written so.
+    """
+    if config.encoder.reading_passes == 0:
+        raise ConfigurationError("encoder.reading_passes is 0, so nothing would be read. Raise it")
+    if folder.exists() and not (folder / _READ).exists():
+        raise ConfigurationError(
+            f"{folder}: exists, and is not an encoder that has read texts. Name another folder"
+        )
+    data = read_documents(config, around.say)
+    body, pieces = read_pretrained(weights)
+    texts = text_pass([*data.carriers, *data.gold], pieces, config.training.window, around.workers)
+    body.to(around.device)
+    read_texts(body, texts, Vocabulary(pieces), config.encoder, config.training.seed, around.say)
+    about = {
+        "weights": sha256_if_readable(weights / "model.safetensors"),
+        "passes": config.encoder.reading_passes,
+        "rate": config.encoder.reading_rate,
+        "data_sha256": dict(data.hashes),
+    }
+
+    def write_files(staging: Path) -> None:
+        write_pretrained(body, pieces, staging)
+        (staging / _READ).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+    write_folder(folder, write_files)
+
+
+def _teacher(around: EncoderSurroundings, vocabulary: Vocabulary, config: RunConfig) -> EncoderTeacher | None:
+    if around.teacher is None:
+        return None
+    teacher = TrainedEncoder.read(around.teacher)
+    _check_classes(teacher, config)
+    numbers = vocabulary.numbers_in(Vocabulary(teacher.pieces)).astype(np.int64)
+    return EncoderTeacher(
+        network=teacher.network.to(around.device).eval(),
+        numbers=torch.from_numpy(numbers).to(around.device),
+        share=config.training.teacher_weight,
+    )
+
+
+def _check_classes(teacher: TrainedEncoder, config: RunConfig) -> None:
+    if teacher.class_names != class_names(config.network.targets):
+        raise ConfigurationError("teacher and network have different classes. Correct network.targets")
+    if teacher.feature_names != feature_names(config.network.feature_set):
+        raise ConfigurationError("teacher and network read different features. Correct network.feature_set")
+
+
+def _recipe(config: RunConfig, data: RunDocuments) -> EpochRecipe:
+    return EpochRecipe(
+        gold=data.gold,
+        carriers=data.carriers,
+        network=config.network,
+        training=config.training,
+        vectors=read_model(packaged_model()).word_vectors,
+    )
+
+
+def _describe(config: RunConfig, data: RunDocuments, revision: str) -> dict[str, Any]:
+    """Return what decided the weights: revision, settings, hashes of data and lexicon."""
+    return {
+        "revision": revision,
+        "training": as_plain_values(config.training),
+        "data_sha256": dict(data.hashes),
+        "n_documents": {corpus.name: [len(corpus.train), len(corpus.held_out)] for corpus in data.corpora},
+        "lexicon_sha256": load_lexicon().sha256,
+        "torch": torch.__version__,
+    }
