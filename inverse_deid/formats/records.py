@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.nesting import Nesting
@@ -208,6 +208,25 @@ class Record:
     def doc(self) -> Document | None:
         """The first text, None = no text."""
         return self.docs[0] if self.docs else None
+
+
+def changes_of(record: Record) -> KeptChanges:
+    """Return what is written instead of the kept cells of a record.
+
+    Raises:
+        StageError: Nobody judged the cells.
+    """
+    if record.changes is not None:
+        return record.changes
+    if record.kept:
+        raise StageError("the kept columns of a record were not checked, so it cannot be written")
+    return KeptChanges()
+
+
+def iterate_changes(record: Record) -> Iterator[str | None]:
+    """Yield the new value of each kept cell in order, None = as it is; fails as `changes_of`."""
+    values = changes_of(record).values
+    return (values.get(number) for number in range(len(record.kept)))
 
 
 def texts_by_column(

@@ -7,12 +7,15 @@ to be written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import ParamSpec, TypeVar
 
 from lxml import etree
 
+from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.known import KnownValue, find_known_value
 from inverse_deid.formats.icsr.rewriting import CaseRewriter, Replacements, RewrittenCase, fit_text
 from inverse_deid.formats.icsr.standard.dates import (
@@ -29,6 +32,18 @@ from inverse_deid.formats.icsr.standard.profiles import FieldAction, Profile
 from inverse_deid.formats.icsr.survey import Sort, Value, all_text, is_as_expected, survey
 
 CASE_ID = "C.1.1"
+
+_PERSONS = (
+    ("C.2.r.1.2", "C.2.r.1.3", "C.2.r.1.4"),
+    ("C.3.3.3", "C.3.3.4", "C.3.3.5"),
+    ("A.3.2.2d", "A.3.2.2e", "A.3.2.2f"),
+)
+"""Given, middle and family name."""
+
+_PARTS_OF_NAMES = {
+    element: (person, part) for person, parts in enumerate(_PERSONS) for part, element in enumerate(parts)
+}
+_NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -196,3 +211,30 @@ def _keeps(value: Value, profile: Profile, dialect: Dialect) -> bool:
         case _:
             is_kept = profile.actions[value.element_id] == FieldAction.KEEP
             return is_kept and is_as_expected(value, dialect)
+
+
+def list_known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
+    """Yield the identifiers of persons in the fields of a case, and all dates that are known to the day."""
+    for value in case.known_values:
+        yield KnownIdentifier(value.value, KnownSort(value.sort))
+    for person in _persons(case):
+        for parts in product(*(names or ("",) for names in person)):
+            whole = " ".join(part for part in parts if part)
+            if " " in whole:
+                yield KnownIdentifier(whole, KnownSort.NAME)
+    for found in case.dates.every:
+        if found.date is not None and found.date.day is not None:
+            yield KnownIdentifier(found.date.digits, KnownSort.DATE)
+
+
+def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
+    """Yield given, middle and family names of each person, each once; two reporters have two places."""
+    persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
+    for value in case.values:
+        if value.element is None or value.element_id not in _PARTS_OF_NAMES:
+            continue
+        found = find_known_value(value.element_id, value.element.known, value.text)
+        sort, part = _PARTS_OF_NAMES[value.element_id]
+        person = persons.setdefault((_NAME_STEPS.sub("", value.path), sort), ({}, {}, {}))
+        person[part].update({} if found is None else {found.value: None})
+    yield from (tuple(map(tuple, person)) for person in persons.values())

@@ -6,17 +6,11 @@ Other spellings (initials, surname first, typos) are not searched for here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import product
-from typing import TYPE_CHECKING
 
-from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.standard.dates import parse_stamp
 from inverse_deid.text.matching import Sequences, fold
-
-if TYPE_CHECKING:
-    from inverse_deid.formats.icsr.cases import Case
 
 MIN_FINDABLE = 4
 """A value needs this many letters and digits to be searched for: shorter ones are in every text."""
@@ -31,18 +25,6 @@ _SAY_NOTHING = frozenset(
 _SCHEME = re.compile(r"(?:tel|fax|mailto):", re.IGNORECASE)
 _RUN = re.compile(r"[^\W_]+")
 _INITIALS = re.compile(r"(?:[^\W\d_][.\s-]*){1,4}")
-
-_PERSONS = (
-    ("C.2.r.1.2", "C.2.r.1.3", "C.2.r.1.4"),
-    ("C.3.3.3", "C.3.3.4", "C.3.3.5"),
-    ("A.3.2.2d", "A.3.2.2e", "A.3.2.2f"),
-)
-"""Given, middle and family name."""
-
-_PARTS_OF_NAMES = {
-    element: (person, part) for person, parts in enumerate(_PERSONS) for part, element in enumerate(parts)
-}
-_NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,33 +65,6 @@ def _sort_of_name(sort: str, value: str, n_letters: int) -> str:
         return "initials"
     is_short = _INITIALS.fullmatch(value) is not None and (value.isupper() or n_letters == 2)
     return "initials" if sort != "name" and is_short else "name"
-
-
-def list_known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
-    """Yield the identifiers of persons in the fields of a case, and all dates that are known to the day."""
-    for value in case.known_values:
-        yield KnownIdentifier(value.value, KnownSort(value.sort))
-    for person in _persons(case):
-        for parts in product(*(names or ("",) for names in person)):
-            whole = " ".join(part for part in parts if part)
-            if " " in whole:
-                yield KnownIdentifier(whole, KnownSort.NAME)
-    for found in case.dates.every:
-        if found.date is not None and found.date.day is not None:
-            yield KnownIdentifier(found.date.digits, KnownSort.DATE)
-
-
-def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
-    """Yield given, middle and family names of each person, each once; two reporters have two places."""
-    persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
-    for value in case.values:
-        if value.element is None or value.element_id not in _PARTS_OF_NAMES:
-            continue
-        found = find_known_value(value.element_id, value.element.known, value.text)
-        sort, part = _PARTS_OF_NAMES[value.element_id]
-        person = persons.setdefault((_NAME_STEPS.sub("", value.path), sort), ({}, {}, {}))
-        person[part].update({} if found is None else {found.value: None})
-    yield from (tuple(map(tuple, person)) for person in persons.values())
 
 
 class KnownValueFinder:

@@ -20,9 +20,8 @@ from inverse_deid.core.values import (
     MaskedDocument,
     find_known_problem,
 )
-from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.cases import Case, list_known_identifiers
 from inverse_deid.formats.icsr.checks import Finding, Rule, check_case
-from inverse_deid.formats.icsr.known import list_known_identifiers
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.rewriting import Change, Done, Replacements
 from inverse_deid.formats.icsr.standard.elements import elements

@@ -31,11 +31,12 @@ from inverse_deid.formats.records import (
     Record,
     TableHead,
     Writable,
+    iterate_changes,
     texts_by_column,
 )
 from inverse_deid.formats.tables.columns import ColumnFate, Columns, choose_columns, refuse_all_cells
 from inverse_deid.formats.tables.csv_dialect import CsvDialect, find_dialect
-from inverse_deid.formats.tables.kept_cells import KeptCell, iterate_changes
+from inverse_deid.formats.tables.kept_cells import KeptCell
 
 _FORMULA = re.compile(r"'*(?: *[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _NUMBER = re.compile(r"[+-](?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)

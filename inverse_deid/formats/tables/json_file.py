@@ -19,7 +19,7 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.encodings import decode, find_codec
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable, iterate_changes
 from inverse_deid.formats.tables.columns import (
     MAX_NAMES,
     OTHERS,
@@ -30,13 +30,7 @@ from inverse_deid.formats.tables.columns import (
     no_column,
 )
 from inverse_deid.formats.tables.json_lines import as_shown
-from inverse_deid.formats.tables.kept_cells import (
-    KeptCell,
-    fill_json_cells,
-    iterate_changes,
-    list_json_cells,
-    make_key_cell,
-)
+from inverse_deid.formats.tables.kept_cells import KeptCell, fill_json_cells, list_json_cells, make_key_cell
 from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json
 
 MAX_LEVELS = 60

@@ -20,7 +20,15 @@ from inverse_deid.core.errors import AnnotationError, FormatError, UnreadableInp
 from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.encodings import TextCodec, as_utf8, name_codec, open_text, split_mark
-from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.records import (
+    MAX_RECORD_BYTES,
+    Format,
+    ReadOptions,
+    Record,
+    TableHead,
+    Writable,
+    iterate_changes,
+)
 from inverse_deid.formats.tables.columns import (
     MAX_NAMES,
     OTHERS,
@@ -31,7 +39,7 @@ from inverse_deid.formats.tables.columns import (
     no_column,
     refuse_all_cells,
 )
-from inverse_deid.formats.tables.kept_cells import fill_json_cells, iterate_changes, list_json_cells
+from inverse_deid.formats.tables.kept_cells import fill_json_cells, list_json_cells
 from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)

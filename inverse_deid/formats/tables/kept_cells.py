@@ -9,12 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
-
-from inverse_deid.core.errors import StageError
-
-if TYPE_CHECKING:
-    from inverse_deid.formats.records import Record
+from typing import Any, Literal
 
 CellType = Literal["text", "number", "date", "key", "nested", "bytes"]
 """How the file has a value: `key` is a key of an object, `nested` a value inside a table cell, which must be
@@ -53,19 +48,6 @@ class KeptChanges:
     ages_are_text: bool = False
     replaced: Mapping[str, int] = field(default_factory=dict)
     emptied: Mapping[str, int] = field(default_factory=dict)
-
-
-def changes_of(record: Record) -> KeptChanges:
-    """Return what is written instead of the kept cells of a record.
-
-    Raises:
-        StageError: Nobody judged the cells.
-    """
-    if record.changes is not None:
-        return record.changes
-    if record.kept:
-        raise StageError("the kept columns of a record were not checked, so it cannot be written")
-    return KeptChanges()
 
 
 def make_key_cell(column: str, key: str) -> KeptCell:
@@ -117,9 +99,3 @@ def fill_json_cells(value: Any, new: Iterator[str | None]) -> Any:  # noqa: ANN4
         return value
     changed = next(new)
     return value if changed is None else changed or None
-
-
-def iterate_changes(record: Record) -> Iterator[str | None]:
-    """Yield the new value of each kept cell in order, None = as it is; fails as `changes_of`."""
-    values = changes_of(record).values
-    return (values.get(number) for number in range(len(record.kept)))

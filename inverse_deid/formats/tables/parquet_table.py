@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable, texts_by_column
+from inverse_deid.formats.records import (
+    Format,
+    ReadOptions,
+    Record,
+    TableHead,
+    Writable,
+    changes_of,
+    texts_by_column,
+)
 from inverse_deid.formats.tables.columns import Columns, choose_columns, is_age_column, refuse_all_cells
-from inverse_deid.formats.tables.kept_cells import CellType, KeptCell, KeptChanges, changes_of, make_key_cell
+from inverse_deid.formats.tables.kept_cells import CellType, KeptCell, KeptChanges, make_key_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,7 +21,7 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.containers.office_package import open_package
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable
+from inverse_deid.formats.records import ReadOptions, Record, TableHead, Writable, iterate_changes
 from inverse_deid.formats.tables.columns import (
     ColumnFate,
     Columns,
@@ -33,7 +33,6 @@ from inverse_deid.formats.tables.columns import (
     list_named_columns,
     no_column,
 )
-from inverse_deid.formats.tables.kept_cells import iterate_changes
 from inverse_deid.formats.xlsx.cells import SheetCell, change_cell, column_letters, make_kept
 from inverse_deid.formats.xlsx.package import EXCEL, NewSheet, NewWorkbook, StyleSheet
 from inverse_deid.formats.xlsx.sheets import MergedCells, SheetRow, Workbook, open_workbook

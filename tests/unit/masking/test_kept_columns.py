@@ -7,8 +7,8 @@ import pytest
 from inverse_deid.core.errors import KeptColumnError, StageError
 from inverse_deid.core.values import Document
 from inverse_deid.engine.masker import check_kept, mask_with_fields
-from inverse_deid.formats.records import Record
-from inverse_deid.formats.tables.kept_cells import KeptCell, changes_of
+from inverse_deid.formats.records import Record, changes_of
+from inverse_deid.formats.tables.kept_cells import KeptCell
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
