@@ -1,6 +1,15 @@
 """One text per pattern of numbers, accounts and talk, with the words that the pattern must touch."""
 
 EXAMPLES = {
+    "number-as-clause": ("She rang because 0318 had hives", "0318"),
+    "numbers-as-persons": ("Neither A17 nor A19 got it", "A17 nor A19"),
+    "number-of-person-on": ("the patient number on the vial was S3-P12", "S3 P12"),
+    "number-in-two": ("Rand. 10 446 fell", "10 446"),
+    "digits-spaced": ("Sub. no 7 0 4 1 2 fell", "7 0 4 1 2"),
+    "room-with-slash": ("in Rm. 44/2 at night", "44 2"),
+    "room-with-point": ("he lies in 2.117 now", "2 117"),
+    "room-with-name": ("the dorm Kestrel 3 slept", "Kestrel 3"),
+    "room-in-quotes": ('in room "Bluebell" now', "Bluebell"),
     "letters-with-commas": ("It is: K, L, E, E.", "K L E E"),
     "number-with-zero": ("a rash of 0473 in June", "0473"),
     "two-disguised-words": ("then Cl0v3r St3rn fell", "Cl0v3r St3rn"),
@@ -122,5 +131,13 @@ CLINICAL = (
     "Thank you! Hello again. This is a rash.",
     "r/o pneumonia, r/t dehydration, w/o fever, s/p CABG",
     "ratio 1.25, 2.50 and 0.75",
+    "both T3 and T4 were normal, neither CD4 nor CD8 fell",
+    "T12-L1, C5-C6, leads V1-V6, D1-D28, grade G2-G3",
+    "when 3 tablets had dissolved, after 12 had passed",
+    "lesion of 1.25 x 2.50 cm",
+    "G 2 P 1 A 0, pain 0 1 2 3 4 5",
+    "unit Dose 5, ward round 3 times",
+    'room "cold", ward "quiet"',
+    "lies in 2.5 mL of saline",
 )
 """Texts in which none of these patterns may touch a word."""

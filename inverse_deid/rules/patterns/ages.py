@@ -76,6 +76,7 @@ _OVER_89 = {
     rf"\b(?:9\d|1[0-2]\d|nin(?:e)?ty(?:[\s-]{_ONES})?|{_HUNDRED})\s(?:winters|summers|springs|autumns|christmases|birthdays)\b",
     "century-of-life": r"\b(?:pass(?:ed|es)?|past|reach(?:ed|es)?|hit|beyond|turned|nearing|approaching|(?:short|shy)\sof|completed|celebrated|lived)\s(?:out\s)?"
     r"(?:the|a|her|his|one|their)\s(century)\b",
+    "roman-after-label": r"\b(?:aet(?:at)?|æt(?:at)?|aged?)\b\.?\s(?:suae\s)?((?=\w\w)(?:xc|cx{0,2})(?:ix|iv|v?i{0,3}))\b",
     "will-be-hundred": r"\b(?:will|would|to)\s(?:be|turn)\s((?:a|one)\s?hundred)\b(?!\s(?:mg|ml|percent|per|times|and|units|tablets|capsules|mcg|g)\b|\s?%)",
     "high-number-of-years": rf"\b(?:9\d|1[0-2]\d)[\s-]?(?:y(?:ea)?rs?|y/?o|y\.\s?o|yo[mfwb]?|ys|y)\b(?!\s(?:ago|later|earlier|before|after|of\s(?:use|therapy|treatment|smoking)|pack|history))\.?(?:[\s-]?old)?|"
     rf"\b(?-i:(?:9\d|1[01]\d)M)\b|(?:(?<=\ba )|(?<=\bthis )|(?<=\ban )|(?<=\n)|(?<=\A))(?-i:(?:9\d|1[01]\d)[MFmf])\b|\b(?-i:[MF])/?(?:9\d|10\d)\b(?!\.\d)|"
@@ -115,6 +116,8 @@ _ANY_AGE = {
     r"(?<![\w.,/+-])[2-9]\d\+(?=\s(?:and|with|on|who|yo|y|years?|yrs?)\b|\s?[.,;)]|\s*\Z)",
     "sex-before-age": r"(?:\A|(?<=[.;:!?\n(]\s)|(?<=\n)|(?<=\bpt\s))(?-i:[MFmf])\d{2}(?=\s[^\W\d_]|\s?[,;:)]|\s*\Z)|(?<![\w.])(?-i:[MF])\s\d{2}(?=\s(?:with|c/o|presented|who|on|h/o|yo|y)\b)",
     "score-of-years": r"\b(?:three|two|3)[\s-]?score(?:[\s-]and[\s-]\w+|[\s-]years)|\b\d[\s-]?score[\s-]and[\s-]\w+|\bthreescore\b|\bfourscore\b|\b(?:half|quarter|three[\s-]quarters)(?:\sof)?(?:[\s-]a)?[\s-]century\b|\b(?:half|quarter)[\s-]centur(?:y|ies)\b",
+    "age-in-passing": rf"\b\d{{1,3}}ish(?=\s(?:girl|boy|man|woman|male|female|lady|gent\w*|child|year)\b)|(?<=\bshort of ){_TENS}(?:[\s-]?{_ONES})?\b{_NO_AMOUNT}|"
+    rf"(?<=\bshy of ){_TENS}(?:[\s-]?{_ONES})?\b{_NO_AMOUNT}",
     "odd-years": rf"\b(?:{_TENS}|\d0)[\s-]?(?:something|ish|odd)s?\b{_NO_AMOUNT}|\b{_TENS}[\s-](?:plus|{_ONES}r|er)\b|\bforty-?fiver\b",
     "nth-birthday": rf"(?:(?<=\bhis )|(?<=\bher )|(?<=\bmy )|(?<=\btheir )|(?<=\bthe ))(?:(?:1[6-9]|[2-9]\d|1[0-2]\d)(?:st|nd|rd|th)|(?:{_TENS}[\s-]first|eighteenth|fiftieth|sixtieth|hundredth))\b(?:[\s-](?:birthday|year))?(?!\s(?:day|dose|percentile|week|patient|visit|centile))|"
     rf"\b(?:{_ORDINAL_TENS}|\d{{1,3}}(?:st|nd|rd|th))[\s-](?:birthday|bday|name[\s-]day)\b|(?:(?<=\bhis )|(?<=\bher ))(?:{_ORDINAL_TENS})\syear\b",
@@ -245,6 +248,11 @@ AGE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "sex-before-age": [Anchor(r"[MF]\d{2}\Z"), Anchor(r"[MF]\Z", behind=SPACES, cased=True)],
         "score-of-years": [within(r"(?:\d|three|two|four)?score\Z|centur(?:y|ies)\Z")],
+        "roman-after-label": [Anchor(r"(?:aet(?:at)?|æt(?:at)?|aged?)\Z")],
+        "age-in-passing": [
+            Anchor(r"\d{1,3}ish\Z", behind=" ", next=r"(?:girl|boy|man|woman|male|female|lady|gent\w*|child|year)\Z"),
+            Anchor(rf"{_TENS}"),
+        ],
         "odd-years": [
             Anchor(rf"(?:{_TENS}|\d0)\Z", behind=f"{SPACES}-", next=rf"something|ish|odd|plus\Z|er\Z|{_ONES}r|fiver\Z"),
             Anchor(rf"(?:{_TENS}|\d0)(?:something|ish|odd)|fou?rtyfiver"),

@@ -84,6 +84,7 @@ _CODES = {
     "calendar-week": r"\b(?:calendar|cal|iso|epi(?:demiological)?|fiscal|financial|tax|school|academic|surveillance|julian)\.?"
     r"[\s-]{1,2}(?:weeks?|wks?|years?|yrs?|quarters?|months?|days?|dates?|period)\.?\s?(?:no\.?|number|nr\.?|of)?"
     r"[\s:#(=]{0,2}(?:\d{1,8}(?:\.\d{1,5})?)(?:\s?[/–-]\s?\d{1,4})?(?!\d)",
+    "julian-day": r"\bjulian\b\W{1,3}(?:(?:date|day|code|no|number|is|was|on|pack|label)\W{1,3}){0,3}(?:\d{2}|20\d\d)[-/.]?\d{3}(?!\w|[-/.]\d)",
     "week-code": r"\b(?:(?-i:KW|CW|Kw)[\s.:#-]{0,2}\d{1,2}(?:\s?[/–-]\s?\d{1,4})?|(?-i:DOY|MJD|JD)[\s.:#-]{0,2}\d{1,7}|"
     r"(?-i:FY|AY|TY)[\s'’-]{0,2}\d{2,4}(?:\s?[/–-]\s?\d{2,4})?|year[\s-]?day\s\d{1,3}|day[\s-]of[\s-]year\W{1,3}\d{1,3})(?!\w)",
     "week-of-year": rf"\b(?:week|wk)\.?\s?(?:no\.?\s?|number\s?|nr\.?\s?|#\s?)?{_WEEK_NUMBER}(?!\d)(?:\s?(?:-|–|to|and)\s?{_WEEK_NUMBER})?"
@@ -116,10 +117,12 @@ _CODES = {
     rf"(?![\w%]|[-./,]\d){_NO_UNIT}",
     "serial-date": r"\b(?:excel|serial|spreadsheet|epoch|unix|stardate|lilian|mjd|timestamp|posix)\W{1,3}(?:(?:date|day|time|number|stamp|serial)\W{1,3})?"
     r"\d{4,13}(?:\.\d+)?(?!\d)",
+    "date-in-sheet": r"\b(?:excel|spreadsheet|workbook)\s(?:(?:turned|made|shows?|showed|gave|gives|reads?|changed|converted|put|has|cell|date|number|"
+    r"serial|value|onset|start|stop|end|birth|dose|it|the|of|in|into|to|as|for)\s){1,7}([2-5]\d{4}(?:\.\d+)?)(?!\w|[.,]\d)",
 }
 
 _SPOKEN = {
-    "public-day": rf"\b(?:{join_phrases(FEASTS)})(?:['’]?s)?(?![^\W_])(?:[\s-](?:day|eve|sunday|monday|tuesday)\b)?",
+    "public-day": rf"\b(?:{join_phrases(FEASTS)})(?:['’]?s)?(?![^\W_])(?:[\s-](?:day|eve|night|sunday|monday|tuesday)\b)?",
     "cased-feast": rf"\b(?-i:{CASED_FEASTS}|LENT|ADVENT|TET|HOLI|CARNIVAL)(?![^\W_])(?!\s(?:him|her|me|them|us|of|a|the)\b)",
     "public-event": rf"\b{join_phrases(EVENTS)}(?:['’]?s)?(?![^\W_])(?:[\s-](?:day|eve|night|weekend|week|sunday|final|finals|semi-?final)\b)?",
     "school-term": rf"\b{join_phrases(TERMS)}(?![^\W_])",
@@ -247,6 +250,7 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
                 r"(?:calendar|cal|iso|epi(?:demiological)?|fiscal|financial|tax|school|academic|surveillance|julian)\Z"
             )
         ],
+        "julian-day": [Anchor(r"julian\Z")],
         "week-code": [
             Anchor(r"(?:KW|CW|Kw|DOY|MJD|JD|FY|AY|TY)\d{0,7}\Z", cased=True),
             Anchor(r"yearday\Z"),
@@ -285,6 +289,7 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "serial-date": [
             Anchor(r"(?:excel|serial|spreadsheet|epoch|unix|stardate|lilian|mjd|timestamp|posix)\Z")
         ],
+        "date-in-sheet": [Anchor(r"(?:excel|spreadsheet|workbook)\Z", behind=" ")],
         "public-day": first_words(FEASTS),
         "cased-feast": [Anchor(rf"(?:{CASED_FEASTS})\Z")],
         "public-event": first_words(EVENTS),

@@ -86,11 +86,12 @@ _DID = any_of(
 )
 _DONE_TO = """
     dosed randomi[sz]ed screened enrol?led consented unblinded withdrew contacted? contact_with rang call called calling visited told asked
-    given_to lost lost_contact_with dosing_of screening_of exclusion_of unblinding_of withdrawal_of enrol?lment_of randomi[sz]ation_of call_from calls_from death_of visits_of ask asked tell told remind reminded email emailed warn warned interviewed code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing
+    given_to lost lost_contact_with dosing_of screening_of exclusion_of unblinding_of withdrawal_of enrol?lment_of randomi[sz]ation_of call_from calls_from death_of visits_of ask asked tell told remind reminded email emailed warn warned interviewed code_for code_of page_of diary_of tablets_of consent_of spoke_to spoke_with seeing visiting dosing autopsy_of autopsies_of narratives?_of narratives?_for cards?_of pages?_for photos?_of
+    ecgs?_of bloods_of samples?_of profiles?_of listings?_of both_of
 """
 _SPOKEN_LABELS = """
     numbers? extension ext code pin policy digits? flat room bed ward line plate badge reference account centre center site double triple
-    claim ticket postcode zip subject participant patient volunteer proband pt
+    claim ticket postcode zip house_number street_number subject participant patient volunteer proband pt
 """
 _DIGIT_WORDS = """
     zero oh nought one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -101,6 +102,12 @@ _CODES_OF_DRUGS = any_of(
     JAN FEB MAR APR MAY JUN JUL AUG SEP SEPT OCT NOV DEC BMS JNJ AMG HR BP RR PR N O P I SAR UCB ONO TAK MEDI REGN CHADOX VX GS SB BI E"""
 )
 """Codes of substances, receptors and viruses have the form of numbers of persons: `PF-07321332`."""
+
+_TWO_CODES = (
+    rf"(?!(?:[CTLS]\d{{1,2}}-[CTLS]|{'|'.join(f'{letter}[0-9]{{1,3}}-{letter}' for letter in 'ABCDEFGHIJKLMNOPQRSTUVWXYZ')})\d)"
+    r"[A-Z]\d{1,3}-[A-Z]\d{1,4}"
+)
+"""`S3-P12`, but not vertebrae, leads, days, weeks or grades from one to another."""
 
 _NUMBER = r"\d{1,3}(?:[.,]\d{1,10})?"
 _MINUTE, _SECOND = r"(?:['′’‘`´]|min(?:utes?)?\b|m\b)", r"(?:[\"″”“]|['′’]{2}|sec(?:onds?)?\b|s\b)"
@@ -121,7 +128,7 @@ def _after(words: str, letters: str) -> str:
 
 
 _NS, _EW = ("north|south", "NS"), ("east|west", "EWO")
-_BETWEEN_AXES = rf"[\s,;/]{{0,3}}(?:and\s)?{_AXIS}"
+_BETWEEN_AXES = rf"[\s,;/]{{0,3}}(?:(?:and|by|x)\s)?{_AXIS}"
 _NUMBER_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
     twenty thirty forty fifty sixty seventy eighty ninety hundred point oh minus
@@ -144,7 +151,7 @@ _STATE = any_of(
     headache vomited vomiting fainted cried wept slept called rang reports? has had got feels? felt took says said"""
 )
 _MAP_LABELS = """
-    gps coordinates? coords? irish_grid british_grid national_grid map_grid latlng lat latitude longitude lng geolocation geotag geotagged grid_ref grid_reference
+    gps gps_?latitude gps_?longitude gps_?lat gps_?lon coordinates? coords? irish_grid british_grid national_grid map_grid latlng lat latitude longitude lng geolocation geotag geotagged grid_ref grid_reference
     grid_square os_grid breite breitengrad länge längengrad latitud longitud latitudine longitudine largo szerokość długość šířka délka locator qth map_ref map_reference mgrs utm eastings? northings? plus_code what_?3_?words what_three_words w3w
     waypoint geohash maidenhead_locator ordnance_survey open_location_code eircode
 """
@@ -179,7 +186,7 @@ _SPOKEN_PLATE = r"(?-i:[A-Z][A-Z0-9]{1,8}(?:[ -][A-Z0-9]{1,7}){0,3})(?!\w)"
 
 _ROOMS = """
     rooms? rm beds? bays? cubicles? wards? cabins? theatre tent incubator hut trolley barracks? block cell icu hdu nicu picu ccu itu unit suites? apts? apartments? flats? lockers? bunks? berths? dorm dormitory
-    resus station cot crib bassinet carriage compartment kiosk villa hangar annexe? bett cama letto säng seng sala avdeling afdeling abteilung osasto zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks
+    resus station cot crib bassinet carriage compartment kiosk villa hangar annexe? bett cama letto säng seng sala avdeling afdeling abteilung osasto zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks pacu mau amu cdu eau sau doors? lit
 """
 _FLOORS = """
     floor deck block wing cell prison_cell police_cell office tower unit gate zone desk theatre house building pod plot pitch tent hut icu hdu itu corridor stall
@@ -197,23 +204,29 @@ VETOES = compile_patterns(
     {
         "number-after-label": rf"\b{any_of(_STRONG_LABELS)}\b{_CALLED_A_NUMBER}?{_LINK}(?:the\s)?((?:(?-i:[A-Z]{{1,4}})\s(?=\d))?{_CODE}(?:\s\d{{2,6}}(?!\w|[.,/]\d){NOT_A_QUANTITY}){{0,4}}){NOT_A_QUANTITY}",
         "number-after-weak-label": rf"(?<!pubmed )(?<!pmid )(?<!doi )(?<!medline )(?<!cpt )(?<!icd )(?<!atc )(?<!dental )(?<!procedure )(?<!meddra )(?<!diagnosis )\b(?!ref\s[1-9]\d{{0,3}}-[1-9]\d{{0,4}}(?!\w)){any_of(_WEAK_LABELS)}\b(?:{_CALLED_A_NUMBER}{_LINK}|{_SIGN}|"
-        rf"\s(?!{_CLOCK})(?=[A-Z./-]{{0,8}}\d[\w/-]{{3}}))({_CODE}){NOT_A_QUANTITY}",
+        rf"\s(?!{_CLOCK})(?=[A-Z./-]{{0,8}}\d[\w/-]{{3}}|[A-Z]{{1,4}}-\d\d\.\d))({_CODE}){NOT_A_QUANTITY}",
         "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t|[Pp]at|Prob|Vp))\b\.?{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
-        "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?(?!911|999|112|111|1-?800|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}"
+        "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?[“\"'(]?(?!911|999|112|111|1-?800|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})((?-i:[A-Z]{{0,4}})-?\d{{2,7}}(?<!\b\d\d)(?:[-/.]\w{{1,8}}){{0,3}}"
         rf"(?:\s?(?:,|and|&|or)\s?\d{{3,7}}){{0,9}})(?!\w|[.,/]\d|[ -]\d{{3}}|[’']s){NOT_A_QUANTITY}",
+        "number-as-clause": rf"\b(?:because|while|when|that|but|since|whether|if|whereas|where|until|after|before)\s(?!911|999|112|111)((?-i:[A-Z]{{0,3}})\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}})(?=\s(?:{_DID}|had|has|reported|reports|experienced|presented|got)\b)",
+        "numbers-as-persons": rf"\b(?:both|either|neither)\s((?-i:(?!{_CODES_OF_DRUGS}-?\d)[A-Z]{{0,3}}-?\d{{2,7}}\s(?:and|or|nor)\s[A-Z]{{0,3}}-?\d{{2,7}}))(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
+        "number-of-person-on": rf"\b(?:patient|subject|participant|volunteer|donor|screening|randomi[sz]ation)(?:['’]s)?\s(?:ids?|nos?\.?|numbers?|codes?)\s(?:\w+\s){{1,4}}(?:was|is|reads?|said|says|states?)\s({_CODE}){NOT_A_QUANTITY}",
+        "number-in-two": rf"\b(?-i:[Rr]and|[Ss]cr|[Ss]ubj?|[Pp]t|[Pp]at)\.\s?(?:no\.?\s|nr\.?\s|#\s?)?(\d{{1,4}}\s\d{{3,4}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
+        "digits-spaced": r"(?<![\w.,/-])(?<!\d )(?=(?:[A-Za-z] ){0,6}\d(?: [A-Za-z]){0,6} \d(?: [A-Za-z]){0,6} \d(?: [A-Za-z]){0,6} \d)"
+        r"(?=(?:\d ){0,12}[6-9A-Za-z](?!\w))(?-i:[A-Z\d])(?: (?-i:[A-Z\d])){4,24}(?![\w/]|[.,]\d)",
         "number-that-owns": r"(?<![\w.,/-])(\d{2,6}[1-9])(?=['’]s\b|\sand\s(?:her|his|their)\s(?:mother|father|parents?|husband|wife|partner|carer|child|son|daughter|mum|mom|dad)\b)",
         "plain-number": rf"(?<!lot )(?<!lots )(?<!batch )(?<!dose )(?<!cycle )(?<!vaccine )(?<!atomic )\bnumbers?\s(\d{{2,7}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "number-in-words": rf"\b(?!(?-i:number)\s{any_of(_DIGIT_WORDS)}\b(?![\s,-]{{1,3}}(?:and\s)?{any_of(_DIGIT_WORDS)}\b)){any_of(_SPOKEN_LABELS)}[\s:]{{1,2}}(?:(?:is|in|as|the|with|of|ends|ending)\s){{0,2}}"
         rf"((?:{any_of(_DIGIT_WORDS)}[\s,-]{{1,3}}(?:and\s)?){{0,12}}{any_of(_DIGIT_WORDS)})\b{NOT_A_QUANTITY}",
-        "digits-in-words": rf"\b(?:{any_of(_DIGIT_WORDS)}[\s,-]{{1,3}}){{3,}}{any_of(_DIGIT_WORDS)}\b",
+        "digits-in-words": rf"\b(?:{any_of(_DIGIT_WORDS)}[\s,-]{{1,3}}(?:(?:no|um|uh|er|erm|ehm|sorry|wait)[\s,-]{{1,3}}){{0,2}}){{3,}}{any_of(_DIGIT_WORDS)}\b",
         "number-of-site": rf"(?<!ion )(?<!ject )(?<!inj )\bsite\s(?:no\.?\s?|number\s|#|:\s?)?(\d{{2,5}})(?![\w%°]|[.-]\w|/\d){NOT_A_QUANTITY}",
         "person-of-number": rf"\b{any_of(_RELATED)}\s(?:of|for|from)\s(?:the\s)?(?:{any_of(_PERSONS)}\s|no\.?\s|number\s)?#?"
         rf"((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/.]\w{{1,8}}){{0,4}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "number-as-person": rf"(?:\A|(?<=[.;!?(\n]\s)|(?<=[\n(]))(?!911|999|112|111)(?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}(?=\s{_DID}\b)|"
         r"(?:\A|(?<=[.;!?(\n]\s)|(?<=[\n(]))0\d{2,6}(?:[-/]\w{1,8}){0,3}(?=\s(?:had|has|have|is|was|reported|reports|experienced|noticed|noted|presented|got|gets)\b)",
-        "code-of-person": rf"(?<![\w./-])(?<!rotocol )(?<!tudy )(?<!rial )(?-i:(?!{_CODES_OF_DRUGS}-)[A-Z]{{1,4}}-\d{{3,7}}(?:-\w{{1,6}}){{0,3}}|\d{{2,4}}-[A-Z]{{1,2}}-?\d{{2,4}}|"
+        "code-of-person": rf"(?<![\w./-])(?<!rotocol )(?<!tudy )(?<!rial )(?-i:(?!{_CODES_OF_DRUGS}-)[A-Z]{{1,4}}-\d{{3,7}}(?:-\w{{1,6}}){{0,3}}|\d{{2,4}}-[A-Z]{{1,2}}-?\d{{2,4}}|[A-Z]{{2}}\d{{2}}[.-]\d{{3,6}}|\d{{2}}-0\d{{3,5}}[A-Z]?|{_TWO_CODES}|"
         r"(?!0\d[0-5]\d[-/]0\d[0-5]\d(?!\w))0\d{2,4}[-/]0\d{2,5}(?:[-/]\w{1,6})?)(?!\w|[./-]\w)",
-        "decimal-coordinates": r"(?<!\w)(?<!\d[.,])\d{1,3}[.,]\d{3,10}°?\s?[,;/| ]\s?[-+−]?\d{1,3}[.,]\d{3,10}°?(?!\w|[.,]\d)|"
+        "decimal-coordinates": r"(?<!\w)(?<!\d[.,])\d{1,3}[.,]\d{3,10}°?\s?[,;/| x×]\s?[-+−]?\d{1,3}[.,]\d{3,10}°?(?!\w|[.,]\d|\s?[cm]?m\b)|"
         r"(?<!\w)(?<!\d[.,])\d{2}[.,]\d{1,10}\s?[,;/]\s?[-−]\d{1,3}[.,]\d{1,10}(?!\w|[.,]\d)",
         "coordinates-on-axes": rf"(?<![\w.,]){_AXIS}(?:{_before(*_NS)}{_BETWEEN_AXES}{_before(*_EW)}|{_after(*_NS)}{_BETWEEN_AXES}{_after(*_EW)}|{_before(*_EW)}{_BETWEEN_AXES}{_before(*_NS)}|{_after(*_EW)}{_BETWEEN_AXES}{_after(*_NS)})",
         "degrees-and-minutes": rf"(?<![\w.,]){_NUMBER}\s?(?:[°º˚]|deg(?:rees)?)\s?\d{{1,2}}(?:[.,]\d{{1,6}})?\s?(?:['′’‘`´]|min(?:utes)?\b)"
@@ -235,13 +248,17 @@ VETOES = compile_patterns(
         rf"(?!\d+(?!\w|[ -][A-Z])|[CTLS]\d)((?:{_SPOKEN_PLATE}|{_PLATE})(?:\s(?:and|or|&)\s{_PLATE})?){NOT_A_QUANTITY}",
         "plate-of-vehicle": rf"\b{any_of(_VEHICLES)}\b(?:[\s,.:;(\"'“-]|\b{_OF_VEHICLE}\b){{1,9}}({_PLATE}){NOT_A_QUANTITY}",
         "plate-by-shape": r"(?<![\w./-])(?-i:(?!CD)[A-Z]{2}[0-6]\d [A-Z]{3}|(?!\w\w[ -]?\d{1,2}[ -]?(?:JAN|FEB|MAR|APR|MAY|JU|AUG|SEP|OCT|NOV|DEC))[A-Z]{2}[ -]?\d{1,2}[ -]?[A-Z]{1,3}[ -]?\d{4}|"
-        r"[A-Z]{2}-\d{3}-[A-Z]{2}|(?!V-V)(?=[^\s]{4})[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}\s\d{2,4}[EH]?|[A-Z]{1,3}\s?[•·]\s?[A-Z]{0,2}\s?\d{2,6}|\d(?!JAN|FEB|MAR|APR|MAY|JU[NL]|AUG|SEP|OCT|NOV|DEC)[A-Z]{3}\d{3}|[A-Z]{3} \d{3}[A-Z]|"
+        r"[A-Z]{2}-\d{3}-[A-Z]{2}|\d{1,2}-(?!JAN|FEB|MAR|APR|MAY|JU[NL]|AUG|SEP|OCT|NOV|DEC)[B-DF-HJ-NP-TV-Z]{2,3}-\d{1,2}|(?!V-V)(?=[^\s]{4})[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}\s\d{2,4}[EH]?|[A-Z]{1,3}\s?[•·]\s?[A-Z]{0,2}\s?\d{2,6}|\d(?!JAN|FEB|MAR|APR|MAY|JU[NL]|AUG|SEP|OCT|NOV|DEC)[A-Z]{3}\d{3}|[A-Z]{3} \d{3}[A-Z]|"
         r"[A-Z]\s?\d{3}\s(?!(?:BPM|MCG|AND|PER|THE|WAS|FOR|NOT|BUT)\b)[A-Z]{3}|(?!(?:HR|RR|BP|PR|CK|PT|TP|HB|PO|PH|ST|SC|CO|ON|AT|TO|OF|IN|IS)\b)[A-Z]{2}[ ·-]\d{3}[ ·-](?!(?:HR|RR|BP|PR|CK|PT|ON|AT|TO|OF|IN|IS|MG|ML|KG|MM|CM|IU|OR|PO|IV|IM|SC)\b)[A-Z]{2}|(?<!LOT )(?<!lot )(?<!atch )(?<!ATCH )(?<!no\. )(?<!ber )(?<!: )(?<!# )[ABCEHKMOPTXY]\d{3}[ABCEHKMOPTXY]{2}\d{2,3}|"
         r"[一-鿿]{1,4}\s?\d{2,3}\s?[ぁ-ゟ]\s?[\d・･-]{1,6})(?!\w|[./-]\w)",
         "number-of-room": rf"{_NO_ROOM}\b{any_of(_ROOMS)}\b\.?(?:\s?(?:nos?|number|nr)\b\.?)?(?: ?[:#=] ?| |-)#?({_ROOM_NUMBER})",
+        "room-with-slash": r"\b(?:rooms?|rm|zimmer|chambre|suite|apt|apartment|flat|habitaci[oó]n|stanza)\b\.?\s(?:no\.?\s|number\s|#\s?)?(\d{1,4}/\w{1,4})(?!\w|[.,/-]\d)",
+        "room-with-point": rf"\b(?:lies|lay|lying|stays|staying|sits|moved|transferred|back|asleep|found|nursed)\s(?:in|to)\s(\d{{1,2}}\.\d{{2,3}}[A-Z]?)(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
+        "room-with-name": rf"\b(?:dorm|dormitory|ward|unit|pod|wing|block|hut|cabin|tent|villa|lodge|cottage|suite|room|bay|corridor)\s((?-i:(?!(?:Day|Dose|Week|Visit|Cycle|Grade|Phase|Stage|Type|No|Nos|Number|Nr)\b)[A-Z][a-z]{{2,14}})[ -]\d{{1,4}}[A-Z]?)(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
+        "room-in-quotes": r"\b(?:room|ward|suite|wing|pod|bay|dorm|theatre|lounge)\s(?:named\s|called\s)?[“\"'‘]((?-i:[A-Z])[\w' -]{2,24})[”\"'’]",
         "number-of-floor": rf"\b(?:(?:on|at|to|in|from|of)\s(?:the\s)?{any_of(_FLOORS)}\s|{any_of(_FLOORS)}\s?(?:(?:no|number|nr)\b\.?\s?[:#]?|[:#])\s?)({_ROOM_NUMBER})",
-        "floor-of-house": r"\b(\d{1,3}(?:st|nd|rd|th)(?=\s(?:floor|deck|storey|story)\b)|R\d{2,4}/B\d{1,2})\b",
-        "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater|suite|apt|apartment|hall|tower|villa)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
+        "floor-of-house": r"\b((?:\d{1,3}(?:st|nd|rd|th)|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|top)(?=\s(?:floor|deck|storey|story)\b)|R\d{2,4}/B\d{1,2})\b",
+        "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater|suite|apt|apartment|hall|tower|villa|lit|bett|cama|letto)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
         "floor-at-start": rf"(?:\A|(?<=[.;:!?(]\s)|(?<=[\n(])){any_of(_PLACES_AT_START)}\s({_ROOM_NUMBER})",
         "operating-room": rf"(?:\A|(?<=[.,;:(]\s)|(?<=\bin\s)|(?<=\bto\s)|(?<=\n))(?-i:OR|ER|ED|OT)\s?(\d{{1,2}})(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "room-before-word": r"(?<![\w.,/-])((?-i:[A-Z]?\d{1,4}[A-Z]?))[\s-](?:room|ward|bed|bay|rm)(?=\s?[).,;:]|\s?\Z)",
@@ -252,7 +269,7 @@ VETOES = compile_patterns(
         r"\b(?:lot|plot|space|site|pitch|stand)\s(?:no\.?\s|number\s|#\s?)?[A-Z]?\d{1,5}[A-Z]?\s(?:of|in|at|on)\s(?:the|a)\s"
         r"(?:[\w-]+\s){0,2}(?:trailer|caravan|camp|park|site|estate|cemetery|mobile|market|subdivision)",
         "lot-to-park": r"\b(?:(?:parked|cars?|van|truck|bike|left|towed|fell|collapsed|found|hit|walking)\s(?:in|on|at|from|across|to)\s(?:the\s)?lot|(?:parking|car|auction|camping|building|vacant|corner|empty)\s(?:lot|space|bay))\s(?:no\.?\s|number\s|#\s?)?"
-        r"((?:(?-i:[A-Z])|[A-Z]?\d{1,5}[A-Z]?)(?:,?\s(?:row|level|space|bay|aisle|section)\s\w{1,4})?)(?!\w)",
+        r"((?:(?-i:[A-Z])-\d{1,4}|(?-i:[A-Z])|[A-Z]?\d{1,5}[A-Z]?)(?:,?\s(?:row|level|space|bay|aisle|section)\s\w{1,4})?)(?!\w)",
         "lot-of-other-number": r"\b(?:lot|batch)(?:es|s)?(?:[\s.:#(=]|\b(?:no|nos|nr|num|numbers?|code|id|was|is)\b){1,8}"
         r"(\d{3}[ .-]\d{3}[ .-]\d{4}|\(\d{3}\)\s?\d{3}[ .-]\d{4}|\d{3}-\d{4}|\d{3}-\d{2}-\d{4}|\+\d[\d ().-]{7,18}\d|\d{8,}|"
         r"(?:MRN|NHS|SSN|CHI|DOB|tel|phone)\b[\s.:#]{0,3}[\w-]+)(?![\w])",
@@ -307,7 +324,48 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "code-of-person": [
             Anchor(r"[A-Z]{1,4}\Z", behind="-", cased=True, next=r"\d{3,7}\Z"),
             Anchor(r"\d{2,4}\Z", behind="-", next=r"(?-i:[A-Z]{1,2}(?:\d{2,4})?\Z)"),
+            Anchor(r"[A-Z]{2}\d{2}\Z|[A-Z]\d{1,3}\Z", behind=".-", cased=True, next=r"\d{3}|[A-Z]\d"),
+            Anchor(r"\d{2}\Z", behind="-", next=r"0\d{3}"),
             Anchor(r"0\d{2,4}\Z", behind="-/", next=r"0\d{2,5}\Z"),
+        ],
+        "number-as-clause": [
+            Anchor(
+                r"(?:because|while|when|that|but|since|whether|if|whereas|where|until|after|before)\Z",
+                behind=SPACES,
+                next=r"[A-Z]{0,3}\d{3}",
+            )
+        ],
+        "numbers-as-persons": [
+            Anchor(r"(?:both|either|neither)\Z", behind=SPACES, next=r"[A-Z]{0,3}\d|[A-Z]{1,3}\Z")
+        ],
+        "number-of-person-on": [
+            Anchor(
+                r"(?:patient|subject|participant|volunteer|donor|screening|randomi[sz]ation)\Z",
+                behind=f"{SPACES}'’",
+                next=r"(?:s|ids?|nos?|numbers?|codes?)\Z",
+            )
+        ],
+        "number-in-two": [Anchor(r"(?:rand|scr|subj?|pt|pat)\Z", behind=".")],
+        "digits-spaced": [Anchor(r"[A-Z\d]\Z", behind=" ", cased=True, next=r"[A-Z\d]\Z")],
+        "room-with-slash": [
+            Anchor(
+                r"(?:rooms?|rm|zimmer|chambre|suite|apt|apartment|flat|habitaci[oó]n|stanza)\Z",
+                behind=f"{SPACES}.",
+            )
+        ],
+        "room-with-point": [
+            Anchor(
+                r"(?:lies|lay|lying|stays|staying|sits|moved|transferred|back|asleep|found|nursed)\Z",
+                behind=SPACES,
+                next=r"(?:in|to)\Z",
+            )
+        ],
+        "room-in-quotes": [Anchor(r"(?:room|ward|suite|wing|pod|bay|dorm|theatre|lounge)\Z", behind=SPACES)],
+        "room-with-name": [
+            Anchor(
+                r"(?:dorm|dormitory|ward|unit|pod|wing|block|hut|cabin|tent|villa|lodge|cottage|suite|room|bay|corridor|theatre|lounge)\Z",
+                behind=SPACES,
+            )
         ],
         "decimal-coordinates": [Anchor(r"\d{1,3}\Z", behind=".,", next=r"\d")],
         "coordinates-on-axes": [
@@ -337,6 +395,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "plate-of-vehicle": begin_phrases(_VEHICLES),
         "plate-by-shape": [
             Anchor(r"[A-ZÄÖÜ]{1,3}\Z", behind=f"{SPACES}-•·", cased=True),
+            Anchor(r"\d{1,2}\Z", behind="-", next=r"[A-Z]{2,3}\Z"),
             Anchor(r"[A-Z]{1,2}\d|\d[A-Z]{3}\d{3}|[一-鿿]", cased=True),
         ],
         "number-of-room": begin_phrases(_ROOMS, then=_NUMBER_OF_ROOM),
@@ -345,12 +404,16 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"(?:on|at|to|in|from|of)\Z", next=rf"the\Z|{_FIRST_OF_FLOORS}"),
         ],
         "floor-of-house": [
-            Anchor(r"\d{1,3}(?:st|nd|rd|th)\Z", behind=SPACES, next=r"(?:floor|deck|storey|story)\Z"),
+            Anchor(
+                r"(?:\d{1,3}(?:st|nd|rd|th)|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|top)\Z",
+                behind=SPACES,
+                next=r"(?:floor|deck|storey|story)\Z",
+            ),
             Anchor(r"R\d{2,4}\Z", behind="/"),
         ],
         "letter-of-room": [
             Anchor(
-                r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater)\Z",
+                r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater|suite|apt|apartment|hall|tower|villa|lit|bett|cama|letto)\Z",
                 behind=SPACES,
             )
         ],
@@ -402,8 +465,8 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
 
 _ID, _PLACE = frozenset({HyperClass.ID}), frozenset({HyperClass.PLACE})
 _MAPS = """decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code
-    three-words geo-address place-in-address floor-of-house number-of-room number-of-floor letter-of-room room-before-word trailer-lot lot-to-park grid-letters floor-at-start operating-room nautical-position"""
-_NUMBERS = """number-after-label number-after-weak-label lot-of-other-number number-of-person person-as-number number-that-owns plain-number number-in-words digits-in-words number-of-site person-of-number number-as-person
+    three-words geo-address place-in-address floor-of-house number-of-room room-with-slash room-with-point room-with-name room-in-quotes number-of-floor letter-of-room room-before-word trailer-lot lot-to-park grid-letters floor-at-start operating-room nautical-position"""
+_NUMBERS = """number-as-clause numbers-as-persons number-of-person-on number-in-two digits-spaced number-after-label number-after-weak-label lot-of-other-number number-of-person person-as-number number-that-owns plain-number number-in-words digits-in-words number-of-site person-of-number number-as-person
     code-of-person plate-after-label plate-of-vehicle plate-by-shape labelled-by-no number-with-zero person-and-number coded-person identity-by-shape spelled-code letters-with-commas letter-as-in callsign"""
 LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {**dict.fromkeys(_MAPS.split(), _PLACE), **dict.fromkeys(_NUMBERS.split(), _ID)}
