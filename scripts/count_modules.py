@@ -42,7 +42,11 @@ def counting() -> Iterator[set[str]]:
     modules: set[str] = set()
 
     def note(frame: FrameType, event: str, _given: object) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>" and "inverse_deid" in frame.f_code.co_filename:
+        if (
+            event == "call"
+            and frame.f_code.co_name != "<module>"
+            and "inverse_deid" in frame.f_code.co_filename
+        ):
             modules.add(frame.f_globals.get("__name__", ""))
 
     threading.setprofile(note)
@@ -80,7 +84,11 @@ def take_a_case_over_the_desk(folder: Path) -> None:
 def answer_a_request(_folder: Path) -> None:
     """From the first request of a client to its answer; the model is loaded as the service starts."""
     parts = load_parts(MaskingSettings())
-    with ServiceClient(None, ServiceSettings(), lambda chosen: CaseMasker(build_deidentifier(chosen.masking, parts), chosen.cases)) as client:
+    with ServiceClient(
+        None,
+        ServiceSettings(),
+        lambda chosen: CaseMasker(build_deidentifier(chosen.masking, parts), chosen.cases),
+    ) as client:
         answer = client.post("/mask", json={"id": "1", "text": NARRATIVE})
         assert answer.status_code == 200, answer.text
 

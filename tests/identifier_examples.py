@@ -1,6 +1,10 @@
 """One text per pattern of numbers, accounts and talk, with the words that the pattern must touch."""
 
 EXAMPLES = {
+    "number-glued-to-label": ("SCR1180 failed", "SCR1180"),
+    "person-in-room": ("the man in 106 got it", "106"),
+    "degrees-before-axis": ("a cross of 55.75° latitude", "55 75 latitude"),
+    "swiss-grid": ("at 2'600'412 / 1'199'850 today", "2 600 412 1 199 850"),
     "number-as-clause": ("She rang because 0318 had hives", "0318"),
     "numbers-as-persons": ("Neither A17 nor A19 got it", "A17 nor A19"),
     "number-of-person-on": ("the patient number on the vial was S3-P12", "S3 P12"),
@@ -135,6 +139,8 @@ CLINICAL = (
     "T12-L1, C5-C6, leads V1-V6, D1-D28, grade G2-G3",
     "when 3 tablets had dissolved, after 12 had passed",
     "lesion of 1.25 x 2.50 cm",
+    "platelets 250'000 /µL, and 14 days long",
+    "ratio 2:1::4:2, the patient in 2 hours",
     "G 2 P 1 A 0, pain 0 1 2 3 4 5",
     "unit Dose 5, ward round 3 times",
     'room "cold", ward "quiet"',

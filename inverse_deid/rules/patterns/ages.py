@@ -77,6 +77,9 @@ _OVER_89 = {
     "century-of-life": r"\b(?:pass(?:ed|es)?|past|reach(?:ed|es)?|hit|beyond|turned|nearing|approaching|(?:short|shy)\sof|completed|celebrated|lived)\s(?:out\s)?"
     r"(?:the|a|her|his|one|their)\s(century)\b",
     "roman-after-label": r"\b(?:aet(?:at)?|æt(?:at)?|aged?)\b\.?\s(?:suae\s)?((?=\w\w)(?:xc|cx{0,2})(?:ix|iv|v?i{0,3}))\b",
+    "nine-oh": r"\b(?:big|turned|turning|hit|past|reached)\s(?:the\s)?(?:big\s)?(?:nine[\s-]oh|9-oh|one[\s-]oh[\s-]\w+)\b|"
+    r"\b(?:lived|seen|after|through)\s(?:nine|ten|9|10)\sdecades\b",
+    "hundred-and-months": rf"\baged?\s({_HUNDRED}\syears?(?:\sand\s(?:{_ONES}|{_TEENS}|\d{{1,2}})\smonths?)?)\b",
     "will-be-hundred": r"\b(?:will|would|to)\s(?:be|turn)\s((?:a|one)\s?hundred)\b(?!\s(?:mg|ml|percent|per|times|and|units|tablets|capsules|mcg|g)\b|\s?%)",
     "high-number-of-years": rf"\b(?:9\d|1[0-2]\d)[\s-]?(?:y(?:ea)?rs?|y/?o|y\.\s?o|yo[mfwb]?|ys|y)\b(?!\s(?:ago|later|earlier|before|after|of\s(?:use|therapy|treatment|smoking)|pack|history))\.?(?:[\s-]?old)?|"
     rf"\b(?-i:(?:9\d|1[01]\d)M)\b|(?:(?<=\ba )|(?<=\bthis )|(?<=\ban )|(?<=\n)|(?<=\A))(?-i:(?:9\d|1[01]\d)[MFmf])\b|\b(?-i:[MF])/?(?:9\d|10\d)\b(?!\.\d)|"
@@ -248,6 +251,8 @@ AGE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "sex-before-age": [Anchor(r"[MF]\d{2}\Z"), Anchor(r"[MF]\Z", behind=SPACES, cased=True)],
         "score-of-years": [within(r"(?:\d|three|two|four)?score\Z|centur(?:y|ies)\Z")],
+        "nine-oh": [Anchor(r"(?:big|turned|turning|hit|past|reached|lived|seen|after|through)\Z")],
+        "hundred-and-months": [Anchor(r"aged?\Z")],
         "roman-after-label": [Anchor(r"(?:aet(?:at)?|æt(?:at)?|aged?)\Z")],
         "age-in-passing": [
             Anchor(r"\d{1,3}ish\Z", behind=" ", next=r"(?:girl|boy|man|woman|male|female|lady|gent\w*|child|year)\Z"),

@@ -84,6 +84,8 @@ _CODES = {
     "calendar-week": r"\b(?:calendar|cal|iso|epi(?:demiological)?|fiscal|financial|tax|school|academic|surveillance|julian)\.?"
     r"[\s-]{1,2}(?:weeks?|wks?|years?|yrs?|quarters?|months?|days?|dates?|period)\.?\s?(?:no\.?|number|nr\.?|of)?"
     r"[\s:#(=]{0,2}(?:\d{1,8}(?:\.\d{1,5})?)(?:\s?[/–-]\s?\d{1,4})?(?!\d)",
+    "day-of-month-in-order": r"\b\d{1,2}(?:st|nd|rd|th)\s(?:day\s)?of\s(?:the\s)?(?:\d{1,2}(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|"
+    r"seventh|eighth|ninth|tenth|eleventh|twelfth)\smonth\b",
     "julian-day": r"\bjulian\b\W{1,3}(?:(?:date|day|code|no|number|is|was|on|pack|label)\W{1,3}){0,3}(?:\d{2}|20\d\d)[-/.]?\d{3}(?!\w|[-/.]\d)",
     "week-code": r"\b(?:(?-i:KW|CW|Kw)[\s.:#-]{0,2}\d{1,2}(?:\s?[/–-]\s?\d{1,4})?|(?-i:DOY|MJD|JD)[\s.:#-]{0,2}\d{1,7}|"
     r"(?-i:FY|AY|TY)[\s'’-]{0,2}\d{2,4}(?:\s?[/–-]\s?\d{2,4})?|year[\s-]?day\s\d{1,3}|day[\s-]of[\s-]year\W{1,3}\d{1,3})(?!\w)",
@@ -250,6 +252,7 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
                 r"(?:calendar|cal|iso|epi(?:demiological)?|fiscal|financial|tax|school|academic|surveillance|julian)\Z"
             )
         ],
+        "day-of-month-in-order": [Anchor(r"\d{1,2}(?:st|nd|rd|th)\Z", behind=SPACES, next=r"(?:day|of)\Z")],
         "julian-day": [Anchor(r"julian\Z")],
         "week-code": [
             Anchor(r"(?:KW|CW|Kw|DOY|MJD|JD|FY|AY|TY)\d{0,7}\Z", cased=True),

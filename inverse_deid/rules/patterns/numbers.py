@@ -186,7 +186,7 @@ _SPOKEN_PLATE = r"(?-i:[A-Z][A-Z0-9]{1,8}(?:[ -][A-Z0-9]{1,7}){0,3})(?!\w)"
 
 _ROOMS = """
     rooms? rm beds? bays? cubicles? wards? cabins? theatre tent incubator hut trolley barracks? block cell icu hdu nicu picu ccu itu unit suites? apts? apartments? flats? lockers? bunks? berths? dorm dormitory
-    resus station cot crib bassinet carriage compartment kiosk villa hangar annexe? bett cama letto säng seng sala avdeling afdeling abteilung osasto zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks pacu mau amu cdu eau sau doors? lit
+    resus station cot crib bassinet carriage compartment kiosk villa hangar annexe? bett cama letto säng seng sala avdeling afdeling abteilung osasto zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks pacu mau amu cdu eau sau doors? lit zi isolette blk
 """
 _FLOORS = """
     floor deck block wing cell prison_cell police_cell office tower unit gate zone desk theatre house building pod plot pitch tent hut icu hdu itu corridor stall
@@ -211,6 +211,10 @@ VETOES = compile_patterns(
         "number-as-clause": rf"\b(?:because|while|when|that|but|since|whether|if|whereas|where|until|after|before)\s(?!911|999|112|111)((?-i:[A-Z]{{0,3}})\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}})(?=\s(?:{_DID}|had|has|reported|reports|experienced|presented|got)\b)",
         "numbers-as-persons": rf"\b(?:both|either|neither)\s((?-i:(?!{_CODES_OF_DRUGS}-?\d)[A-Z]{{0,3}}-?\d{{2,7}}\s(?:and|or|nor)\s[A-Z]{{0,3}}-?\d{{2,7}}))(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "number-of-person-on": rf"\b(?:patient|subject|participant|volunteer|donor|screening|randomi[sz]ation)(?:['’]s)?\s(?:ids?|nos?\.?|numbers?|codes?)\s(?:\w+\s){{1,4}}(?:was|is|reads?|said|says|states?)\s({_CODE}){NOT_A_QUANTITY}",
+        "number-glued-to-label": r"(?<![\w./-])(?-i:(?:SCR|SUBJ|PAT|RAND|Scr|Subj|Pat|Pt|Rand|Rm|RM|Zi)\d{2,7}[A-Z]?)(?!\w|[.,]\d)",
+        "person-in-room": rf"\b(?:man|woman|lady|gentleman|patient|girl|boy|pt|neighbou?r|resident)\sin\s((?-i:[A-Z]?)\d{{1,4}}(?-i:[A-Z]?))(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
+        "degrees-before-axis": rf"(?<![\w.,]){_NUMBER}\s?°?\s?(?:(?:north|south|east|west)\s)?(?:latitude|longitude|lat|long|lon|lng)\b",
+        "swiss-grid": r"(?<![\w.,])\d['’]\d{3}['’]\d{3}\s?[/,]\s?\d?['’]?\d{3}['’]\d{3}(?!\w)",
         "number-in-two": rf"\b(?-i:[Rr]and|[Ss]cr|[Ss]ubj?|[Pp]t|[Pp]at)\.\s?(?:no\.?\s|nr\.?\s|#\s?)?(\d{{1,4}}\s\d{{3,4}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "digits-spaced": r"(?<![\w.,/-])(?<!\d )(?=(?:[A-Za-z] ){0,6}\d(?: [A-Za-z]){0,6} \d(?: [A-Za-z]){0,6} \d(?: [A-Za-z]){0,6} \d)"
         r"(?=(?:\d ){0,12}[6-9A-Za-z](?!\w))(?-i:[A-Z\d])(?: (?-i:[A-Z\d])){4,24}(?![\w/]|[.,]\d)",
@@ -225,7 +229,7 @@ VETOES = compile_patterns(
         "number-as-person": rf"(?:\A|(?<=[.;!?(\n]\s)|(?<=[\n(]))(?!911|999|112|111)(?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}(?=\s{_DID}\b)|"
         r"(?:\A|(?<=[.;!?(\n]\s)|(?<=[\n(]))0\d{2,6}(?:[-/]\w{1,8}){0,3}(?=\s(?:had|has|have|is|was|reported|reports|experienced|noticed|noted|presented|got|gets)\b)",
         "code-of-person": rf"(?<![\w./-])(?<!rotocol )(?<!tudy )(?<!rial )(?-i:(?!{_CODES_OF_DRUGS}-)[A-Z]{{1,4}}-\d{{3,7}}(?:-\w{{1,6}}){{0,3}}|\d{{2,4}}-[A-Z]{{1,2}}-?\d{{2,4}}|[A-Z]{{2}}\d{{2}}[.-]\d{{3,6}}|\d{{2}}-0\d{{3,5}}[A-Z]?|{_TWO_CODES}|"
-        r"(?!0\d[0-5]\d[-/]0\d[0-5]\d(?!\w))0\d{2,4}[-/]0\d{2,5}(?:[-/]\w{1,6})?)(?!\w|[./-]\w)",
+        r"[A-Z]\d{1,2}/0\d{2,5}|(?!0\d[0-5]\d[-/]0\d[0-5]\d(?!\w))0\d{2,4}[-/]0\d{2,5}(?:[-/]\w{1,6})?)(?!\w|[./-]\w)",
         "decimal-coordinates": r"(?<!\w)(?<!\d[.,])\d{1,3}[.,]\d{3,10}°?\s?[,;/| x×]\s?[-+−]?\d{1,3}[.,]\d{3,10}°?(?!\w|[.,]\d|\s?[cm]?m\b)|"
         r"(?<!\w)(?<!\d[.,])\d{2}[.,]\d{1,10}\s?[,;/]\s?[-−]\d{1,3}[.,]\d{1,10}(?!\w|[.,]\d)",
         "coordinates-on-axes": rf"(?<![\w.,]){_AXIS}(?:{_before(*_NS)}{_BETWEEN_AXES}{_before(*_EW)}|{_after(*_NS)}{_BETWEEN_AXES}{_after(*_EW)}|{_before(*_EW)}{_BETWEEN_AXES}{_before(*_NS)}|{_after(*_EW)}{_BETWEEN_AXES}{_after(*_NS)})",
@@ -326,6 +330,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"\d{2,4}\Z", behind="-", next=r"(?-i:[A-Z]{1,2}(?:\d{2,4})?\Z)"),
             Anchor(r"[A-Z]{2}\d{2}\Z|[A-Z]\d{1,3}\Z", behind=".-", cased=True, next=r"\d{3}|[A-Z]\d"),
             Anchor(r"\d{2}\Z", behind="-", next=r"0\d{3}"),
+            Anchor(r"[A-Z]\d{1,2}\Z", behind="/", cased=True, next=r"0\d{2}"),
             Anchor(r"0\d{2,4}\Z", behind="-/", next=r"0\d{2,5}\Z"),
         ],
         "number-as-clause": [
@@ -345,6 +350,18 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
                 next=r"(?:s|ids?|nos?|numbers?|codes?)\Z",
             )
         ],
+        "number-glued-to-label": [
+            Anchor(r"(?:SCR|SUBJ|PAT|RAND|Scr|Subj|Pat|Pt|Rand|Rm|RM|Zi)\d{2}", cased=True)
+        ],
+        "person-in-room": [
+            Anchor(
+                r"(?:man|woman|lady|gentleman|patient|girl|boy|pt|neighbou?r|resident)\Z",
+                behind=SPACES,
+                next=r"in\Z",
+            )
+        ],
+        "degrees-before-axis": [within(r"(?:latitude|longitude|lat|long|lon|lng)\Z", before=f"{SPACES}°")],
+        "swiss-grid": [Anchor(r"\d\Z", behind="'’", next=r"\d{3}\Z")],
         "number-in-two": [Anchor(r"(?:rand|scr|subj?|pt|pat)\Z", behind=".")],
         "digits-spaced": [Anchor(r"[A-Z\d]\Z", behind=" ", cased=True, next=r"[A-Z\d]\Z")],
         "room-with-slash": [
@@ -464,9 +481,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
 """The anchors of each pattern."""
 
 _ID, _PLACE = frozenset({HyperClass.ID}), frozenset({HyperClass.PLACE})
-_MAPS = """decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code
+_MAPS = """person-in-room degrees-before-axis swiss-grid decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code
     three-words geo-address place-in-address floor-of-house number-of-room room-with-slash room-with-point room-with-name room-in-quotes number-of-floor letter-of-room room-before-word trailer-lot lot-to-park grid-letters floor-at-start operating-room nautical-position"""
-_NUMBERS = """number-as-clause numbers-as-persons number-of-person-on number-in-two digits-spaced number-after-label number-after-weak-label lot-of-other-number number-of-person person-as-number number-that-owns plain-number number-in-words digits-in-words number-of-site person-of-number number-as-person
+_NUMBERS = """number-glued-to-label number-as-clause numbers-as-persons number-of-person-on number-in-two digits-spaced number-after-label number-after-weak-label lot-of-other-number number-of-person person-as-number number-that-owns plain-number number-in-words digits-in-words number-of-site person-of-number number-as-person
     code-of-person plate-after-label plate-of-vehicle plate-by-shape labelled-by-no number-with-zero person-and-number coded-person identity-by-shape spelled-code letters-with-commas letter-as-in callsign"""
 LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
     {**dict.fromkeys(_MAPS.split(), _PLACE), **dict.fromkeys(_NUMBERS.split(), _ID)}
