@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import signal
-import sys
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +11,8 @@ import pytest
 from fake_maskers import FakeMasker, mask_capitals
 from hypothesis import settings
 
-import inverse_deid
+from inverse_deid.masking import assemble, texts  # noqa: F401 - what `texts` imports stays the real one
+from inverse_deid.masking.assemble import LoadedParts, MaskingSettings
 
 # A busy machine is no failure: no example has a deadline.
 settings.register_profile("unhurried", deadline=None)
@@ -37,16 +36,16 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 @pytest.fixture
-def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]:
-    """The command gets the masker in this list instead of the real one."""
+def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> list[FakeMasker]:
+    """The command gets the masker in this list instead of the real one, for settings that the real one would take."""
     maskers = [mask_capitals()]
-    module = types.ModuleType("inverse_deid.masking.assemble")
-    module.MaskingSettings = types.SimpleNamespace  # type: ignore[attr-defined]
-    module.build_deidentifier = lambda settings: maskers[0]  # type: ignore[attr-defined]
-    model = Path(inverse_deid.__file__).parent / "data" / "model"
-    module.packaged_model = lambda: model  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "inverse_deid.masking.assemble", module)
-    yield maskers
+
+    def build(settings: MaskingSettings, parts: LoadedParts | None = None) -> FakeMasker:
+        assert isinstance(settings, MaskingSettings)
+        return maskers[0]
+
+    monkeypatch.setattr(assemble, "build_deidentifier", build)
+    return maskers
 
 
 @pytest.fixture
