@@ -24,8 +24,8 @@ from sqlalchemy import select
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import check_private, output_errors, printable, replace_own
 from inverse_deid.masking.assemble import build_deidentifier
+from inverse_deid.masking.maskers import BuildMasker
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.files.choices import BuildMasker
 from inverse_deid.review.files.loading import LoadSettings, create_store
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.oversight import read_limits, set_limits

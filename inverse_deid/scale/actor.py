@@ -27,7 +27,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.files import WrittenState
 from inverse_deid.engine.masker import Masker, check_kept, mask_with_fields
-from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
+from inverse_deid.engine.serial import batch_records, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors
@@ -132,7 +132,7 @@ def _write(
         sink = source.sink(file)
         n_records = 0
         kept = check_kept(masker, source.unit)
-        for batch in batches(_read(source, partition), BatchLimits()):
+        for batch in batch_records(_read(source, partition)):
             n_records += len(batch)
             results = mask_with_fields(masker, batch, b"", "", kept)
             write_batch(results, [sink], tally, partition.shown, source.unit)

@@ -10,7 +10,7 @@ import asyncio
 import io
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,6 +22,7 @@ from python_multipart.exceptions import FormParserError
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from inverse_deid.core.batches import cut_batches
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import (
     ConfigurationError,
@@ -260,7 +261,9 @@ class FileJob:
                 "inverse-deid mask"
             )
         found: list[MaskedCase] = []
-        for some in _split(cases, self._batch_chars):
+        for some in cut_batches(
+            cases, lambda case: sum(len(doc.text) for doc in case.docs), most=self._batch_chars
+        ):
             if self._is_stopped:
                 raise StageError("the time of the request is over")
             self._waits = asyncio.run_coroutine_threadsafe(
@@ -392,17 +395,3 @@ def _read_options(request: FileRequest, dates: DateMode, ages: AgeMode) -> ReadO
     profile = profile if dates is DateMode.MASK else profile.with_dates()
     profile = profile if ages is AgeMode.MASK else profile.with_ages()
     return replace(request.options, profile=profile)
-
-
-def _split(cases: Sequence[CaseTexts], batch_chars: int) -> Iterator[list[CaseTexts]]:
-    """Yield cases in order, about `batch_chars` characters at a time."""
-    some: list[CaseTexts] = []
-    n_chars = 0
-    for case in cases:
-        some.append(case)
-        n_chars += sum(len(doc.text) for doc in case.docs)
-        if n_chars >= batch_chars:
-            yield some
-            some, n_chars = [], 0
-    if some:
-        yield some

@@ -22,7 +22,7 @@ from inverse_deid.review.pages.case_page import (
     CATEGORY_TAGS,
     encode_case,
 )
-from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address
+from inverse_deid.review.pages.visits import MAX_POST_BYTES, PAGES
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import CaseState, UserRole
 
@@ -33,7 +33,7 @@ PAYLOADS = [
     '"><svg onload=x>',
 ]
 TEXT = "seen by Okonkwo today, then okonkwo left"
-STATIC = static_address()
+STATIC = PAGES.address
 
 
 @pytest.fixture

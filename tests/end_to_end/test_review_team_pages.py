@@ -17,7 +17,7 @@ from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.trail_page import GROUPS, describe_event
-from inverse_deid.review.pages.visits import STATIC_FOLDER
+from inverse_deid.review.pages.visits import PAGES
 from inverse_deid.review.people.accounts import find_session, find_user
 from inverse_deid.review.store.tables import CASES, TRAIL
 from inverse_deid.review.store.trail import TrailEvent, TrailFilter, list_entries, verify_export, verify_store
@@ -501,7 +501,7 @@ class TestPlainWords:
 
     def test_scripts_show_none_either(self):
         for file in ("why", "reader", "case", "dialogs", "pages"):
-            code = (STATIC_FOLDER / f"{file}.js").read_text(encoding="utf-8")
+            code = (PAGES.folder / f"{file}.js").read_text(encoding="utf-8")
             shown = re.findall(r'"[^"\n]*"|`[^`]*`', code)
             words = [re.sub(r"\$\{[^}]*\}", "", one) for one in shown if " " in one]
             assert WORDS.findall(" ".join(words)) == [], file

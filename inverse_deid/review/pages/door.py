@@ -27,7 +27,7 @@ from starlette.types import Scope
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.files import replace_own
 from inverse_deid.review.flow.work_list import count_cases
-from inverse_deid.review.pages.visits import render_page, set_cookie, static_address
+from inverse_deid.review.pages.visits import PAGES, render_page, set_cookie
 from inverse_deid.review.people.accounts import begin_session
 from inverse_deid.review.store.opening import ReviewStore, Sealer
 from inverse_deid.review.store.values import User
@@ -197,7 +197,7 @@ def _enter(request: Request) -> Response:
     home = "/" if has_cases else "/add"
     page = (
         '<!doctype html><html lang="en"><title>inverse-deid</title>'
-        f'<link rel="icon" href="{static_address()}/mark.png">'
+        f'<link rel="icon" href="{PAGES.address}/mark.png">'
         f'<a href="{home}">Open the desk</a>'
     )
     response = HTMLResponse(page, headers={"Refresh": f"0; url={home}"})

@@ -440,7 +440,7 @@ from datetime import date
 from fake_maskers import mask_capitals
 from review_stores import FACTS, KEY
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review import intake
+from inverse_deid.review.files import intake
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.store.opening import open_store
 intake.FIRST_BATCH_CHARS = intake.BATCH_CHARS = 500
