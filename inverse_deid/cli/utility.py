@@ -120,7 +120,6 @@ def _find_model(masked: Path | None, model: Path | None) -> Path | None:
 def _mask_gold(
     docs: Sequence[CausalityDocument], model: Path | None, operating_point: str | None
 ) -> tuple[list[MaskedOutput], list[str]]:
-    """Return the outputs of the model for the gold, and the ids of documents that failed."""
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
     # Only figures are written, so low thresholds release no text.
@@ -149,7 +148,6 @@ def utility_lines(result: UtilityResult) -> Iterator[str]:
 
 
 def _item_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
-    """Yield a row per kind that has items."""
     yield "for causality assessment", "items kept", "part", "of", "at best", "words kept"
     for column, title in _TITLES.items():
         kept, best = result.kept.figures(column), result.at_best.figures(column)
@@ -158,7 +156,6 @@ def _item_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
 
 
 def _narrative_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
-    """Yield a row per kind that narratives have."""
     yield "narratives that lost none", "share", "part", "of", "95 % interval", "at best"
     for column, title in _TITLES.items():
         share = result.kept.figures(column).narratives

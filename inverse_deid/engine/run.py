@@ -66,7 +66,6 @@ class _DocumentGroup:
         return mask_records(masker, [record for _, _, record in self._opened.values()])
 
     def write(self, masked: Sequence[Sequence[MaskedDocument]], journal: Journal) -> Tally:
-        """Write the files that are to be done."""
         written: dict[Job, Written] = {}
         for (job, opened), result in zip(self._opened.items(), masked, strict=True):
             if job in self._todo:

@@ -144,7 +144,6 @@ class _Batch(NamedTuple):
 def _skip(
     n_records: int, found: Iterable[list[Record]], source: Source, meter: FileMeter | None
 ) -> Iterator[_Batch]:
-    """Return the batches after the first records."""
     n_seen = 0
     for batch in found:
         n_seen += len(batch)

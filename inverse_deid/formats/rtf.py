@@ -275,7 +275,6 @@ class _Reader:
             self._leave_out(_UNKNOWN)
 
     def _take_destination(self, word: str) -> bool:
-        """Begin what a group is, and tell whether the word says it."""
         group = self._group
         if word in _STORIES:
             if not group.is_left_out:
@@ -390,7 +389,6 @@ _ESCAPES = {"\\": "\\\\", "{": "\\{", "}": "\\}", "\t": "\\tab ", "\n": "\\par\n
 
 
 def _build(masked: MaskedDocument) -> bytes:
-    """Return a file of plain paragraphs."""
     return f"{_HEAD}{''.join(map(_escape, masked.text))}}}\n".encode("ascii")
 
 

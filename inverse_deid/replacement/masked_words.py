@@ -146,7 +146,6 @@ class MaskedWords:
             begin = i
 
     def _gap_before(self, token: int) -> str:
-        """Return the text between a token and the one before it."""
         tokens = self.masked.tokens
         return tokens.text[tokens.ends[token - 1] : tokens.starts[token]]
 

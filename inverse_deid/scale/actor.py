@@ -76,7 +76,6 @@ def check_unchanged(partition: Partition) -> None:
 
 
 def _open_part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> tuple[BinaryIO, ReadOptions]:
-    """Return the bytes of a partition, and how they are read."""
     if partition.format.is_split_by_row_group and not partition.is_packed:
         row_groups = (partition.start, partition.end)
         return whole, replace(options, n_before=partition.n_before, row_groups=row_groups)

@@ -345,7 +345,6 @@ def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receip
 
 
 def _read_receipts(plan: RunPlan, places: Mapping[str, Partition]) -> Iterator[tuple[Partition, Receipt]]:
-    """Return the receipts that can be read, and their partitions."""
     out = plan.out
     with storage_errors(out):
         paths = [out.child(name).path for name in places]

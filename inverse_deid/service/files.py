@@ -144,7 +144,6 @@ async def _limit(stream: AsyncGenerator[bytes, None], max_bytes: int) -> AsyncGe
 
 
 def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> FileRequest:
-    """Return the request of a file and the other fields of its form."""
     if not fields.keys() <= _REPEATED | _SINGLE:
         raise FormatError(f"unknown field. The fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
     twice = [one for one, values in fields.items() if one in _SINGLE and len(values) > 1]
@@ -323,7 +322,6 @@ def _mask_file(
     marker: str,
     ask: Callable[[object], Any],
 ) -> MaskedFile:
-    """Mask a file, in the child."""
     target = io.BytesIO()
     tally = Tally()
     # Nobody can repeat the pseudonyms of this key.
@@ -349,11 +347,9 @@ class _Parent:
     day_first: bool | None = None  # the order of numeric dates
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Mask documents, each as a case of its own."""
         return [case.docs[0] for case in self.mask_cases([CaseTexts(id=one.id, docs=(one,)) for one in docs])]
 
     def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
-        """Mask the texts of cases."""
         return cast("list[MaskedCase]", self.ask(cases))
 
 

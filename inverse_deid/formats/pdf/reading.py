@@ -390,7 +390,6 @@ class _Reader:
                 yield _read_string(lambda *to, i=i: raw.FPDFAnnot_GetOptionLabel(form, widget, i, *to))
 
     def _count_parts(self) -> None:
-        """Count what no page shows."""
         raw, pdf = self._raw, self._pdf
         self._note("attachment", raw.FPDFDoc_GetAttachmentCount(pdf))
         self._note("XFA form", int(raw.FPDF_GetXFAPacketCount(pdf) > 0))

@@ -234,7 +234,6 @@ class _Case:
 
 
 def _has_object(value: Any) -> bool:  # noqa: ANN401 - JSON
-    """Tell whether a value is an object or a list with one, however deep."""
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_has_object, value)))
 
 

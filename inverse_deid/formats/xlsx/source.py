@@ -125,7 +125,6 @@ class CellBlock:
         return self._fill_kept(record, rows)
 
     def _fill_kept(self, record: Record, rows: Sequence[SheetRow]) -> Sequence[SheetRow]:
-        """Return the rows with the new values of checked cells."""
         new = dict(zip(self.checked, iterate_changes(record), strict=True))
         changed = {place: value for place, value in new.items() if value is not None}
         if not changed:

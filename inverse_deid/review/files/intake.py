@@ -214,13 +214,11 @@ class _Waiting:
                 self._sizes.append(self._stream.write(self._sealer.seal(content, "waiting")))
 
     def contents(self) -> Iterator[bytes]:
-        """Yield all contents in the order in which they were added."""
         self._stream.seek(0)
         for size in self._sizes:
             yield self._sealer.open(self._stream.read(size), "waiting")
 
     def close(self) -> None:
-        """Forget everything."""
         self._stream.close()
 
 
@@ -332,7 +330,6 @@ class _Intake:
             self.tally.fail(job.shown, problem)
 
     def _read(self, job: Job | GivenFile) -> _IncomingFile:
-        """Read a file that is not in the store yet."""
         if isinstance(job, GivenFile):
             data = job.data
         else:

@@ -132,7 +132,6 @@ def _is_id(text: str) -> bool:
 
 
 def _is_day(text: str) -> bool:
-    """Tell whether a value is a day, or has one with the name of its month."""
     return _DAY.fullmatch(text) is not None or _NAMED_DAY.search(text) is not None
 
 

@@ -224,7 +224,6 @@ def _remove(element: Element) -> FieldAction:
 
 
 def _find_elements(entry: str, action: FieldAction) -> Iterator[Element]:
-    """Yield the elements that an entry names."""
     is_start = entry.endswith("*")
     found = [e for e in elements().values() if (e.id.startswith(entry[:-1]) if is_start else e.id == entry)]
     if not found:
