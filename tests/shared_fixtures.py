@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fake_maskers import FakeMasker, mask_capitals
@@ -13,6 +14,11 @@ from hypothesis import settings
 
 from inverse_deid.masking import assemble, texts  # noqa: F401 - what `texts` imports stays the real one
 from inverse_deid.masking.assemble import LoadedParts, MaskingSettings
+
+if TYPE_CHECKING:
+    from review_stores import Clock
+
+    from inverse_deid.review.store.opening import ReviewStore
 
 # A busy machine is no failure: no example has a deadline.
 settings.register_profile("unhurried", deadline=None)
@@ -46,6 +52,32 @@ def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> list[FakeMasker]:
 
     monkeypatch.setattr(assemble, "build_deidentifier", build)
     return maskers
+
+
+@pytest.fixture
+def clock() -> Clock:
+    from review_stores import Clock
+
+    return Clock()
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[ReviewStore]:
+    """A small review store, made as the `STORE` of the module says in the words of `store_of`."""
+    from review_stores import store_of
+
+    with store_of(tmp_path, **{"clock": clock, **getattr(request.module, "STORE", {})}) as made:
+        yield made
+
+
+@pytest.fixture
+def alone(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[ReviewStore]:
+    """A store in which one approval is enough, made as `ALONE` or else `STORE` of the module says."""
+    from review_stores import store_of
+
+    said = getattr(request.module, "ALONE", getattr(request.module, "STORE", {}))
+    with store_of(tmp_path, **{"clock": clock, "approvals": 1, **said}) as made:
+        yield made
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 from fake_maskers import near_the_threshold
-from review_stores import PASSWORD, Clock, read_entries, store_of
+from review_stores import PASSWORD, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 
 from inverse_deid.core.errors import ConfigurationError
@@ -36,21 +36,8 @@ TEXT = "seen by Okonkwo today, then okonkwo left"
 STATIC = PAGES.address
 
 
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path, clock):
-    with store_of(tmp_path, [TEXT, TEXT, "nothing to hide"], clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-def alone(tmp_path, clock):
-    with store_of(tmp_path, [TEXT], clock=clock, approvals=1) as store:
-        yield store
+STORE = {"texts": [TEXT, TEXT, "nothing to hide"]}
+ALONE = {"texts": [TEXT]}
 
 
 @pytest.fixture

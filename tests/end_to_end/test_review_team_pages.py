@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from fake_maskers import near_the_threshold
-from review_stores import PASSWORD, Clock, change_rows, json_lines, read_entries, store_of
+from review_stores import PASSWORD, change_rows, json_lines, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 from sqlalchemy import update
 
@@ -28,21 +28,8 @@ FIRST = "a first sentence of many words"
 OWN = "an own sentence of many words"
 
 
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path, clock):
-    with store_of(tmp_path, [TEXT] * 4, clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-def alone(tmp_path, clock):
-    with store_of(tmp_path, [TEXT] * 3, clock=clock, approvals=1) as store:
-        yield store
+STORE = {"texts": [TEXT] * 4}
+ALONE = {"texts": [TEXT] * 3}
 
 
 def approve(who, case_id):
