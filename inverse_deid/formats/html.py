@@ -283,7 +283,6 @@ class _Page:
             self.add_text(text, is_kept=is_kept)
 
     def _read_attributes(self, cell: etree._Element) -> str:
-        """Return how many columns and rows a cell has, as attributes."""
         numbers = {name: _read_span(cell, name) for name in _MAX_SPANS}
         return "".join(f' {name}="{number}"' for name, number in numbers.items() if number != 1)
 

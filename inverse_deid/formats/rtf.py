@@ -348,7 +348,6 @@ class _Reader:
         self._bytes += data[n:]
 
     def _flush(self) -> None:
-        """Decode the bytes that belong together."""
         data, self._bytes = self._bytes, b""
         if self._group.is_font_table and data.strip(b" ;").lower() == b"symbol":
             self._symbol_fonts.add(self._group.font)

@@ -264,7 +264,6 @@ def _json(content: Mapping[str, Any]) -> bytes:
 
 
 def _sizes(out: Place) -> dict[str, int]:
-    """Return the size of every file in the output folder."""
     out.fs.invalidate_cache()
     if not out.fs.isdir(out.path):
         return {}

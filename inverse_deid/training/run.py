@@ -154,7 +154,6 @@ def read_calibration(folder: Path) -> CalibrationConfig:
 def _build(
     config: RunConfig, start: ModelParts | None, vectors: WordVectors, around: Surroundings
 ) -> keras.Model:
-    """Build the network with random weights, or with those of the model to start from."""
     keras.utils.set_random_seed(config.training.seed)
     names = feature_names(config.network.feature_set)
     with enough_memory("while the network was built"):

@@ -197,7 +197,6 @@ class _Reader:
                 self._remove("other form of the text", bool("".join(form.mail.texts).strip()))
 
     def _take_message(self, part: Message[str, str], level: int) -> None:
-        """Read an e-mail that is attached as such."""
         inner = part.get_payload()
         if not isinstance(inner, list) or len(inner) != 1 or _encoding(part) not in _SIMPLE_ENCODINGS:
             self._leave_out(_PACKED)

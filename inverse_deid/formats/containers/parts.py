@@ -37,6 +37,15 @@ MAX_PART_BYTES = 256 * 1024 * 1024
 TOO_LARGE = f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own"
 
 
+def refuse(problem: str) -> Source:
+    """Open a part that cannot be used.
+
+    Raises:
+        FormatError: Always.
+    """
+    raise FormatError(problem)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A file inside a container.
@@ -149,7 +158,6 @@ class Container:
         self._note(part, source)
 
     def _note(self, part: Part, source: Source) -> None:
-        """Count what a part says of itself once it was read."""
         self._columns |= source.columns
         if isinstance(source, Warns):
             self.warnings |= {f"{part.label} {place}": text for place, text in source.warnings.items()}
@@ -241,7 +249,6 @@ class ContainerSink:
         return self._reports
 
     def _move_to(self, number: int) -> Sink:
-        """Finish all parts before one, and begin that one."""
         if number != self._number or self._sink is None:
             self._finish_before(number)
             self._begin(number)

@@ -226,7 +226,6 @@ class _Check:
         yield from self._find_names(names)
 
     def _find_names(self, names: KnownValueFinder) -> Iterator[Finding]:
-        """Find names in attributes, tags, prefixes and namespaces."""
         valued = {(value.index, value.slot) for value in self._found.values}
         for index, node in enumerate(self._found.nodes):
             for name, text in node.attrib.items():

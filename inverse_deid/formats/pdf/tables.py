@@ -282,7 +282,6 @@ def _are_wrapped(lines: Sequence[Sequence[Row]], columns: Sequence[_Column]) -> 
 
 
 def _join(parts: Sequence[str]) -> str:
-    """Return the text of a cell of several lines."""
     joined = ""
     for part in filter(None, parts):
         joined += part if not joined or joined.endswith("-") else f" {part}"

@@ -385,7 +385,6 @@ def _is_unicode(found: Any) -> bool:  # noqa: ANN401 - JSON
 
 
 def _measure_depth(found: Any) -> int:  # noqa: ANN401 - JSON
-    """Return how many objects and lists are in each other."""
     level, depth = [found], 0
     while level:
         depth += 1

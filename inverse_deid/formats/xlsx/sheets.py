@@ -183,7 +183,6 @@ class _Target:
         self._n_chars = 0
 
     def doctype(self, *_: object) -> None:
-        """Refuse a document type declaration."""
         raise FormatError(self._package.has_doctype)
 
     def data(self, text: str) -> None:

@@ -492,7 +492,6 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
 
 
 def _refuse_missing(options: ReadOptions, found: Sequence[str]) -> None:
-    """Refuse a column to be kept that is in no sheet."""
     for option, name in list_named_columns(options):
         if name in options.kept_columns and name not in found:
             raise FormatError(no_column(option, name, found))

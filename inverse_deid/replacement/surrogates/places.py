@@ -226,7 +226,6 @@ class PlaceSurrogates:
         return as_person or self._of_name.get(key)
 
     def _take_first(self, text: str, found: Iterable[str]) -> str | None:
-        """Take the first that is not real and that no other place has."""
         free = (one for one in found if not self._reserved.is_real(one))
         return next((one for one in free if self._reserved.take(one, text)), None)
 

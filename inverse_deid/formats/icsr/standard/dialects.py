@@ -349,7 +349,6 @@ class R2:
 
 @lru_cache(maxsize=1)
 def _tests() -> Mapping[str, Callable[[str], bool]]:
-    """Return a test for the text of each element that contains a code."""
     tests: dict[str, Callable[[str], bool]] = {
         "numbers": _is_number,
         "codes": _match(_CODE),

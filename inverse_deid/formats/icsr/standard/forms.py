@@ -141,10 +141,6 @@ def _is_phone(text: str) -> bool:
     return is_grouped and sum(map(str.isdigit, text)) >= 9
 
 
-def _is_postcode(text: str) -> bool:
-    return _POSTCODE.fullmatch(text) is not None and not _SPOKEN.search(text) and not _is_day(text)
-
-
 def _is_route(text: str) -> bool:
     is_told = _SPOKEN.search(text) is not None or _is_day(text)
     return _ROUTE.fullmatch(text) is not None and len(text.split()) <= 5 and not is_told
@@ -194,7 +190,9 @@ _TESTS: Mapping[Form, Callable[[str], bool]] = {
     Form.PLACE: lambda text: _is_term(text, n_words=6, n_digits=3) and not _BETWEEN_PERSONS.search(text),
     Form.ORGANISATION: lambda text: _is_term(text, n_words=12, n_digits=4) and not _TOLD.search(text),
     Form.ADDRESS: lambda text: _is_term(text, n_words=14, n_digits=6) and not _is_phone(text),
-    Form.POSTCODE: _is_postcode,
+    Form.POSTCODE: lambda text: (
+        bool(_POSTCODE.fullmatch(text)) and not _SPOKEN.search(text) and not _is_day(text)
+    ),
     Form.PHONE: lambda text: _PHONE.fullmatch(text) is not None,
     Form.EMAIL: lambda text: _EMAIL.fullmatch(text) is not None,
     Form.PRODUCT: _is_product,

@@ -211,7 +211,6 @@ def _keep(element: Element) -> FieldAction:
 
 
 def _remove(element: Element) -> FieldAction:
-    """Return the action that removes a value and leaves a valid message."""
     if element.kind in (ElementKind.FREE_TEXT, ElementKind.ATTACHMENT, ElementKind.PRODUCT):
         return _keep(element)
     if element.kind == ElementKind.AGE:
