@@ -31,16 +31,11 @@ from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.oversight import read_limits, set_limits
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place, open_answer, prove
-from inverse_deid.review.store.opening import (
-    MaskingFacts,
-    ReviewKey,
-    ReviewStore,
-    make_key_file,
-    open_store,
-)
+from inverse_deid.review.store.migrations import migrate_store
+from inverse_deid.review.store.opening import ReviewKey, ReviewStore, make_key_file, open_store
 from inverse_deid.review.store.tables import USERS
 from inverse_deid.review.store.trail import TrailEvent, append
-from inverse_deid.review.store.values import ReviewLimits, ReviewPolicy, User, UserRole
+from inverse_deid.review.store.values import MaskingFacts, ReviewLimits, ReviewPolicy, User, UserRole
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import WebSettings, run_server
 
@@ -106,7 +101,8 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
     """Open the store of a desk, or make an empty one; return it with its only user."""
     path = place.folder / _STORE
     if path.exists():
-        store = open_store(path, key, migrates=True)
+        migrate_store(path, key, by="command")
+        store = open_store(path, key)
     else:
         settings = LoadSettings(
             policy=ReviewPolicy(approvals=1),

@@ -19,14 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inverse_deid.review.flow.work_list import MAX_PAGE_ROWS, count_matches, list_cases
-from inverse_deid.review.store.opening import (
-    MaskingFacts,
-    ReviewKey,
-    ReviewStore,
-    make_engine,
-    open_store,
-    write_settings,
-)
+from inverse_deid.review.store.opening import ReviewKey, ReviewStore, make_engine, open_store, write_settings
 from inverse_deid.review.store.rows import SealedRows
 from inverse_deid.review.store.schema import store_masking
 from inverse_deid.review.store.tables import CASES, INTAKES, LAYERS, SOURCES, USERS
@@ -38,7 +31,7 @@ from inverse_deid.review.store.trail import (
     list_entries,
     verify_store,
 )
-from inverse_deid.review.store.values import CaseState, ReviewPolicy, WorkFilter, WorkOrder
+from inverse_deid.review.store.values import CaseState, MaskingFacts, ReviewPolicy, WorkFilter, WorkOrder
 
 KEY = ReviewKey(b"a key for measuring, of no use")
 N_TIMES = 5

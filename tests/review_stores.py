@@ -16,7 +16,7 @@ from inverse_deid.review.files.loading import LoadSettings, create_store, plan_c
 from inverse_deid.review.flow.approval import approve
 from inverse_deid.review.flow.editing import act
 from inverse_deid.review.flow.reading import open_case
-from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, ReviewStore
+from inverse_deid.review.store.opening import ReviewKey, ReviewStore
 from inverse_deid.review.store.tables import TRAIL, USERS
 from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import (
@@ -24,6 +24,7 @@ from inverse_deid.review.store.values import (
     CaseState,
     Edited,
     LayerRevision,
+    MaskingFacts,
     ReviewAction,
     ReviewPolicy,
     TokenRange,

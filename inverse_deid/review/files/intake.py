@@ -41,7 +41,7 @@ from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.kept.columns import KeptColumns
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.review.flow.contents import join_texts, pack_content, rank_case, seal_packed
-from inverse_deid.review.store.opening import MaskingFacts, ReviewStore, Sealer
+from inverse_deid.review.store.opening import ReviewStore, Sealer
 from inverse_deid.review.store.schema import (
     LastNumbers,
     hash_file,
@@ -53,7 +53,7 @@ from inverse_deid.review.store.schema import (
 from inverse_deid.review.store.sources import DistinctNames, OutputSettings
 from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, SOURCES
 from inverse_deid.review.store.trail import TrailEvent, append
-from inverse_deid.review.store.values import CaseState, ReviewPolicy
+from inverse_deid.review.store.values import CaseState, MaskingFacts, ReviewPolicy
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
 

@@ -17,7 +17,7 @@ from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.flow.oversight import forget_file
 from inverse_deid.review.store.opening import ReviewStore, insert_row
-from inverse_deid.review.store.tables import METADATA, WAITING, WAITING_PIECES
+from inverse_deid.review.store.tables import WAITING, WAITING_PIECES
 from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import StoredState
 
@@ -56,7 +56,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
         n_expected: Its documents (rows of a table), as far as they were counted when it was received.
         n_documents: Once it is masked: its documents.
         problems: Once it is masked: documents or rows that were left out, and why.
-        n_bytes: Its size, 0 = an older program received it.
+        n_bytes: Its size.
     """
 
     name: str
@@ -68,7 +68,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     n_expected: int = 0
     n_documents: int = 0
     problems: tuple[tuple[str, str], ...] = ()
-    n_bytes: int = 0
+    n_bytes: int
 
     def __repr__(self) -> str:
         return f"UploadFacts(format={self.format!r})"
@@ -103,12 +103,11 @@ def clean_name(given: str) -> str:
 
 
 def open_waiting_area(store: ReviewStore) -> None:
-    """Make the tables in a store without them, and tidy up after a program that was stopped.
+    """Tidy up after a program that was stopped.
 
     A file that was not received to its end is deleted. One that was being masked waits to be resumed.
     """
     with store.writing() as connection:
-        METADATA.create_all(connection, tables=[WAITING, WAITING_PIECES])
         for upload in _read(connection, store):
             if upload.state is UploadState.RECEIVING:
                 _delete(connection, upload.id)
@@ -163,7 +162,7 @@ def read_bytes(store: ReviewStore, upload_id: int) -> bytes:
         data = b"".join(
             store.sealer.open(row.sealed, f"waiting {upload_id} piece {row.number}") for row in rows
         )
-    if upload is not None and upload.facts.n_bytes not in (0, len(data)):
+    if upload is not None and upload.facts.n_bytes != len(data):
         raise UnreadableInputError("has lost a part: the store was altered. Add the file again")
     return data
 

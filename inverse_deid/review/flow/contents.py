@@ -31,9 +31,9 @@ from inverse_deid.core.values import (
     Tokens,
 )
 from inverse_deid.masking.combine import limit_of_safe_words
-from inverse_deid.review.store.opening import MaskingFacts, Sealer
+from inverse_deid.review.store.opening import Sealer
 from inverse_deid.review.store.tables import CONTENTS
-from inverse_deid.review.store.values import CATEGORIES, NO_CATEGORY, CasePart, ModelTokens
+from inverse_deid.review.store.values import CATEGORIES, NO_CATEGORY, CasePart, MaskingFacts, ModelTokens
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 
 BETWEEN_PARTS = "\n\n"

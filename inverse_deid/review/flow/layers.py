@@ -19,7 +19,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, PhiSpan, Reason, Tokens
 from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.flow.contents import CaseContent, encode_categories
-from inverse_deid.review.store.opening import MaskingFacts, ReviewStore
+from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.rows import hash_actions
 from inverse_deid.review.store.tables import ACTIONS, LAYERS
 from inverse_deid.review.store.values import (
@@ -28,6 +28,7 @@ from inverse_deid.review.store.values import (
     CasePart,
     LayerKind,
     LayerTokens,
+    MaskingFacts,
     TokenRange,
 )
 from inverse_deid.text.rendering import JOINING_GAPS, Rendering, render

@@ -23,7 +23,6 @@ from inverse_deid.review.flow.reading import close_case, keep_lock, open_case, o
 from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.list_pages import find_next
 from inverse_deid.review.pages.visits import LEGEND_COOKIE, Visit
-from inverse_deid.review.store.opening import MaskingFacts
 from inverse_deid.review.store.values import (
     CATEGORIES,
     MAX_RANGES,
@@ -33,6 +32,7 @@ from inverse_deid.review.store.values import (
     DisputeView,
     LayerRevision,
     LayerTokens,
+    MaskingFacts,
     ModelTokens,
     ReviewAction,
     TokenRange,

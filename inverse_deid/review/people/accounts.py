@@ -49,7 +49,7 @@ SETTINGS = "settings"
 NO_PASSWORD = "none"  # noqa: S105 - no password has this hash
 
 _NAME = re.compile(r"[a-z0-9._@-]{1,64}")
-_NOT_PEOPLE = frozenset({"command", "migration", PROVIDER, UNKNOWN})
+_NOT_PEOPLE = frozenset({"command", PROVIDER, UNKNOWN})
 """What the trail calls programs and strangers: no person may have their entries."""
 _MIN_STRENGTH = 3
 """Of 0 to 4: 10^8 guesses are not enough."""

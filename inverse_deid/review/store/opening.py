@@ -20,7 +20,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -35,19 +35,19 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
-from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.replacement import keys
 from inverse_deid.review.store import rows
 from inverse_deid.review.store.rows import SealedRows
-from inverse_deid.review.store.schema import OLDER_VERSIONS, SCHEMA_VERSION, VERSION, make_tables, migrate
+from inverse_deid.review.store.schema import SCHEMA_VERSION, VERSION, make_tables
 from inverse_deid.review.store.tables import META
-from inverse_deid.review.store.values import ReviewPolicy
+from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
 MIN_KEY_BYTES = 16
 
 _BUSY_SECONDS = 30
 _POOL_SIZE = 20  # opening a connection takes as long as a decision
-_KEYS = "keys"
+KEYS = "keys"
+"""The row of `META` with the keys of the store."""
 _ADVISORY_LOCK = 0x1DE1D
 _NONCE_BYTES = 12
 _SECRET_BYTES = 32
@@ -151,11 +151,6 @@ class StoreKeys:
         data = (ReviewKey(os.urandom(_SECRET_BYTES)),)
         return cls(data, key.derive("pseudonyms"), key.derive("trail"), key.derive("signatures"))
 
-    @classmethod
-    def of_older(cls, key: ReviewKey) -> StoreKeys:
-        """Return those of a store of version 1 or 2, which knew nothing but the key."""
-        return cls((key,), key.secret, key.derive("trail"), key.derive("signatures"))
-
     def wrap(self, key: ReviewKey) -> str:
         """Return what is stored: the generation, and the secrets encrypted with a key."""
         secrets = {"data": [one.secret.hex() for one in self.data], "case": self.case.hex()}
@@ -178,41 +173,6 @@ class StoreKeys:
             case = bytes.fromhex(secrets["case"])
             return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
         raise UnreadableInputError("the keys of the store were altered. Restore a backup.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaskingFacts:
-    """How the cases of a store were masked. Model and thresholds are None without the network.
-
-    The fingerprint changes with anything that can change a decision. With `category_markers`, the category
-    replaces masked text instead of the marker. `categories` names what was masked, () = as by default.
-    """
-
-    fingerprint: str
-    model_sha256: str | None = None
-    lexicon_sha256: str = ""
-    thresholds: Thresholds | None = None
-    marker: str = "PHI"
-    category_markers: bool = False
-    categories: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
-        """Read the facts that `as_json` wrote."""
-        rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
-        rest["categories"] = tuple(rest.get("categories", ()))
-        if stored["low"] is None:
-            return cls(**rest)
-        return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the facts as one flat dictionary."""
-        stored = asdict(self)
-        thresholds = stored.pop("thresholds") or {"low": None, "high": None, "density_slope": 0.0}
-        return stored | thresholds
-
-
-_THRESHOLDS = [one.name for one in fields(Thresholds)]
 
 
 class ReviewStore:
@@ -318,9 +278,9 @@ class ReviewStore:
 
     def check_state(self, connection: Connection) -> None:
         """Refuse to write with keys that others dropped, or into tables that this program does not know."""
-        found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, _KEYS]))
+        found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, KEYS]))
         stored = {row.name: row.value for row in connection.execute(found)}
-        generation = str(stored.get(_KEYS, "")).partition(" ")[0]
+        generation = str(stored.get(KEYS, "")).partition(" ")[0]
         if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
             raise OutputError(
                 "another program gave the store other tables or another key. Stop this program, and start it "
@@ -428,29 +388,48 @@ def write_settings(
     """Make the tables of a new store and write its settings; return its keys."""
     keys = StoreKeys.make(key)
     stored = {
-        _KEYS: keys.wrap(key),
+        KEYS: keys.wrap(key),
         "settings": json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
     }
     make_tables(connection, SealedRows(keys.data[0].derive("rows")), stored)
     return keys
 
 
-def open_store(
-    address: str | Path, key: ReviewKey, *, clock: Clock = time.time, migrates: bool = False
-) -> ReviewStore:
+def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
     """Open a store at the path of an SQLite file or at a URL of SQLAlchemy.
-
-    With `migrates`, an older one is migrated: all of its rows get seals as they are, so somebody who knows
-    that it is an older one must have asked for it.
 
     Raises:
         UnreadableInputError: The store does not exist, is not a database or has another version.
         ConfigurationError: The key belongs to another store.
     """
-    path = store_path(address)
+    store, version = open_any_version(address, key, clock=clock)
+    is_open = False
+    try:
+        if version != SCHEMA_VERSION:
+            raise UnreadableInputError(
+                f"{_name_store(address)} has the older version {version}. Run inverse-deid review migrate."
+            )
+        with store.reading() as connection:
+            store.load_settings(connection)
+        is_open = True
+        return store
+    finally:
+        if not is_open:
+            store.close()
+
+
+def open_any_version(
+    address: str | Path, key: ReviewKey, *, clock: Clock = time.time
+) -> tuple[ReviewStore, int]:
+    """Open a store of this version or an older one, without its settings; return it and what it says it is.
+
+    Raises:
+        UnreadableInputError: The store does not exist, is not a database or has a newer version.
+        ConfigurationError: The key belongs to another store.
+    """
+    path, name = store_path(address), _name_store(address)
     if path is not None and not path.is_file():
         raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init.")
-    name = "the store" if path is None else str(path)
     engine = make_engine(address)
     is_open = False
     try:
@@ -460,36 +439,28 @@ def open_store(
             raise UnreadableInputError(
                 f"{name} is not a review store. Give one made by inverse-deid review init."
             )
-        if version != str(SCHEMA_VERSION) and version not in OLDER_VERSIONS:
+        if version not in map(str, range(1, SCHEMA_VERSION + 1)):
             raise UnreadableInputError(
                 f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
                 "Install a newer program."
             )
-        if version in OLDER_VERSIONS and _KEYS in stored:
-            raise UnreadableInputError(
-                f"{name} is not of version {version}: it was altered. Restore a backup."
-            )
-        keys = _read_keys(stored, key)
+        keys = None
+        with suppress(UnreadableInputError):
+            keys = StoreKeys.unwrap(stored.get(KEYS, ""), key)
         if keys is None:
             raise ConfigurationError(
                 f"the key does not belong to {name}. Give the key that it was made with, or its newest one."
             )
-        if version in OLDER_VERSIONS and not migrates:
-            raise UnreadableInputError(
-                f"{name} has the older version {version}. Run inverse-deid review migrate. If it was "
-                "migrated before, somebody altered it: restore a backup."
-            )
-        store = ReviewStore(engine, keys, clock)
-        if version in OLDER_VERSIONS:
-            with store.writing(alone=True) as connection:
-                migrate(connection, store, keys.wrap(key))
-        with store.reading() as connection:
-            store.load_settings(connection)
         is_open = True
-        return store
+        return ReviewStore(engine, keys, clock), int(version)
     finally:
         if not is_open:
             engine.dispose()
+
+
+def _name_store(address: str | Path) -> str:
+    """Return the name of a store in messages: a URL can contain a password."""
+    return "the store" if store_path(address) is None else str(address)
 
 
 def _read_meta(engine: Engine) -> dict[str, str]:
@@ -499,14 +470,3 @@ def _read_meta(engine: Engine) -> dict[str, str]:
             found = select(META.c.name, META.c.value)
             return {row.name: row.value for row in connection.execute(found)}
     return {}
-
-
-def _read_keys(stored: Mapping[str, str], key: ReviewKey) -> StoreKeys | None:
-    """Return the keys of a store, None = the key belongs to another one."""
-    with suppress(UnreadableInputError):
-        if stored[VERSION] not in OLDER_VERSIONS:
-            return StoreKeys.unwrap(stored.get(_KEYS, ""), key)
-        keys = StoreKeys.of_older(key)
-        Sealer(key.derive("encryption")).open(bytes.fromhex(stored.get("key check", "")), "key check")
-        return keys
-    return None

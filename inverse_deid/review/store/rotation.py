@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,7 @@ from sqlalchemy import Connection, Row, Table, and_, delete, select, true, tuple
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
 from inverse_deid.review.store.deletion import erase
-from inverse_deid.review.store.opening import Clock, ReviewKey, ReviewStore, open_store
-from inverse_deid.review.store.replay import reseal
+from inverse_deid.review.store.opening import KEYS, Clock, ReviewKey, ReviewStore, open_store
 from inverse_deid.review.store.rows import SEALED
 from inverse_deid.review.store.schema import hash_file
 from inverse_deid.review.store.tables import (
@@ -37,7 +36,7 @@ from inverse_deid.review.store.tables import (
     SOURCES,
     WAITING_PIECES,
 )
-from inverse_deid.review.store.trail import TrailEvent, append, change_seal, read_recorded
+from inverse_deid.review.store.trail import SEALED_EVENT, TrailEvent, append, change_seal, read_recorded
 
 PLACES: Mapping[str, str] = {
     "contents.sealed_text": "the text of case {case_id}",
@@ -123,12 +122,20 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
             raise ReviewError(f"{missing[0].problem}. Restore a backup.")
         new.rows.delete(connection, SESSIONS, true())
         connection.execute(delete(FAILURES))  # hashes that nobody can compare any more
-        new.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))
+        new.rows.update(connection, META, META.c.name == KEYS, value=keys.wrap(new_key))
         for table in METADATA.sorted_tables:
             if table in _LARGE or not any(str(column) in PLACES for column in table.c):
                 continue
             for row in connection.execute(select(table)).all():
                 _renew(connection, new, table, row)
+
+
+def reseal(
+    connection: Connection, store: ReviewStore, *, by: str, check: Callable[[Table, Mapping[str, Any]], None]
+) -> None:
+    """Seal all rows that a check lets pass, and let the replay begin here; the trail has its new head."""
+    counts = [f"{store.rows.seal_table(connection, table, check)} {table.name}" for table in SEALED]
+    append(connection, store, [TrailEvent(user=by, event=f"{SEALED_EVENT}: {', '.join(counts)}")])
 
 
 def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) -> Iterator[tuple[int, int]]:
@@ -185,5 +192,5 @@ def _finish(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
     """Drop the old keys: nothing needs them any more."""
     keys = replace(store.keys, data=store.keys.data[:1])
     with store.writing() as connection:
-        store.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))
+        store.rows.update(connection, META, META.c.name == KEYS, value=keys.wrap(new_key))
         append(connection, store, [TrailEvent(user=by, event="key changed: everything is encrypted with it")])

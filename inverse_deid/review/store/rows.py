@@ -165,9 +165,9 @@ class SealedRows:
         return connection.execute(delete(table).where(condition)).rowcount
 
     def seal_table(
-        self, connection: Connection, table: Table, check: Callable[[Table, Mapping[str, Any]], None] | None
+        self, connection: Connection, table: Table, check: Callable[[Table, Mapping[str, Any]], None]
     ) -> int:
-        """Seal all rows of a table that a check lets pass (None = all), and return how many they are."""
+        """Seal all rows of a table that a check lets pass, and return how many they are."""
         keys = list(table.primary_key)
         mine = and_(*(key == bindparam(f"key_{key.name}") for key in keys))
         changed = update(table).where(mine).values(seal=bindparam("new_seal"))
@@ -175,8 +175,7 @@ class SealedRows:
         sealed = []
         for row in rows:
             values = dict(row._mapping)
-            if check is not None:
-                check(table, values)
+            check(table, values)
             new = {f"key_{key.name}": values[key.name] for key in keys}
             sealed.append({**new, "new_seal": self.seal(table, values)})
             self._note(connection, table, None, values)

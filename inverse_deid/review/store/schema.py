@@ -1,4 +1,4 @@
-"""The version of the tables, which `migrations` makes a newer one, and the numbers of cases and files."""
+"""The version of the tables, their first rows, and the numbers of cases and files."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, select
 
 from inverse_deid.review.store.rows import SealedRows
 from inverse_deid.review.store.tables import MASKINGS, META, METADATA
 
-if TYPE_CHECKING:
-    from inverse_deid.review.store.opening import ReviewStore
-
-SCHEMA_VERSION = 3
-OLDER_VERSIONS = frozenset({"1", "2"})
-"""Of stores that are migrated when they are opened."""
+SCHEMA_VERSION = 1
+"""Whoever changes `tables` adds one, and writes the migration to it (`migrations`)."""
 
 VERSION = "schema version"
 _LAST_CASE = "last case"
@@ -76,16 +72,3 @@ def hash_masking(facts: Mapping[str, Any], output: Mapping[str, Any]) -> str:
 def hash_file(key: bytes, data: bytes) -> str:
     """Return a hash of a file that only holders of the key can compare with another file."""
     return hmac.digest(key, hashlib.sha256(data).digest(), "sha256").hex()
-
-
-def migrate(connection: Connection, store: ReviewStore, wrapped_keys: str) -> None:
-    """Make an older store one of this version, in the transaction of the connection.
-
-    `wrapped_keys` are the keys of the store as it will store them.
-    """
-    found = select(META.c.value).where(META.c.name == VERSION).with_for_update()
-    version = connection.execute(found).scalar_one()
-    if version in OLDER_VERSIONS:  # otherwise another process was faster
-        from inverse_deid.review.store.migrations import run_migrations
-
-        run_migrations(connection, store, version, wrapped_keys)

@@ -17,9 +17,9 @@ from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.store.opening import MaskingFacts, ReviewStore
+from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.tables import CASES, INTAKES, MASKINGS, SOURCES
-from inverse_deid.review.store.values import CaseState
+from inverse_deid.review.store.values import CaseState, MaskingFacts
 
 _IDS_AT_ONCE = 1000
 
@@ -44,16 +44,9 @@ class OutputSettings:
     @classmethod
     def load(cls, stored: dict[str, Any], key: bytes) -> OutputSettings:
         """Read the JSON of `dump`, with the key for shifts and pseudonyms."""
-        options = dict(stored["read_options"])
-        if "text_column" in options:
-            # A store of an older version names one text column, and drops all others now.
-            options["text_columns"] = [options.pop("text_column")]
-        given = {**stored, "cases": {**stored["cases"], "key": key}, "read_options": options}
+        given = {**stored, "cases": {**stored["cases"], "key": key}}
         loaded = msgspec.convert(given, cls, builtin_types=[bytes])
-        known = loaded.dump()
-        if any(stored[part].keys() - known[part].keys() for part in ("cases", "profile")) or (
-            options.keys() - known["read_options"].keys()
-        ):
+        if any(stored[part].keys() - known.keys() for part, known in loaded.dump().items()):
             raise TypeError("settings of a newer version")  # they may hide what this version would show
         return loaded
 

@@ -47,8 +47,7 @@ META = _define_sealed(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""Version of the schema, settings, the last numbers of cases and files, and a sealed value that tells
-whether a key is the right one."""
+"""Version of the schema, settings, the last numbers of cases and files, and the keys, encrypted."""
 
 SOURCES = _define_sealed(
     "sources",

@@ -29,9 +29,10 @@ from inverse_deid.core.errors import NotAllowedError, OutputExistsError, ReviewE
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review.store import rows
-from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, ReviewStore
+from inverse_deid.review.store.opening import ReviewKey, ReviewStore
 from inverse_deid.review.store.sources import read_facts_of
 from inverse_deid.review.store.tables import TRAIL, TRAIL_HEAD, USERS
+from inverse_deid.review.store.values import MaskingFacts
 
 NO_HASH = "0" * 64
 Anchors = Mapping[int, Set[str]]
@@ -45,9 +46,6 @@ UNREADABLE = "this entry cannot be read"
 MAX_PROBLEMS = 20
 SEALED_EVENT = "rows sealed"
 """How the event begins from which on the replay of a trail explains the tables."""
-
-_VERSION = "3"
-"""Part of the seal of the head. Older stores, whose rows have no seals, have heads without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,19 +118,6 @@ def begin_trail(connection: Connection, key: bytes) -> None:
     """Seal an empty trail in a new store."""
     head = {"id": 1, "n_entries": 0, "hash": NO_HASH, "seal": _seal(key, 0, NO_HASH)}
     connection.execute(insert(TRAIL_HEAD), head)
-
-
-def renew_head(connection: Connection, store: ReviewStore) -> None:
-    """Give the trail of an older store the head of this version.
-
-    Raises:
-        UnreadableInputError: It is not the intact head of an older store.
-    """
-    head = _find_head(connection, locks=True)
-    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal, version=""):
-        raise _altered_head()
-    seal = _seal(store.trail_key, head.n_entries, head.hash)
-    connection.execute(update(TRAIL_HEAD).values(seal=seal))
 
 
 def change_seal(connection: Connection, store: ReviewStore, new: ReviewStore) -> None:
@@ -325,7 +310,7 @@ def verify_export(
                 head = _Head()
         else:
             chain.problems.append(f"the line after entry {chain.n} is not an entry of a trail")
-    check = chain.check(head, None if key is None else key.derive("trail"), is_export=True)
+    check = chain.check(head, None if key is None else key.derive("trail"))
     if public_key is None or (head is not None and head.is_signed(public_key)):
         return check
     problem = "the signature of the head is broken or missing, or the public key belongs to another store"
@@ -511,14 +496,13 @@ class _HashChain:
         self._last, self._at = stated_hash, entry.at
         return entry
 
-    def check(self, head: _Head | None, key: bytes | None, *, is_export: bool = False) -> TrailCheck:
-        """Compare the end with the sealed head; that of an export can be of an older version."""
+    def check(self, head: _Head | None, key: bytes | None) -> TrailCheck:
+        """Compare the end with the sealed head."""
         if head is None:
             self.problems.append("the sealed head is missing")
         else:
             n_entries, last, seal = head.n_entries, head.hash, head.seal
-            versions = ("", _VERSION) if is_export else (_VERSION,)
-            if key is not None and not any(_is_sealed(key, n_entries, last, seal, one) for one in versions):
+            if key is not None and not _is_sealed(key, n_entries, last, seal):
                 self.problems.append("the seal of the head is broken, or the key belongs to another store")
             if n_entries != self.n or last != self._last:
                 self.problems.append(f"the trail ends at entry {self.n}, but its head says {n_entries}")
@@ -560,11 +544,11 @@ def _signed(n_entries: int, last: str) -> bytes:
     return f"inverse-deid head of a trail {n_entries} {last}".encode()
 
 
-def _is_sealed(key: bytes, n_entries: int, last: str, seal: str, version: str = _VERSION) -> bool:
+def _is_sealed(key: bytes, n_entries: int, last: str, seal: str) -> bool:
     # SQLite stores a text of any length in any column.
     is_head = type(n_entries) is int and len(last) == len(NO_HASH)
-    return is_head and hmac.compare_digest(seal.encode(), _seal(key, n_entries, last, version).encode())
+    return is_head and hmac.compare_digest(seal.encode(), _seal(key, n_entries, last).encode())
 
 
-def _seal(key: bytes, n_entries: int, last: str, version: str = _VERSION) -> str:
-    return hmac.digest(key, f"{version} {n_entries} {last}".strip().encode(), "sha256").hex()
+def _seal(key: bytes, n_entries: int, last: str) -> str:
+    return hmac.digest(key, f"{n_entries} {last}".encode(), "sha256").hex()

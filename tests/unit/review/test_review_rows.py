@@ -248,17 +248,6 @@ def test_a_changed_policy_does_not_open(store, tmp_path):
         open_store(tmp_path / "review.db", KEY)
 
 
-def test_a_store_that_is_said_to_be_older_gets_no_new_seals(store, tmp_path):
-    forge(
-        store,
-        tmp_path,
-        "update users set role = 'admin', seal = null",
-        "update meta set value = '2' where name = 'schema version'",
-    )
-    with pytest.raises(UnreadableInputError, match="is not of version 2: it was altered"):
-        open_store(tmp_path / "review.db", KEY)
-
-
 def test_nothing_is_appended_to_a_trail_that_was_cut(store, tmp_path):
     forge(store, tmp_path, "delete from trail where number = 9", "update trail_head set n_entries = 8")
     with pytest.raises(UnreadableInputError, match="the head of the trail was altered"):
