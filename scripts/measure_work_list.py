@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inverse_deid.review.flow.work_list import MAX_PAGE_ROWS, count_matches, list_cases
-from inverse_deid.review.store.opening import ReviewKey, ReviewStore, make_engine, open_store, write_settings
+from inverse_deid.review.store.creation import write_settings
+from inverse_deid.review.store.opening import ReviewKey, ReviewStore, make_engine, open_store
 from inverse_deid.review.store.rows import SealedRows
 from inverse_deid.review.store.schema import store_masking
 from inverse_deid.review.store.tables import CASES, INTAKES, LAYERS, SOURCES, USERS
@@ -27,7 +28,6 @@ from inverse_deid.review.store.trail import (
     TrailEvent,
     TrailFilter,
     append,
-    begin_trail,
     list_entries,
     verify_store,
 )
@@ -44,9 +44,8 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
     engine = make_engine(path)
     with engine.connect() as connection, connection.begin():
         facts = MaskingFacts(fingerprint="invented")
-        sealed = SealedRows(KEY.derive("rows"))
-        write_settings(connection, KEY, ReviewPolicy(), facts)
-        begin_trail(connection, KEY.derive("trail"))
+        keys = write_settings(connection, KEY, ReviewPolicy(), facts)
+        sealed = SealedRows(keys.data[0].derive("rows"))
         user = {"id": 1, "name": "ann", "password": "none", "role": "adjudicator", "is_active": True}
         sealed.insert(connection, USERS, user)
         sources = [

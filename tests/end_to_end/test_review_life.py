@@ -53,7 +53,7 @@ def opens(path, secret):
 KILLED = """
 import os, signal, sys
 from inverse_deid.cli.main import main
-from inverse_deid.review import rotation
+from inverse_deid.review.store import rotation
 
 def kill_at(name, n):
     real = getattr(rotation, name)

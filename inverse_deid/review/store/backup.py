@@ -24,7 +24,7 @@ from inverse_deid.core.errors import InputError, OutputExistsError, UnreadableIn
 from inverse_deid.core.files import output_errors, printable, write_whole
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.replacement.reversal import INCOMPLETE, SALT_BYTES, RecordChain
-from inverse_deid.review.files.loading import new_database
+from inverse_deid.review.store.creation import new_database
 from inverse_deid.review.store.opening import Clock, ReviewKey, ReviewStore, StoreKeys
 from inverse_deid.review.store.schema import SCHEMA_VERSION
 from inverse_deid.review.store.tables import (

@@ -20,7 +20,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -38,7 +38,7 @@ from inverse_deid.core.errors import ConfigurationError, OutputError, Unreadable
 from inverse_deid.replacement import keys
 from inverse_deid.review.store import rows
 from inverse_deid.review.store.rows import SealedRows
-from inverse_deid.review.store.schema import SCHEMA_VERSION, VERSION, make_tables
+from inverse_deid.review.store.schema import SCHEMA_VERSION, VERSION
 from inverse_deid.review.store.tables import META
 from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
@@ -380,19 +380,6 @@ def make_engine(address: str | Path) -> Engine:
         event.listen(engine, "connect", set_up)
         event.listen(engine, "begin", begin)
     return engine
-
-
-def write_settings(
-    connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts
-) -> StoreKeys:
-    """Make the tables of a new store and write its settings; return its keys."""
-    keys = StoreKeys.make(key)
-    stored = {
-        KEYS: keys.wrap(key),
-        "settings": json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
-    }
-    make_tables(connection, SealedRows(keys.data[0].derive("rows")), stored)
-    return keys
 
 
 def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:

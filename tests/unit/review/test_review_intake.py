@@ -440,7 +440,7 @@ from datetime import date
 from fake_maskers import mask_capitals
 from review_stores import FACTS, KEY
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review import intake
+from inverse_deid.review.files import intake
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.store.opening import open_store
 intake.FIRST_BATCH_CHARS = intake.BATCH_CHARS = 500
@@ -463,6 +463,7 @@ def test_a_killed_addition_leaves_whole_files(store, more, tmp_path, n_lines):
             told.append(line.split())
             if len(told) == n_lines:
                 child.send_signal(signal.SIGKILL)
+    assert told
     n_stored = sum(is_stored == "True" for is_stored, _ in told)
     sources = list_sources(store)
     assert len(sources) - 1 in (n_stored, n_stored + 1)
