@@ -11,24 +11,24 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect
 
-from inverse_deid.review.store import migrations, opening, schema
-from inverse_deid.review.store.opening import make_engine
+from inverse_deid.review.store import migrations, opening, tables
+from inverse_deid.review.store.database import make_engine
 from inverse_deid.review.store.tables import METADATA
 
-NEXT = str(schema.SCHEMA_VERSION + 1)
+NEXT = str(tables.SCHEMA_VERSION + 1)
 
 _MIGRATION = f'''
 import sqlalchemy as sa
 from inverse_deid.review.store.tables import USERS
 
 revision = "{NEXT}"
-down_revision = "{schema.SCHEMA_VERSION}"
+down_revision = "{tables.SCHEMA_VERSION}"
 
 
-def upgrade(operations, connection, store):
+def upgrade(operations, transaction):
     operations.add_column("cases", sa.Column("colour", sa.Text))
     operations.create_table("shelves", sa.Column("id", sa.Integer, primary_key=True))
-    store.rows.update(connection, USERS, USERS.c.name == "ann", role="adjudicator")
+    transaction.update(USERS, USERS.c.name == "ann", role="adjudicator")
 '''
 
 
@@ -38,7 +38,7 @@ def use_next_version(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     shutil.copytree(migrations.FOLDER, place)
     (place / "versions" / f"version_{NEXT}.py").write_text(_MIGRATION)
     monkeypatch.setattr(migrations, "FOLDER", place)
-    for module in (schema, opening, migrations):
+    for module in (tables, opening, migrations):
         monkeypatch.setattr(module, "SCHEMA_VERSION", int(NEXT))
 
 

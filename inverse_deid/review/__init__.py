@@ -19,10 +19,11 @@ room       module                        content
 `store`    `anchors`, `backup`           the head of the trail, kept elsewhere; encrypted copies
            `rotation`, `migrations`      another key; newer tables
            `creation`, `deletion`        a new database; deletes files with all work on them
-           `trail`                       the append-only log and its verification
+           `trail`                       the append-only log: its verification, pages and export
            `sources`                     the files of a store, and how each is masked and written
-           `opening`                     the database, its key and encryption: a `ReviewStore`
-           `schema`, `rows`              the version of the tables; seals, so that rows cannot be forged
+           `opening`                     an open `ReviewStore`, and the `Transaction` that all get
+           `entries`, `rows`             the chain of entries; seals, so that rows cannot be forged
+           `database`, `keys`            SQLite or PostgreSQL; the key and encryption
            `tables`, `values`            the tables; the values that go in and out
 =========  ============================  ===============================================================
 

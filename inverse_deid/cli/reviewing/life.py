@@ -12,8 +12,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import check_private, printable
 from inverse_deid.review.store import deletion
 from inverse_deid.review.store.backup import restore_backup, write_backup
+from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.migrations import migrate_store
-from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.rotation import rotate_key as change_key
 from inverse_deid.review.store.trail import count_entries, verify_store
 

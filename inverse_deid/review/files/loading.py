@@ -12,7 +12,8 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.store.creation import new_tables
-from inverse_deid.review.store.opening import Clock, ReviewKey, ReviewStore, open_store
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import Clock, ReviewStore, open_store
 
 __all__ = ["LoadSettings", "create_store", "plan_cases"]
 

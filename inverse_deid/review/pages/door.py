@@ -30,7 +30,8 @@ from inverse_deid.core.files import replace_own
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.visits import render_page, set_cookie, static_address
 from inverse_deid.review.people.accounts import begin_session
-from inverse_deid.review.store.opening import ReviewStore, Sealer
+from inverse_deid.review.store.keys import Sealer
+from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import User
 
 MAX_TOKENS = 8

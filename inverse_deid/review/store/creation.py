@@ -9,23 +9,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy import Connection, Engine, insert, inspect
 
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, partial_path
-from inverse_deid.review.store import rows
-from inverse_deid.review.store.opening import (
+from inverse_deid.review.store.database import database_errors, make_engine, store_path
+from inverse_deid.review.store.entries import begin_trail
+from inverse_deid.review.store.keys import ReviewKey, StoreKeys
+from inverse_deid.review.store.rows import RowSeals
+from inverse_deid.review.store.tables import (
     KEYS,
-    ReviewKey,
-    StoreKeys,
-    database_errors,
-    make_engine,
-    store_path,
+    LAST_CASE,
+    LAST_SOURCE,
+    META,
+    METADATA,
+    SCHEMA_VERSION,
+    SETTINGS,
+    VERSION,
 )
-from inverse_deid.review.store.rows import SealedRows
-from inverse_deid.review.store.schema import make_tables
-from inverse_deid.review.store.tables import META, METADATA
-from inverse_deid.review.store.trail import begin_trail
 from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
 _NOWHERE = Path()
@@ -52,7 +53,7 @@ def new_tables(
                 is_complete = True  # as long as nothing was made
                 _check_empty(connection)
                 is_complete = False
-                write_settings(connection, key, policy, facts)
+                make_tables(connection, key, policy, facts)
             yield here
             is_complete = True
         finally:
@@ -61,16 +62,22 @@ def new_tables(
             engine.dispose()
 
 
-def write_settings(
+def make_tables(
     connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts
 ) -> StoreKeys:
     """Make the tables of a new store, its settings and its trail; return its keys."""
+    METADATA.create_all(connection)
     keys = StoreKeys.make(key)
+    seals = RowSeals(keys.data[0].derive("rows"))
     stored = {
+        VERSION: str(SCHEMA_VERSION),
         KEYS: keys.wrap(key),
-        "settings": json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
+        SETTINGS: json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
+        LAST_CASE: "0",
+        LAST_SOURCE: "0",
     }
-    make_tables(connection, SealedRows(keys.data[0].derive("rows")), stored)
+    rows = [{"name": name, "value": value} for name, value in stored.items()]
+    connection.execute(insert(META), [{**row, "seal": seals.seal(META, row)} for row in rows])
     begin_trail(connection, keys.trail)
     return keys
 
@@ -93,9 +100,7 @@ def new_database(address: str | Path) -> Iterator[tuple[Engine, Connection]]:
         try:
             with database_errors("written"), engine.connect() as connection, connection.begin():
                 _check_empty(connection)
-                rows.begin(connection)
                 yield engine, connection
-                rows.finish(connection)
         finally:
             engine.dispose()
 

@@ -24,6 +24,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
+SCHEMA_VERSION = 1
+"""Whoever changes the tables adds one, and writes the migration to it (`migrations`)."""
+
+VERSION = "schema version"
+KEYS = "keys"
+SETTINGS = "settings"
+LAST_CASE = "last case"
+LAST_SOURCE = "last file"
+"""Names of rows of `META`."""
+
 METADATA = MetaData()
 
 

@@ -52,8 +52,8 @@ def add(store, *paths, masker=None, settings=None, stop=never, by="eve"):
 
 
 def rows_of(store, table):
-    with store.reading() as connection:
-        return connection.execute(table.select()).all()
+    with store.reading() as transaction:
+        return transaction.execute(table.select()).all()
 
 
 def trail_of(store, folder):
@@ -510,9 +510,9 @@ def test_settings_of_a_newer_program_hold_a_file_back_alone(store, more, tmp_pat
     ann = user(store, "ann")
     for case_id in (1, 2, 3):
         review(store, ann, case_id)
-    with store.reading() as connection:
+    with store.reading() as transaction:
         stored = json.loads(
-            connection.execute(select(MASKINGS.c[column]).where(MASKINGS.c.id == 2)).scalar_one()
+            transaction.execute(select(MASKINGS.c[column]).where(MASKINGS.c.id == 2)).scalar_one()
         )
     (stored["read_options"] if column == "output" else stored)["hides_more"] = True
     change_rows(store, MASKINGS, MASKINGS.c.id == 2, **{column: json.dumps(stored)})

@@ -19,10 +19,10 @@ from inverse_deid.core.errors import ConfigurationError, OutputError, Unreadable
 from inverse_deid.review.files.exporting import export_released
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.people.accounts import find_user
-from inverse_deid.review.store import migrations
+from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.migrations import migrate_store
-from inverse_deid.review.store.opening import ReviewKey, open_store
-from inverse_deid.review.store.schema import SCHEMA_VERSION
+from inverse_deid.review.store.opening import Transaction, open_store
+from inverse_deid.review.store.tables import SCHEMA_VERSION
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import CaseState, UserRole
 
@@ -110,7 +110,7 @@ def test_a_fault_leaves_it_as_it_was(older, monkeypatch):
     def fail(*_):
         raise UnreadableInputError("the disk broke")
 
-    monkeypatch.setattr(migrations, "append", fail)
+    monkeypatch.setattr(Transaction, "record", fail)
     with pytest.raises(UnreadableInputError, match="the disk broke"):
         migrate_store(older, KEY, by="dora")
     raw = sqlite3.connect(older)

@@ -71,7 +71,8 @@ from inverse_deid.review.people.accounts import (
     set_password,
     set_role,
 )
-from inverse_deid.review.store.opening import ReviewKey, make_key_file, open_store
+from inverse_deid.review.store.keys import ReviewKey, make_key_file
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.sources import list_sources
 from inverse_deid.review.store.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
 from inverse_deid.training.corpus import read_annotated

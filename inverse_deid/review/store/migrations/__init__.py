@@ -1,9 +1,9 @@
 """Migrations of the tables of a store: one module in `versions` per version, with alembic's operations.
 
-A migration is a function `upgrade(operations, connection, store)`. The version of a store is a sealed row of
+A migration is a function `upgrade(operations, transaction)`. The version of a store is a sealed row of
 `meta`. All migrations of a store run in one transaction, with one entry in the trail. Rows keep their seals:
 a seal covers only columns that have a value, so tables and empty columns can be added as they are. Other
-changes go through `store.rows`, which refuses rows that were altered.
+changes go through the `Transaction`, which refuses rows that were altered.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import select
 
-from inverse_deid.review.store.opening import Clock, ReviewKey, open_any_version
-from inverse_deid.review.store.schema import SCHEMA_VERSION, VERSION
-from inverse_deid.review.store.tables import META
-from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import Clock, open_any_version
+from inverse_deid.review.store.tables import META, SCHEMA_VERSION, VERSION
 
 FOLDER = Path(__file__).parent
 
@@ -36,21 +36,21 @@ def migrate_store(address: str | Path, key: ReviewKey, *, by: str, clock: Clock 
     with store:
         if stated == SCHEMA_VERSION:
             return False
-        with store.writing(alone=True) as connection:
+        with store.writing(alone=True) as transaction:
             is_version = META.c.name == VERSION
             found = select(META).where(is_version).with_for_update()
-            version = store.rows.read(connection, found, META)[0].value
+            version = transaction.read(found, META)[0].value
             newest = str(SCHEMA_VERSION)
             if version == newest:
                 return True  # another process was faster
-            store.load_settings(connection)
+            store.load_settings(transaction)
             config = Config()
             config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
-            operations = Operations(MigrationContext.configure(connection))
+            operations = Operations(MigrationContext.configure(transaction.connection))
             scripts = ScriptDirectory.from_config(config)
             for script in reversed(list(scripts.iterate_revisions(newest, version))):
-                script.module.upgrade(operations, connection, store)
-            store.rows.update(connection, META, is_version, value=newest)
+                script.module.upgrade(operations, transaction)
+            transaction.update(META, is_version, value=newest)
             event = f"store migrated from version {version} to {newest}"
-            append(connection, store, [TrailEvent(user=by, event=event)])
+            transaction.record(TrailEvent(user=by, event=event))
     return True
