@@ -31,16 +31,12 @@ from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.oversight import read_limits, set_limits
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place, open_answer, prove
-from inverse_deid.review.store.opening import (
-    MaskingFacts,
-    ReviewKey,
-    ReviewStore,
-    make_key_file,
-    open_store,
-)
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import ReviewKey, make_key_file
+from inverse_deid.review.store.migrations import migrate_store
+from inverse_deid.review.store.opening import ReviewStore, open_store
 from inverse_deid.review.store.tables import USERS
-from inverse_deid.review.store.trail import TrailEvent, append
-from inverse_deid.review.store.values import ReviewLimits, ReviewPolicy, User, UserRole
+from inverse_deid.review.store.values import MaskingFacts, ReviewLimits, ReviewPolicy, User, UserRole
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import WebSettings, run_server
 
@@ -106,7 +102,8 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
     """Open the store of a desk, or make an empty one; return it with its only user."""
     path = place.folder / _STORE
     if path.exists():
-        store = open_store(path, key, migrates=True)
+        migrate_store(path, key, by="command")
+        store = open_store(path, key)
     else:
         settings = LoadSettings(
             policy=ReviewPolicy(approvals=1),
@@ -114,8 +111,8 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
             cases=CaseSettings(today=date.today(), key=key.secret),  # noqa: DTZ011, RUF100 - a person's day
         )
         store, _ = create_store(path, key, (), None, settings)
-    with store.writing() as connection:
-        found = store.rows.read(connection, select(USERS).where(USERS.c.name == USER_NAME), USERS)
+    with store.writing() as transaction:
+        found = transaction.read(select(USERS).where(USERS.c.name == USER_NAME), USERS)
         user_id = found[0].id if found else None
         if user_id is None:
             row = {
@@ -124,12 +121,10 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
                 "role": UserRole.ADJUDICATOR.value,
                 "is_active": True,
             }
-            user_id = store.rows.insert(connection, USERS, row)
+            user_id = transaction.insert(USERS, row)
             event = f"account of {USER_NAME} added"
-            append(
-                connection, store, [TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value)]
-            )
-        limits = read_limits(connection, store)
+            transaction.record(TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value))
+        limits = read_limits(transaction)
     if limits == ReviewLimits():  # nobody waits for the locks of a desk, and it has no admin to break them
         set_limits(store, ReviewLimits(max_locks=10_000), by="command")
     return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)

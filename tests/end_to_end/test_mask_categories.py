@@ -16,7 +16,8 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.training.corpus import read_annotated
 
 LETTERS = Path(__file__).parents[2] / "narratives" / "letters-dev.jsonl"

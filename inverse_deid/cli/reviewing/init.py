@@ -42,8 +42,10 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.review.files.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
 from inverse_deid.review.files.loading import create_store
-from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, open_store, store_path
-from inverse_deid.review.store.values import ReviewPolicy
+from inverse_deid.review.store.database import store_path
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import open_store
+from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
 _OF_CASES = {
     *("format_name", "progress", "known"),

@@ -48,15 +48,9 @@ from inverse_deid.review.flow.reading import close_case, open_case
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.people.accounts import find_user
 from inverse_deid.review.store.anchors import check_stamps
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.trail import (
-    TrailEvent,
-    append,
-    export_trail,
-    read_anchors,
-    verify_export,
-    verify_store,
-)
+from inverse_deid.review.store.trail import export_trail, read_anchors, verify_export, verify_store
 from inverse_deid.review.store.values import LayerRevision, User, UserRole
 
 _PATH = click.Path(path_type=Path)
@@ -79,8 +73,8 @@ def _record_command(store: ReviewStore, command: str, account: str | None = None
     """Enter into the trail who runs a command, and for which account, before it does anything."""
     acting = f" for {account}" if account else ""
     event = f"command {command}{acting}, run by system user {_name_system_user()}"
-    with store.writing() as connection:
-        append(connection, store, [TrailEvent(user="command", event=event)])
+    with store.writing() as transaction:
+        transaction.record(TrailEvent(user="command", event=event))
 
 
 def _find_acting(store: ReviewStore, name: str, role: UserRole) -> User:
@@ -302,8 +296,8 @@ def status(address: str, key: Path | None) -> None:
     """Print who holds and reads how many cases, what is unusual, and the limits."""
     with open_given(address, key) as store:
         found = list_activity(store)
-        with store.reading() as connection:
-            limits = read_limits(connection, store)
+        with store.reading() as transaction:
+            limits = read_limits(transaction)
     for one in found:
         usual = "-" if one.usual_cases is None else f"{one.usual_cases:.1f}"
         click.echo(
@@ -328,8 +322,8 @@ def limits(address: str, key: Path | None, **given: Any) -> None:  # noqa: ANN40
     """Change the limits of people, also while they work. `review status` prints them."""
     changes = {name: value for name, value in given.items() if value is not None}
     with open_given(address, key) as store:
-        with store.reading() as connection:
-            old = read_limits(connection, store)
+        with store.reading() as transaction:
+            old = read_limits(transaction)
         _record_command(store, "limits")
         set_limits(store, replace(old, **changes), by="command")
 

@@ -40,13 +40,9 @@ from inverse_deid.review.people.accounts import (
 )
 from inverse_deid.review.people.attempts import list_blocked
 from inverse_deid.review.store.anchors import anchoring
-from inverse_deid.review.store.opening import (
-    ReviewKey,
-    ReviewStore,
-    make_key_file,
-    open_store,
-    store_path,
-)
+from inverse_deid.review.store.database import store_path
+from inverse_deid.review.store.keys import ReviewKey, make_key_file
+from inverse_deid.review.store.opening import ReviewStore, open_store
 from inverse_deid.review.store.values import UserRole
 
 _FILE = click.Path(dir_okay=False, path_type=Path)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import func, insert, select
 
 from inverse_deid.core.errors import (
     ConfigurationError,
@@ -41,19 +41,21 @@ from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.kept.columns import KeptColumns
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.review.flow.contents import join_texts, pack_content, rank_case, seal_packed
-from inverse_deid.review.store.opening import MaskingFacts, ReviewStore, Sealer
-from inverse_deid.review.store.schema import (
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import Sealer
+from inverse_deid.review.store.opening import ReviewStore, Transaction
+from inverse_deid.review.store.sources import (
+    DistinctNames,
     LastNumbers,
+    OutputSettings,
     hash_file,
     hash_masking,
     lock_numbers,
     store_masking,
     store_numbers,
 )
-from inverse_deid.review.store.sources import DistinctNames, OutputSettings
 from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, SOURCES
-from inverse_deid.review.store.trail import TrailEvent, append
-from inverse_deid.review.store.values import CaseState, ReviewPolicy
+from inverse_deid.review.store.values import CaseState, MaskingFacts, ReviewPolicy
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
 
@@ -343,8 +345,8 @@ class _Intake:
         if len(data) > MAX_SOURCE_BYTES:
             raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it.")
         content_hash = hash_file(self._store.file_key, data)
-        with self._store.reading() as connection:
-            problem = _find_known(connection, job.name, content_hash)
+        with self._store.reading() as transaction:
+            problem = _find_known(transaction, job.name, content_hash)
         if problem:
             raise UnreadableInputError(problem)
         file = _IncomingFile(job, data, content_hash)
@@ -449,21 +451,21 @@ class _Intake:
         made_with = f"settings {hash_masking(facts, output)}"
         events: list[TrailEvent] = []
         problems: dict[_IncomingFile, str] = {}
-        with self._store.writing() as connection:
-            numbers = lock_numbers(connection, self._store.rows)
-            names = DistinctNames(connection.execute(select(INTAKES.c.export_name)).scalars())
-            masking_id = store_masking(connection, self._store.rows, facts, output)
+        with self._store.writing() as transaction:
+            numbers = lock_numbers(transaction)
+            names = DistinctNames(transaction.execute(select(INTAKES.c.export_name)).scalars())
+            masking_id = store_masking(transaction, facts, output)
             for file in files:
                 # Another process may have added it while it was masked here.
-                if problem := _find_known(connection, file.job.name, file.content_hash):
+                if problem := _find_known(transaction, file.job.name, file.content_hash):
                     problems[file] = problem
                     continue
                 name = names.take(file.job.name)
-                self._insert(connection, file, name, masking_id, numbers)
+                self._insert(transaction, file, name, masking_id, numbers)
                 event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
                 events.append(TrailEvent(user=self._by, event=event, name=name, new=made_with))
-            store_numbers(connection, self._store.rows, numbers)
-            append(connection, self._store, events, self._settings.facts)
+            store_numbers(transaction, numbers)
+            transaction.record(*events, facts=self._settings.facts)
         for file in files:
             self._drop(file)
             if file in problems:
@@ -474,7 +476,7 @@ class _Intake:
 
     def _insert(
         self,
-        connection: Connection,
+        transaction: Transaction,
         file: _IncomingFile,
         name: str,
         masking_id: int,
@@ -486,7 +488,7 @@ class _Intake:
         source_id = numbers.source
         sealed = store.sealer.seal(file.data, f"file {source_id}")
         row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
-        store.rows.insert(connection, SOURCES, row)
+        transaction.insert(SOURCES, row)
         intake = {
             "source_id": source_id,
             "masking_id": masking_id,
@@ -495,7 +497,7 @@ class _Intake:
             "added_at": store.now(),
             "added_by": self._by,
         }
-        store.rows.insert(connection, INTAKES, intake)
+        transaction.insert(INTAKES, intake)
         contents = file.waiting.contents()
         for begin in range(0, len(file.waiting.cases), _ROWS_AT_ONCE):
             cases, sealed_rows = [], []
@@ -506,8 +508,8 @@ class _Intake:
                     case_name = name + case_name.removeprefix(job.name)
                 cases.append({**case, "id": numbers.case, "source_id": source_id, "name": case_name})
                 sealed_rows.append(seal_packed(next(contents), next(contents), numbers.case, store.sealer))
-            store.rows.insert_all(connection, CASES, cases)
-            connection.execute(insert(CONTENTS), sealed_rows)
+            transaction.insert_all(CASES, cases)
+            transaction.execute(insert(CONTENTS), sealed_rows)
 
 
 def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
@@ -534,24 +536,24 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
 
 def find_source(store: ReviewStore, file: GivenFile) -> tuple[int, int] | None:
     """Return the id and number of cases of a file of this name and contents, None = it was not added."""
-    with store.reading() as connection:
-        source_id = _find_id(connection, file.name, hash_file(store.file_key, file.data))
+    with store.reading() as transaction:
+        source_id = _find_id(transaction, file.name, hash_file(store.file_key, file.data))
         if source_id is None:
             return None
         found = select(func.count()).select_from(CASES).where(CASES.c.source_id == source_id)
-        return source_id, int(connection.execute(found).scalar_one())
+        return source_id, int(transaction.execute(found).scalar_one())
 
 
-def _find_id(connection: Connection, name: str, content_hash: str) -> int | None:
+def _find_id(transaction: Transaction, name: str, content_hash: str) -> int | None:
     found = select(SOURCES.c.id).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
     found = found.where(SOURCES.c.name == name, INTAKES.c.content_hash == content_hash)
-    source_id: int | None = connection.execute(found.limit(1)).scalar_one_or_none()
+    source_id: int | None = transaction.execute(found.limit(1)).scalar_one_or_none()
     return source_id
 
 
-def _find_known(connection: Connection, name: str, content_hash: str) -> str:
+def _find_known(transaction: Transaction, name: str, content_hash: str) -> str:
     """Return why a file is in the store already, "" = it is not."""
-    source_id = _find_id(connection, name, content_hash)
+    source_id = _find_id(transaction, name, content_hash)
     if source_id is None:
         return ""
     return (

@@ -52,8 +52,8 @@ from inverse_deid.review.files.waiting import (
     open_waiting_area,
     read_bytes,
 )
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.trail import TrailEvent
 
 LOG = logging.getLogger("inverse_deid.review")
 

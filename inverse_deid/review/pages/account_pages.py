@@ -94,8 +94,8 @@ def change_account(visit: Visit) -> Response:
 
 def show_activity(visit: Visit) -> Response:
     """Return who holds and reads how many cases, what is unusual, and the limits."""
-    with visit.store.reading() as connection:
-        limits = read_limits(connection, visit.store)
+    with visit.store.reading() as transaction:
+        limits = read_limits(transaction)
     return visit.render(
         "activity.html", activity=list_activity(visit.store), limits=limits, times_usual=TIMES_USUAL
     )

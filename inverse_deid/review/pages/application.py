@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +41,8 @@ from inverse_deid.review.pages import (
     trail_page,
     visits,
 )
-from inverse_deid.review.pages.door import Door, open_door, show_closed_door
+from inverse_deid.review.pages.audience import DESK, TEAM
+from inverse_deid.review.pages.door import Door
 from inverse_deid.review.pages.visits import (
     LOG,
     STATIC_FOLDER,
@@ -191,8 +192,14 @@ def make_application(
     enters by a one-time address, and nobody logs in with a password; or people can sign in at a provider, and
     only there if its settings say so.
     """
-    provider = None if door is None or isinstance(door, Door) else door
-    door = door if isinstance(door, Door) else None
+    audience, routes, cookie = TEAM, _list_log_ins(), "session"
+    refuses: Callable[[Scope], bool] = _refuse_nobody
+    provider = None if isinstance(door, Door) else door
+    if isinstance(door, Door):
+        audience = replace(DESK, places=(door.place.folder, door.place.key_file))
+        routes, cookie, refuses = door.list_routes(), door.cookie, door.refuses
+    elif provider is not None:
+        routes += _list_sign_ins()
     passwords, sign_ins, metrics = LogIns(1), LogIns(PROVIDER_THREADS), metrics or Metrics()
     metrics.add("cases", "Cases by state.", "state", partial(_count_states, store))
     metrics.add(
@@ -205,11 +212,11 @@ def make_application(
         routes=[
             Route("/health", _show_health, methods=["GET"]),
             metrics.route(),
-            *_list_doors(door, provider),
+            *routes,
             *(_list_intake_routes() if intake else ()),
             *_list_routes(),
         ],
-        middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts, door=door)],
+        middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts, refuses=refuses)],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
     # The address of such a redirect would contain the `Host` of the request.
@@ -219,34 +226,30 @@ def make_application(
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure
-    application.state.cookie = "__Host-session" if is_secure else "session"
-    if door is not None:
-        application.state.cookie = door.cookie
+    application.state.cookie = f"__Host-{cookie}" if is_secure else cookie
     application.state.intake = intake
-    application.state.door = door
+    application.state.audience = audience
     application.state.provider = provider
     application.state.local_accounts = provider is None or provider.settings.local_accounts
     return application
 
 
-def _list_doors(door: Door | None, provider: Provider | None) -> list[Route]:
-    """Return how users come in: with a password, at an OpenID provider, or by a one-time address."""
-    if door is None:
-        doors = [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
-        if provider is not None:
-            from inverse_deid.review.pages import sign_in
+def _list_log_ins() -> list[Route]:
+    return [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
 
-            doors += [
-                Route("/sign-in", sign_in.begin_sign_in, methods=["GET"]),
-                Route(sign_in.CALLBACK, sign_in.finish_sign_in, methods=["GET"]),
-                Route("/signed-out", sign_in.show_signed_out, methods=["GET"]),
-            ]
-        return doors
+
+def _list_sign_ins() -> list[Route]:
+    from inverse_deid.review.pages import sign_in
+
     return [
-        Route("/log-in", show_closed_door, methods=["GET"]),
-        Route("/open/{token}", open_door, methods=["GET"]),
-        Route("/again", door.send_address, methods=["POST"]),
+        Route("/sign-in", sign_in.begin_sign_in, methods=["GET"]),
+        Route(sign_in.CALLBACK, sign_in.finish_sign_in, methods=["GET"]),
+        Route("/signed-out", sign_in.show_signed_out, methods=["GET"]),
     ]
+
+
+def _refuse_nobody(_scope: Scope) -> bool:
+    return False
 
 
 def _list_intake_routes() -> list[Route]:
@@ -369,15 +372,15 @@ def _report_missing(request: Request, error: Exception) -> Response:
 class _Shield:
     """Sets the headers, responds only to known host names (against DNS rebinding), and logs no text.
 
-    At a desk it responds only to the user of this computer whose desk it is.
+    `refuses` says whether a request comes from another user of this computer.
     """
 
     def __init__(
-        self, app: ASGIApp, *, is_secure: bool, hosts: frozenset[str] | None, door: Door | None
+        self, app: ASGIApp, *, is_secure: bool, hosts: frozenset[str] | None, refuses: Callable[[Scope], bool]
     ) -> None:
         self._app = app
         self._hosts = hosts
-        self._door = door
+        self._refuses = refuses
         self._headers = (
             (*HEADERS, ("Strict-Transport-Security", "max-age=31536000")) if is_secure else HEADERS
         )
@@ -413,7 +416,7 @@ class _Shield:
         """Return the refusal of a request, None = a handler may answer it."""
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
             return Response("wrong host name", status_code=421)
-        if self._door is not None and not is_static and self._door.refuses(request.scope):
+        if not is_static and self._refuses(request.scope):
             return Response("another user of this computer has this desk", status_code=403)
         if _TOO_LONG.search(request.scope["path"]):
             return _report_missing(request, HTTPException(404))

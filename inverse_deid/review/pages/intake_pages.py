@@ -30,7 +30,6 @@ from inverse_deid.review.files.waiting import (
     remove_upload,
 )
 from inverse_deid.review.flow.oversight import disclose_files
-from inverse_deid.review.pages.door import Door
 from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.people.accounts import Session
 
@@ -45,12 +44,10 @@ def _service(visit: Visit) -> IntakeService:
 
 def show_add(visit: Visit) -> Response:
     """Return the page that takes files."""
-    door: Door | None = visit.request.app.state.door
     return visit.render(
         "add.html",
         limit=MAX_FILE_BYTES >> 20,
         suffixes=sorted({suffix for kind in FORMATS.values() for suffix in kind.suffixes}),
-        place=None if door is None else door.place,
         step=1,
     )
 

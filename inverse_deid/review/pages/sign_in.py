@@ -265,8 +265,8 @@ def _finish(request: Request, _: bytes) -> Response:
             problem = str(error)
         else:
             LOG.warning("%s", describe_error(error))
-        with store.writing() as connection:
-            record_failure(connection, store, None, "log-in failed at the provider", address)
+        with store.writing() as transaction:
+            record_failure(transaction, None, "log-in failed at the provider", address)
         response: Response = render_log_in(request, make_sentence(problem), status=401)
     else:
         try:

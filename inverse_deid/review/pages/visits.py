@@ -43,6 +43,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.tables.strict_json import parse_json
+from inverse_deid.review.pages.audience import Audience
 from inverse_deid.review.people.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import User, UserRole
@@ -112,6 +113,12 @@ class Visit:
     def user(self) -> User:
         """The user who is logged in."""
         return self.session.user
+
+    @property
+    def audience(self) -> Audience:
+        """Whom the pages are for."""
+        audience: Audience = self.request.app.state.audience
+        return audience
 
     @property
     def case_id(self) -> int:
@@ -471,7 +478,7 @@ def render_page(
         "notice": "",
         "path": request.scope["path"],
         "intake": request.app.state.intake is not None,
-        "is_desk": request.app.state.door is not None,
+        "audience": request.app.state.audience,
         "static": static_address(),
     }
     html = _make_environment().get_template(template).render(**{**common, **values})

@@ -60,8 +60,8 @@ def write_anchor(store: ReviewStore, places: Sequence[str], *, stamp_seconds: fl
         OutputError: A file cannot be written, or syslog cannot be reached.
     """
     files, authorities = _find_files(places), _find_authorities(places)
-    with store.reading() as connection:
-        head = describe_head(connection, store)
+    with store.reading() as transaction:
+        head = describe_head(transaction)
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
     anchor = {"at": at, **head}
     line = _encode_anchor(anchor)

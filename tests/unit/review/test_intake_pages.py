@@ -304,9 +304,9 @@ def test_after_a_crash_the_work_is_resumed_and_never_done_twice(tmp_path):
         # Masked and stored, but killed before that was noted.
         (upload,) = list_uploads(desk.store)
         desk.intake._mask(upload)
-        with desk.store.writing() as connection:
+        with desk.store.writing() as transaction:
             sealed = desk.store.sealer.seal(b"seen by Okonkwo", f"waiting {upload_id} piece 0")
-            connection.execute(WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed))
+            transaction.execute(WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed))
         change_upload(desk.store, upload_id, UploadState.MASKING)
     with desk_of(tmp_path) as desk:
         assert [one["state"] for one in desk.client.get("/add/list").json()["files"]] == ["stopped"]

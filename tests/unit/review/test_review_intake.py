@@ -52,8 +52,8 @@ def add(store, *paths, masker=None, settings=None, stop=never, by="eve"):
 
 
 def rows_of(store, table):
-    with store.reading() as connection:
-        return connection.execute(table.select()).all()
+    with store.reading() as transaction:
+        return transaction.execute(table.select()).all()
 
 
 def trail_of(store, folder):
@@ -440,7 +440,7 @@ from datetime import date
 from fake_maskers import mask_capitals
 from review_stores import FACTS, KEY
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review import intake
+from inverse_deid.review.files import intake
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.store.opening import open_store
 intake.FIRST_BATCH_CHARS = intake.BATCH_CHARS = 500
@@ -463,6 +463,7 @@ def test_a_killed_addition_leaves_whole_files(store, more, tmp_path, n_lines):
             told.append(line.split())
             if len(told) == n_lines:
                 child.send_signal(signal.SIGKILL)
+    assert told
     n_stored = sum(is_stored == "True" for is_stored, _ in told)
     sources = list_sources(store)
     assert len(sources) - 1 in (n_stored, n_stored + 1)
@@ -509,9 +510,9 @@ def test_settings_of_a_newer_program_hold_a_file_back_alone(store, more, tmp_pat
     ann = user(store, "ann")
     for case_id in (1, 2, 3):
         review(store, ann, case_id)
-    with store.reading() as connection:
+    with store.reading() as transaction:
         stored = json.loads(
-            connection.execute(select(MASKINGS.c[column]).where(MASKINGS.c.id == 2)).scalar_one()
+            transaction.execute(select(MASKINGS.c[column]).where(MASKINGS.c.id == 2)).scalar_one()
         )
     (stored["read_options"] if column == "output" else stored)["hides_more"] = True
     change_rows(store, MASKINGS, MASKINGS.c.id == 2, **{column: json.dumps(stored)})
