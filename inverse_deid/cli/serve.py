@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inverse_deid.choices.categories import parse_categories
 from inverse_deid.cli.masking.mask import CATEGORIES_OPTION
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.server_options import read_metrics_token, read_private, server_options
-from inverse_deid.core.categories import parse_categories
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import check_private

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
-from inverse_deid.core.categories import (
+from inverse_deid.choices.categories import (
     ALL_CATEGORIES,
     Categories,
     Category,

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
-from inverse_deid.core.categories import Categories, Category, parse_categories, permits_years
+from inverse_deid.choices.categories import Categories, Category, parse_categories, permits_years
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.network.scorer import Device

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import get_args
 
-from inverse_deid.core.categories import ALL_CATEGORIES, parse_categories, permits_years
+from inverse_deid.choices.categories import ALL_CATEGORIES, parse_categories, permits_years
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.choices import Chosen, choose_settings, keyword_errors

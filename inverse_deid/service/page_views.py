@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from inverse_deid import __version__
-from inverse_deid.core.categories import Category
+from inverse_deid.choices.categories import Category
 from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.service.choices import OPERATING_POINTS, Permit

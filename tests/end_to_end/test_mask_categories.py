@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 from gold_files import write_json_lines
 
+from inverse_deid.choices.categories import CLASS_OF, parse_categories
 from inverse_deid.cli.main import main
 from inverse_deid.cli.masking.settings import CaseMaskerMaker, MaskOptions, make_masking_settings
-from inverse_deid.core.categories import CLASS_OF, parse_categories
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, PhiType
 from inverse_deid.core.values import Document, PhiSpan

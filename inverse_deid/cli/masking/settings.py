@@ -10,9 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from inverse_deid.choices.categories import (
+    ALL_CATEGORIES,
+    Categories,
+    Category,
+    parse_categories,
+    permits_years,
+)
 from inverse_deid.cli.parts.report_files import check_target
 from inverse_deid.cli.parts.secret_files import KEY_VARIABLE, check_list_place, read_secret
-from inverse_deid.core.categories import ALL_CATEGORIES, Categories, Category, parse_categories, permits_years
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.explained_page import PAGE_MARK
 from inverse_deid.engine.jobs.checks import GivenPaths, check_ids

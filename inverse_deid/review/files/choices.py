@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from inverse_deid.core.categories import PRESETS, Category, permits_years
+from inverse_deid.choices.categories import PRESETS, Category, permits_years
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile

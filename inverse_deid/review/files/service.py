@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import PurePath, PurePosixPath
 from threading import Condition, Thread
 
-from inverse_deid.core.categories import PRESETS, Category
+from inverse_deid.choices.categories import PRESETS, Category
 from inverse_deid.core.errors import (
     FormatError,
     InputError,

@@ -17,7 +17,7 @@ from fake_maskers import BROKEN_STAGE, CANARY, mask_capitals
 
 import inverse_deid
 from inverse_deid import Document, MaskedText, MaskingSettings
-from inverse_deid.core.categories import PRESETS, Category
+from inverse_deid.choices.categories import PRESETS, Category
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.masking import texts
 from inverse_deid.masking.case_masker import CaseMasker

@@ -8,7 +8,7 @@ import pytest
 from fake_maskers import mask_capitals
 from review_stores import KEY
 
-from inverse_deid.core.categories import PRESETS
+from inverse_deid.choices.categories import PRESETS
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.survey import SurveyedColumn
 from inverse_deid.formats.tables.columns import ColumnFate

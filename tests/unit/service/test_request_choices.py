@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from fake_maskers import CANARY
 
-from inverse_deid.core.categories import parse_categories
+from inverse_deid.choices.categories import parse_categories
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.service.choices import Operator, Permit, parse_permits
