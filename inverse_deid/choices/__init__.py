@@ -1,1 +1,1 @@
-"""What a user can choose about masking: one table, from which every surface derives what it offers."""
+"""The choices of a user about masking: one table, from which every surface derives its own."""

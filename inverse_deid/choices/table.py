@@ -57,14 +57,18 @@ _WORDS = (
         metavar="LIST",
         question="What should be hidden?",
         values=(
-            Value("all", "All personal details", "Names, places, dates, ages, jobs, contacts and numbers."),
+            Value(
+                "all",
+                "All personal details",
+                "Names, places, dates, ages, professions, contacts, id numbers.",
+            ),
             Value("everything", "These, and origin", "And nationality, ethnic group, religion, language."),
             Value(
                 "hipaa",
                 "Only what US law (HIPAA) lists",
-                "Jobs and ages up to 89 stay. Ages from 90 are hidden.",
+                "Professions and ages up to 89 stay. Ages from 90 are hidden.",
             ),
-            Value("i2b2", surfaces=frozenset(Surface) - {_DESK}),
+            Value("i2b2", surfaces=frozenset(Surface) - {_DESK, _TRY}),
         ),
         permit=Permit("categories", "categories may only be added"),
     ),
@@ -342,6 +346,11 @@ _NETWORKS = (
 
 CHOICES: Table = (*_WORDS, *_REPLACEMENTS, *_SPEEDS, *_NETWORKS)
 """All choices, by heading, basics first."""
+
+COLUMNS = "columns"
+"""The permit to copy columns of tables unmasked."""
+PERMITS = (*dict.fromkeys(one.permit.name for one in CHOICES if one.permit is not None), COLUMNS)
+"""What an operator can let requests do that may mask less."""
 
 CONTRADICTIONS: tuple[Contradiction, ...] = (
     Excludes("careful", ("rules_only",), "needs the network"),

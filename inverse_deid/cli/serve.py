@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inverse_deid.choices.records import Surface
+from inverse_deid.choices.table import PERMITS
 from inverse_deid.cli.parts.choice_options import choice_options, list_headings, name_option, take_choices
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.server_options import read_metrics_token, read_private, server_options
@@ -84,8 +85,8 @@ _EXAMPLES = {
     metavar="LIST",
     default="none",
     show_default=True,
-    help="Let requests choose what can mask less: all, none, or some of categories, strictness, dates, ages, "
-    "replacement, allow, columns. Requests may always mask more.",
+    help=f"Let requests choose what can mask less: all, none, or some of {', '.join(PERMITS)}. Requests may "
+    "always mask more.",
 )
 @click.option(
     "--no-details", is_flag=True, help="Never tell in an answer where and why something was masked."

@@ -12,7 +12,7 @@ from typing import Any
 
 from inverse_deid.choices.categories import list_categories, permits_years
 from inverse_deid.choices.reading import NameChoice, name_keyword, read_choices, refuse_contradictions
-from inverse_deid.choices.records import Surface
+from inverse_deid.choices.records import Surface, find_choice
 from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.masking.assemble import MaskingSettings
@@ -30,12 +30,19 @@ class Chosen:
     cases: CaseSettings  # what replaces dates and ages
     makes_surrogates: bool  # whether made-up values replace other masked words
 
+    def value_of(self, name: str) -> Any:  # noqa: ANN401
+        """Return the value of a choice; that of the default where nothing was chosen."""
+        if name == "replace" and self.makes_surrogates:
+            return _SURROGATE
+        value = getattr(self.masking if name in _OF_MASKING else self.cases, name)
+        choice = find_choice(CHOICES, name)
+        return choice.usual if value is None and choice.usual in choice.names_on(Surface.PYTHON) else value
+
     def describe(self, hide: Callable[[Iterable[str]], str | None]) -> dict[str, Any]:
         """Return what shapes the output, for reports: no key, no folder, and of words what `hide` returns."""
         described: dict[str, Any] = {}
         for choice in CHOICES:
-            holder = self.masking if choice.name in _OF_MASKING else self.cases
-            value = getattr(holder, choice.name)
+            value = self.value_of(choice.name)
             if not choice.shapes_output:
                 continue
             if choice.kind == "key":
@@ -48,7 +55,7 @@ class Chosen:
                 described[choice.name] = value.name
             else:
                 described[choice.name] = value.isoformat() if isinstance(value, date) else value
-        return described | ({"replace": _SURROGATE} if self.makes_surrogates else {})
+        return described
 
 
 _OF_MASKING = tuple(one.name for one in fields(MaskingSettings) if one.name != "keep_years")
