@@ -24,7 +24,7 @@ from inverse_deid.choices.records import (
 )
 
 Device = Literal["auto", "cpu", "cuda"]
-"""Where the network runs."""
+"""Where the network runs; auto = on a GPU if it can, otherwise on the CPU."""
 Policy = Literal["case-aware", "literal"]
 """How the rules judge words that may be names."""
 

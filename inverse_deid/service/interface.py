@@ -45,6 +45,9 @@ class Document(msgspec.Struct, forbid_unknown_fields=True):
         ),
     ] = None
 
+    def __repr__(self) -> str:
+        return "Document()"
+
 
 class Mask(msgspec.Struct, forbid_unknown_fields=True):
     """A mask of a document."""
@@ -107,6 +110,9 @@ class MaskedDocument(msgspec.Struct, forbid_unknown_fields=True):
         list[Word],
         Meta(description="With details words: the words of the original in text order. Confidential."),
     ] = []
+
+    def __repr__(self) -> str:
+        return "MaskedDocument()"
 
 
 class MaskedDocuments(msgspec.Struct, forbid_unknown_fields=True):

@@ -31,14 +31,14 @@ from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.replacement.markers import markers_of
-from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.replacement.surrogates.keyed import SurrogatesFor
 
 if TYPE_CHECKING:
+    from inverse_deid.choices.table import Device
     from inverse_deid.masking.assemble import MaskingSettings
     from inverse_deid.masking.choices import Chosen
     from inverse_deid.masking.pipeline import Deidentifier
-    from inverse_deid.network.scorer import Device
 
 STANDARD_INPUT = "-"
 
@@ -284,8 +284,7 @@ def make_profile(options: MaskOptions, cases: CaseSettings) -> Profile:
     """
     file = options.profile_file
     profile = builtin_profile(options.profile or DEFAULT_PROFILE) if file is None else read_profile(file)
-    profile = profile if cases.dates is DateMode.MASK else profile.with_dates()
-    return profile if cases.ages is AgeMode.MASK else profile.with_ages()
+    return profile.follow(cases.replaced)
 
 
 def _make_surrogates(chosen: Chosen) -> SurrogatesFor | None:
