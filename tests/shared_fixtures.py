@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
-import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from fake_maskers import FakeMasker, mask_capitals
 from hypothesis import settings
 
-import inverse_deid
+from inverse_deid.masking import assemble
 
 # A busy machine is no failure: no example has a deadline.
 settings.register_profile("unhurried", deadline=None)
@@ -40,12 +38,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]:
     """The command gets the masker in this list instead of the real one."""
     maskers = [mask_capitals()]
-    module = types.ModuleType("inverse_deid.masking.assemble")
-    module.MaskingSettings = types.SimpleNamespace  # type: ignore[attr-defined]
-    module.build_deidentifier = lambda settings: maskers[0]  # type: ignore[attr-defined]
-    model = Path(inverse_deid.__file__).parent / "data" / "model"
-    module.packaged_model = lambda: model  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "inverse_deid.masking.assemble", module)
+    monkeypatch.setattr(assemble, "build_deidentifier", lambda _settings: maskers[0])
     yield maskers
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import click
 import numpy as np
 
+from inverse_deid.choices.categories import kept_classes, list_categories, parse_categories
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.report_files import check_target, write_json
-from inverse_deid.core.categories import kept_classes, list_categories, parse_categories
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document

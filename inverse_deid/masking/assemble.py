@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
-from inverse_deid.core.categories import (
+from inverse_deid.choices.categories import (
     ALL_CATEGORIES,
     Categories,
     Category,
@@ -19,6 +19,7 @@ from inverse_deid.core.categories import (
     list_categories,
     permits_years,
 )
+from inverse_deid.choices.table import CHOICES, Device, Policy
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HyperClass
@@ -36,9 +37,8 @@ from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages, TokenScorer
 from inverse_deid.masking.scorers import open_scorer
 from inverse_deid.network.folder import model_fingerprint
-from inverse_deid.network.scorer import Device
 from inverse_deid.replacement.markers import MarkerKind, markers_of
-from inverse_deid.rules.analysis import Policy, RuleAnalyser
+from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.origins import load_origins
 from inverse_deid.rules.shapes import is_glued_quantity
 from inverse_deid.text.interning import InternedWords
@@ -50,7 +50,7 @@ CERTIFICATE_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
-    """The choices of a user when masking.
+    """The choices of a user when masking; `inverse_deid.choices.table` describes them.
 
     Args:
         model: Model folder; None = the packaged one.
@@ -332,18 +332,18 @@ def _read_thresholds(
     return Thresholds.from_json(certificate["thresholds"])
 
 
+_HASHED_OTHERWISE = frozenset({"operating_point", "low", "high", "allow_low_thresholds"})
+"""Choices whose effect is in the thresholds; that of files is in their hashes."""
+
+
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
     """Return a hash of everything that can change the output; not threads, nor the device."""
-    choices = (
-        settings.policy,
-        settings.rules_only,
-        settings.marker,
-        settings.replace == "category",
-        *astuple(thresholds),
-        sorted(settings.allow),
-        sorted(settings.deny),
-        *hashes,
-        *(() if settings.categories == ALL_CATEGORIES else list_categories(settings.categories)),
-        *(("years",) if _keeps_years(settings) else ()),
-    )
-    return hashlib.sha256(repr(choices).encode()).hexdigest()
+    choices: dict[str, object] = {}
+    for choice in CHOICES:
+        is_file = choice.kind in ("file", "folder")
+        if not choice.shapes_output or is_file or choice.name in _HASHED_OTHERWISE:
+            continue
+        value = getattr(settings, choice.name, None)  # None = a setting of cases
+        choices[choice.name] = sorted(value) if isinstance(value, frozenset) else value
+    parts = (choices, astuple(thresholds), hashes, _keeps_years(settings))
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

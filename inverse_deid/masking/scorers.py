@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
@@ -23,7 +24,7 @@ from inverse_deid.core.values import BoolArray, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
 from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
-from inverse_deid.network.scorer import Device, Scorer, ScorerInput
+from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.network.second_reader import EncoderParts, SecondReader, read_encoder
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords

@@ -85,9 +85,15 @@ class CaseSettings:
         return MaskedAges() if self.ages is AgeMode.MASK else AgesUnder90()
 
     @property
+    def replaced(self) -> frozenset[str]:
+        """Which of "dates" and "ages" are replaced by anything but a marker."""
+        modes = {"dates": self.dates is not DateMode.MASK, "ages": self.ages is not AgeMode.MASK}
+        return frozenset(name for name, is_replaced in modes.items() if is_replaced)
+
+    @property
     def replaces(self) -> bool:
         """Whether dates or ages are replaced by anything but a marker."""
-        return self.dates is not DateMode.MASK or self.ages is not AgeMode.MASK
+        return bool(self.replaced)
 
     @property
     def fingerprint(self) -> str:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 
 from inverse_deid import __version__
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
@@ -32,7 +33,6 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
-from inverse_deid.network.scorer import Device
 from inverse_deid.scale.partitions import Partition, Receipt, write_receipt
 from inverse_deid.scale.storage import (
     AtomicFile,

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InverseDeidError
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.network.scorer import Device
 from inverse_deid.scale.actor import OUTCOME, PARTITION, ActorJob, Outcome, PartitionActor
 from inverse_deid.scale.partitions import Partition
 

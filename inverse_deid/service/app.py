@@ -28,6 +28,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid import __version__
+from inverse_deid.choices.table import COLUMNS
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
@@ -39,9 +40,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
-from inverse_deid.service.choices import Permit
 from inverse_deid.service.clients import Client, TooOftenError
-from inverse_deid.service.description import describe_api
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.files import (
     MAX_FILES_AT_ONCE,
@@ -52,6 +51,7 @@ from inverse_deid.service.files import (
     MaskedFile,
     read_file_form,
 )
+from inverse_deid.service.interface import describe_api
 from inverse_deid.service.page_views import STATIC_FOLDER, render_description, render_page, static_address
 from inverse_deid.service.settings import ServiceSettings
 from inverse_deid.web.metrics import Metrics
@@ -179,9 +179,7 @@ class _Service:
 
         def write() -> bytes:
             # A lone surrogate in a text cannot be written as UTF-8; it is escaped.
-            return json.dumps(answer_of(given, masked, chosen.masking.operating_point or "balanced")).encode(
-                "ascii"
-            )
+            return json.dumps(answer_of(given, masked, chosen.value_of("operating_point"))).encode("ascii")
 
         content = write() if given.details is None else await asyncio.to_thread(write)
         return Response(content, media_type="application/json")
@@ -192,7 +190,7 @@ class _Service:
         self._n_files += 1
         try:
             given = await read_file_form(request.headers, request.stream(), self._settings.max_file_bytes)
-            if given.keeps_columns and Permit.COLUMNS not in self._settings.operator.permits:
+            if given.keeps_columns and COLUMNS not in self._settings.operator.permits:
                 return _problem(
                     HTTPStatus.FORBIDDEN,
                     "columns cannot be copied unmasked here. The operator of the service does not permit it",

@@ -41,7 +41,6 @@ from inverse_deid.formats.tables.strict_json import parse_json
 from inverse_deid.masking.choices import Chosen, keyword_errors, name_keywords
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.replacers import MaskedCase
-from inverse_deid.replacement.settings import AgeMode, DateMode
 from inverse_deid.service.batching import Batcher
 
 MAX_FILES_AT_ONCE = 2
@@ -287,8 +286,7 @@ class FileJob:
             masked: MaskedFile = process.call(
                 _mask_file,
                 given,
-                chosen.cases.dates,
-                chosen.cases.ages,
+                chosen.cases.replaced,
                 chosen.cases.day_first,
                 chosen.masking.marker,
                 answer=self.mask_cases,
@@ -314,8 +312,7 @@ def _idle_processes() -> SimpleQueue[LimitedProcess]:
 
 def _mask_file(
     given: FileRequest,
-    dates: DateMode,
-    ages: AgeMode,
+    replaced: frozenset[str],
     day_first: bool | None,
     marker: str,
     ask: Callable[[object], Any],
@@ -328,7 +325,7 @@ def _mask_file(
     progress = SourceProgress("file", tally, lambda *_: None, key=key, marker=marker)
     with input_errors():
         source = given.format.open(
-            io.BytesIO(given.content), _read_options(given, dates, ages), f"file{given.suffix}"
+            io.BytesIO(given.content), _read_options(given, replaced), f"file{given.suffix}"
         )
         sink = _StrictSink(source.sink(target), source.unit)
         for _ in mask_source(source, [sink], _Parent(ask, day_first), progress):
@@ -384,14 +381,11 @@ class _StrictSink:
         return FormatError(f"the file cannot be masked: {where}{problem}. Nothing of it is returned")
 
 
-def _read_options(request: FileRequest, dates: DateMode, ages: AgeMode) -> ReadOptions:
+def _read_options(request: FileRequest, replaced: frozenset[str]) -> ReadOptions:
     """Return how the file is read; fields of case reports are treated as the dates and ages of texts are."""
     if not request.format.holds_cases:
         return request.options
-    profile = builtin_profile(DEFAULT_PROFILE)
-    profile = profile if dates is DateMode.MASK else profile.with_dates()
-    profile = profile if ages is AgeMode.MASK else profile.with_ages()
-    return replace(request.options, profile=profile)
+    return replace(request.options, profile=builtin_profile(DEFAULT_PROFILE).follow(replaced))
 
 
 def _split(cases: Sequence[CaseTexts], batch_chars: int) -> Iterator[list[CaseTexts]]:

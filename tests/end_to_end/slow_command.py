@@ -1,13 +1,13 @@
 """The command with a slow stand-in for the model, to be killed by a test."""
 
 import os
-import sys
-import types
 from pathlib import Path
 
 from fake_maskers import mask_capitals
 from kill_points import kill_at
 from worker_maskers import failing
+
+from inverse_deid.masking import assemble
 
 
 def build(settings):
@@ -17,11 +17,7 @@ def build(settings):
     return mask_capitals(float(os.environ.get("SECONDS_A_BATCH", "0")))
 
 
-# At import, so that worker processes get the same.
-module = types.ModuleType("inverse_deid.masking.assemble")
-module.MaskingSettings = dict
-module.build_deidentifier = build
-sys.modules["inverse_deid.masking.assemble"] = module
+assemble.build_deidentifier = build  # at import, so that worker processes get the same
 
 if __name__ == "__main__":
     from inverse_deid.cli.main import main

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -310,7 +311,7 @@ def test_an_unforeseen_error_shows_no_text(command, fake_assemble, given, out):
 def test_word_lists_are_read(command, given, out, tmp_path, fake_assemble, monkeypatch):
     seen = {}
     module = sys.modules["inverse_deid.masking.assemble"]
-    monkeypatch.setattr(module, "build_deidentifier", lambda s: seen.update(vars(s)) or fake_assemble[0])
+    monkeypatch.setattr(module, "build_deidentifier", lambda s: seen.update(asdict(s)) or fake_assemble[0])
     (given / "a.txt").write_text(NOTE)
     words = tmp_path / "words"
     words.write_bytes("\ufeff# mine\r\nTylenol\r\n\r\n Aspirin \r\n".encode())

@@ -13,7 +13,7 @@ from review_stores import PASSWORD, Clock, change_rows, json_lines, read_entries
 from review_visitors import Visitor, account, visitor
 from sqlalchemy import update
 
-from inverse_deid.core.reasons import REASONS
+from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.values import Reason
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.trail_page import GROUPS, describe_event

@@ -203,12 +203,13 @@ def failure_lines(tally: Tally) -> Iterator[str]:
 
 def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
     """Return what to bear in mind about the files of a masking run."""
+    certificate = options.choices.get("certificate")
     notes = {
         f"--resume repeats files that failed. Delete {JOURNAL_NAME} before you share the folder": (
             tally.n_failures and options.out is not None and (options.folder / JOURNAL_NAME).exists()
         ),
-        f"the thresholds are those of {printable(options.certificate or options.folder)}. It says what they "
-        "guarantee, and on which conditions": options.certificate,
+        f"the thresholds are those of {printable(certificate or options.folder)}. It says what they "
+        "guarantee, and on which conditions": certificate,
         "CONFIDENTIAL: the explanations contain the original words. Keep them as safe as the originals": (
             options.with_text
         ),

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from inverse_deid.core.categories import Category
+from inverse_deid.choices.categories import Category
 from inverse_deid.core.errors import InverseDeidError, OutputError, RefusedRecordError, ReviewError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record, Sink, Writable

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import PurePath, PurePosixPath
 from threading import Condition, Thread
 
-from inverse_deid.core.categories import PRESETS, Category
+from inverse_deid.choices.categories import Category
 from inverse_deid.core.errors import (
     FormatError,
     InputError,
@@ -29,6 +29,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.engine.serial import guard_records
 from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
 from inverse_deid.formats.survey import MAX_ROWS, TableSurvey, survey_columns
@@ -188,11 +189,12 @@ class IntakeService:
         data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
         source = FORMATS[upload.facts.format].open(io.BytesIO(data), options, upload.facts.name)
         first = list(islice(guard_records(source.records()), MAX_ROWS))
-        masked = PRESETS[choices.hidden]
+        chosen = choices.choose(self.store.case_key, self._today())
+        masked, cases = chosen.masking.categories, chosen.cases
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
         kept = KeptColumns(None, unit=source.unit, kinds=kinds)
         kept.judge(first)
-        kept.refuse_masked(first, dates=choices.dates != "mask", ages=choices.ages != "mask")
+        kept.refuse_masked(first, dates="dates" in cases.replaced, ages="ages" in cases.replaced)
 
     def submit(
         self,
@@ -282,8 +284,9 @@ class IntakeService:
         """Load what the first file and the first example need."""
         try:
             usual = MaskingChoices()
+            masking = usual.choose(self.store.case_key, self._today()).masking
             with self._maskers.lock:
-                self._examples.mask_with(self._maskers.get(usual.masking), usual, self._today())
+                self._examples.mask_with(self._maskers.get(masking), usual, self._today())
         except InverseDeidError as error:
             self.fault = str(error)
         except Exception as error:  # noqa: BLE001 - shown on the page
@@ -332,14 +335,14 @@ class IntakeService:
     def _add(self, upload: Upload, running: _Running) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""
         facts = upload.facts
-        choices = facts.choices or MaskingChoices()
+        chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
 
         def count(n_documents: int, _n_tokens: int) -> None:
             running.n_done += n_documents
 
         self._examples.drop_idle()
         with self._maskers.lock:
-            masker = self._maskers.get(choices.masking)
+            masker = self._maskers.get(chosen.masking)
             data = unpack(facts.name, read_bytes(self.store, upload.id))
             given = _give(facts.name, FORMATS[facts.format], data)
             known = find_source(self.store, given)
@@ -347,9 +350,9 @@ class IntakeService:
                 # The program was stopped after the file was in the store, and before that was noted.
                 return Tally(n_documents=known[1])
             settings = LoadSettings(
-                facts=state_facts(masker, choices.masking),
-                cases=choices.make_case_settings(self.store.case_key, self._today()),
-                profile=choices.make_profile(),
+                facts=state_facts(masker, chosen.masking),
+                cases=chosen.cases,
+                profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
                 read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
                 on_progress=count,
             )

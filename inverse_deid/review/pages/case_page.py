@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from starlette.responses import JSONResponse, Response
 
+from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
-from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason, Tokens, show_name
 from inverse_deid.review.flow.approval import approve, count_unseen
 from inverse_deid.review.flow.editing import act, add_note, redo, undo

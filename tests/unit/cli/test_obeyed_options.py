@@ -77,7 +77,7 @@ SAMPLES = {
     "maps": [(*KEY, "--map", "maps")],
     "run_report": [("--run-report", "report.json")],
     "workers": [("--workers", "2")],
-    "threads": [("--threads", "3")],
+    "n_threads": [("--threads", "3")],
     "device": [("--device", "auto")],
     "engine": [("--engine", "ray")],
     "address": [("--address", "auto"), ("--engine", "ray", "--address", "auto")],
@@ -124,7 +124,7 @@ class Recorder:
         self.passed.extend(plain(value) for value in values)
 
     def load(self, masking):
-        self.note(sorted(vars(masking).items()))
+        self.note(masking)
         return mask_capitals()
 
     def run_jobs(self, jobs, _journal, masker, run):
@@ -168,7 +168,7 @@ def recorder(monkeypatch):
         scale_run: {"mask_with_ray": recorder.mask_with_ray},
         review_init: {
             "load_masker": recorder.load,
-            "state_facts": lambda _masker, masking: sorted(vars(masking).items()),
+            "state_facts": lambda _masker, masking: plain(masking),
             "create_store": recorder.create_store,
             "add_cases": recorder.add_cases,
             "open_store": lambda *_given: nullcontext(),

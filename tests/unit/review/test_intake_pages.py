@@ -57,7 +57,7 @@ def test_a_text_is_added_masked_read_and_downloaded(desk):
     assert (added["state"], added["name"], added["n_expected"]) == ("ready", "folder/case.txt", 1)
     page = desk.client.get("/choices").text
     assert "How should this file be masked?" in page
-    answer = desk.choose(dates="shift", replacement="category")
+    answer = desk.choose(dates="shift", replace="category")
     assert (answer.status_code, answer.headers["location"]) == (303, "/masking")
     (done,) = desk.wait(*ENDED)
     assert (done["state"], done["n_done"], done["problem"]) == ("done", 1, "")
@@ -153,11 +153,11 @@ def test_cases_without_an_id_are_named_after_their_place(desk, name, data, shown
 
 def test_a_table_without_a_column_to_mask_comes_back_with_its_choices(desk):
     upload = desk.add("cases.csv", TABLE).json()
-    answer = desk.choose({f"column {upload['id']} 2": "kept"}, strictness="strict")
+    answer = desk.choose({f"column {upload['id']} 2": "kept"}, operating_point="strict")
     assert answer.status_code == 400
     assert "Cases.csv: choose at least one column with text to be masked." in answer.text
     assert f'name="column {upload["id"]} 2" value="kept" checked' in answer.text
-    assert 'name="strictness" value="strict" checked' in answer.text
+    assert 'name="operating_point" value="strict" checked' in answer.text
     assert list_uploads(desk.store)[0].state is UploadState.READY
 
 

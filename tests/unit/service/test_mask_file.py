@@ -18,15 +18,16 @@ from pdf_files import below, of_nested_forms, of_pages, shown
 from service_client import ServiceClient, client_of
 from starlette.datastructures import Headers
 
+from inverse_deid.choices.table import PERMITS
 from inverse_deid.core.errors import FormatError
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.service.choices import Operator, Permit
+from inverse_deid.service.choices import Operator
 from inverse_deid.service.clients import Client, Clients
 from inverse_deid.service.files import read_file_form
 from inverse_deid.service.settings import ServiceSettings
 
-ALL = Operator(permits=frozenset(Permit))
+ALL = Operator(permits=frozenset(PERMITS))
 
 
 def send(client, name, content, **fields):
