@@ -86,7 +86,7 @@ def utility(
     refused, nothing was written.
     """
     if masked is not None and (model is not None or operating_point is not None):
-        raise ConfigurationError("--model and --operating-point mask the gold set. Leave out them or MASKED.")
+        raise ConfigurationError("--model and --operating-point mask the gold set. Leave out them or MASKED")
     if json_path is not None:
         check_target(json_path, FORMAT_NAME, force=force)
     docs = read_causality_set(gold)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -12,14 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
 from inverse_deid.core.categories import Categories, Category, parse_categories, permits_years
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, add_remedies
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.network.scorer import Device
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.rules.analysis import POLICIES, Policy
 from inverse_deid.text.tokenizer import tokenize
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
 _SURROGATE = "surrogate"
 
 
@@ -110,29 +108,28 @@ def choose_settings(settings: MaskingSettings | None, choices: Mapping[str, Any]
 
 @contextmanager
 def keyword_errors() -> Iterator[None]:
-    """Name options as keyword arguments in the errors of settings.
+    """Name the keyword arguments that mend an error in its text.
 
     Example:
+        >>> from inverse_deid.core.errors import Remedy
         >>> with keyword_errors():
-        ...     raise ConfigurationError("--age-bands is unknown")
+        ...     raise ConfigurationError("shift needs a key", remedies=[Remedy("key"), Remedy("force")])
         Traceback (most recent call last):
         ...
-        inverse_deid.core.errors.ConfigurationError: age_bands is unknown
+        inverse_deid.core.errors.ConfigurationError: shift needs a key. Use key
     """
     try:
         yield
-    except ConfigurationError as error:
-        raise ConfigurationError(name_keywords(str(error))) from error.__cause__
+    except InverseDeidError as error:
+        if not error.remedies:
+            raise
+        raise type(error)(add_remedies(str(error), error.remedies, _name_keyword)) from error.__cause__
 
 
-def name_keywords(message: str) -> str:
-    """Return a message that names options as keyword arguments.
-
-    Example:
-        >>> name_keywords("no column named 'text'. Use --text-column.")
-        "no column named 'text'. Use text_column."
-    """
-    return _OPTION.sub(lambda match: match[1].replace("-", "_"), message)
+def _name_keyword(choice: str, value: str) -> str | None:
+    if choice not in MaskChoices.__annotations__:
+        return None
+    return f'{choice}="{value}"' if value else choice
 
 
 def _refuse_contradictions(values: Mapping[str, Any]) -> None:

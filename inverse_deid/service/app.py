@@ -39,7 +39,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
-from inverse_deid.service.choices import Permit
+from inverse_deid.service.choices import Permit, describe_problem
 from inverse_deid.service.clients import Client, TooOftenError
 from inverse_deid.service.description import describe_api
 from inverse_deid.service.documents import answer_of, read_request
@@ -238,7 +238,8 @@ def _file_answer(masked: MaskedFile, suffix: str) -> Response:
 
 def _describe_counts(tally: Tally) -> dict[str, object]:
     """Return the counts of a file for a header. Headers are logged, so files in archives have no name."""
-    warnings = [f"{_NAME_OF_PART.sub('', place)}: {text}" for place, text in tally.warnings[:_MAX_WARNINGS]]
+    first = tally.warnings[:_MAX_WARNINGS]
+    warnings = [f"{_NAME_OF_PART.sub('', one.where)}: {one.reason}" for one in first]
     if n_more := len(tally.warnings) - len(warnings):
         warnings.append(f"... and {n_more} more")
     counts: dict[str, object] = {
@@ -347,7 +348,7 @@ def _describe_refusal(error: InverseDeidError) -> Response:
         return _too_large(str(error))
     is_request = isinstance(error, InputError | ConfigurationError)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_request else HTTPStatus.INTERNAL_SERVER_ERROR
-    return _problem(status, str(error))
+    return _problem(status, describe_problem(error))
 
 
 def _problem(status: HTTPStatus, message: str) -> JSONResponse:

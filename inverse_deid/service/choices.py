@@ -6,7 +6,7 @@ setting, never a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import get_args
 
 from inverse_deid.core.categories import ALL_CATEGORIES, parse_categories, permits_years
-from inverse_deid.core.errors import ConfigurationError, FormatError
+from inverse_deid.core.errors import ConfigurationError, FormatError, InverseDeidError, add_remedies
 from inverse_deid.masking.assemble import MaskingSettings
-from inverse_deid.masking.choices import Chosen, choose_settings, keyword_errors
+from inverse_deid.masking.choices import Chosen, choose_settings
 from inverse_deid.replacement.ages import BAND_SCHEMES
 from inverse_deid.replacement.markers import MarkerKind
 from inverse_deid.replacement.settings import MAX_SPAN_YEARS, AgeMode, DateMode
@@ -57,7 +57,7 @@ def parse_permits(text: str) -> frozenset[Permit]:
     unknown = [name for name in names if name not in set(Permit)]
     if unknown:
         raise ConfigurationError(
-            f"--permit: {unknown[0]!r} is unknown. Give all, none, or some of {', '.join(Permit)}"
+            f"{unknown[0]!r} is unknown. Give all, none, or some of {', '.join(Permit)}", choice="permit"
         )
     return frozenset(map(Permit, names))
 
@@ -104,10 +104,9 @@ class Operator:
             # Words of a request are added to those of the operator.
             choices[name] = getattr(self.masking, name) | frozenset(choices.get(name, ()))
         try:
-            with keyword_errors():
-                chosen = choose_settings(self.masking, choices, today)
+            chosen = choose_settings(self.masking, choices, today)
         except ConfigurationError as error:
-            problem = str(error)
+            problem = describe_problem(error)
         problem = problem or self._find_refused(chosen)
         if problem:
             raise FormatError(f"settings: {problem}")
@@ -139,6 +138,16 @@ class Operator:
             if is_less and permit not in self.permits:
                 return f"{problem}. The operator does not permit it"
         return ""
+
+
+def describe_problem(error: InverseDeidError, more_fields: Collection[str] = ()) -> str:
+    """Return what is wrong and which fields mend it: the settings, and others of the request."""
+
+    def name_field(choice: str, value: str) -> str | None:
+        is_field = choice in _CHECKS or choice in more_fields
+        return f"{choice} {value}".rstrip() if is_field else None
+
+    return add_remedies(str(error), error.remedies, name_field)
 
 
 @lru_cache(maxsize=4)

@@ -511,7 +511,7 @@ def read_words(path: Path | None, *, phrases: bool) -> frozenset[str]:
     except UnicodeError:
         pass
     except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
+        raise error.add_prefix(f"{path} ") from None
     if text is None:
         raise UnreadableInputError(f"{path} is not UTF-8 text. Save it as UTF-8, one word per line")
     lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}

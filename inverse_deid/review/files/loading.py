@@ -64,8 +64,11 @@ def create_store(
             if masker is not None and jobs:
                 tally = add_cases(store, jobs, masker, settings, by="command")
         if jobs and not tally.n_documents:
-            first = f": {tally.failures[0].where}: {tally.failures[0].reason}" if tally.failures else ""
-            raise UnreadableInputError(f"no case could be read{first}")
+            first = tally.failures[0] if tally.failures else None
+            why = "" if first is None else f": {first.where}: {first.reason}"
+            raise UnreadableInputError(
+                f"no case could be read{why}", remedies=() if first is None else first.remedies
+            )
     return open_store(address, key, clock=clock), tally
 
 
@@ -91,7 +94,7 @@ def _new_tables(address: str | Path, key: ReviewKey, settings: LoadSettings) -> 
 
 def _check_empty(connection: Connection) -> None:
     if inspect(connection).has_table(META.name):
-        raise OutputExistsError("the database already has a store. Use another database.")
+        raise OutputExistsError("the database already has a store. Use another database")
 
 
 @contextmanager
@@ -121,7 +124,7 @@ def _new_file(path: Path | None) -> Iterator[Path]:
         yield _NOWHERE
         return
     if os.path.lexists(path):
-        raise OutputExistsError(f"{path} already exists, and a store is never overwritten. Use another name.")
+        raise OutputExistsError(f"{path} already exists, and a store is never overwritten. Use another name")
     place = partial_path(path)
     is_complete = False
     try:

@@ -422,7 +422,7 @@ def test_categories_can_be_listed():
         ({"replace": "surrogate"}, 'replace="surrogate" needs a key'),
         ({"dates": "shift"}, 'dates="shift" needs a key'),
         ({"dates": "days"}, "dates must be one of mask, year, relative-day, shift"),
-        ({"ages": "band"}, "ages band needs age_bands: give both, with one of .*10-years"),
+        ({"ages": "band"}, 'bands of ages need a scheme.*ages="band" and age_bands, one of .*10-years'),
         ({"key": "short"}, "the key has 5 bytes"),
         ({"key": 5}, "key must be bytes, or a string"),
         ({"categories": "names"}, "^categories: 'names' is unknown"),
@@ -434,7 +434,7 @@ def test_categories_can_be_listed():
         ({"deny": ["..."]}, "deny has an entry that is not a word or phrase"),
         ({"allow": ["two words"]}, "allow has an entry that is not one word"),
         ({"today": "2020-02-01"}, "today must be a date"),
-        ({"date_span_years": 40}, "^date_span_years is 40"),
+        ({"date_span_years": 40}, "^date_span_years: must be 1 to 17, not 40"),
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be_used_are_refused(builder, choices, message):
