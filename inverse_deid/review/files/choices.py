@@ -61,7 +61,7 @@ class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             return msgspec.convert(given, cls)
         except msgspec.ValidationError:
             pass
-        raise ReviewError("the form has an unknown answer. Load the page again.")
+        raise ReviewError("the form has an unknown answer. Load the page again")
 
     def describe(self) -> str:
         """Return all answers as one line for the trail.

@@ -92,9 +92,9 @@ class CausalityForm:
     def __post_init__(self) -> None:
         missing = [topic.value for topic in Topic if topic not in self.answers]
         if missing:
-            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic.")
+            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
         if len(self.remark) > 4_000:
-            raise ReviewError("the remark has more than 4,000 characters. Shorten it.")
+            raise ReviewError("the remark has more than 4,000 characters. Shorten it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ def _read_finished(
     """Return an agreed or released case and its final decisions."""
     state = CaseState(lock_row(connection, store, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
-        raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first.")
+        raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first")
     content = read_content(connection, case_id, store.sealer)
     return content, read_final(connection, store, case_id, content)
 

@@ -63,7 +63,7 @@ def find_layer(connection: Connection, store: ReviewStore, user_id: int, case_id
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user_id)
     rows = store.rows.read(connection, found.order_by(LAYERS.c.kind), LAYERS)
     if not rows:
-        raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases.")
+        raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases")
     return rows[0]
 
 
@@ -80,7 +80,7 @@ def read_steps(connection: Connection, layer: Row[Any]) -> list[list[Step]]:
     if not is_complete or hash_actions(stored) != layer.actions_hash:
         raise UnreadableInputError(
             f"the actions of layers {layer.id} of the store were altered outside the program. Run "
-            "inverse-deid review verify, and restore a backup."
+            "inverse-deid review verify, and restore a backup"
         )
     return [[tuple(step) for step in json.loads(steps)] for steps in stored]
 
@@ -198,7 +198,7 @@ def read_final(connection: Connection, store: ReviewStore, case_id: int, content
     n_undecided = int((~final.decided).sum())
     if n_undecided:
         raise ReviewError(
-            f"case {case_id} has {n_undecided} undecided words. An adjudicator must settle them."
+            f"case {case_id} has {n_undecided} undecided words. An adjudicator must settle them"
         )
     return final
 

@@ -111,7 +111,7 @@ def refuse_too_many_locks(connection: Connection, store: ReviewStore, user_id: i
     n_locks = connection.execute(select(func.count()).select_from(CASES).where(others)).scalar_one()
     if n_locks >= read_limits(connection, store).max_locks:
         raise CaseLockedError(
-            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first."
+            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first"
         )
 
 

@@ -83,7 +83,7 @@ def _begin(
 ) -> None:
     """Lock a case and make or revive the layer of a reviewer."""
     if case.n_approvals >= store.policy.approvals:
-        raise NotAllowedError(f"case {case.id} has all its approvals. Take another case.")
+        raise NotAllowedError(f"case {case.id} has all its approvals. Take another case")
     _check_taker(connection, store, case, user)
     take_lock(connection, store, case, user.id)
     is_blind = store.policy.blind_to_model and case.n_approvals > 0
@@ -110,7 +110,7 @@ def _check_taker(connection: Connection, store: ReviewStore, case: Row[Any], use
     """Refuse a case that the policy does not give to a user."""
     check_assignee(case, user.id)
     if case.assignee_id is None and read_limits(connection, store).only_assigned:
-        raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin.")
+        raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin")
     refuse_adder(connection, store, user.name, case)
 
 

@@ -195,7 +195,7 @@ def _read_releases(connection: Connection) -> dict[int, float]:
             one = msgspec.json.decode(line, type=_State)
         except msgspec.MsgspecError:
             raise UnreadableInputError(
-                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup."
+                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup"
             ) from None
         if one.event == "state" and one.new == CaseState.RELEASED.value:
             times[one.case] = one.at.timestamp()
@@ -244,7 +244,7 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
     with store.writing() as connection:
         lock_numbers(connection, store.rows)
         if _read_source(connection, source_id).sealed != source.sealed:
-            raise ReviewError(f"file {source_id} was changed by somebody else. Try again.")
+            raise ReviewError(f"file {source_id} was changed by somebody else. Try again")
         sealed = store.sealer.seal(data, f"file {source_id}")
         store.rows.update(connection, SOURCES, SOURCES.c.id == source_id, sealed=sealed)
         content_hash = hash_file(store.file_key, data)
@@ -304,7 +304,7 @@ def _take_out(
     if not is_same:
         raise ReviewError(
             f"file {source.id} would be read in another way without the case. Delete the whole file, and add "
-            "the other cases again."
+            "the other cases again"
         )
     return written
 

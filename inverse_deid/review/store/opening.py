@@ -69,7 +69,7 @@ class ReviewKey:
 
     def __post_init__(self) -> None:
         if len(self.secret) < MIN_KEY_BYTES:
-            raise ConfigurationError(f"the key is too short. It needs at least {MIN_KEY_BYTES} bytes.")
+            raise ConfigurationError(f"the key is too short. It needs at least {MIN_KEY_BYTES} bytes")
 
     def derive(self, purpose: str) -> bytes:
         """Return 32 bytes for one purpose, which reveal nothing about the key or about other purposes."""
@@ -177,7 +177,7 @@ class StoreKeys:
             data = tuple(ReviewKey(bytes.fromhex(one)) for one in secrets["data"])
             case = bytes.fromhex(secrets["case"])
             return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
-        raise UnreadableInputError("the keys of the store were altered. Restore a backup.")
+        raise UnreadableInputError("the keys of the store were altered. Restore a backup")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +265,7 @@ class ReviewStore:
             yield
             return
         if not self._turn.acquire(timeout=_BUSY_SECONDS):
-            raise OutputError("others are writing to the store. Nothing of this step was stored. Try again.")
+            raise OutputError("others are writing to the store. Nothing of this step was stored. Try again")
         try:
             yield
         finally:
@@ -324,7 +324,7 @@ class ReviewStore:
         if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
             raise OutputError(
                 "another program gave the store other tables or another key. Stop this program, and start it "
-                "again with a version and a key that belong to the store."
+                "again with a version and a key that belong to the store"
             )
 
     def rewrite(self, tables: Sequence[str]) -> bool:
@@ -371,7 +371,7 @@ def database_errors(done: str) -> Iterator[None]:
     if problem:
         raise OutputError(
             f"the store cannot be {done} ({problem}). Nothing of this step was stored. Check disk space, "
-            "permissions and the connection, then try again."
+            "permissions and the connection, then try again"
         )
 
 
@@ -403,7 +403,7 @@ def make_engine(address: str | Path) -> Engine:
     if problem:
         raise ConfigurationError(
             f"the address of the store cannot be used ({problem}). Give a file, or a URL such as "
-            "postgresql+psycopg://HOST/NAME and install its driver."
+            "postgresql+psycopg://HOST/NAME and install its driver"
         )
     if is_sqlite:
 
@@ -449,7 +449,7 @@ def open_store(
     """
     path = store_path(address)
     if path is not None and not path.is_file():
-        raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init.")
+        raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init")
     name = "the store" if path is None else str(path)
     engine = make_engine(address)
     is_open = False
@@ -458,26 +458,26 @@ def open_store(
         version = stored.get(VERSION)
         if version is None:
             raise UnreadableInputError(
-                f"{name} is not a review store. Give one made by inverse-deid review init."
+                f"{name} is not a review store. Give one made by inverse-deid review init"
             )
         if version != str(SCHEMA_VERSION) and version not in OLDER_VERSIONS:
             raise UnreadableInputError(
                 f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
-                "Install a newer program."
+                "Install a newer program"
             )
         if version in OLDER_VERSIONS and _KEYS in stored:
             raise UnreadableInputError(
-                f"{name} is not of version {version}: it was altered. Restore a backup."
+                f"{name} is not of version {version}: it was altered. Restore a backup"
             )
         keys = _read_keys(stored, key)
         if keys is None:
             raise ConfigurationError(
-                f"the key does not belong to {name}. Give the key that it was made with, or its newest one."
+                f"the key does not belong to {name}. Give the key that it was made with, or its newest one"
             )
         if version in OLDER_VERSIONS and not migrates:
             raise UnreadableInputError(
                 f"{name} has the older version {version}. Run inverse-deid review migrate. If it was "
-                "migrated before, somebody altered it: restore a backup."
+                "migrated before, somebody altered it: restore a backup"
             )
         store = ReviewStore(engine, keys, clock)
         if version in OLDER_VERSIONS:

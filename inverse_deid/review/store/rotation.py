@@ -120,7 +120,7 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
         # Triggers could forge rows at any moment: a row is checked as it was read for its new seal.
         reseal(connection, new, by=by, check=partial(recorded.check, store.rows))
         if missing := recorded.list_missing():
-            raise ReviewError(f"{missing[0].problem}. Restore a backup.")
+            raise ReviewError(f"{missing[0].problem}. Restore a backup")
         new.rows.delete(connection, SESSIONS, true())
         connection.execute(delete(FAILURES))  # hashes that nobody can compare any more
         new.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))

@@ -89,7 +89,7 @@ class SealedRows:
         if not self.is_sealed(table, values):
             raise UnreadableInputError(
                 f"{name_row(table, values)} of the store was altered outside the program. Run inverse-deid "
-                "review verify, and restore a backup."
+                "review verify, and restore a backup"
             )
         return row
 
@@ -258,7 +258,7 @@ class RecordedRows:
             UnreadableInputError: It is not as the trail left it.
         """
         if fault := self._find_fault(sealed, table, values):
-            raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup.")
+            raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup")
 
     def list_missing(self) -> list[Suspect]:
         """Return the rows that the trail has and that were not seen."""

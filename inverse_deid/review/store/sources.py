@@ -125,7 +125,7 @@ def read_masking(connection: Connection, store: ReviewStore, source_id: int) -> 
     with suppress(TypeError, KeyError, msgspec.ValidationError, ConfigurationError):
         output = OutputSettings.load(json.loads(row.output), store.case_key)
         return SourceMasking(MaskingFacts.from_json(json.loads(row.facts)), output, row.fingerprint)
-    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one.")
+    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one")
 
 
 def list_sources(store: ReviewStore) -> tuple[SourceRow, ...]:

@@ -25,7 +25,13 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Connection, insert, or_, select, update
 
-from inverse_deid.core.errors import NotAllowedError, OutputExistsError, ReviewError, UnreadableInputError
+from inverse_deid.core.errors import (
+    OVERWRITE,
+    NotAllowedError,
+    OutputExistsError,
+    ReviewError,
+    UnreadableInputError,
+)
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review.store import rows
@@ -151,7 +157,7 @@ def change_seal(connection: Connection, store: ReviewStore, new: ReviewStore) ->
 def _altered_head() -> UnreadableInputError:
     return UnreadableInputError(
         "the head of the trail was altered outside the program. Run inverse-deid review verify, and restore "
-        "a backup."
+        "a backup"
     )
 
 
@@ -236,7 +242,7 @@ def read_recorded(connection: Connection, store: ReviewStore) -> rows.RecordedRo
     check, recorded = _follow(connection, store)
     if not check.is_intact or list(recorded.copy().compare(connection, store.rows)):
         raise ReviewError(
-            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup."
+            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup"
         )
     return recorded
 
@@ -291,7 +297,7 @@ def check_for_export(connection: Connection, store: ReviewStore) -> HeldBack:
     if problems:
         raise NotAllowedError(
             f"the store was altered outside the program: {problems[0]}. Nothing is exported. Run "
-            "inverse-deid review verify, and restore a backup."
+            "inverse-deid review verify, and restore a backup"
         )
     return HeldBack(cases, sources)
 
@@ -426,7 +432,7 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
         OutputError: It cannot be written.
     """
     if path.exists() and not force:
-        raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
+        raise OutputExistsError(f"{path} already exists", remedies=[OVERWRITE])
     lines = encode_export(store)
     write_whole(path, lines, private=True)
     return count_entries(store)
@@ -537,7 +543,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             for line in stream:
                 yield _parse_object(line.decode("utf-8", "replace"))
     except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
+        raise error.add_prefix(f"{path} ") from None
 
 
 def _parse_object(line: str) -> dict[str, Any]:
