@@ -1,13 +1,19 @@
-"""What errors say: no module below the command line names an option, and messages have no final stop."""
+"""What errors say: facts without options or final stops, and remedies in the words of each surface."""
 
 import ast
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 import inverse_deid
+from inverse_deid.cli.main import main
+from inverse_deid.cli.parts.messages import describe_error, name_option
 from inverse_deid.core import errors
+from inverse_deid.masking.choices import keyword_errors
+from inverse_deid.review.files.service import explain_problem
+from inverse_deid.service.choices import describe_problem
 
 PRODUCT = Path(inverse_deid.__file__).parent
 RESEARCH = PRODUCT.parent / "research" / "inverse_deid_research"
@@ -72,3 +78,48 @@ def test_messages_have_no_final_stop():
     ends = {path: list_ends(path.read_text("utf-8")) for path in list_modules()}
     assert sum(map(len, ends.values())) > 500
     assert [path.name for path, found in ends.items() if "." in found] == []
+
+
+def list_choices(source):
+    """Return the choices that a module names in errors and remedies."""
+    choices = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in {"Remedy", *KINDS}:
+            continue
+        named = [one.value for one in node.keywords if one.arg in ("choice", "also")]
+        if node.func.id == "Remedy":
+            named += node.args[:1]
+        choices += [one.value for one in named if isinstance(one, ast.Constant) and one.value]
+    return choices
+
+
+def list_command_options(command, context):
+    """Return the options of a command and of all below it."""
+    options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            options |= list_command_options(command.get_command(context, name), context)
+    return options
+
+
+def test_every_choice_that_an_error_names_is_an_option():
+    options = list_command_options(main, click.Context(main))
+    named = {path.name: list_choices(path.read_text("utf-8")) for path in PRODUCT.rglob("*.py")}
+    assert sum(map(len, named.values())) > 80
+    unknown = {(path, one) for path, some in named.items() for one in some if name_option(one) not in options}
+    assert unknown == set()
+
+
+def test_one_error_is_told_in_the_words_of_each_surface():
+    error = errors.KeptColumnError(
+        "has dates",
+        remedies=[errors.Remedy("dates", "shift"), errors.Remedy("keep_unchecked"), errors.Remedy("force")],
+    )
+    assert describe_error(error) == "has dates. Use --dates shift, or use --keep-unchecked, or use --force."
+    with pytest.raises(errors.KeptColumnError, match=r'^has dates\. Use dates="shift"$'), keyword_errors():
+        raise error
+    assert describe_problem(error) == "has dates. Use dates shift"
+    assert describe_problem(error, {"keep_unchecked"}).endswith("Use dates shift, or use keep_unchecked")
+    assert explain_problem(str(error), error.remedies) == (
+        "has dates. Choose what should happen to dates, or choose Keep unchecked"
+    )
