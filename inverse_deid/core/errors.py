@@ -111,7 +111,7 @@ class AnnotationError(InputError):
 
 
 class OutputExistsError(InputError):
-    """The output exists and `--force` was not given."""
+    """The output exists, and it was not said that it may be overwritten."""
 
 
 class OutputError(InverseDeidError):

@@ -390,7 +390,7 @@ class Format:
     """A format of case narratives: how to open a file of it, and what such files can do.
 
     Args:
-        name: As the option `--format` names it.
+        name: As the choice of the format names it.
         open: Opens a file: its bytes, how to read it, and its name, the id of a single document.
         suffixes: Of its files, in lower case.
         is_head: Whether a file of these suffixes begins like this format; None = another format may

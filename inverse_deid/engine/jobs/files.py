@@ -92,7 +92,7 @@ class JobFiles:
         remove_progress(self._job.target)
 
     def close(self) -> None:
-        """Close the files and leave them for `--resume`."""
+        """Close the files and leave them for a run that resumes this one."""
         for file in self._files.values():
             file.close()
 

@@ -1,4 +1,4 @@
-"""Records of what a run had done, so that `--resume` continues where it was safe.
+"""Records of what a run had done, so that a resumed run continues where it was safe.
 
 The journal in the output folder has one line for every complete file, written before the file gets its
 name. `.NAME.progress.json` is beside a table or JSON Lines file that is half done. Both name columns, ids and
@@ -6,7 +6,7 @@ parts of files, so they are sealed: with a secret that is made of the input file
 Somebody who has the output folder, but not the input, reads nothing. Without a key they could guess the
 beginning of the input together with what the file system says about it: size, two times in nanoseconds and
 inode number. Only their owner can read the files (mode 600), and neither is ever read or written through a
-link. Once everything is done, one hash is left in the journal: it tells `--resume` that nothing is left to
+link. Once everything is done, one hash is left in the journal: it tells a resumed run that nothing is left to
 do, and nothing else.
 """
 

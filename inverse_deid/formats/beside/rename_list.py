@@ -1,4 +1,4 @@
-"""The list of `--rename`: which file or id has which new name.
+"""The list of new names: which file or id has which new name.
 
 It is a CSV table with the columns `kind` (file, part, id), `old` and `new`. A list that exists is continued:
 what is in it keeps its number, and others get further numbers. It tells who is who, so it is as confidential

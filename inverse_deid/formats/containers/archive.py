@@ -1,7 +1,7 @@
 """Archives (.zip): each file in them is masked by its format and packed again (docs/office-files.md).
 
-Names, and the folders in them, are copied like those of files, or numbered with `--rename`. Times, comments,
-extra fields, rights and owners are not. Nothing is ever unpacked into a folder.
+Names, and the folders in them, are copied like those of files, or numbered. Times, comments, extra fields,
+rights and owners are not. Nothing is ever unpacked into a folder.
 """
 
 from __future__ import annotations

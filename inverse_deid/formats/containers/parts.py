@@ -342,6 +342,6 @@ class _Renamed:
 
 
 def inside(options: ReadOptions, new_part: str) -> ReadOptions:
-    """Return the options for a part; with `--rename`, its records have ids of the new names alone."""
+    """Return the options for a part; with new names, its records have ids of the new names alone."""
     new_name = f"{options.new_name}/{new_part}" if options.new_name else ""
     return replace(options, new_name=new_name)

@@ -3,7 +3,7 @@
 The table is read in batches of rows, so memory does not grow with the file. Dropped columns are not read. An
 empty cell (null) stays empty. Only values are written: no metadata of the file, its fields or its types, and
 no dictionary, which may contain values of no row. A Parquet file ends with an index of all its rows, so a cut
-output cannot be continued: `--resume` masks such a file from its beginning.
+output cannot be continued: a resumed run masks such a file from its beginning.
 """
 
 from __future__ import annotations

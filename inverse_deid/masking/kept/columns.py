@@ -71,7 +71,7 @@ class KeptColumns:
         Traceback (most recent call last):
         ...
         inverse_deid.core.errors.KeptColumnError: row 2, column 'seen_by': a kept column must not \
-contain a name. Mask it (--text-column), leave it out, or name it with --keep-unchecked
+contain a name
     """
 
     masker: DocumentMasker | None = field(repr=False)

@@ -193,12 +193,12 @@ def test_documents_of_one_patient_are_resampled_together(tmp_path, spies):
         ),
         (
             {"systems": ("rules",), "reference": "hybrid"},
-            "reference hybrid: not among the compared systems. Choose one of rules",
+            "--reference: hybrid is not among the compared systems. Choose one of rules",
         ),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_does(gold, spies, given, message):
-    with pytest.raises(ConfigurationError, match=message):
+    with refuses(ConfigurationError, match=message):
         compare(settings(gold, **given))
     assert not spies
 

@@ -236,7 +236,7 @@ def test_other_folders_and_files_are_never_replaced(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "comparison.json").write_text('{"format": "something else"}')
     for name in ("file", "full"):
-        with pytest.raises(OutputExistsError, match="Choose another"):
+        with refuses(OutputExistsError, match="Choose another"):
             check_folder(tmp_path / name, force=True)
 
 
