@@ -187,7 +187,7 @@ def add_remedies(message: str, remedies: Sequence[Remedy], name_choice: NameChoi
     steps = [step for one in remedies if (step := _describe_step(one, name_choice))]
     if not steps:
         return message
-    sentence = ", or ".join(steps)
+    sentence = ", ".join([*steps[:-1], f"or {steps[-1]}"]) if len(steps) > 1 else steps[0]
     return f"{message.removesuffix('.')}. {sentence[0].upper()}{sentence[1:]}"
 
 

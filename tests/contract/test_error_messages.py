@@ -115,7 +115,7 @@ def test_one_error_is_told_in_the_words_of_each_surface():
         "has dates",
         remedies=[errors.Remedy("dates", "shift"), errors.Remedy("keep_unchecked"), errors.Remedy("force")],
     )
-    assert describe_error(error) == "has dates. Use --dates shift, or use --keep-unchecked, or use --force."
+    assert describe_error(error) == "has dates. Use --dates shift, use --keep-unchecked, or use --force."
     with pytest.raises(errors.KeptColumnError, match=r'^has dates\. Use dates="shift"$'), keyword_errors():
         raise error
     assert describe_problem(error) == "has dates. Use dates shift"
