@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.files import check_private, output_errors, printable, replace_own
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.replacement.settings import CaseSettings
@@ -93,7 +93,8 @@ def open_key(place: Place) -> ReviewKey:
     if (place.folder / _STORE).exists():
         raise ConfigurationError(
             f"{printable(place.key_file)} is missing, and without this key nothing in "
-            f"{printable(place.folder)} can be read. Put the key back, or choose another --folder."
+            f"{printable(place.folder)} can be read",
+            remedies=[Remedy(step="put the key back"), Remedy("folder", step="choose another {}")],
         )
     return make_key_file(place.key_file)
 
@@ -190,7 +191,8 @@ def bind(port: int | None) -> socket.socket:
         else:
             return listening
     raise ConfigurationError(
-        f"port {port} is taken by another program. Leave out --port, or give another one."
+        f"port {port} is taken by another program",
+        remedies=[Remedy("port", step="leave out {}"), Remedy(step="give another one")],
     )
 
 

@@ -197,8 +197,11 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
     if not settings.rules_only:
         if kept and not getattr(parts.scorer, "tells_classes", False):
             raise ConfigurationError(
-                f"{settings.model or packaged_model()}: the model does not tell all categories apart. Mask "
-                "all of them (--categories all), or choose another model"
+                f"{settings.model or packaged_model()}: the model does not tell all categories apart",
+                remedies=[
+                    Remedy("categories", "all", step="mask all of them ({})"),
+                    Remedy(step="choose another model"),
+                ],
             )
         if certificate is None:
             thresholds = _choose_thresholds(parts.points, settings)
@@ -207,7 +210,13 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
                 certificate, settings, model=parts.model_sha256, lexicon=lexicon.sha256
             )
         if thresholds.are_low and not settings.allow_low_thresholds:
-            raise ConfigurationError(_describe_low(thresholds, settings))
+            raise ConfigurationError(
+                _describe_low(thresholds, settings),
+                remedies=[
+                    Remedy(step="choose other thresholds"),
+                    Remedy("allow_low_thresholds", step="accept these with {}"),
+                ],
+            )
     stages = Stages(
         analyser=parts.analyser.judging(settings.policy, kept),
         scorer=parts.scorer,
@@ -239,8 +248,11 @@ def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
     kept = kept_classes(settings.categories)
     if kept and settings.rules_only:
         raise ConfigurationError(
-            "the rules alone do not tell categories apart. Leave out --rules-only, or mask all "
-            "(--categories all)"
+            "the rules alone do not tell categories apart",
+            remedies=[
+                Remedy("rules_only", step="leave out {}"),
+                Remedy("categories", "all", step="mask all ({})"),
+            ],
         )
     return kept
 
@@ -280,8 +292,7 @@ def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
     return (
         f"{source}: low {thresholds.low:g}, high {thresholds.high:g}, density slope "
         f"{thresholds.density_slope:g} would keep words that are probably identifiers. Low must be at least "
-        f"{LEAST_LOW:g}, high at least {LEAST_HIGH:g}, the slope at most {MOST_SLOPE:g}. Choose other "
-        "thresholds, or accept these with --allow-low-thresholds"
+        f"{LEAST_LOW:g}, high at least {LEAST_HIGH:g}, the slope at most {MOST_SLOPE:g}"
     )
 
 

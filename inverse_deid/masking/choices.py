@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -18,7 +17,6 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
 _SURROGATE = "surrogate"
 
 
@@ -115,19 +113,22 @@ def choose_settings(
 
 @contextmanager
 def keyword_errors() -> Iterator[None]:
-    """Name options as keyword arguments in the errors of settings.
+    """Name the keyword arguments that mend an error in its text.
 
     Example:
+        >>> from inverse_deid.core.errors import Remedy
         >>> with keyword_errors():
-        ...     raise ConfigurationError("--age-bands is unknown")
+        ...     raise ConfigurationError("shift needs a key", remedies=[Remedy("key"), Remedy("force")])
         Traceback (most recent call last):
         ...
-        inverse_deid.core.errors.ConfigurationError: age_bands is unknown
+        inverse_deid.core.errors.ConfigurationError: shift needs a key. Use key
     """
     try:
         yield
-    except ConfigurationError as error:
-        raise ConfigurationError(name_keywords(str(error))) from error.__cause__
+    except InverseDeidError as error:
+        if not error.remedies:
+            raise
+        raise type(error)(add_remedies(str(error), error.remedies, _name_keyword)) from error.__cause__
 
 
 def name_keywords(message: str) -> str:

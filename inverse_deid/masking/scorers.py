@@ -82,13 +82,19 @@ def open_scorer(
         encoder = read_encoder(second_reader)
         if encoder.first_reader != model_fingerprint(folder):
             raise ConfigurationError(
-                f"{second_reader}: the second reader was calibrated with another model than {folder}. "
-                "Leave out --careful, or calibrate it with this model"
+                f"{second_reader}: the second reader was calibrated with another model than {folder}",
+                remedies=[
+                    Remedy("careful", step="leave out {}"),
+                    Remedy(step="calibrate it with this model"),
+                ],
             )
         network = NetworkScorer(parts, interned, n_threads, device)
         return CarefulScorer(network, encoder, n_threads, device), encoder.operating_points
     if second_reader is not None:
-        raise ConfigurationError(f"{folder}: a model of this kind has no second reader. Leave out --careful")
+        raise ConfigurationError(
+            f"{folder}: a model of this kind has no second reader",
+            remedies=[Remedy("careful", step="leave out {}")],
+        )
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
         raise ModelError(

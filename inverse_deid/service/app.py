@@ -236,7 +236,8 @@ def _file_answer(masked: MaskedFile, suffix: str) -> Response:
 
 def _describe_counts(tally: Tally) -> dict[str, object]:
     """Return the counts of a file for a header. Headers are logged, so files in archives have no name."""
-    warnings = [f"{_NAME_OF_PART.sub('', place)}: {text}" for place, text in tally.warnings[:_MAX_WARNINGS]]
+    first = tally.warnings[:_MAX_WARNINGS]
+    warnings = [f"{_NAME_OF_PART.sub('', one.where)}: {one.reason}" for one in first]
     if n_more := len(tally.warnings) - len(warnings):
         warnings.append(f"... and {n_more} more")
     counts: dict[str, object] = {
@@ -345,7 +346,7 @@ def _describe_refusal(error: InverseDeidError) -> Response:
         return _too_large(str(error))
     is_request = isinstance(error, InputError | ConfigurationError)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_request else HTTPStatus.INTERNAL_SERVER_ERROR
-    return _problem(status, str(error))
+    return _problem(status, describe_problem(error))
 
 
 def _problem(status: HTTPStatus, message: str) -> JSONResponse:

@@ -121,7 +121,7 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         _refuse_given(_OF_CASES)
     path = store_path(address)
     if path is not None and path.exists():
-        raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store.")
+        raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store")
     started = time.monotonic()
     jobs, tally = _plan(inputs, options) if inputs else ([], Tally())
     known = read_known(options, jobs)
@@ -208,7 +208,7 @@ def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tall
     jobs, tally = plan_cases(inputs, options.format)
     if not jobs:
         first = tally.failures[0]
-        raise UnreadableInputError(f"{first.where} {first.reason}")
+        raise UnreadableInputError(f"{first.where} {first.reason}", remedies=first.remedies)
     return jobs, tally
 
 

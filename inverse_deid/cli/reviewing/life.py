@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from inverse_deid.cli.parts.messages import end_sentence
 from inverse_deid.cli.parts.secret_files import read_secret, run_key_command
 from inverse_deid.cli.reviewing.store import anchor_given, open_given, read_key, store_options
 from inverse_deid.core.errors import ConfigurationError
@@ -108,7 +109,7 @@ def restore(file: Path, address: str, key: Path | None) -> int:
     with open_store(address, secret) as store, anchor_given(store):
         check = verify_store(store)
     for problem in check.problems:
-        click.echo(f"inverse-deid: {problem}", err=True)
+        click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     state = "intact" if check.is_intact else "NOT intact"
     click.echo(f"{restored.n_cases:,} cases restored, {check.n_entries:,} entries of the trail, {state}")
     return 0 if check.is_intact else 1

@@ -13,6 +13,7 @@ import click
 
 from inverse_deid.cli.masking.summary import column_lines, list_note
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.messages import describe_error, end_sentence
 from inverse_deid.cli.parts.secret_files import check_list_place
 from inverse_deid.cli.reviewing.store import (
     key_option,
@@ -132,7 +133,7 @@ def export(address: str, key: Path | None, out: Path, form: str, rename: Path | 
         else:
             exported = export_annotated(store, out, AnnotationFormat(form), force=force)
     for problem in exported.problems:
-        click.echo(f"inverse-deid: {problem}", err=True)
+        click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     click.echo(f"{exported.n_cases:,} cases written, {exported.n_left_out:,} not released yet", err=True)
     for line in column_lines(exported.columns):
         click.echo(line, err=True)
@@ -166,7 +167,9 @@ def import_(annotations: Path, address: str, key: Path | None, name: str) -> int
                 n_taken += 1
             except ReviewError as error:
                 n_refused += 1
-                click.echo(f"inverse-deid: document {printable(Path(doc.id))}: {error}", err=True)
+                click.echo(
+                    f"inverse-deid: document {printable(Path(doc.id))}: {describe_error(error)}", err=True
+                )
     click.echo(f"{n_taken:,} documents imported, {n_refused:,} not", err=True)
     return 1 if n_refused else 0
 
@@ -228,7 +231,7 @@ def verify(
     if against is not None:
         check = check_stamps(check, against, certificates)
     for problem in check.problems:
-        click.echo(f"inverse-deid: {problem}", err=True)
+        click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     for note in check.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{check.n_entries:,} entries, {'intact' if check.is_intact else 'TAMPERED WITH'}")

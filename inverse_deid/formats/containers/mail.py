@@ -159,11 +159,11 @@ def _list_parts(
         yield Part(0, "", "the message", opener, case_id)
     for number, attachment in enumerate(mail.attachments, start=1):
         label, new_name, kind = f"attachment {number}", "", None
-        problem = attachment.problem
+        problem: InputError = FormatError(attachment.problem)
         try:
-            kind = None if problem else _choose_format(attachment)
+            kind = None if attachment.problem else _choose_format(attachment)
         except InputError as error:
-            problem = str(error)
+            problem = error.add_prefix("")
         if kind is None:
             yield Part(number, "", label, partial(_refuse, problem))
             continue
@@ -195,8 +195,8 @@ def _open_attachment(
     return open_part(kind, io.BytesIO(attachment.data), options, name)
 
 
-def _refuse(problem: str) -> Source:
-    raise FormatError(problem)
+def _refuse(problem: InputError) -> Source:
+    raise problem
 
 
 def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:

@@ -26,6 +26,7 @@ from sqlalchemy import Row, func, select
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import (
+    OVERWRITE,
     AnnotationError,
     InverseDeidError,
     NotAllowedError,
@@ -233,7 +234,7 @@ def _choose_target(folder: Path, name: str, *, force: bool) -> Path:
     """Return the path to write; a name in the store never leads out of the folder."""
     target = folder / check_name(name)
     if target.exists() and not force:
-        raise OutputExistsError(f"{target} already exists. Use --force to overwrite it.")
+        raise OutputExistsError(f"{target} already exists", remedies=[OVERWRITE])
     return target
 
 
@@ -431,7 +432,7 @@ def export_annotated(
     """
     is_file = form is AnnotationFormat.JSON_LINES
     if path.exists() and not force and (is_file or any(path.iterdir())):
-        raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
+        raise OutputExistsError(f"{path} already exists", remedies=[OVERWRITE])
     docs = iterate_annotated(store, f"export {form.value}", by)
     if is_file:
         write_whole(path, map(gold_json_line, docs), private=True)
@@ -484,7 +485,7 @@ def read_annotations(path: Path) -> list[Document]:
                 text = pair.with_suffix(".txt").read_bytes()
                 docs.append(read_gold_brat(text, pair.read_bytes(), pair.stem))
         except AnnotationError as error:
-            raise AnnotationError(f"{path}: {error}") from None
+            raise error.add_prefix(f"{path}: ") from None
     return docs
 
 

@@ -21,6 +21,7 @@ from sqlalchemy import func, insert, select
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
+    InverseDeidError,
     KeptColumnError,
     StageError,
     UnreadableInputError,
@@ -315,7 +316,8 @@ class _Intake:
     def _items(self, job: Job | GivenFile) -> Iterator[_Item]:
         """Yield the cases of one file; it is complete after the last one, or refused."""
         file: _IncomingFile | None = None
-        n_cases, problem = 0, ""
+        n_cases = 0
+        problem: InverseDeidError | None = None
         try:
             file = self._read(job)
             for item in self._cases(file):
@@ -324,15 +326,15 @@ class _Intake:
                 if file.is_refused:
                     return
         except (InputError, ConfigurationError) as error:  # the latter: a package for this format is missing
-            problem = str(error)
-        if n_cases and not problem and file is not None:
+            problem = error.add_prefix("")
+        if n_cases and problem is None and file is not None:
             self._complete.append(file)
             return
-        if not problem and (file is None or not file.tally.n_failures):
-            problem = "contains no cases. It was left out"
+        if problem is None and (file is None or not file.tally.n_failures):
+            problem = InputError("contains no cases. It was left out")
         if file is not None:
             self._refuse(file, problem)
-        elif problem:
+        elif problem is not None:
             self.tally.fail(job.shown, problem)
 
     def _read(self, job: Job | GivenFile) -> _IncomingFile:
@@ -343,7 +345,7 @@ class _Intake:
             with open_input(job.input) as stream, input_errors():
                 data = stream.read(MAX_SOURCE_BYTES + 1)
         if len(data) > MAX_SOURCE_BYTES:
-            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it.")
+            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it")
         content_hash = hash_file(self._store.file_key, data)
         with self._store.reading() as transaction:
             problem = _find_known(transaction, job.name, content_hash)
@@ -364,7 +366,7 @@ class _Intake:
                 continue
             if record.problem:
                 where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
-                file.tally.fail(where, f"{record.problem.removesuffix('.')}. It was left out")
+                file.tally.fail(where, f"{record.problem}. It was left out", record.remedies)
             elif record.report is not None:
                 yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs, record)
             elif record.docs:
@@ -407,23 +409,23 @@ class _Intake:
         for item in items:
             by_file.setdefault(item.file, []).append(item.record)
         for file, records in by_file.items():
-            problem = ""
+            problem: KeptColumnError | None = None
             try:
                 self._check_kept(file, records)
             except KeptColumnError as error:
-                problem = str(error)
-            if problem:
+                problem = error.add_prefix("")
+            if problem is not None:
                 self._refuse(file, problem)
         return [item for item in items if not item.file.is_refused]
 
-    def _refuse(self, file: _IncomingFile, problem: str) -> None:
-        """Forget a file, and say why, "" = its records say it."""
+    def _refuse(self, file: _IncomingFile, problem: InverseDeidError | None) -> None:
+        """Forget a file, and say why, None = its records say it."""
         file.is_refused = True
         self._drop(file)
         if file in self._complete:
             self._complete.remove(file)
         self.tally.merge(Tally(n_failures=file.tally.n_failures, failures=file.tally.failures))
-        if problem:
+        if problem is not None:
             self.tally.fail(file.job.shown, problem)
 
     def _mask(self, items: Sequence[_Item]) -> None:

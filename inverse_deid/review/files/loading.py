@@ -46,6 +46,9 @@ def create_store(
             if masker is not None and jobs:
                 tally = add_cases(store, jobs, masker, settings, by="command")
         if jobs and not tally.n_documents:
-            first = f": {tally.failures[0].where}: {tally.failures[0].reason}" if tally.failures else ""
-            raise UnreadableInputError(f"no case could be read{first}")
+            first = tally.failures[0] if tally.failures else None
+            why = "" if first is None else f": {first.where}: {first.reason}"
+            raise UnreadableInputError(
+                f"no case could be read{why}", remedies=() if first is None else first.remedies
+            )
     return open_store(address, key, clock=clock), tally

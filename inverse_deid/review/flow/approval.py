@@ -37,7 +37,7 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
         is_review = layer.kind == LayerKind.REVIEW.value
         number = case.n_approvals + 1
         if is_review and number > store.policy.approvals:
-            raise NotAllowedError(f"case {case.id} has all its approvals. Take another case.")
+            raise NotAllowedError(f"case {case.id} has all its approvals. Take another case")
         if not is_review:
             content = read_content(transaction, case.id)
             n_undecided = int((~replay_layer(transaction, layer, content).decided).sum())

@@ -71,7 +71,7 @@ def take_lock(transaction: Transaction, case: Row[Any], user_id: int) -> float:
     is_mine = case.lock_user_id in (None, user_id)
     if not is_mine and case.lock_until is not None and case.lock_until > transaction.now():
         raise CaseLockedError(
-            f"another user is working on case {case.id}. Take another case, or wait until the lock ends."
+            f"another user is working on case {case.id}. Take another case, or wait until the lock ends"
         )
     if case.lock_user_id != user_id or case.lock_until <= transaction.now():
         refuse_too_many_locks(transaction, user_id, case.id)
@@ -96,7 +96,7 @@ def check_holder(case: Row[Any], user_id: int) -> None:
     """Refuse a user who does not hold a case; fails as `hold_lock`."""
     check_assignee(case, user_id)
     if case.lock_user_id != user_id:
-        raise CaseLockedError(f"you no longer hold case {case.id}. Open it again.")
+        raise CaseLockedError(f"you no longer hold case {case.id}. Open it again")
 
 
 def check_assignee(case: Row[Any], user_id: int) -> None:
@@ -107,7 +107,7 @@ def check_assignee(case: Row[Any], user_id: int) -> None:
     """
     if case.assignee_id not in (None, user_id):
         raise CaseLockedError(
-            f"case {case.id} is assigned to another user. Your stored changes are kept. Take another case."
+            f"case {case.id} is assigned to another user. Your stored changes are kept. Take another case"
         )
 
 

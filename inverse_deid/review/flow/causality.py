@@ -92,9 +92,9 @@ class CausalityForm:
     def __post_init__(self) -> None:
         missing = [topic.value for topic in Topic if topic not in self.answers]
         if missing:
-            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic.")
+            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
         if len(self.remark) > 4_000:
-            raise ReviewError("the remark has more than 4,000 characters. Shorten it.")
+            raise ReviewError("the remark has more than 4,000 characters. Shorten it")
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ def _unpack(packed: bytes, case_id: int) -> dict[str, npt.NDArray[np.generic]]:
     n_tokens, rest = divmod(len(packed), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
     if rest:
         raise UnreadableInputError(
-            f"the decisions on case {case_id} are incomplete. Restore a backup of the store."
+            f"the decisions on case {case_id} are incomplete. Restore a backup of the store"
         )
     columns: dict[str, npt.NDArray[np.generic]] = {}
     begin = 0

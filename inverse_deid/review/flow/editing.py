@@ -81,7 +81,7 @@ def take_steps(
         raise ReviewError("the action changes nothing")
     if edit.layer.n_done >= MAX_ACTIONS:
         raise ReviewError(
-            f"the case has more than {MAX_ACTIONS:,} actions. Close it and tell your administrator."
+            f"the case has more than {MAX_ACTIONS:,} actions. Close it and tell your administrator"
         )
     return edit.finish("change", edit.layer.n_done + 1, steps)
 
@@ -141,7 +141,7 @@ def _find_own(transaction: Transaction, case: Row[Any], at: LayerRevision) -> Ro
     if layer.revision != at.revision:
         raise StaleRevisionError(
             f"case {at.case_id} was changed in another window (revision {layer.revision}, not "
-            f"{at.revision}). Open it again."
+            f"{at.revision}). Open it again"
         )
     return layer
 
@@ -175,7 +175,7 @@ class _Edit:
         states = (before.keep, before.decided, before.categories, after.keep, after.decided, after.categories)
         runs = self._cut_at_parts(find_runs(changed, *states))
         if len(runs) > MAX_CHANGES:
-            raise ReviewError(f"this changes more than {MAX_CHANGES:,} places. Select fewer words at a time.")
+            raise ReviewError(f"this changes more than {MAX_CHANGES:,} places. Select fewer words at a time")
         events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
         actions_hash = hash_actions([json.dumps(steps) for steps in actions])
         with self._store.writing() as transaction:
@@ -199,7 +199,7 @@ class _Edit:
         _, layer = check_layer(transaction, self._at)
         old, now = ((one.id, one.n_done, one.is_blind, one.actions_hash) for one in (self.layer, layer))
         if now != old:
-            raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again.")
+            raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again")
         if added:
             is_undone = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= layer.n_done)
             transaction.execute(delete(ACTIONS).where(is_undone))
@@ -268,7 +268,7 @@ def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) ->
     keep = {ActionKind.MASK: False, ActionKind.UNMASK: True, ActionKind.CATEGORY: None}[action.kind]
     if action.kind is ActionKind.CATEGORY:
         if any(now.keep[one.first : one.stop].any() for one in action.ranges):
-            raise ReviewError("a kept word has no category. Mask it first.")
+            raise ReviewError("a kept word has no category. Mask it first")
         ranges = {one for one in ranges if not now.keep[one.first : one.stop].any()}
     return [(first, stop, keep, code) for first, stop in _unite(ranges)]
 
@@ -319,7 +319,5 @@ def find_mentions(tokens: Tokens, ranges: Sequence[TokenRange]) -> list[TokenRan
             if np.array_equal(words[place : place + n_words], words[first:stop]):
                 found.add((place, place + n_words))
             if len(found) > MAX_RANGES:
-                raise ReviewError(
-                    f"the words occur in more than {MAX_RANGES:,} places. Mask fewer at a time."
-                )
+                raise ReviewError(f"the words occur in more than {MAX_RANGES:,} places. Mask fewer at a time")
     return [TokenRange(*one) for one in sorted(found)]

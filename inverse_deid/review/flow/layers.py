@@ -64,7 +64,7 @@ def find_layer(transaction: Transaction, user_id: int, case_id: int) -> Row[Any]
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user_id)
     rows = transaction.read(found.order_by(LAYERS.c.kind), LAYERS)
     if not rows:
-        raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases.")
+        raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases")
     return rows[0]
 
 
@@ -81,7 +81,7 @@ def read_steps(transaction: Transaction, layer: Row[Any]) -> list[list[Step]]:
     if not is_complete or hash_actions(stored) != layer.actions_hash:
         raise UnreadableInputError(
             f"the actions of layers {layer.id} of the store were altered outside the program. Run "
-            "inverse-deid review verify, and restore a backup."
+            "inverse-deid review verify, and restore a backup"
         )
     return [[tuple(step) for step in json.loads(steps)] for steps in stored]
 
@@ -193,7 +193,7 @@ def read_final(transaction: Transaction, case_id: int, content: CaseContent) -> 
     n_undecided = int((~final.decided).sum())
     if n_undecided:
         raise ReviewError(
-            f"case {case_id} has {n_undecided} undecided words. An adjudicator must settle them."
+            f"case {case_id} has {n_undecided} undecided words. An adjudicator must settle them"
         )
     return final
 

@@ -112,7 +112,7 @@ def refuse_too_many_locks(transaction: Transaction, user_id: int, case_id: int) 
     n_locks = transaction.execute(select(func.count()).select_from(CASES).where(others)).scalar_one()
     if n_locks >= read_limits(transaction).max_locks:
         raise CaseLockedError(
-            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first."
+            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first"
         )
 
 

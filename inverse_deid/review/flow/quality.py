@@ -181,7 +181,7 @@ def _read_sample(transaction: Transaction) -> tuple[Sample, list[bool | None]]:
     """Return the latest sample, and for each of its cases whether it leaks (None = unread)."""
     rows = transaction.read(select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1), SAMPLES)
     if not rows:
-        raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N.")
+        raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N")
     (row,) = rows
     found = select(SAMPLE_CASES).where(SAMPLE_CASES.c.sample_id == row.id).order_by(SAMPLE_CASES.c.case_id)
     cases = transaction.read(found, SAMPLE_CASES)
@@ -243,7 +243,7 @@ def bound_leaks(store: ReviewStore, *, confidence: float = CONFIDENCE) -> Sample
         sample, leaks = _read_sample(transaction)
     if sample.unread:
         raise ReviewError(
-            f"{len(sample.unread)} of the {len(leaks)} cases of the sample are unread. Read them first."
+            f"{len(sample.unread)} of the {len(leaks)} cases of the sample are unread. Read them first"
         )
     n_leaking = sum(map(bool, leaks))
     bound = provable_target(n_leaking, len(leaks), Aim(target=0.5, confidence=confidence))

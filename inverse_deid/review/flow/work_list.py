@@ -164,7 +164,7 @@ def _parse_key(transaction: Transaction, key: str, order: WorkOrder) -> tuple[An
                 return row.name, case_id
             if row is not None and order is WorkOrder.FILE:
                 return row.export_name, row.number
-    raise ReviewError("the page cannot be found. Begin at the first page.")
+    raise ReviewError("the page cannot be found. Begin at the first page")
 
 
 def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:

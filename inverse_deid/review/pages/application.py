@@ -24,6 +24,7 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import (
     ConfigurationError,
     InverseDeidError,
+    Remedy,
     UnreadableInputError,
     describe_error,
 )
@@ -116,14 +117,17 @@ class ServeSettings:
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
-            raise ConfigurationError("TLS needs both --certificate and --private-key")
+            raise ConfigurationError(
+                "TLS needs a certificate and its key",
+                remedies=[Remedy("certificate", also="private_key", step="give both {}")],
+            )
         for file in (self.certificate, self.private_key):
             if file is not None and not file.is_file():
                 raise UnreadableInputError(f"{file} does not exist")
         if not (self.is_loopback or self.is_secure):
             raise ConfigurationError(
-                f"others can reach {self.address}, so TLS is needed. Use --certificate and --private-key, "
-                "or --behind-proxy."
+                f"others can reach {self.address}, so TLS is needed",
+                remedies=[Remedy("certificate", also="private_key"), Remedy("behind_proxy", step="{}")],
             )
         parse_address(self.proxy or "127.0.0.1")
 

@@ -134,7 +134,7 @@ def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
     given = {topic: visit.text(f"preserved {topic.value}") for topic in Topic}
     missing = [topic.value for topic, said in given.items() if said not in set(Preserved)]
     if missing:
-        raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic.")
+        raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
     return {topic: Preserved(said) for topic, said in given.items()}
 
 

@@ -135,7 +135,7 @@ def change_file(visit: Visit) -> Response:
     elif what == "resume":
         service.resume(upload_id, by=by)
     else:
-        raise ReviewError("this change is not known. Load the page again.")
+        raise ReviewError("this change is not known. Load the page again")
     return list_files(visit)
 
 
@@ -215,7 +215,7 @@ def submit_choices(visit: Visit) -> Response:
         try:
             service.check_columns(upload, fates, choices)
         except InverseDeidError as error:
-            problem = problem or explain_problem(str(error))
+            problem = problem or explain_problem(str(error), error.remedies)
         if problem:
             message = message or f"{upload.facts.name}: {problem}"
     if message:

@@ -202,7 +202,7 @@ def read_selected(visit: Visit) -> tuple[int, ...]:
     numbers = {read_number(one) for one in visit.fields.get("case", [])}
     cases = {number for number in numbers if number is not None}
     if cases != numbers:
-        raise ReviewError("the selection cannot be read. Load the page again.")
+        raise ReviewError("the selection cannot be read. Load the page again")
     return tuple(sorted(cases))
 
 

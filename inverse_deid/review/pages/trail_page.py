@@ -79,7 +79,7 @@ def show_trail(visit: Visit) -> Response:
     given = query.get("before", "")
     before = read_number(given)
     if given and before is None:
-        raise ReviewError("the page cannot be found. Begin at the first page.")
+        raise ReviewError("the page cannot be found. Begin at the first page")
     entries, has_more = list_entries(visit.store, chosen, before=before)
     n_entries = count_entries(visit.store)
     is_checked = n_entries <= MAX_CHECKED_AT_ONCE or query.get("check") == "1"

@@ -139,7 +139,7 @@ class Visit:
             return msgspec.convert(self.payload, kind)
         except msgspec.ValidationError:
             pass
-        raise ReviewError("the request is malformed. Load the page again.")
+        raise ReviewError("the request is malformed. Load the page again")
 
     def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
         """Return a page for the user, with the message of their last action, if any."""
@@ -311,7 +311,7 @@ def _check_token(request: Request, session: Session, form_token: str) -> None:
     if request.method == "POST":
         given = request.headers.get("x-csrf-token", "") or form_token
         if not is_csrf_token(session, given):
-            raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
+            raise NotAllowedError("the page is too old or comes from elsewhere. Load it again")
 
 
 def _check_role(session: Session, roles: Collection[UserRole]) -> None:
@@ -430,7 +430,7 @@ def _parse_form(body: bytes) -> dict[str, list[str]]:
         return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except ValueError:
         pass
-    raise ReviewError("the form cannot be read. Load the page again.")
+    raise ReviewError("the form cannot be read. Load the page again")
 
 
 def _parse_payload(body: bytes) -> dict[str, Any]:
@@ -440,7 +440,7 @@ def _parse_payload(body: bytes) -> dict[str, Any]:
         payload = None
     if isinstance(payload, dict):
         return payload
-    raise ReviewError("the request cannot be read. Load the page again.")
+    raise ReviewError("the request cannot be read. Load the page again")
 
 
 @lru_cache(maxsize=1)

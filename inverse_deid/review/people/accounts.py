@@ -181,7 +181,7 @@ def check_own_password(store: ReviewStore, session: Session, password: str) -> R
     if tried is None:
         # Not a LogInError here: the session goes on.
         raise NotAllowedError(
-            f"the old password was wrong too often. Try again in {FAILURE_WINDOW_MINUTES} minutes."
+            f"the old password was wrong too often. Try again in {FAILURE_WINDOW_MINUTES} minutes"
         )
     is_right = _is_password(row.password, password)
     with store.writing() as transaction:
@@ -219,7 +219,7 @@ def _refuse_last_admin(transaction: Transaction, row: Row[Any]) -> None:
     is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
     admins = transaction.read(select(USERS).where(is_admin).with_for_update(), USERS)
     if [one.id for one in admins] == [row.id]:
-        raise ReviewError(f"{row.name} is the only open admin account. Make another admin first.")
+        raise ReviewError(f"{row.name} is the only open admin account. Make another admin first")
 
 
 def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "command") -> None:
@@ -282,7 +282,7 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
 def _check_name(name: str) -> str:
     name = name.lower()
     if name in _NOT_PEOPLE:
-        raise ReviewError(f"the trail calls a program {name}. Choose another name.")
+        raise ReviewError(f"the trail calls a program {name}. Choose another name")
     if not _NAME.fullmatch(name):
         raise ReviewError("the name must have 1 to 64 characters, only a-z, 0-9 and . _ - @")
     return name
@@ -297,7 +297,7 @@ def _refuse_weak(password: str, name: str) -> None:
     words = [name, *re.split(r"[^a-z0-9]+", name), *_USUAL_WORDS]
     if zxcvbn(password[:_RATED_CHARS], words)["score"] < _MIN_STRENGTH:
         raise ReviewError(
-            "the password is easy to guess. Use a sentence of words that do not belong together."
+            "the password is easy to guess. Use a sentence of words that do not belong together"
         )
 
 
@@ -310,7 +310,7 @@ def hash_password(password: str) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise ReviewError(
             f"the password must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS:,} characters. "
-            "A sentence is best."
+            "A sentence is best"
         )
     return PasswordHasher().hash(password.encode("utf-8", "surrogatepass"))
 
@@ -339,7 +339,7 @@ def _read_user(row: Row[Any]) -> User:
 def _find_row(transaction: Transaction, name: str) -> Row[Any]:
     row = _read_one(transaction, USERS.c.name == name.lower())
     if row is None:
-        raise ReviewError("no account has this name. List all with inverse-deid review user list.")
+        raise ReviewError("no account has this name. List all with inverse-deid review user list")
     return row
 
 
@@ -352,7 +352,7 @@ def _read_one(transaction: Transaction, condition: ColumnElement[bool]) -> Row[A
 def _find_local(transaction: Transaction, name: str) -> Row[Any]:
     row = _find_row(transaction, name)
     if row.issuer is not None:
-        raise ReviewError(f"{row.name} signs in at the provider. Change role and password there.")
+        raise ReviewError(f"{row.name} signs in at the provider. Change role and password there")
     return row
 
 
@@ -406,7 +406,7 @@ def log_in(
         if tried is None:
             record_failure(transaction, known, "log-in blocked", address)
     if tried is None:
-        raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes.")
+        raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes")
     is_right = _is_password(_hash_nothing() if row is None or row.issuer else row.password, password)
     if row is None or not is_right or not row.is_active or row.issuer:
         with store.writing() as transaction:

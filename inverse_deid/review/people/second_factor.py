@@ -70,7 +70,7 @@ def turn_on(
     check_own_password(store, session, password)
     used = _find_step(store, secret, code, None)
     if used is None:
-        raise ReviewError("the code does not fit. Check the time of your telephone, and give the next code.")
+        raise ReviewError("the code does not fit. Check the time of your telephone, and give the next code")
     codes = tuple(base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(N_RECOVERY_CODES))
     values = {
         "sealed_secret": store.sealer.seal(secret.encode(), _place(user.id)),
@@ -170,8 +170,8 @@ def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> 
         else:
             record_failure(transaction, user.name, "code wrong", address)
     if tried is None:
-        raise LogInError(f"too many wrong codes. Try again in {FAILURE_WINDOW_MINUTES} minutes.")
-    raise LogInError("the code is wrong, or was used before. Give the next one.")
+        raise LogInError(f"too many wrong codes. Try again in {FAILURE_WINDOW_MINUTES} minutes")
+    raise LogInError("the code is wrong, or was used before. Give the next one")
 
 
 def _spend(store: ReviewStore, row: Row[Any], code: str) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import msgspec
 from sqlalchemy import Connection, Table, func, insert, select
 
-from inverse_deid.core.errors import InputError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import OVERWRITE, InputError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import output_errors, printable, write_whole
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.replacement.reversal import INCOMPLETE, SALT_BYTES, RecordChain
@@ -82,7 +82,7 @@ def write_backup(store: ReviewStore, key: ReviewKey, path: Path, *, by: str, for
     """
     if path.exists():
         if not force:
-            raise OutputExistsError(f"{printable(path)} already exists. Use --force to overwrite it.")
+            raise OutputExistsError(f"{printable(path)} already exists", remedies=[OVERWRITE])
         with output_errors(path), path.open("rb") as stream:
             is_backup = stream.read(len(MAGIC)) in (MAGIC, b"")
         if not is_backup:  # it could be the store or its key
@@ -138,7 +138,7 @@ def restore_backup(
             return Restored(head.made_at, n_cases)
         except InputError as error:
             problem = str(error)
-        raise UnreadableInputError(f"{printable(path)} {problem.rstrip('.')}. Nothing was restored.")
+        raise UnreadableInputError(f"{printable(path)} {problem.rstrip('.')}. Nothing was restored")
 
 
 def _restore(connection: Connection, stream: BinaryIO, key: ReviewKey) -> tuple[_Head, int]:

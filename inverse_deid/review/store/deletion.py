@@ -194,7 +194,7 @@ def _read_releases(transaction: Transaction) -> dict[int, float]:
             one = msgspec.json.decode(line, type=_State)
         except msgspec.MsgspecError:
             raise UnreadableInputError(
-                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup."
+                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup"
             ) from None
         if one.event == "state" and one.new == CaseState.RELEASED.value:
             times[one.case] = one.at.timestamp()
@@ -299,7 +299,7 @@ def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[in
     if not is_same:
         raise ReviewError(
             f"file {source.id} would be read in another way without the case. Delete the whole file, and add "
-            "the other cases again."
+            "the other cases again"
         )
     return written
 

@@ -362,7 +362,7 @@ class ReviewStore:
         if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
             raise OutputError(
                 "another program gave the store other tables or another key. Stop this program, and start it "
-                "again with a version and a key that belong to the store."
+                "again with a version and a key that belong to the store"
             )
 
     def rewrite(self, tables: Sequence[str]) -> bool:
@@ -428,19 +428,19 @@ def open_any_version(
         version = stored.get(VERSION)
         if version is None:
             raise UnreadableInputError(
-                f"{name} is not a review store. Give one made by inverse-deid review init."
+                f"{name} is not a review store. Give one made by inverse-deid review init"
             )
         if version not in map(str, range(1, SCHEMA_VERSION + 1)):
             raise UnreadableInputError(
                 f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
-                "Install a newer program."
+                "Install a newer program"
             )
         keys = None
         with suppress(UnreadableInputError):
             keys = StoreKeys.unwrap(stored.get(KEYS, ""), key)
         if keys is None:
             raise ConfigurationError(
-                f"the key does not belong to {name}. Give the key that it was made with, or its newest one."
+                f"the key does not belong to {name}. Give the key that it was made with, or its newest one"
             )
         is_open = True
         return ReviewStore(engine, keys, clock), int(version)

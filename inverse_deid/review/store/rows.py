@@ -67,7 +67,7 @@ class RowSeals:
         if not self.is_sealed(table, values):
             raise UnreadableInputError(
                 f"{name_row(table, values)} of the store was altered outside the program. Run inverse-deid "
-                "review verify, and restore a backup."
+                "review verify, and restore a backup"
             )
         return row
 

@@ -92,7 +92,7 @@ def read_masking(transaction: Transaction, source_id: int) -> SourceMasking:
     with suppress(TypeError, KeyError, msgspec.ValidationError, ConfigurationError):
         output = OutputSettings.load(json.loads(row.output), transaction.store.case_key)
         return SourceMasking(MaskingFacts.from_json(json.loads(row.facts)), output, row.fingerprint)
-    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one.")
+    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one")
 
 
 @dataclass(slots=True)

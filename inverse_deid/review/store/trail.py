@@ -21,7 +21,13 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import or_, select
 
-from inverse_deid.core.errors import NotAllowedError, OutputExistsError, ReviewError, UnreadableInputError
+from inverse_deid.core.errors import (
+    OVERWRITE,
+    NotAllowedError,
+    OutputExistsError,
+    ReviewError,
+    UnreadableInputError,
+)
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review.store import rows
@@ -117,7 +123,7 @@ def read_recorded(transaction: Transaction) -> rows.RecordedRows:
     check, recorded = _follow(transaction)
     if not check.is_intact or list(recorded.copy().compare(transaction.connection, transaction.store.seals)):
         raise ReviewError(
-            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup."
+            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup"
         )
     return recorded
 
@@ -172,7 +178,7 @@ def check_for_export(transaction: Transaction) -> HeldBack:
     if problems:
         raise NotAllowedError(
             f"the store was altered outside the program: {problems[0]}. Nothing is exported. Run "
-            "inverse-deid review verify, and restore a backup."
+            "inverse-deid review verify, and restore a backup"
         )
     return HeldBack(cases, sources)
 
@@ -307,7 +313,7 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
         OutputError: It cannot be written.
     """
     if path.exists() and not force:
-        raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
+        raise OutputExistsError(f"{path} already exists", remedies=[OVERWRITE])
     lines = encode_export(store)
     write_whole(path, lines, private=True)
     return count_entries(store)
@@ -387,7 +393,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             for line in stream:
                 yield _parse_object(line.decode("utf-8", "replace"))
     except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
+        raise error.add_prefix(f"{path} ") from None
 
 
 def _parse_object(line: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, Remedy, ReviewError, UnreadableInputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
@@ -36,7 +36,7 @@ class StoredState(StrEnum):
         """Refuse what the program never stores."""
         raise UnreadableInputError(
             "a state in the store was altered outside the program. Run inverse-deid review verify, and "
-            "restore a backup."
+            "restore a backup"
         )
 
 
@@ -128,7 +128,9 @@ class ReviewPolicy:
             raise ConfigurationError("a case must have 1 or 2 approvals")
         if self.blind_to_model and self.approvals < 2:
             raise ConfigurationError(
-                "--blind-to-model is for the second reviewer. Use it with --approvals 2."
+                "is for the second reviewer",
+                choice="blind_to_model",
+                remedies=[Remedy("approvals", "2", step="use it with {}")],
             )
         if not 1 <= self.lock_minutes <= 24 * 60:
             raise ConfigurationError("a lock must last 1 to 1440 minutes")
@@ -240,7 +242,7 @@ class ReviewAction:
         if self.kind is ActionKind.CATEGORY and self.category is None:
             raise ReviewError("no category was given")
         if self.kind is ActionKind.UNMASK and self.category is not None:
-            raise ReviewError("an unmasked word has no category. Leave it out.")
+            raise ReviewError("an unmasked word has no category. Leave it out")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

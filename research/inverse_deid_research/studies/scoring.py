@@ -39,7 +39,7 @@ from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, span_of_token, tokenize
 from inverse_deid.training.calibration import ScoredCorpus, densities
-from inverse_deid_research.studies.records import read_arrays, write_arrays
+from inverse_deid_research.studies.records import START_OVER, read_arrays, write_arrays
 
 NO_TYPE = -1
 
@@ -219,7 +219,7 @@ def read_scores(path: Path) -> dict[str, TokenScores]:
             for name in names
         }
     except KeyError as error:
-        raise UnreadableInputError(f"{path}: does not contain scores. Use --force to start over") from error
+        raise UnreadableInputError(f"{path}: does not contain scores", remedies=[START_OVER]) from error
 
 
 def find_curve(is_phi: BoolArray, needed: Float64Array) -> tuple[Float64Array, Float64Array] | None:

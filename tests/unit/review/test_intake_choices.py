@@ -69,7 +69,7 @@ def test_where_ages_are_not_hidden_nothing_replaces_them():
 def test_an_unknown_answer_is_refused_without_its_value(fields):
     with pytest.raises(ReviewError) as caught:
         MaskingChoices.from_fields(fields)
-    assert str(caught.value) == "the form has an unknown answer. Load the page again."
+    assert str(caught.value) == "the form has an unknown answer. Load the page again"
 
 
 def test_the_questions_have_exactly_the_answers_that_are_known():

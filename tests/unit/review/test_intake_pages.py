@@ -14,7 +14,7 @@ from review_stores import store_of
 from review_visitors import account
 from starlette.testclient import TestClient
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ModelError, Remedy
 from inverse_deid.review.files import service as intake_service
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.files.service import IntakeService, explain_problem
@@ -444,10 +444,7 @@ def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, dele
         intake.close()
 
 
-def test_options_of_the_command_line_are_not_named_on_pages():
-    assert explain_problem("cannot be read. Give --encoding cp1252.") == "cannot be read."
-    assert explain_problem("Give --key") == "cannot be used. Save it in another format and add it again"
-    assert (
-        explain_problem("is broken at row 3: a quote is not closed")
-        == "is broken at row 3: a quote is not closed"
-    )
+def test_a_page_offers_what_mends_an_error_if_it_has_a_field_for_it():
+    assert explain_problem("is not UTF-8", [Remedy("encoding", "cp1252")]) == "is not UTF-8"
+    found = [Remedy(step="leave it out"), Remedy("keep_unchecked", step="name it with {}")]
+    assert explain_problem("has a name", found) == "has a name. Leave it out, or choose Keep unchecked"

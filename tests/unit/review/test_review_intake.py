@@ -100,9 +100,10 @@ def test_numbers_of_cases_continue_and_work_goes_on(store, more):
 
 def test_a_record_that_is_left_out_is_said_in_sentences(store, more):
     (more / "a.jsonl").write_text('{"text": "well"}\n{"text": 5}\n{"other": 1}\n')
-    reasons = [one.reason for one in add(store, more / "a.jsonl").failures]
-    assert len(reasons) == 2
-    assert all(reason.endswith("--text-column. It was left out") for reason in reasons)
+    failures = add(store, more / "a.jsonl").failures
+    assert len(failures) == 2
+    assert all(one.reason.endswith(". It was left out") for one in failures)
+    assert all(one.remedies[0].choice == "text_column" for one in failures)
 
 
 def test_an_empty_store_is_filled_later(tmp_path, more):
@@ -203,7 +204,7 @@ class TestKeptColumns:
     def test_dates_that_the_release_masks_are_refused(self, store, more):
         options = ReadOptions(keep_columns=("onset",))
         tally = add(store, self.table(more), settings=settings_of(read_options=options))
-        assert (tally.n_documents, "--dates" in tally.failures[0].reason) == (0, True)
+        assert (tally.n_documents, tally.failures[0].remedies[0].choice) == (0, "dates")
 
     def test_dates_follow_the_text_in_the_release(self, store, more, tmp_path):
         options = ReadOptions(keep_columns=("onset",))
@@ -519,7 +520,7 @@ def test_settings_of_a_newer_program_hold_a_file_back_alone(store, more, tmp_pat
     exported = export_released(store, tmp_path / "out")
     assert exported.n_cases == 2 and [path.name for path in exported.files] == ["cases.jsonl"]
     assert exported.problems == (
-        "new.jsonl: the settings of file 2 are of a newer program. Install a newer one.",
+        "new.jsonl: the settings of file 2 are of a newer program. Install a newer one",
     )
 
 

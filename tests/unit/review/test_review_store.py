@@ -398,4 +398,4 @@ def test_a_writer_does_not_wait_for_ever_for_its_turn(tmp_path, monkeypatch):
         other = threading.Thread(target=write)
         other.start()
         other.join()
-    assert problems == ["others are writing to the store. Nothing of this step was stored. Try again."]
+    assert problems == ["others are writing to the store. Nothing of this step was stored. Try again"]

@@ -129,9 +129,7 @@ def test_a_missing_column_lists_those_there_are():
     with client_of() as client:
         answer = send(client, "x.csv", b"id,narrative,country\n1,x,y\n")
     assert answer.status_code == 422
-    assert (
-        answer.json()["error"] == "no column named 'text'. It has: id, narrative, country. Use text_column."
-    )
+    assert answer.json()["error"] == "no column named 'text'. It has: id, narrative, country. Use text_column"
 
 
 @pytest.mark.parametrize(
