@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from platformdirs import PlatformDirs
 from sqlalchemy import select
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.files import check_private, output_errors, printable, replace_own
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.masking.maskers import BuildMasker
@@ -32,16 +32,12 @@ from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.oversight import read_limits, set_limits
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place, open_answer, prove
-from inverse_deid.review.store.opening import (
-    MaskingFacts,
-    ReviewKey,
-    ReviewStore,
-    make_key_file,
-    open_store,
-)
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import ReviewKey, make_key_file
+from inverse_deid.review.store.migrations import migrate_store
+from inverse_deid.review.store.opening import ReviewStore, open_store
 from inverse_deid.review.store.tables import USERS
-from inverse_deid.review.store.trail import TrailEvent, append
-from inverse_deid.review.store.values import ReviewLimits, ReviewPolicy, User, UserRole
+from inverse_deid.review.store.values import MaskingFacts, ReviewLimits, ReviewPolicy, User, UserRole
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import WebSettings, run_server
 
@@ -84,7 +80,8 @@ def open_key(place: Place) -> ReviewKey:
     if (place.folder / _STORE).exists():
         raise ConfigurationError(
             f"{printable(place.key_file)} is missing, and without this key nothing in "
-            f"{printable(place.folder)} can be read. Put the key back, or choose another --folder."
+            f"{printable(place.folder)} can be read",
+            remedies=[Remedy(step="put the key back"), Remedy("folder", step="choose another {}")],
         )
     return make_key_file(place.key_file)
 
@@ -93,7 +90,8 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
     """Open the store of a desk, or make an empty one; return it with its only user."""
     path = place.folder / _STORE
     if path.exists():
-        store = open_store(path, key, migrates=True)
+        migrate_store(path, key, by="command")
+        store = open_store(path, key)
     else:
         settings = LoadSettings(
             policy=ReviewPolicy(approvals=1),
@@ -101,8 +99,8 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
             cases=CaseSettings(today=date.today(), key=key.secret),  # noqa: DTZ011, RUF100 - a person's day
         )
         store, _ = create_store(path, key, (), None, settings)
-    with store.writing() as connection:
-        found = store.rows.read(connection, select(USERS).where(USERS.c.name == USER_NAME), USERS)
+    with store.writing() as transaction:
+        found = transaction.read(select(USERS).where(USERS.c.name == USER_NAME), USERS)
         user_id = found[0].id if found else None
         if user_id is None:
             row = {
@@ -111,12 +109,10 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
                 "role": UserRole.ADJUDICATOR.value,
                 "is_active": True,
             }
-            user_id = store.rows.insert(connection, USERS, row)
+            user_id = transaction.insert(USERS, row)
             event = f"account of {USER_NAME} added"
-            append(
-                connection, store, [TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value)]
-            )
-        limits = read_limits(connection, store)
+            transaction.record(TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value))
+        limits = read_limits(transaction)
     if limits == ReviewLimits():  # nobody waits for the locks of a desk, and it has no admin to break them
         set_limits(store, ReviewLimits(max_locks=10_000), by="command")
     return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)
@@ -168,7 +164,8 @@ def bind(port: int | None) -> socket.socket:
         else:
             return listening
     raise ConfigurationError(
-        f"port {port} is taken by another program. Leave out --port, or give another one."
+        f"port {port} is taken by another program",
+        remedies=[Remedy("port", step="leave out {}"), Remedy(step="give another one")],
     )
 
 

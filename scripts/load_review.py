@@ -41,7 +41,8 @@ from load_service import quantile, strangers
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.review.flow.reading import view_case
 from inverse_deid.review.people.accounts import add_user
-from inverse_deid.review.store.opening import ReviewKey, make_key_file, open_store
+from inverse_deid.review.store.keys import ReviewKey, make_key_file
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import User, UserRole
 

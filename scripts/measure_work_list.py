@@ -19,26 +19,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inverse_deid.review.flow.work_list import MAX_PAGE_ROWS, count_matches, list_cases
-from inverse_deid.review.store.opening import (
-    MaskingFacts,
-    ReviewKey,
-    ReviewStore,
-    make_engine,
-    open_store,
-    write_settings,
-)
-from inverse_deid.review.store.rows import SealedRows
-from inverse_deid.review.store.schema import store_masking
+from inverse_deid.review.store.creation import make_tables
+from inverse_deid.review.store.database import make_engine
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import ReviewStore, Transaction, open_store
+from inverse_deid.review.store.sources import store_masking
 from inverse_deid.review.store.tables import CASES, INTAKES, LAYERS, SOURCES, USERS
-from inverse_deid.review.store.trail import (
-    TrailEvent,
-    TrailFilter,
-    append,
-    begin_trail,
-    list_entries,
-    verify_store,
-)
-from inverse_deid.review.store.values import CaseState, ReviewPolicy, WorkFilter, WorkOrder
+from inverse_deid.review.store.trail import TrailFilter, list_entries, verify_store
+from inverse_deid.review.store.values import CaseState, MaskingFacts, ReviewPolicy, WorkFilter, WorkOrder
 
 KEY = ReviewKey(b"a key for measuring, of no use")
 N_TIMES = 5
@@ -51,24 +40,23 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
     engine = make_engine(path)
     with engine.connect() as connection, connection.begin():
         facts = MaskingFacts(fingerprint="invented")
-        sealed = SealedRows(KEY.derive("rows"))
-        write_settings(connection, KEY, ReviewPolicy(), facts)
-        begin_trail(connection, KEY.derive("trail"))
+        keys = make_tables(connection, KEY, ReviewPolicy(), facts)
+        transaction = Transaction(connection, ReviewStore(engine, keys, time.time))
         user = {"id": 1, "name": "ann", "password": "none", "role": "adjudicator", "is_active": True}
-        sealed.insert(connection, USERS, user)
+        transaction.insert(USERS, user)
         sources = [
             {"id": i, "name": f"folder {i % 7}/file-{i}.csv", "format": "csv", "sealed": b""}
             for i in range(1, given.files + 1)
         ]
-        sealed.insert_all(connection, SOURCES, sources)
+        transaction.insert_all(SOURCES, sources)
         intake = {
-            "masking_id": store_masking(connection, sealed, facts.as_json(), {}),
+            "masking_id": store_masking(transaction, facts.as_json(), {}),
             "content_hash": "",
             "added_at": 0.0,
             "added_by": "ann",
         }
         intakes = [{**intake, "source_id": one["id"], "export_name": one["name"]} for one in sources]
-        sealed.insert_all(connection, INTAKES, intakes)
+        transaction.insert_all(INTAKES, intakes)
         states = [state.value for state in CaseState]
         cases = [
             {
@@ -86,7 +74,7 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
             }
             for i in range(1, given.cases + 1)
         ]
-        sealed.insert_all(connection, CASES, cases)
+        transaction.insert_all(CASES, cases)
         layer = {
             "user_id": 1,
             "kind": "review",
@@ -99,7 +87,9 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
             {**layer, "id": i, "case_id": i, "approval": 1, "seen_at": 0.0}
             for i in range(1, given.cases + 1, 100)
         ]
-        sealed.insert_all(connection, LAYERS, layers)
+        transaction.insert_all(LAYERS, layers)
+        transaction.record(TrailEvent(user="ann", event="store made"))
+        transaction.finish()
     engine.dispose()
     store = open_store(path, KEY)
     for begin in range(0, given.entries, 5_000):
@@ -113,8 +103,8 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
             )
             for i in numbers
         ]
-        with store.writing() as connection:
-            append(connection, store, events)
+        with store.writing() as transaction:
+            transaction.record(*events)
     return store
 
 

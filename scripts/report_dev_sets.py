@@ -20,7 +20,7 @@ from pathlib import Path
 
 from change import write_changed
 
-from inverse_deid.core.categories import parse_categories
+from inverse_deid.choices.categories import parse_categories
 from inverse_deid.core.revision import revision
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.causality_set import packaged_causality_set

@@ -33,7 +33,8 @@ from inverse_deid.review.flow.reading import open_case
 from inverse_deid.review.flow.work_list import assign
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.people.accounts import add_user, find_user
-from inverse_deid.review.store.opening import ReviewStore, make_key_file, open_store
+from inverse_deid.review.store.keys import make_key_file
+from inverse_deid.review.store.opening import ReviewStore, open_store
 from inverse_deid.review.store.values import ActionKind, LayerRevision, ReviewAction, TokenRange, UserRole
 
 ROOT = Path(__file__).parents[1]

@@ -16,14 +16,16 @@ from inverse_deid.review.files.loading import LoadSettings, create_store, plan_c
 from inverse_deid.review.flow.approval import approve
 from inverse_deid.review.flow.editing import act
 from inverse_deid.review.flow.reading import open_case
-from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.tables import TRAIL, USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import (
     ActionKind,
     CaseState,
     Edited,
     LayerRevision,
+    MaskingFacts,
     ReviewAction,
     ReviewPolicy,
     TokenRange,
@@ -87,25 +89,25 @@ def write_key(folder: Path) -> None:
 
 def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> User:
     """Add an account that nobody can log in to, as hashing passwords is slow."""
-    with store.writing() as connection:
+    with store.writing() as transaction:
         row = {"name": name, "password": "none", "role": role.value, "is_active": True}
-        user_id = store.rows.insert(connection, USERS, row)
+        user_id = transaction.insert(USERS, row)
         event = f"account of {name} added"
-        append(connection, store, [TrailEvent(user="command", event=event, new=role.value)])
+        transaction.record(TrailEvent(user="command", event=event, new=role.value))
     return User(user_id, name, role)
 
 
 def change_rows(store: ReviewStore, table: Table, condition: ColumnElement[bool], **values: object) -> None:
     """Change rows of a table as the program itself could."""
-    with store.writing() as connection:
-        store.rows.update(connection, table, condition, **values)
-        append(connection, store, [TrailEvent(user="command", event="test")])
+    with store.writing() as transaction:
+        transaction.update(table, condition, **values)
+        transaction.record(TrailEvent(user="command", event="test"))
 
 
 def read_entries(store: ReviewStore, case_id: int) -> list[dict[str, object]]:
     """Return the entries of the trail on one case, in order."""
-    with store.reading() as connection:
-        lines = connection.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
+    with store.reading() as transaction:
+        lines = transaction.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
     return [entry for entry in map(json.loads, lines) if entry["case"] == case_id]
 
 

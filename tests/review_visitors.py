@@ -11,9 +11,9 @@ from review_stores import PASSWORD, user
 from starlette.testclient import TestClient
 
 from inverse_deid.review.pages.application import make_application
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.tables import USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import UserRole
 
 _HASHED = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
@@ -23,9 +23,9 @@ _TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')
 def account(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> None:
     """Add an account with the password `PASSWORD`, hashed as cheaply as possible."""
     made = user(store, name, role)
-    with store.writing() as connection:
-        store.rows.update(connection, USERS, USERS.c.id == made.id, password=_HASHED)
-        append(connection, store, [TrailEvent(user="command", event=f"password of {name} changed")])
+    with store.writing() as transaction:
+        transaction.update(USERS, USERS.c.id == made.id, password=_HASHED)
+        transaction.record(TrailEvent(user="command", event=f"password of {name} changed"))
 
 
 class Visitor:

@@ -53,7 +53,7 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
             address = ask_running_desk(place, key)
             if address is None:
                 raise ConfigurationError(
-                    f"another program uses {place.folder}. Stop it, or use another --folder."
+                    f"another program uses {place.folder}. Stop it, or use another --folder"
                 )
             click.echo("The desk is already running. Here is a new address for it.")
             _show_address(place, address, opens=not no_browser)

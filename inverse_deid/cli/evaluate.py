@@ -11,9 +11,9 @@ from typing import Any
 import click
 import numpy as np
 
+from inverse_deid.choices.categories import kept_classes, list_categories, parse_categories
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.report_files import check_target, write_json
-from inverse_deid.core.categories import kept_classes, list_categories, parse_categories
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document
@@ -128,11 +128,11 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
     options = EvaluateOptions(**given)
     targets = [path for path in (options.json_path, options.html) if path is not None]
     if len({path.resolve() for path in targets}) < len(targets):
-        raise ConfigurationError("--json and --html name the same file. Give each its own.")
+        raise ConfigurationError("--json and --html name the same file. Give each its own")
     for path in targets:
         check_target(path, FORMAT_NAME, force=options.force)
     if options.added and not targets:
-        raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE.")
+        raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE")
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
     categories = parse_categories("all" if options.categories is None else options.categories)
@@ -202,7 +202,7 @@ def _measure_explained(
             return None
         is_phi, p_safe = score_tokens(docs, explained, missing)
     if np.isnan(p_safe).all():
-        raise FormatError(f"{path}: no p_safe found. Mask with --explain and without --rules-only.")
+        raise FormatError(f"{path}: no p_safe found. Mask with --explain and without --rules-only")
     return measure_scores(is_phi, p_safe, confidence)
 
 

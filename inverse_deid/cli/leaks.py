@@ -82,7 +82,7 @@ def _check_place(out: Path, gold: Path, masked: Path) -> None:
         is_among = masked.resolve().parent == folder and folder not in gold.resolve().parents
     if is_among:
         raise ConfigurationError(
-            "--out will contain identifiers. Give a file outside the folder of masked files."
+            "--out will contain identifiers. Give a file outside the folder of masked files"
         )
 
 
@@ -108,7 +108,7 @@ def grade(
     a = read_grades(first, allow_ungraded=allow_ungraded)
     b = None if second is None else read_grades(second, allow_ungraded=allow_ungraded)
     if second is not None and second.samefile(first):
-        raise ConfigurationError(f"{second} was given twice. Give the copies of two reviewers, or one copy.")
+        raise ConfigurationError(f"{second} was given twice. Give the copies of two reviewers, or one copy")
     groups = group_grades(a, b, seed=seed)
     if json_path is not None:
         read = trace_sources(first=first, second=second)

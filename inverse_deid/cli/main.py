@@ -13,7 +13,9 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.parts.lazy_group import Commands, LazyGroup
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, describe_error
+from inverse_deid.cli.parts.messages import describe_error
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError
+from inverse_deid.core.errors import describe_error as describe_unforeseen
 from inverse_deid.core.extras import install_hint, research_hint
 
 ADDED_COMMANDS = "inverse_deid.commands"
@@ -120,7 +122,7 @@ def status_of(call: Callable[[], object]) -> int:
         error.show()
         return error.exit_code
     except InverseDeidError as error:
-        click.echo(f"inverse-deid: {error}", err=True)
+        click.echo(f"inverse-deid: {describe_error(error)}", err=True)
         return NOTHING_DONE
     except Exception as error:  # noqa: BLE001 - the message of an unforeseen error may quote a narrative
         click.echo(f"inverse-deid: {_describe_unforeseen(error)}", err=True)
@@ -149,7 +151,7 @@ def _describe_unforeseen(error: Exception) -> str:
     """Return the line for an error that nobody foresaw, or for a package that is not installed."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if package in ("", "inverse_deid"):
-        return f"{describe_error(error)} stopped the program; please report this line"
+        return f"{describe_unforeseen(error)} stopped the program; please report this line"
     return (
         f"the package {package} is not installed: {install_hint('EXTRA')}. The extras are in pyproject.toml"
     )

@@ -99,7 +99,7 @@ def reveal(masked: Path, map_path: Path, **given: Any) -> None:  # noqa: ANN401 
                 write = partial(reveal_documents, kind.open(stream, options, masked.name))
             done = _reveal(write, target, reader, given["only"])
         except InverseDeidError as error:
-            raise InputError(f"{masked} (with {map_path}): {error}") from None
+            raise InputError(f"{masked} (with {map_path}): {error}", remedies=error.remedies) from None
     if not done.n_revealed and given["only"] is not None:
         raise InputError(f"{map_path} has no document or case of the id given with --case")
     click.echo(f"revealed   {done.n_revealed:>12,}")
@@ -149,4 +149,4 @@ def _name_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{path} {error}") from None
+        raise error.add_prefix(f"{path} ") from None

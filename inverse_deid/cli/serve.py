@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inverse_deid.cli.masking.mask import CATEGORIES_OPTION
+from inverse_deid.choices.records import Surface
+from inverse_deid.choices.table import PERMITS
+from inverse_deid.cli.parts.choice_options import choice_options, list_headings, name_option, take_choices
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.server_options import read_metrics_token, read_private, server_options
-from inverse_deid.core.categories import parse_categories
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import check_private
@@ -27,8 +29,8 @@ _FOLDER = click.Path(path_type=Path)
 
 _HEADINGS = {
     "Address and access": ("host", "port", "token_file", "tokens", "proxy", "metrics_token"),
-    "What is masked": ("categories", "operating_point", "careful"),
-    "What replaces it": ("replace",),
+    "What is masked": (),
+    "What replaces it": (),
     "What requests may choose": ("permit", "no_details"),
     "Limits and log of requests": (
         "max_bytes",
@@ -38,9 +40,7 @@ _HEADINGS = {
         "log_requests",
         "log_format",
     ),
-    "Speed": ("threads", "device"),
-    "Thresholds and models": ("allow_low_thresholds", "model", "lexicon"),
-}
+} | list_headings(Surface.SERVE)
 
 _EXAMPLES = {
     "For programs on this machine": "inverse-deid serve --port 8080",
@@ -79,55 +79,17 @@ _EXAMPLES = {
     "--log-requests", is_flag=True, help="Log method, path, status, time and client of each request."
 )
 @server_options
-@click.option(
-    "--operating-point",
-    type=click.Choice(["strict", "balanced", "lenient"]),
-    help="How sure to be before a word is kept.  [default: balanced]",
-)
-@CATEGORIES_OPTION
+@choice_options(Surface.SERVE)
 @click.option(
     "--permit",
     metavar="LIST",
     default="none",
     show_default=True,
-    help="Let requests choose what can mask less: all, none, or some of categories, strictness, dates, ages, "
-    "replacement, allow, columns. Requests may always mask more.",
+    help=f"Let requests choose what can mask less: all, none, or some of {', '.join(PERMITS)}. Requests may "
+    "always mask more.",
 )
 @click.option(
     "--no-details", is_flag=True, help="Never tell in an answer where and why something was masked."
-)
-@click.option(
-    "--allow-low-thresholds",
-    is_flag=True,
-    help="Serve even with thresholds that keep words that are probably identifiers.",
-)
-@click.option(
-    "--replace",
-    type=click.Choice(["marker", "category"]),
-    default="marker",
-    show_default=True,
-    help="Show the marker PHI, or the suspected category ([NAME], [DATE] ...).",
-)
-@click.option(
-    "--careful",
-    is_flag=True,
-    help="Let a second, larger network read again what the first one is unsure of. Slower.",
-)
-@click.option("--model", type=_FOLDER, help="Folder of another model.")
-@click.option("--lexicon", type=_FILE, help="File of another lexicon.")
-@click.option(
-    "--threads",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="Threads of the network. 0 = one per core.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
 )
 def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     """Mask documents over HTTP, and show a page to try it at /.
@@ -142,8 +104,9 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     need_modules(
         "the service", "serve", "starlette", "uvicorn", "httptools", "prometheus_client", "python_multipart"
     )
-    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts
+    from inverse_deid.masking.assemble import build_deidentifier, load_parts
     from inverse_deid.masking.case_masker import CaseMasker
+    from inverse_deid.masking.choices import choose_settings
     from inverse_deid.service.app import build_app, serve_app
     from inverse_deid.service.choices import Operator, parse_permits
     from inverse_deid.service.settings import ServiceSettings, check_address
@@ -153,17 +116,14 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     clients = read_clients(given["token_file"], given["tokens"])
     check_address(given["host"], clients, given["proxy"])
     metrics = Metrics(read_metrics_token(given["metrics_token"]))
-    masking = MaskingSettings(
-        model=given["model"],
-        lexicon=given["lexicon"],
-        operating_point=given["operating_point"],
-        allow_low_thresholds=given["allow_low_thresholds"],
-        replace=given["replace"],
-        careful=given["careful"],
-        categories=parse_categories("all" if given["categories"] is None else given["categories"]),
-        n_threads=given["threads"],
-        device=given["device"],
-    )
+    choices = take_choices(given)
+    masking = choose_settings(
+        None,
+        choices,
+        date.today(),
+        name=name_option,
+        surface=Surface.SERVE,  # noqa: DTZ011, RUF100
+    ).masking
     settings = ServiceSettings(
         operator=Operator(masking, parse_permits(given["permit"])),
         has_details=not given["no_details"],

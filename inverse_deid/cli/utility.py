@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import click
 
+from inverse_deid.choices.records import Surface
+from inverse_deid.cli.parts.choice_options import choice_options, name_option, take_choices
 from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, name_documents
 from inverse_deid.evaluation.causality_set import (
@@ -60,45 +64,43 @@ _TITLES = {
 @click.argument("masked", type=_PATH, required=False)
 @click.option("--gold", type=_FILE, help="JSON Lines with both kinds of marks.  [default: an invented set]")
 @click.option("--json", "json_path", type=_FILE, help="Write all figures as JSON, exact and by narrative.")
-@click.option("--model", type=_PATH, help="Folder of another model. Not with MASKED.")
-@click.option(
-    "--operating-point",
-    type=click.Choice(["strict", "balanced", "lenient"]),
-    help="As for `mask`. Not with MASKED.  [default: balanced]",
-)
+@choice_options(Surface.UTILITY)
 @click.option("--force", is_flag=True, help="Overwrite the JSON file of an earlier run.")
 def utility(
     masked: Path | None,
     gold: Path | None,
     json_path: Path | None,
-    model: Path | None,
-    operating_point: str | None,
     force: bool,
+    **given: Any,  # noqa: ANN401 - choices of masking
 ) -> int:
     """Measure the facts for causality assessment that masking keeps, and the identifiers that it leaks.
 
     Without MASKED, the packaged model masks the gold set. With MASKED, the masks of
     any system are measured: JSON Lines of {"id", "masks": [[start, end], ...]}. Add
-    "text" if dates are replaced instead of lost. docs/utility.md describes the marks
-    and the packaged gold set.
+    "text" if dates are replaced instead of lost, and give no choices of masking.
+    docs/utility.md describes the marks and the packaged gold set.
 
     Exit status: 0 done. 1 some documents failed and count as masked whole. 2
     refused, nothing was written.
     """
-    if masked is not None and (model is not None or operating_point is not None):
-        raise ConfigurationError("--model and --operating-point mask the gold set. Leave out them or MASKED.")
+    choices = take_choices(given)
+    if masked is not None and choices:
+        chosen = " and ".join(map(name_option, choices))
+        raise ConfigurationError(f"{chosen} would mask the gold set. Leave it out, or MASKED.")
     if json_path is not None:
         check_target(json_path, FORMAT_NAME, force=force)
     docs = read_causality_set(gold)
     failed: Sequence[str] = ()
     if masked is None:
-        outputs, failed = _mask_gold(docs, model, operating_point)
+        outputs, failed = _mask_gold(docs, choices)
     else:
         outputs = read_masked(masked)
     result = measure_utility(docs, outputs)
     if json_path is not None:
         read = trace_sources(
-            gold=gold or packaged_causality_set(), masked=masked, model=_find_model(masked, model)
+            gold=gold or packaged_causality_set(),
+            masked=masked,
+            model=_find_model(masked, choices.get("model")),
         )
         write_json(json_path, encode_record(report_utility(result, read)))
     for line in utility_lines(result):
@@ -118,15 +120,15 @@ def _find_model(masked: Path | None, model: Path | None) -> Path | None:
 
 
 def _mask_gold(
-    docs: Sequence[CausalityDocument], model: Path | None, operating_point: str | None
+    docs: Sequence[CausalityDocument], choices: Mapping[str, Any]
 ) -> tuple[list[MaskedOutput], list[str]]:
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+    from inverse_deid.masking.choices import choose_settings
 
     # Only figures are written, so low thresholds release no text.
-    settings = MaskingSettings(
-        model=model, operating_point=operating_point or "balanced", allow_low_thresholds=True
-    )
-    found = build_deidentifier(settings).mask_many([doc.doc for doc in docs])
+    base = MaskingSettings(allow_low_thresholds=True)
+    chosen = choose_settings(base, choices, date.min, name=name_option, surface=Surface.UTILITY)
+    found = build_deidentifier(chosen.masking).mask_many([doc.doc for doc in docs])
     outputs = [MaskedOutput(result.id, result.masks, result.text) for result in found]
     return outputs, [result.id for result in found if result.failed]
 

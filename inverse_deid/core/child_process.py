@@ -191,7 +191,7 @@ def _measure_peak() -> int:
 def strip_error(error: Exception) -> InverseDeidError:
     """Return an error without its cause and traceback; an unforeseen one without its message."""
     if isinstance(error, InverseDeidError):
-        return type(error)(str(error))
+        return error.add_prefix("")
     return StageError(f"a worker process met {describe_error(error)}")
 
 

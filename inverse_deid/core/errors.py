@@ -23,19 +23,71 @@
     ├── RefusedRecordError    the masked form of one record failed its check; the others are written
     └── StageError            a stage of the pipeline broke its contract
 
-A message says what was given, what was expected and how to fix it. It never contains
-narrative text: ids, offsets, categories, counts and file names only.
+A message says what was given and what was expected. It never contains narrative text: ids, offsets,
+categories, counts and file names only. It has no final stop: each surface ends what it shows.
+
+Remedies are beside the message, by the names of choices: the command line shows them as options,
+Python as keyword arguments, the service as fields, pages by their labels. A surface without the choice leaves
+the remedy out.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One way to mend an error.
+
+    Args:
+        choice: The choice to make, in the words of Python: `text_column`. "" = nothing that the program
+            offers, such as saving the file in another form.
+        value: Of the choice, "" = it depends, or the choice is a switch.
+        step: What to do, with `{}` in the place of the choice.
+        also: A choice that is made as well.
+    """
+
+    choice: str = ""
+    value: str = ""
+    step: str = "use {}"
+    also: str = ""
 
 
 class InverseDeidError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    Args:
+        message: What is wrong.
+        choice: The choice whose value is at fault; the text of the error begins with it. "" = none.
+        remedies: What mends it. One is enough.
+
+    Example:
+        >>> error = InputError("is not utf-8 text", remedies=[Remedy("encoding", "cp1252")])
+        >>> str(error), error.remedies[0].choice
+        ('is not utf-8 text', 'encoding')
+        >>> str(ConfigurationError("'x' is unknown", choice="categories"))
+        "categories: 'x' is unknown"
+    """
+
+    def __init__(self, message: str = "", *, choice: str = "", remedies: Sequence[Remedy] = ()) -> None:
+        # Pickle and copy call the class with the text alone, and then restore the attributes.
+        super().__init__(f"{choice}: {message}" if choice else message)
+        self.choice = choice
+        self.remedies = tuple(remedies)
+
+    def add_prefix(self, prefix: str) -> Self:
+        """Return an error of the same kind, with the same remedies, whose text begins with `prefix`.
+
+        Example:
+            >>> str(InputError("has no text").add_prefix("cases.csv: "))
+            'cases.csv: has no text'
+        """
+        return type(self)(f"{prefix}{self}", remedies=self.remedies)
 
 
 class InputError(InverseDeidError):
@@ -59,7 +111,7 @@ class AnnotationError(InputError):
 
 
 class OutputExistsError(InputError):
-    """The output exists and `--force` was not given."""
+    """The output exists, and it was not said that it may be overwritten."""
 
 
 class OutputError(InverseDeidError):
@@ -112,6 +164,41 @@ class StaleRevisionError(ReviewError):
 
 class LogInError(ReviewError):
     """Wrong name or password, too many tries, or no session."""
+
+
+OVERWRITE = Remedy("force", step="use {} to overwrite it")
+START_AGAIN = Remedy("force", step="start again with {}")
+"""What mends an output that exists, and an interrupted run that cannot be resumed."""
+
+NameChoice = Callable[[str, str], str | None]
+"""Names a choice and its value ("" = none) on a surface, None = the surface does not offer it."""
+
+
+def add_remedies(message: str, remedies: Sequence[Remedy], name_choice: NameChoice) -> str:
+    """Return a message and, as another sentence, the remedies that a surface offers; no final stop.
+
+    Example:
+        >>> found = [Remedy("force", step="add {} to start again"), Remedy(step="choose another folder")]
+        >>> add_remedies("a.csv exists", found, lambda choice, _: f"--{choice}")
+        'a.csv exists. Add --force to start again, or choose another folder'
+        >>> add_remedies("a.csv exists", found[:1], lambda choice, _: None)
+        'a.csv exists'
+    """
+    steps = [step for one in remedies if (step := _describe_step(one, name_choice))]
+    if not steps:
+        return message
+    sentence = ", ".join([*steps[:-1], f"or {steps[-1]}"]) if len(steps) > 1 else steps[0]
+    return f"{message.removesuffix('.')}. {sentence[0].upper()}{sentence[1:]}"
+
+
+def _describe_step(remedy: Remedy, name_choice: NameChoice) -> str:
+    if not remedy.choice:
+        return remedy.step
+    named = [name_choice(remedy.choice, remedy.value)]
+    if remedy.also:
+        named.append(name_choice(remedy.also, ""))
+    found = [one for one in named if one]
+    return remedy.step.format(" and ".join(found)) if len(found) == len(named) else ""
 
 
 _MAX_IDS_SHOWN = 10

@@ -14,13 +14,13 @@ from pathlib import Path
 from inverse_deid.core.errors import ConfigurationError
 
 _TOOLS = {
-    "pipx_metadata.json": "pipx install --force '.[{}]'",
-    "uv-receipt.toml": "uv tool install '.[{}]', with the extras that you have, as others are removed",
+    "pipx_metadata.json": "`pipx install --force '.[{}]'`",
+    "uv-receipt.toml": "`uv tool install '.[{}]'`, with the extras that you have, as others are removed",
 }
 """The files with which pipx and uv mark an environment of theirs, and how they install an extra into it."""
 _RESEARCH_BY_TOOL = {
-    "pipx_metadata.json": "pipx inject inverse-deid {}",
-    "uv-receipt.toml": "uv tool install . --with {}, with the extras that you have, as others are removed",
+    "pipx_metadata.json": "`pipx inject inverse-deid {}`",
+    "uv-receipt.toml": "`uv tool install . --with {}`, with the extras that you have, as others are removed",
 }
 """The same for the research."""
 
@@ -30,9 +30,9 @@ def install_hint(extra: str, environment: Path | None = None) -> str:
 
     Example:
         >>> install_hint("review", Path("/nowhere"))
-        "in the folder of your copy of inverse-deid, run pip install '.[review]'"
+        "in the folder of your copy of inverse-deid, run `pip install '.[review]'`"
     """
-    return _hint(_TOOLS, "pip install '.[{}]'", extra, environment)
+    return _hint(_TOOLS, "`pip install '.[{}]'`", extra, environment)
 
 
 def research_hint(extra: str | None = None, environment: Path | None = None) -> str:
@@ -40,11 +40,11 @@ def research_hint(extra: str | None = None, environment: Path | None = None) -> 
 
     Example:
         >>> research_hint(environment=Path("/nowhere"))
-        'in the folder of your copy of inverse-deid, run pip install . ./research'
+        'in the folder of your copy of inverse-deid, run `pip install . ./research`'
     """
     # With `.` first, so that the product is never looked for in a package index.
     package = "./research" if extra is None else f"'./research[{extra}]'"
-    return _hint(_RESEARCH_BY_TOOL, "pip install . {}", package, environment)
+    return _hint(_RESEARCH_BY_TOOL, "`pip install . {}`", package, environment)
 
 
 def _hint(tools: Mapping[str, str], pip: str, what: str, environment: Path | None) -> str:

@@ -18,7 +18,7 @@ from io import BufferedRandom, BufferedWriter
 from pathlib import Path
 from typing import NamedTuple
 
-from inverse_deid.core.errors import ConfigurationError, InputError, OutputError
+from inverse_deid.core.errors import START_AGAIN, ConfigurationError, InputError, OutputError
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -57,7 +57,7 @@ def check_private(path: Path) -> None:
         ConfigurationError: Its mode gives access to group or others.
     """
     if os.name == "posix" and path.exists() and path.stat().st_mode & _OTHERS:
-        raise ConfigurationError(f"{printable(path)} can be read by other users. Run chmod 600 on it.")
+        raise ConfigurationError(f"{printable(path)} can be read by other users. Run chmod 600 on it")
 
 
 @contextmanager
@@ -227,7 +227,7 @@ class PartialFile:
         if self._hash.hexdigest() != state.sha256:
             self.close()
             name = printable(self.path)
-            raise InputError(f"{name} of the interrupted run was changed. Start again with --force")
+            raise InputError(f"{name} of the interrupted run was changed", remedies=[START_AGAIN])
 
     def _left(self, state: WrittenState) -> BufferedRandom:
         """Open the file of the interrupted run; nothing is changed before it is known not to be a link."""
@@ -236,7 +236,7 @@ class PartialFile:
             if os.fstat(stream.fileno()).st_size >= state.n_bytes:
                 return stream
             stream.close()
-        raise InputError(f"{printable(self.path)} of the interrupted run is gone. Start again with --force")
+        raise InputError(f"{printable(self.path)} of the interrupted run is gone", remedies=[START_AGAIN])
 
     def write(self, data: bytes, /) -> int:
         """Write all of `data`; a discarded file ignores it (writers may end their file late)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 
 
 def revision(folder: Path = Path(__file__).parent) -> str:
@@ -38,8 +38,11 @@ def require_clean_revision(target: Path, folder: Path = Path(__file__).parent) -
     is_report = top and target.resolve().is_relative_to(Path(top).resolve() / "reports")
     if is_report and (not (found := revision(folder)) or found.endswith("+")):
         raise ConfigurationError(
-            f"{target}: reports come from a clean revision, but tracked files have uncommitted changes. "
-            "Commit them, or choose a folder outside reports/ with --out"
+            f"{target}: reports come from a clean revision, but tracked files have uncommitted changes",
+            remedies=[
+                Remedy(step="commit them"),
+                Remedy("out", step="choose a folder outside reports/ with {}"),
+            ],
         )
 
 

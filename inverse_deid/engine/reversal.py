@@ -158,13 +158,13 @@ def _read_originals(record: Record, hidden: Sequence[HiddenText], encoding: str,
             f"{where} has {len(record.docs)} texts and {len(hidden)} in the map, or of other columns. Name "
             "the columns as they were masked"
         )
-    problem = ""
+    problem = InputError()
     try:
         texts = zip(record.docs, hidden, strict=True)
         return [reveal(doc.text, one, encoding) for doc, one in texts]
     except InputError as error:
-        problem = str(error)
-    raise InputError(f"{where} {problem}")
+        problem = error.add_prefix(f"{where} ")
+    raise problem
 
 
 def _match_originals(part: Case, hidden: HiddenCase, marker: str, done: Revealed) -> Iterator[str]:

@@ -11,17 +11,17 @@ from itertools import groupby
 from typing import Any
 
 from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
-from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError
+from inverse_deid.core.errors import InputError, InverseDeidError, Remedy
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.jobs.files import JobFiles, Written
 from inverse_deid.engine.jobs.journal import (
-    OTHER_SETTINGS,
     Entry,
     Journal,
     check_unchanged,
     input_fingerprint,
     is_intact,
+    other_settings,
     remove_progress,
 )
 from inverse_deid.engine.jobs.planning import Job, check_target
@@ -59,7 +59,7 @@ class _DocumentGroup:
                         self._opened[job] = input_print, source, record
             except InverseDeidError as error:
                 if job in todo:
-                    self._tally.fail(job.shown, str(error))
+                    self._tally.fail(job.shown, error)
 
     def mask(self, masker: Masker) -> list[tuple[MaskedDocument, ...]]:
         """Mask the documents, in order."""
@@ -73,7 +73,7 @@ class _DocumentGroup:
                     check_unchanged(job, opened[0])
                     written[job] = _write_files(job, opened, result, self._run)
                 except InverseDeidError as error:
-                    self._tally.fail(job.shown, str(error))
+                    self._tally.fail(job.shown, error)
         if written:
             self._commit(written, journal)
         return self._tally
@@ -85,13 +85,13 @@ class _DocumentGroup:
         except InverseDeidError as error:
             for job, (_, files) in written.items():
                 files.discard()
-                self._tally.fail(job.shown, str(error))
+                self._tally.fail(job.shown, error)
             return
         for job, (entry, files) in written.items():
             try:
                 files.commit()
             except InverseDeidError as error:
-                self._tally.fail(job.shown, str(error))
+                self._tally.fail(job.shown, error)
             else:
                 self._tally.merge(entry.tally)
                 self._run.on_file(job, entry)
@@ -130,7 +130,7 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
         ConfigurationError: The run to be resumed had other settings.
     """
     if run.resume and not run.force and journal.has_other_settings(jobs):
-        raise ConfigurationError(OTHER_SETTINGS)
+        raise other_settings()
     inputs = frozenset(job.identity for job in jobs)
     tally = Tally()
 
@@ -176,7 +176,7 @@ class _Step:
             with input_errors():
                 is_complete = _is_complete(job, entry, inputs, force=self._run.force)
         except InverseDeidError as error:
-            self._tally.fail(job.shown, str(error))
+            self._tally.fail(job.shown, error)
             self._run.on_advance(job.n_bytes, True)
             return
         if entry is not None and is_complete:
@@ -213,7 +213,7 @@ class _Step:
             try:
                 self._tally.merge(self._name_files(self._todo[0], done))
             except InverseDeidError as error:
-                self._tally.fail(self._todo[0].shown, str(error))
+                self._tally.fail(self._todo[0].shown, error)
         return self._tally
 
     def _name_files(self, job: Job, written: Written | InverseDeidError) -> Tally:
@@ -263,7 +263,9 @@ def _is_complete(job: Job, entry: Entry | None, inputs: frozenset[tuple[int, int
             remove_progress(job.target)
             return True
         if not is_input_same and not force:
-            raise InputError("has changed since it was masked. Add --force to mask it again")
+            raise InputError(
+                "has changed since it was masked", remedies=[Remedy("force", step="add {} to mask it again")]
+            )
     for output in job.outputs:
         is_ours = entry is not None and is_intact(output.path, entry.files.get(output.role))
         check_target(output, inputs, force=force or is_ours)

@@ -110,9 +110,9 @@ class RunReport:
 
         unknown = Failure("an input", "was not masked. The messages of the run say why")
         failures = [
-            Failure(new, reason) if (new := rename(where)) else unknown for where, reason in tally.failures
+            one._replace(where=new) if (new := rename(one.where)) else unknown for one in tally.failures
         ]
-        warnings = [Failure(rename(where) or "an input", reason) for where, reason in tally.warnings]
+        warnings = [one._replace(where=rename(one.where) or "an input") for one in tally.warnings]
         return replace(tally, failures=failures, warnings=warnings)
 
     def write(self, path: Path, tally: Tally) -> None:
@@ -147,6 +147,13 @@ def describe_profile(profile: Profile) -> dict[str, Any]:
     }
 
 
+def _describe_failure(failure: Failure) -> dict[str, Any]:
+    """Return where what went wrong, and the choices that mend it."""
+    choices = [{one.choice: one.value or None} for one in failure.remedies if one.choice]
+    more = {"remedies": choices} if choices else {}
+    return {"where": failure.where, "reason": failure.reason, **more}
+
+
 def _describe_counts(tally: Tally) -> dict[str, Any]:
     by_reason = zip(Reason, tally.tokens_by_reason, strict=True)
     return {
@@ -165,5 +172,5 @@ def _describe_counts(tally: Tally) -> dict[str, Any]:
         "removed_parts": dict(sorted(tally.removed.items())),
         "warnings": [{"where": warning.where, "reason": warning.reason} for warning in tally.warnings],
         "n_failures": tally.n_failures,
-        "failures": [{"where": failure.where, "reason": failure.reason} for failure in tally.failures],
+        "failures": [_describe_failure(failure) for failure in tally.failures],
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from inverse_deid.core.batches import BATCH_CHARS, BATCH_RECORDS, FIRST_BATCH_CHARS, cut_batches
-from inverse_deid.core.errors import RefusedRecordError, UnreadableInputError
+from inverse_deid.core.errors import RefusedRecordError, Remedy, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import Masker, check_kept, mask_with_fields
@@ -65,11 +65,15 @@ def write_batch(
     for record, masked in results:
         place = record.place or (f"{unit} {record.number}" if record.number else "")
         where = f"{name} {place}".rstrip()
-        if problem := record.problem or _write(record, masked, sinks):
-            for sink in sinks if record.problem else ():
+        problem, remedies = record.problem, record.remedies
+        if problem:
+            for sink in sinks:
                 if isinstance(sink, ReportingSink):
                     sink.leave_out(record)
-            tally.fail(where, f"{problem.removesuffix('.')}. It was left out")
+        else:
+            problem, remedies = _write(record, masked, sinks)
+        if problem:
+            tally.fail(where, f"{problem}. It was left out", remedies)
             continue
         if record.changes is not None:
             tally.note_kept(record.changes)
@@ -81,14 +85,16 @@ def write_batch(
             tally.fail(where, MARKERS_LEFT)
 
 
-def _write(record: Record, masked: Sequence[MaskedDocument], sinks: Sequence[Sink]) -> str:
-    """Write one record into all sinks, or return why the first of them refused it."""
+def _write(
+    record: Record, masked: Sequence[MaskedDocument], sinks: Sequence[Sink]
+) -> tuple[str, tuple[Remedy, ...]]:
+    """Write one record into all sinks, or return why the first of them refused it, and what mends it."""
     try:
         for sink in sinks:
             sink.write(record, masked)
     except RefusedRecordError as error:
-        return str(error)
-    return ""
+        return str(error), error.remedies
+    return "", ()
 
 
 def note_source(source: Source, tally: Tally) -> None:

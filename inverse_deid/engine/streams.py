@@ -124,5 +124,5 @@ def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, r
         sink.finish()
         note_source(source, tally)
     except InputError as error:
-        tally.fail(PIPE_NAME, str(error))
+        tally.fail(PIPE_NAME, error)
     return tally

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from inverse_deid.core.errors import InverseDeidError, Remedy
 from inverse_deid.core.values import MaskedDocument, Reason
 from inverse_deid.formats.tables.kept_cells import KeptChanges
 
@@ -23,6 +24,7 @@ class Failure(NamedTuple):
 
     where: str
     reason: str
+    remedies: tuple[Remedy, ...] = ()
 
 
 @dataclass(slots=True)
@@ -91,11 +93,12 @@ class Tally:
         for how, n in read_as.items():
             self.read_as[how] = self.read_as.get(how, 0) + n
 
-    def fail(self, where: str, reason: str) -> None:
-        """Note a failure."""
+    def fail(self, where: str, reason: str | InverseDeidError, remedies: tuple[Remedy, ...] = ()) -> None:
+        """Note a failure; an error has its own remedies."""
         self.n_failures += 1
         if len(self.failures) < MAX_FAILURES_LISTED:
-            self.failures.append(Failure(where, reason))
+            remedies = reason.remedies if isinstance(reason, InverseDeidError) else remedies
+            self.failures.append(Failure(where, str(reason), remedies))
 
     def warn(self, name: str, warnings: Mapping[str, str]) -> None:
         """Note what is to be known about places of a file."""
@@ -124,8 +127,8 @@ class Tally:
 
     def change_places(self, change: Callable[[str], str]) -> Tally:
         """Return the same counts, with other places of failures and warnings."""
-        failures = [Failure(change(where), reason) for where, reason in self.failures]
-        warnings = [Failure(change(where), reason) for where, reason in self.warnings]
+        failures = [one._replace(where=change(one.where)) for one in self.failures]
+        warnings = [one._replace(where=change(one.where)) for one in self.warnings]
         return replace(self, failures=failures, warnings=warnings)
 
     def as_json(self) -> dict[str, Any]:

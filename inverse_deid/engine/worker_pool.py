@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from types import TracebackType
 
 from inverse_deid.core.child_process import end_with_parent, no_keyboard_signals, strip_error
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError, describe_error
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, Remedy, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.pipeline import mask_everything
@@ -27,6 +27,8 @@ MAX_TRIES = 2
 """How many processes one batch, and then one of its documents, may cost."""
 MAX_STARTS = 3
 MAX_DEATHS_IN_A_ROW = 10
+
+_FEWER = Remedy("workers", step="give fewer {} if memory is short")
 
 Load = Callable[[], DocumentMasker]
 """Loads the masker; can be sent to another process."""
@@ -116,8 +118,7 @@ class WorkerProcess:
                 raise strip_error(found)  # a new one: it may be raised again
             return found
         raise StageError(
-            f"a worker process ended {MAX_STARTS} times while it loaded the model. "
-            "Give fewer --workers if memory is short"
+            f"a worker process ended {MAX_STARTS} times while it loaded the model", remedies=[_FEWER]
         )
 
     def mask(self, docs: Sequence[Document], fingerprint: str) -> list[MaskedDocument]:
@@ -149,10 +150,7 @@ class WorkerProcess:
         if self._n_deaths < MAX_DEATHS_IN_A_ROW:
             return WorkerDiedError("a worker process ended before it answered")
         self._n_deaths = 0
-        return StageError(
-            f"a worker process ended {MAX_DEATHS_IN_A_ROW} times in a row. "
-            "Give fewer --workers if memory is short"
-        )
+        return StageError(f"a worker process ended {MAX_DEATHS_IN_A_ROW} times in a row", remedies=[_FEWER])
 
     def _replace(self) -> None:
         self._executor.shutdown(wait=True)  # its thread must not be closing pipes when Python ends

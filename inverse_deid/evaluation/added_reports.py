@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.errors import AnnotationError, FormatError, Remedy
 from inverse_deid.core.phi import PhiType
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.grades import GradeReport
@@ -20,7 +20,7 @@ from inverse_deid.evaluation.utility import UtilityReport
 from inverse_deid.formats.registry import input_errors
 
 CONCEPT_FORMAT_NAME = "inverse-deid concept utility"
-_KINDS = "`risk --json`, `utility --json`, `leaks grade --json` or `research extraction cost --json`"
+_KINDS = "`risk`, `utility`, `leaks grade` or `research extraction cost`"
 
 
 class ConceptRecord(ReportPart, frozen=True):
@@ -76,12 +76,12 @@ def read_added(paths: Sequence[Path]) -> list[AddedReport]:
             # The message may quote the file, but the place consists of names of our own.
             place = str(error).partition(" - at `")[2].rstrip("`")
             raise FormatError(
-                f"{path}: not a report that can be added{f', see {place}' if place else ''}. "
-                f"Give a file that {_KINDS} wrote."
+                f"{path}: not a report that can be added{f', see {place}' if place else ''}",
+                remedies=[Remedy("json", step=f"give a file that {_KINDS} wrote with {{}}")],
             ) from None
         name = _KEYS[type(report)]
         if name in found:
-            raise FormatError(f"{path}: the second report of {name}. Give one of each kind.")
+            raise FormatError(f"{path}: the second report of {name}. Give one of each kind")
         found[name] = report
     return list(found.values())
 
@@ -104,8 +104,9 @@ def refuse_foreign(added: Sequence[AddedReport], evaluation: Evaluation) -> None
         )
         if is_foreign:
             raise AnnotationError(
-                f"--add: the {_KEYS[type(report)]} report is of other documents or other masks. "
-                "Make it again from the same GOLD and MASKED."
+                f"the {_KEYS[type(report)]} report is of other documents or other masks. "
+                "Make it again from the same GOLD and MASKED",
+                choice="add",
             )
 
 

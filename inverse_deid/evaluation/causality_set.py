@@ -146,9 +146,9 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
             CausalityDocument(doc, _read_items(doc, listed)) for doc, listed in zip(docs, marks, strict=True)
         ]
         if twice := find_repeated(doc.id for doc in docs):
-            raise AnnotationError(f"repeated: {name_documents(twice)}. Give every document its own id.")
+            raise AnnotationError(f"repeated: {name_documents(twice)}. Give every document its own id")
         if not any(doc.items for doc in read):
-            raise AnnotationError('no utility marks found. Add "utility", see docs/utility.md.')
+            raise AnnotationError('no utility marks found. Add "utility", see docs/utility.md')
     return read
 
 
@@ -174,7 +174,7 @@ def _read_items(doc: Document, listed: object) -> tuple[Item, ...]:
             raise AnnotationError(
                 f"document {doc.id}: utility span {number} is not "
                 '{"start", "end", "kind", "item"} with whole numbers and a known kind, role and part. '
-                "See docs/utility.md."
+                "See docs/utility.md"
             )
         marks.setdefault(mark.item, []).append(mark)
     return tuple(_join_marks(f"document {doc.id}, item {number}", spans) for number, spans in marks.items())
@@ -183,7 +183,7 @@ def _read_items(doc: Document, listed: object) -> tuple[Item, ...]:
 def _join_marks(where: str, marks: Sequence[_UtilityMark]) -> Item:
     kind, role = marks[0].kind, marks[0].role
     if any((mark.kind, mark.role) != (kind, role) for mark in marks):
-        raise AnnotationError(f"{where}: its spans differ in kind or role. See docs/utility.md.")
+        raise AnnotationError(f"{where}: its spans differ in kind or role. See docs/utility.md")
     try:
         spans = [
             UtilitySpan(mark.start, mark.end, None if isinstance(mark.part, UnsetType) else mark.part)
@@ -192,4 +192,4 @@ def _join_marks(where: str, marks: Sequence[_UtilityMark]) -> Item:
         days = next((mark.days for mark in marks if mark.days is not None), None)
         return Item(kind, tuple(spans), role, days)
     except AnnotationError as error:
-        raise AnnotationError(f"{where}: {error}. See docs/utility.md.") from error
+        raise AnnotationError(f"{where}: {error}. See docs/utility.md") from error

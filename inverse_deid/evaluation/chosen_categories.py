@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from inverse_deid.core.categories import Categories, kept_classes, permits_years
+from inverse_deid.choices.categories import Categories, kept_classes, permits_years
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.evaluation import evaluate_masks
@@ -25,7 +25,7 @@ def split_spans(docs: Sequence[Document], categories: Categories) -> tuple[list[
     masked, it is masked needlessly. Dates of birth are marked as dates, so their masks count as needless.
 
     Example:
-        >>> from inverse_deid.core.categories import parse_categories
+        >>> from inverse_deid.choices.categories import parse_categories
         >>> from inverse_deid.core.phi import PhiType
         >>> spans = (PhiSpan(0, 2, PhiType.AGE), PhiSpan(10, 12, PhiType.AGE))
         >>> doc = Document("a", "43 years, 94 years", spans)

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import AnnotationError
+from inverse_deid.core.errors import AnnotationError, Remedy
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.leaks import ListedLeak, name_rows, read_leak_list
@@ -172,11 +172,15 @@ def read_grades(path: Path, *, allow_ungraded: bool = False) -> GradedList:
     written = {leak.row: leak.cells["grade"].strip().lower() for leak in leaks}
     if unknown := sorted(row for row, grade in written.items() if grade not in _WRITTEN):
         raise AnnotationError(
-            f"{path}: {name_rows(unknown)}: unknown grade. Give direct, indirect or none (or d, i, n)."
+            f"{path}: {name_rows(unknown)}: unknown grade. Give direct, indirect or none (or d, i, n)"
         )
     if not allow_ungraded and (empty := sorted(row for row, grade in written.items() if not grade)):
         raise AnnotationError(
-            f"{path}: {name_rows(empty)}: not graded. Grade them, or leave them out with --allow-ungraded."
+            f"{path}: {name_rows(empty)}: not graded",
+            remedies=[
+                Remedy(step="grade them"),
+                Remedy("allow_ungraded", step="leave them out with {}"),
+            ],
         )
     return GradedList(leaks, np.array([_WRITTEN[written[leak.row]] for leak in leaks], np.int64))
 
@@ -185,12 +189,12 @@ def _check_same_list(first: GradedList, second: GradedList) -> None:
     if len(first.leaks) != len(second.leaks):
         raise AnnotationError(
             f"the second list has {len(second.leaks):,} leaks, the first {len(first.leaks):,}. "
-            "Give copies of one list."
+            "Give copies of one list"
         )
     pairs = zip(first.leaks, second.leaks, strict=True)
     if foreign := sorted(b.row for a, b in pairs if (a.id, a.type) != (b.id, b.type)):
         raise AnnotationError(
-            f"second list, {name_rows(foreign)}: other leaks than in the first. Give copies of one list."
+            f"second list, {name_rows(foreign)}: other leaks than in the first. Give copies of one list"
         )
 
 

@@ -74,7 +74,7 @@ class Aim:
             raise ConfigurationError("the target leak rate must be above 0 and below 1, such as 0.01")
         if self.method is GuaranteeMethod.CRC and self.confidence is not None:
             raise ConfigurationError(
-                "conformal risk control has no confidence. Leave it out, or choose the method exact."
+                "conformal risk control has no confidence. Leave it out, or choose the method exact"
             )
         if self.method is GuaranteeMethod.EXACT and self.confidence is None:
             raise ConfigurationError("the method exact needs a confidence, such as 0.95")
@@ -143,7 +143,7 @@ def refuse_too_few(n: int, aim: Aim) -> None:
     if n < needed:
         raise ConfigurationError(
             f"{n:,} {aim.counted} with PHI cannot show {_describe_aim(aim)}, even if none leaks. "
-            f"{needed:,} are needed. Give more, or a higher target."
+            f"{needed:,} are needed. Give more, or a higher target"
         )
 
 

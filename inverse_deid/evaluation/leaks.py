@@ -46,7 +46,7 @@ _NEEDED = frozenset({"number", "leak", "type", "grade"})
 _NUMBER = re.compile(r"([0-9]{1,9}) of ([0-9]{1,9})")
 _LEAK_ID = re.compile(r"(L[0-9a-f]{12})-[0-9a-f]{8}")
 _MAX_ROWS_SHOWN = 10
-_SAVE = "Save the graded list as CSV (UTF-8)."
+_SAVE = "Save the graded list as CSV (UTF-8)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +221,7 @@ def _parse_row(row: int, cells: Mapping[str, str]) -> ListedLeak:
     number, leak = _NUMBER.fullmatch(cells["number"].strip()), _LEAK_ID.fullmatch(cells["leak"].strip())
     types = [fine for fine in PhiType if fine.value == cells["type"].strip()]
     if not (number and leak and types):
-        raise FormatError(
-            f"row {row}: the number, leak or type was changed. Leave these columns as they are."
-        )
+        raise FormatError(f"row {row}: the number, leak or type was changed. Leave these columns as they are")
     return ListedLeak(row, int(number[1]), int(number[2]), leak[0], types[0], cells)
 
 
@@ -232,15 +230,15 @@ def _check_whole(rows: Sequence[ListedLeak]) -> list[ListedLeak]:
     n_leaks = rows[0].n_leaks if rows else 0
     foreign = [leak.row for leak in rows if leak.n_leaks != n_leaks or not 1 <= leak.number <= n_leaks]
     if foreign:
-        raise FormatError(f"{name_rows(foreign)}: of another list. Give the rows of one list.")
+        raise FormatError(f"{name_rows(foreign)}: of another list. Give the rows of one list")
     last_row = {leak.number: leak.row for leak in rows}
     if twice := [leak.row for leak in rows if leak.row != last_row[leak.number]]:
-        raise FormatError(f"{name_rows(twice)}: repeated. Give every leak once.")
+        raise FormatError(f"{name_rows(twice)}: repeated. Give every leak once")
     if len(rows) < n_leaks:
         missing = next(number for number in range(1, n_leaks + 1) if number not in last_row)
         raise FormatError(
             f"{n_leaks - len(rows):,} of {n_leaks:,} leaks are missing. The first is number {missing}. "
-            "Give the whole list."
+            "Give the whole list"
         )
     return sorted(rows, key=lambda leak: leak.number)
 

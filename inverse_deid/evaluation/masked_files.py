@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
+from inverse_deid.core.errors import AnnotationError, FormatError, Remedy, name_documents
 from inverse_deid.core.values import BoolArray, Document, Reason, show_name
 from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.measures.counts import Int64Array, Range, check_masks, find_gold_tokens
@@ -31,7 +31,8 @@ from inverse_deid.text.tokenizer import tokenize
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"
 _KEYS_WITHOUT_TEXT = frozenset({"id", "failed", "words"})
-_EXPLAIN_AGAIN = "Give the output of `inverse-deid mask --explain --with-text`."
+_EXPLAIN_AGAIN = Remedy("explain", also="with_text", step="give the output of `inverse-deid mask` with {}")
+_MASK_AGAIN = Remedy("offsets", step="give the output of `inverse-deid mask` with {}")
 _REASONS = frozenset(reason.name for reason in Reason)
 
 
@@ -68,8 +69,8 @@ def read_masked(path: Path) -> list[MaskedOutput]:
     outputs = [output for file in files for output in _read_masked_file(file)]
     if not outputs:
         raise FormatError(
-            f"{path}: no masks found. Give the JSON Lines of `inverse-deid mask --offsets`, or for i2b2 XML "
-            "the folder of --annotations."
+            f"{path}: no masks found",
+            remedies=[_MASK_AGAIN, Remedy("annotations", step="for i2b2 XML give the folder of {}")],
         )
     return outputs
 
@@ -103,16 +104,17 @@ class _MaskedLine(msgspec.Struct, frozen=True):
 def _parse_masks(number: int, line: bytes) -> MaskedOutput:
     parsed = _parse_object(line)
     if parsed is None:
-        raise FormatError(f"line {number} is not a JSON object. Give JSON Lines with masks.")
+        raise FormatError(f"line {number} is not a JSON object. Give JSON Lines with masks")
     if "masks" not in parsed:
-        raise FormatError(f'line {number} has no "masks". Mask again with --offsets.')
+        again = Remedy("offsets", step="mask again with {}")
+        raise FormatError(f'line {number} has no "masks"', remedies=[again])
     found: _MaskedLine | None = None
     with suppress(msgspec.ValidationError):
         found = msgspec.convert({"id": number} | parsed, _MaskedLine)
     if found is None or found.id is None:
         raise FormatError(
-            f'line {number} is not {{"id", "masks": [[start, end], ...], "text"}} with whole numbers. '
-            "Give the output of `inverse-deid mask --offsets`."
+            f'line {number} is not {{"id", "masks": [[start, end], ...], "text"}} with whole numbers',
+            remedies=[_MASK_AGAIN],
         )
     return MaskedOutput(str(found.id), tuple(found.masks), found.text)
 
@@ -131,7 +133,7 @@ def masks_by_id(gold: Sequence[Document], outputs: Sequence[MaskedOutput]) -> di
         AnnotationError: An id is masked twice, or masks or text do not fit the gold.
     """
     if twice := find_repeated(output.id for output in outputs):
-        raise AnnotationError(f"masked more than once: {name_documents(twice)}. Give every document once.")
+        raise AnnotationError(f"masked more than once: {name_documents(twice)}. Give every document once")
     docs = {doc.id: doc for doc in gold}
     strange: list[str] = []
     for output in outputs:
@@ -143,8 +145,11 @@ def masks_by_id(gold: Sequence[Document], outputs: Sequence[MaskedOutput]) -> di
             strange.append(output.id)
     if strange:
         raise AnnotationError(
-            f"the masked text does not fit gold text and masks: {name_documents(strange)}. Mask the gold "
-            "documents again. For i2b2 XML give the folder of --annotations, not of --out."
+            f"the masked text does not fit gold text and masks: {name_documents(strange)}",
+            remedies=[
+                Remedy(step="mask the gold documents again"),
+                Remedy("annotations", step="for i2b2 XML give the folder of {}, not of the masked files"),
+            ],
         )
     return {output.id: output.masks for output in outputs}
 
@@ -216,12 +221,12 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
             read += [_parse_explanation(file, number, line) for number, line in number_lines(stream)]
     found = [explained for explained in read if explained is not None]
     if not read:
-        raise FormatError(f"{path}: no explanation found. {_EXPLAIN_AGAIN}")
+        raise FormatError(f"{path}: no explanation found", remedies=[_EXPLAIN_AGAIN])
     if len(found) < len(read):
         return None
     if twice := find_repeated(explained.id for explained in found):
         raise AnnotationError(
-            f"{path}: explained more than once: {name_documents(twice)}. Give every document once."
+            f"{path}: explained more than once: {name_documents(twice)}. Give every document once"
         )
     return {explained.id: explained for explained in found}
 
@@ -257,15 +262,19 @@ def _parse_explanation(file: Path, number: int, line: bytes) -> ExplainedDocumen
     with suppress(msgspec.ValidationError):
         found = msgspec.convert(parsed, _ExplainedLine)
     if found is None:
-        raise FormatError(f"line {number} does not have the form that --explain writes. {_EXPLAIN_AGAIN}")
+        raise FormatError(
+            f"line {number} does not have the form of an explanation", remedies=[_EXPLAIN_AGAIN]
+        )
     end = 0
     for i, token in enumerate(found.tokens, start=1):
         if token.reason not in _REASONS or not end <= token.start < token.end:
-            raise FormatError(f"line {number}, token {i}: wrong reason, start or end. {_EXPLAIN_AGAIN}")
+            raise FormatError(
+                f"line {number}, token {i}: wrong reason, start or end", remedies=[_EXPLAIN_AGAIN]
+            )
         end = token.end
     words = tuple(token.text for token in found.tokens if not isinstance(token.text, msgspec.UnsetType))
     if words and len(words) != len(found.tokens):
-        raise FormatError(f"line {number} has the text of only some tokens. {_EXPLAIN_AGAIN}")
+        raise FormatError(f"line {number} has the text of only some tokens", remedies=[_EXPLAIN_AGAIN])
     p_safe = [math.nan if token.p_safe is None else token.p_safe for token in found.tokens]
     return ExplainedDocument(
         str(found.id),
@@ -301,11 +310,12 @@ def _check_explained_ids(
     if surplus := sorted(set(explained) - set(ids)):
         file = explained[surplus[0]].file
         raise AnnotationError(
-            f"{file}: explained but not in the gold: {name_documents(surplus)}. Give only those of the gold."
+            f"{file}: explained but not in the gold: {name_documents(surplus)}. Give only those of the gold"
         )
     if absent := [doc_id for doc_id in ids if doc_id not in explained and doc_id not in missing]:
         raise AnnotationError(
-            f"in the gold but not explained: {name_documents(absent)}. Mask them with --explain --with-text."
+            f"in the gold but not explained: {name_documents(absent)}",
+            remedies=[Remedy("explain", also="with_text", step="mask them with {}")],
         )
 
 
@@ -324,7 +334,7 @@ def _score_documents(
         )
         if not fits:
             raise AnnotationError(
-                f"{found.file}: {name_documents([doc.id])}: explains tokens of another text than the gold. "
-                "Mask the gold documents again with --explain --with-text."
+                f"{found.file}: {name_documents([doc.id])}: explains tokens of another text than the gold",
+                remedies=[Remedy("explain", also="with_text", step="mask the gold documents again with {}")],
             )
         yield find_gold_tokens(doc, tokens).mark(slice(None)), found.p_safe

@@ -45,7 +45,7 @@ def name_files(*paths: Path) -> Iterator[None]:
     except InputError as error:
         if any(str(path) in str(error) for path in paths):
             raise
-        raise type(error)(f"{' and '.join(map(str, paths))}: {error}") from error
+        raise error.add_prefix(f"{' and '.join(map(str, paths))}: ") from error
 
 
 def _hash_source(path: Path) -> SourceFile:

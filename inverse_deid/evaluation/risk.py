@@ -94,10 +94,10 @@ class Assumptions(AssumedValues, frozen=True):
         if wrong := [fine.value for fine in PhiType if listed.count(fine) != 1]:
             raise ConfigurationError(
                 f"{', '.join(wrong)}: in none or several of the lists direct, quasi, neither. "
-                "Give every PHI type in exactly one."
+                "Give every PHI type in exactly one"
             )
         if not math.isfinite(self.persons_alike):
-            raise ConfigurationError("persons_alike is not finite. Give a number of at least 1.")
+            raise ConfigurationError("persons_alike is not finite. Give a number of at least 1")
 
     @property
     def quasi_identifies(self) -> float:
@@ -131,7 +131,7 @@ def read_assumptions(path: Path | None = None) -> Assumptions:
     try:
         return make_settings(values | changes, Assumptions)
     except ConfigurationError as error:
-        raise error if path is None else ConfigurationError(f"{path}: {error}") from error
+        raise error if path is None else error.add_prefix(f"{path}: ") from error
 
 
 @dataclass(frozen=True, slots=True)

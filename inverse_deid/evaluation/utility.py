@@ -118,8 +118,7 @@ def count_kept(docs: Sequence[CausalityDocument], masked: Sequence[MaskedOutput]
     outputs = {output.id: output for output in masked}
     if other := sorted(set(ids) ^ set(outputs)):
         raise AnnotationError(
-            f"only in the gold or only in the masks: {name_documents(other)}. "
-            "Mask exactly the gold documents."
+            f"only in the gold or only in the masks: {name_documents(other)}. Mask exactly the gold documents"
         )
     counted = [_count(doc, outputs[doc.doc.id]) for doc in docs]
     columns = np.array(counted, np.int64).reshape(len(docs), 4, len(COLUMNS))

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, Remedy, UnreadableInputError
 
 MARKS: tuple[tuple[bytes, str, str], ...] = (
     (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
@@ -114,7 +114,9 @@ def detect_codec(head: bytes, encoding: str) -> TextCodec:
     for mark, family, exact in MARKS:
         if head.startswith(mark):
             if name not in (family, exact):
-                raise UnreadableInputError(f"begins with the mark of {family}. Give --encoding {family}")
+                raise UnreadableInputError(
+                    f"begins with the mark of {family}", remedies=[Remedy("encoding", family)]
+                )
             return TextCodec(exact, mark)
     return TextCodec({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(name, name))
 
@@ -142,16 +144,15 @@ def decode(data: bytes, codec: TextCodec) -> str:
     except UnicodeError:
         text = "\0"
     if "\0" in text:
-        raise UnreadableInputError(wrong_encoding(codec.name))
+        raise wrong_encoding(codec.name)
     return text
 
 
-def wrong_encoding(name: str) -> str:
-    """Return the message for a file that is binary or of another encoding."""
-    return (
-        f"is not {name} text. If it is text, name its encoding with --encoding (for example cp1252 "
-        "or utf-16); Word and PDF files need their suffix, .docx or .pdf"
-    )
+def wrong_encoding(name: str) -> UnreadableInputError:
+    """Return the error for a file that is binary or of another encoding."""
+    given = Remedy("encoding", step="if it is text, name its encoding with {} (for example cp1252 or utf-16)")
+    suffix = Remedy(step="give Word and PDF files their suffix, .docx or .pdf")
+    return UnreadableInputError(f"is not {name} text", remedies=[given, suffix])
 
 
 def encode(text: str, codec: TextCodec) -> bytes:
@@ -254,7 +255,7 @@ class _Utf8Stream(io.RawIOBase):
             with suppress(UnicodeError):
                 text = self._decoder.decode(data, is_end)
             if "\0" in text:
-                raise UnreadableInputError(wrong_encoding(self._codec.name))
+                raise wrong_encoding(self._codec.name)
             self._left = text.encode()
         n = min(len(buffer), len(self._left))
         buffer[:n], self._left = self._left[:n], self._left[n:]
@@ -332,12 +333,12 @@ def _judge_sample(sample: bytes) -> str:
     n_high = len(_HIGH_BYTE.findall(sample))
     doubtful = re.compile(_DOUBTFUL)  # it takes long, and few files need it
     if b"\0" in sample or 2 * sum(map(len, _UTF8_SIGN.findall(sample))) > n_high:
-        raise UnreadableInputError(wrong_encoding("utf-8"))  # binary, or UTF-8 with damaged places
+        raise wrong_encoding("utf-8")  # binary, or UTF-8 with damaged places
     with suppress(UnicodeError):
         if not doubtful.search(sample.decode(_USUAL)):
             return _USUAL
     if not _ASCII_LETTER.search(sample):  # nothing says that this is text
-        raise UnreadableInputError(wrong_encoding("utf-8"))
+        raise wrong_encoding("utf-8")
     matches = {}
     for one in from_bytes(sample, cp_isolation=[name.replace("-", "_") for name in _SINGLE_BYTE]):
         same = {name.replace("_", "-") for name in one.could_be_from_charset}  # those that read the same text
@@ -345,12 +346,13 @@ def _judge_sample(sample: bytes) -> str:
     names = [name for name in _SINGLE_BYTE if name in matches]
     doubts = {name: len(doubtful.findall(str(matches[name]))) for name in names}
     if not names:
-        raise UnreadableInputError(wrong_encoding("utf-8"))
+        raise wrong_encoding("utf-8")
     best = min(names, key=lambda name: (doubts[name], round(matches[name].chaos, 1), names.index(name)))
     limit = matches[best].chaos + _SAME_CHAOS
     rivals = [name for name in names if doubts[name] == doubts[best] and matches[name].chaos <= limit]
     if doubts[best] and (len(rivals) > 1 or doubts[best] > _MAX_DOUBTS * n_high):
         raise UnreadableInputError(
-            f"is not UTF-8, and its encoding may be {', '.join(rivals)} or another. Give it with --encoding"
+            f"is not UTF-8, and its encoding may be {', '.join(rivals)} or another",
+            remedies=[Remedy("encoding", step="give it with {}")],
         )
     return best

@@ -430,7 +430,7 @@ def _count_attributes(root: etree._Element, page: _Page) -> None:
 def find_page_codec(data: bytes, options: ReadOptions) -> tuple[TextCodec, str]:
     """Return the encoding of a page and how it is known.
 
-    It is that of the byte-order mark, of `--encoding`, or what the page says. Otherwise it is found out.
+    It is that of the byte-order mark, the given one, or what the page says. Otherwise it is found out.
 
     Returns:
         The encoding, and what was found out, in words; "" = nothing.

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
-from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, Remedy, StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.nesting import Nesting
@@ -83,26 +83,35 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         given = {
-            "--text-column": self.text_columns,
-            "--keep-column": self.keep_columns,
-            "--keep-unchecked": self.keep_unchecked,
+            "text_column": self.text_columns,
+            "keep_column": self.keep_columns,
+            "keep_unchecked": self.keep_unchecked,
         }
-        for option, names in given.items():
+        for choice, names in given.items():
             if len(set(names)) < len(names):
-                raise ConfigurationError(f"{option} names a column twice. Leave one out")
+                raise ConfigurationError("names a column twice. Leave one out", choice=choice)
             if "" in names:
-                raise ConfigurationError(f"{option} is empty. Give the name of a column")
+                raise ConfigurationError("is empty. Give the name of a column", choice=choice)
         if not self.text_columns:
-            raise ConfigurationError("no column to mask. Name one with --text-column")
+            raise ConfigurationError(
+                "no column to mask", remedies=[Remedy("text_column", step="name one with {}")]
+            )
         if self.id_column in self.text_columns:
-            raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
-        for option, names in given.items():
+            raise ConfigurationError(
+                "the column with the ids is to be masked, and ids are not masked",
+                remedies=[Remedy("id_column", step="give another {}")],
+            )
+        for choice, names in given.items():
             if names is not self.text_columns and not set(self.text_columns).isdisjoint(names):
-                raise ConfigurationError(f"a column cannot be masked and kept. Leave out its {option}")
+                raise ConfigurationError(
+                    "a column cannot be masked and kept", remedies=[Remedy(choice, step="leave out its {}")]
+                )
         has_columns = self.text_columns != ("text",) or self.id_column is not None or self.keep_all_columns
         if self.all_cells and has_columns:
             raise ConfigurationError(
-                "--all-cells masks every column. Name only those to keep (--keep-column)"
+                "masks every column",
+                choice="all_cells",
+                remedies=[Remedy("keep_column", step="name only those to keep, with {}")],
             )
 
     @property
@@ -163,6 +172,7 @@ class Record:
         number: Its position as people count it: line, spreadsheet row or document.
         docs: Its texts, all of one id; none if there is nothing to mask.
         problem: Why the record must be left out of the output, "" if it need not.
+        remedies: What mends the problem.
         carried: What the sink writes in addition to the masked texts; never a text that must be masked.
         columns: The column of each text, if records of the file can have several texts; else ().
         new_id: What is written instead of the id of its texts, "" = their id.
@@ -179,6 +189,7 @@ class Record:
     number: int
     docs: tuple[Document, ...] = ()
     problem: str = ""
+    remedies: tuple[Remedy, ...] = ()
     carried: tuple[object, ...] = field(default=(), repr=False)
     columns: tuple[str, ...] = ()
     new_id: str = ""
@@ -190,6 +201,16 @@ class Record:
     is_numbered: bool = False
     kept: tuple[KeptCell, ...] = field(default=(), repr=False)
     changes: KeptChanges | None = None
+
+    @classmethod
+    def refuse(cls, number: int, error: InverseDeidError, place: str = "") -> Record:
+        """Return a record that an error leaves out.
+
+        Example:
+            >>> Record.refuse(3, ConfigurationError("is not JSON")).problem
+            'is not JSON'
+        """
+        return cls(number, problem=str(error), remedies=error.remedies, place=place)
 
     @property
     def is_frame(self) -> bool:
@@ -369,7 +390,7 @@ class Format:
     """A format of case narratives: how to open a file of it, and what such files can do.
 
     Args:
-        name: As the option `--format` names it.
+        name: As the choice of the format names it.
         open: Opens a file: its bytes, how to read it, and its name, the id of a single document.
         suffixes: Of its files, in lower case.
         is_head: Whether a file of these suffixes begins like this format; None = another format may

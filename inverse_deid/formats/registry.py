@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import BinaryIO, cast
 
-from inverse_deid.core.errors import FormatError, UnreadableInputError
+from inverse_deid.core.errors import FormatError, Remedy, UnreadableInputError
 from inverse_deid.formats import containers, docx, html, i2b2_xml, pdf, plain_text, rtf, xlsx
 from inverse_deid.formats.icsr import format as icsr
 from inverse_deid.formats.records import Format
@@ -44,6 +44,8 @@ _WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt"})
 _EXCEL_SUFFIXES = frozenset({".xls", ".xlsm", ".xlsb", ".xlt", ".xltx", ".xltm", ".xlam", ".ods", ".numbers"})
 """Of files that are not read, but that Excel, LibreOffice or Numbers saves as `.xlsx`."""
 
+NAME_FORMAT = Remedy("format", step="give {}")
+
 MAX_HEAD_BYTES = 64 * 1024
 """The beginning of a file that tells formats of one suffix apart."""
 
@@ -58,12 +60,13 @@ def without_gz(path: PurePath) -> PurePath:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def format_of(path: PurePath, otherwise: str = " (each also with .gz), or give --format") -> Format:
+def format_of(path: PurePath, otherwise: Remedy | None = None) -> Format:
     """Return the format of a suffix.
 
     Args:
         path: The name of the file.
-        otherwise: What else to do if the suffix is unknown, after the list of those that are known.
+        otherwise: What else to do if the suffix is unknown. None = name the format, and the file can be
+            compressed.
 
     Raises:
         FormatError: The suffix is unknown.
@@ -76,7 +79,9 @@ def format_of(path: PurePath, otherwise: str = " (each also with .gz), or give -
         raise FormatError(f"is a {suffix} file, which is not read. Save it as .xlsx in Excel or LibreOffice")
     if suffix not in by_suffix:
         known = ", ".join(by_suffix)
-        raise FormatError(f"has an unknown suffix. Use {known}{otherwise}")
+        packed = " (each also with .gz)" if otherwise is None else ""
+        other = otherwise or NAME_FORMAT
+        raise FormatError("has an unknown suffix", remedies=[Remedy(step=f"use {known}{packed}"), other])
     return by_suffix[suffix]
 
 
@@ -95,13 +100,13 @@ def sniff_format(file: Path, place: PurePath) -> Format:
     return choose_format(place, head)
 
 
-def choose_format(place: PurePath, head: bytes, *otherwise: str) -> Format:
+def choose_format(place: PurePath, head: bytes, otherwise: Remedy | None = None) -> Format:
     """Return the format of a file by its suffix and, where formats share a suffix, by its first bytes.
 
     Raises:
         FormatError: The suffix is unknown (see `format_of`).
     """
-    usual = format_of(place, *otherwise)
+    usual = format_of(place, otherwise)
     others = _list_others(usual)
     return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
 

@@ -50,9 +50,7 @@ class Renames:
         known = self.numbers[kind]
         if old not in known:
             if self.is_complete:
-                raise InputError(
-                    "has changed since its ids were listed for --rename. Run again once it is complete"
-                )
+                raise InputError("has changed since its ids were listed. Run again once it is complete")
             self.last[kind] += 1
             known[old] = self.last[kind]
         return f"{STEMS[kind]}-{known[old]:04d}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
-from inverse_deid.core.categories import (
+from inverse_deid.choices.categories import (
     ALL_CATEGORIES,
     Categories,
     Category,
@@ -19,6 +19,7 @@ from inverse_deid.core.categories import (
     list_categories,
     permits_years,
 )
+from inverse_deid.choices.table import CHOICES, Device, Policy
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HyperClass
@@ -36,9 +37,8 @@ from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages, TokenScorer
 from inverse_deid.masking.scorers import open_scorer
 from inverse_deid.network.folder import model_fingerprint
-from inverse_deid.network.scorer import Device
 from inverse_deid.replacement.markers import MarkerKind, markers_of
-from inverse_deid.rules.analysis import Policy, RuleAnalyser
+from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.origins import load_origins
 from inverse_deid.rules.shapes import is_glued_quantity
 from inverse_deid.text.interning import InternedWords
@@ -50,7 +50,7 @@ CERTIFICATE_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
-    """The choices of a user when masking.
+    """The choices of a user when masking; `inverse_deid.choices.table` describes them.
 
     Args:
         model: Model folder; None = the packaged one.
@@ -196,8 +196,11 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
     if not settings.rules_only:
         if kept and not getattr(parts.scorer, "tells_classes", False):
             raise ConfigurationError(
-                f"{settings.model or packaged_model()}: the model does not tell all categories apart. Mask "
-                "all of them (--categories all), or choose another model"
+                f"{settings.model or packaged_model()}: the model does not tell all categories apart",
+                remedies=[
+                    Remedy("categories", "all", step="mask all of them ({})"),
+                    Remedy(step="choose another model"),
+                ],
             )
         if certificate is None:
             thresholds = _choose_thresholds(parts.points, settings)
@@ -206,7 +209,13 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
                 certificate, settings, model=parts.model_sha256, lexicon=lexicon.sha256
             )
         if thresholds.are_low and not settings.allow_low_thresholds:
-            raise ConfigurationError(_describe_low(thresholds, settings))
+            raise ConfigurationError(
+                _describe_low(thresholds, settings),
+                remedies=[
+                    Remedy(step="choose other thresholds"),
+                    Remedy("allow_low_thresholds", step="accept these with {}"),
+                ],
+            )
     stages = Stages(
         analyser=parts.analyser.judging(settings.policy, kept),
         scorer=parts.scorer,
@@ -238,8 +247,11 @@ def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
     kept = kept_classes(settings.categories)
     if kept and settings.rules_only:
         raise ConfigurationError(
-            "the rules alone do not tell categories apart. Leave out --rules-only, or mask all "
-            "(--categories all)"
+            "the rules alone do not tell categories apart",
+            remedies=[
+                Remedy("rules_only", step="leave out {}"),
+                Remedy("categories", "all", step="mask all ({})"),
+            ],
         )
     return kept
 
@@ -279,8 +291,7 @@ def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
     return (
         f"{source}: low {thresholds.low:g}, high {thresholds.high:g}, density slope "
         f"{thresholds.density_slope:g} would keep words that are probably identifiers. Low must be at least "
-        f"{LEAST_LOW:g}, high at least {LEAST_HIGH:g}, the slope at most {MOST_SLOPE:g}. Choose other "
-        "thresholds, or accept these with --allow-low-thresholds"
+        f"{LEAST_LOW:g}, high at least {LEAST_HIGH:g}, the slope at most {MOST_SLOPE:g}"
     )
 
 
@@ -329,18 +340,18 @@ def _read_thresholds(
     return Thresholds.from_json(certificate["thresholds"])
 
 
+_HASHED_OTHERWISE = frozenset({"operating_point", "low", "high", "allow_low_thresholds"})
+"""Choices whose effect is in the thresholds; that of files is in their hashes."""
+
+
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
     """Return a hash of everything that can change the output; not threads, nor the device."""
-    choices = (
-        settings.policy,
-        settings.rules_only,
-        settings.marker,
-        settings.replace == "category",
-        *astuple(thresholds),
-        sorted(settings.allow),
-        sorted(settings.deny),
-        *hashes,
-        *(() if settings.categories == ALL_CATEGORIES else list_categories(settings.categories)),
-        *(("years",) if _keeps_years(settings) else ()),
-    )
-    return hashlib.sha256(repr(choices).encode()).hexdigest()
+    choices: dict[str, object] = {}
+    for choice in CHOICES:
+        is_file = choice.kind in ("file", "folder")
+        if not choice.shapes_output or is_file or choice.name in _HASHED_OTHERWISE:
+            continue
+        value = getattr(settings, choice.name, None)  # None = a setting of cases
+        choices[choice.name] = sorted(value) if isinstance(value, frozenset) else value
+    parts = (choices, astuple(thresholds), hashes, _keeps_years(settings))
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
@@ -23,7 +24,7 @@ from inverse_deid.core.values import BoolArray, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
 from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
-from inverse_deid.network.scorer import Device, Scorer, ScorerInput
+from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.network.second_reader import EncoderParts, SecondReader, read_encoder
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
@@ -81,13 +82,19 @@ def open_scorer(
         encoder = read_encoder(second_reader)
         if encoder.first_reader != model_fingerprint(folder):
             raise ConfigurationError(
-                f"{second_reader}: the second reader was calibrated with another model than {folder}. "
-                "Leave out --careful, or calibrate it with this model"
+                f"{second_reader}: the second reader was calibrated with another model than {folder}",
+                remedies=[
+                    Remedy("careful", step="leave out {}"),
+                    Remedy(step="calibrate it with this model"),
+                ],
             )
         network = NetworkScorer(parts, interned, n_threads, device)
         return CarefulScorer(network, encoder, n_threads, device), encoder.operating_points
     if second_reader is not None:
-        raise ConfigurationError(f"{folder}: a model of this kind has no second reader. Leave out --careful")
+        raise ConfigurationError(
+            f"{folder}: a model of this kind has no second reader",
+            remedies=[Remedy("careful", step="leave out {}")],
+        )
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
         raise ModelError(

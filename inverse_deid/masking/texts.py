@@ -15,13 +15,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeGuard, Unpack, overload
 
+from inverse_deid.choices.table import MaskChoices
 from inverse_deid.core.batches import cut_batches
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument, mark_replaced
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.choices import Chosen, MaskChoices, choose_settings, keyword_errors
+from inverse_deid.masking.choices import Chosen, choose_settings, keyword_errors
 from inverse_deid.masking.pipeline import Deidentifier
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.surrogates.faker_names import load_surrogate_names

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError, OutputError
+from inverse_deid.core.errors import ConfigurationError, OutputError, Remedy
 from inverse_deid.core.values import FloatArray
 
 _NAME = "checkpoint.npz"
@@ -53,7 +53,8 @@ class Checkpoints:
         """
         if self._path.exists():
             raise ConfigurationError(
-                f"{self._path}: left by an interrupted run. Resume it with --resume, or {_REMEDY}"
+                f"{self._path}: left by an interrupted run",
+                remedies=[Remedy("resume", step="resume it with {}"), Remedy(step=_REMEDY)],
             )
 
     def read(self) -> State | None:
@@ -117,7 +118,8 @@ class Checkpoints:
             staging.unlink(missing_ok=True)
             reason = error.strerror or type(error).__name__
             raise OutputError(
-                f"{self._path}: cannot be written ({reason}). Make room, then run again with --resume"
+                f"{self._path}: cannot be written ({reason})",
+                remedies=[Remedy("resume", step="make room, then run again with {}")],
             ) from error
 
     def remove(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import onnxruntime as ort
@@ -20,6 +20,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
     NotImplemented,  # noqa: A004
 )
 
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray, Tokens
 from inverse_deid.network.config import class_names
@@ -35,8 +36,6 @@ CONTEXT = 32
 BATCH_TOKENS = 512
 _CHARACTER_BATCH = 32
 
-Device = Literal["auto", "cpu", "cuda"]
-"""Where the network runs; auto = on a GPU if it can, otherwise on the CPU."""
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 _GPU_PACKAGE = "onnxruntime-gpu"
 

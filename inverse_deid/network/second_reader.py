@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.files import write_folder
 from inverse_deid.core.packaged import SECOND_READER_SHA256, packaged_path
@@ -35,7 +36,7 @@ from inverse_deid.network.folder import (
     write_manifest,
 )
 from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
-from inverse_deid.network.scorer import Device, ScorerInput, open_sessions
+from inverse_deid.network.scorer import ScorerInput, open_sessions
 
 ENCODER_FORMAT = "inverse-deid encoder 1"
 _FILES = ("config.json", "pieces.txt", "encoder.onnx")

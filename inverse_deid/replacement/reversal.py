@@ -29,7 +29,7 @@ from typing import BinaryIO, Protocol
 
 import msgspec
 
-from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.core.errors import START_AGAIN, FormatError, InputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.replacement.keys import check_key
 
@@ -254,10 +254,10 @@ class MapWriter:
         n_records = 0
         for is_last, _ in self._records.open(begun):
             if is_last:
-                raise InputError("is a complete map, nothing can be added to it: start again with --force")
+                raise InputError("is a complete map, nothing can be added to it", remedies=[START_AGAIN])
             n_records += 1
         if not n_records:
-            raise InputError("of the interrupted run has no beginning: start again with --force")
+            raise InputError("of the interrupted run has no beginning", remedies=[START_AGAIN])
         self._n_cases = n_records - 1
 
     def add(self, case: HiddenCase) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.replacement.ages import BAND_SCHEMES, AgePolicy, AgesUnder90, BandedAges, MaskedAges
 from inverse_deid.replacement.dates.reading import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.keys import check_key
@@ -64,17 +64,27 @@ class CaseSettings:
     def __post_init__(self) -> None:
         schemes = ", ".join(BAND_SCHEMES)
         if self.dates is DateMode.SHIFT and self.key is None:
-            raise ConfigurationError("--dates shift needs a key: give --key FILE or set INVERSE_DEID_KEY")
+            raise ConfigurationError(
+                "shift needs a key",
+                choice="dates",
+                remedies=[Remedy("key", step="give {}"), Remedy(step="set INVERSE_DEID_KEY")],
+            )
         if self.key is not None:
             check_key(self.key)
         if (self.ages is AgeMode.BAND) != (self.age_bands is not None):
-            raise ConfigurationError(f"--ages band needs --age-bands: give both, with one of {schemes}")
+            raise ConfigurationError(
+                "bands of ages need a scheme, and a scheme is for bands",
+                remedies=[Remedy("ages", "band", also="age_bands", step=f"give {{}}, one of {schemes}")],
+            )
         if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
-            raise ConfigurationError(f"--age-bands {self.age_bands!r} is unknown: give one of {schemes}")
+            raise ConfigurationError(
+                f"{self.age_bands!r} is unknown: give one of {schemes}", choice="age_bands"
+            )
         if not 1 <= self.date_span_years <= MAX_SPAN_YEARS:
             raise ConfigurationError(
-                f"--date-span-years is {self.date_span_years} and must be 1 to {MAX_SPAN_YEARS}: "
-                "a longer span would show dates of birth of adults"
+                f"must be 1 to {MAX_SPAN_YEARS}, not {self.date_span_years}: a longer span would show dates "
+                "of birth of adults",
+                choice="date_span_years",
             )
 
     @property
@@ -85,9 +95,15 @@ class CaseSettings:
         return MaskedAges() if self.ages is AgeMode.MASK else AgesUnder90()
 
     @property
+    def replaced(self) -> frozenset[str]:
+        """Which of "dates" and "ages" are replaced by anything but a marker."""
+        modes = {"dates": self.dates is not DateMode.MASK, "ages": self.ages is not AgeMode.MASK}
+        return frozenset(name for name, is_replaced in modes.items() if is_replaced)
+
+    @property
     def replaces(self) -> bool:
         """Whether dates or ages are replaced by anything but a marker."""
-        return self.dates is not DateMode.MASK or self.ages is not AgeMode.MASK
+        return bool(self.replaced)
 
     @property
     def fingerprint(self) -> str:

@@ -17,10 +17,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 
+from inverse_deid.choices.table import Policy
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
@@ -30,9 +31,8 @@ from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge, WordRows
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
 
-Policy = Literal["literal", "case-aware"]
 _ROWS_AT_ONCE = 8_192
-POLICIES: tuple[Policy, ...] = ("literal", "case-aware")
+POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 MIN_LOWER_RATIO = 0.7
 """From this share of lower-case use, a word is not a name where its case says nothing."""

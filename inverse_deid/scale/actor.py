@@ -17,11 +17,14 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 
 from inverse_deid import __version__
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
     InverseDeidError,
     KeptColumnError,
+    Remedy,
+    StageError,
     UnreadableInputError,
     describe_error,
 )
@@ -32,7 +35,6 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
-from inverse_deid.network.scorer import Device
 from inverse_deid.scale.partitions import Partition, Receipt, write_receipt
 from inverse_deid.scale.storage import (
     AtomicFile,
@@ -72,7 +74,9 @@ def check_unchanged(partition: Partition) -> None:
         InputError: It has changed, or can no longer be read.
     """
     if fingerprint_of(place_of(partition.address)) != partition.fingerprint:
-        raise InputError("has changed since the run was planned. Run again with --force")
+        raise InputError(
+            "has changed since the run was planned", remedies=[Remedy("force", step="run again with {}")]
+        )
 
 
 def _open_part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> tuple[BinaryIO, ReadOptions]:
@@ -185,6 +189,7 @@ class Outcome:
     target: str
     receipt: Receipt | None = None  # None = it failed
     problem: str = ""  # why it failed, without text of narratives; "" = it did not fail
+    remedies: tuple[Remedy, ...] = ()  # what mends it
     is_refused: bool = False  # a value must not leave, so no part of its file may
     is_fatal: bool = False  # the worker cannot mask anything, and the run must stop
 
@@ -204,13 +209,13 @@ class PartitionActor:
     def __init__(self, job: ActorJob) -> None:
         self._work = job.work
         self._masker: Masker | None = None
-        self._problem = ""
+        self._problem: InverseDeidError = StageError()
         try:
             self._masker = _load_masker(job)
         except InverseDeidError as error:
-            self._problem = str(error)
+            self._problem = error.add_prefix("")
         except Exception as error:  # noqa: BLE001 - Ray would write it down
-            self._problem = f"{describe_error(error)} while the model was loaded"
+            self._problem = StageError(f"{describe_error(error)} while the model was loaded")
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
         """Mask a batch: under `PARTITION` it has partitions as JSON, the result under `OUTCOME` outcomes."""
@@ -219,12 +224,15 @@ class PartitionActor:
 
     def _make_outcome(self, partition: Partition) -> Outcome:
         if self._masker is None:
-            return Outcome(partition.target, problem=self._problem, is_fatal=True)
+            problem = self._problem
+            return Outcome(partition.target, problem=str(problem), remedies=problem.remedies, is_fatal=True)
         try:
             return Outcome(partition.target, mask_partition(partition, self._masker, self._work))
         except InverseDeidError as error:
             is_refused = isinstance(error, KeptColumnError)
-            return Outcome(partition.target, problem=str(error), is_refused=is_refused)
+            return Outcome(
+                partition.target, problem=str(error), remedies=error.remedies, is_refused=is_refused
+            )
         except Exception as error:  # noqa: BLE001 - Ray would write it down
             return Outcome(partition.target, problem=f"an unforeseen error ({type(error).__name__})")
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InverseDeidError
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.network.scorer import Device
 from inverse_deid.scale.actor import OUTCOME, PARTITION, ActorJob, Outcome, PartitionActor
 from inverse_deid.scale.partitions import Partition
 
@@ -49,8 +49,9 @@ class Cluster:
             return
         if not re.fullmatch(r"[^\s:/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}", self.address):
             raise ConfigurationError(
-                "--address must be HOST:PORT of the head of a Ray cluster (usually port 6379), or auto. Run "
-                "this command on a machine of the cluster"
+                "must be HOST:PORT of the head of a Ray cluster (usually port 6379), or auto. Run this "
+                "command on a machine of the cluster",
+                choice="address",
             )
 
 
@@ -77,7 +78,7 @@ def connect(cluster: Cluster) -> Iterator[None]:
         import ray
         import ray.data
     except ImportError as error:
-        raise missing_extra("--engine ray", error.name, "scale") from error
+        raise missing_extra("the engine ray", error.name, "scale") from error
     if cluster.address not in (None, "auto"):
         _check_reachable(str(cluster.address))
     with _ray_errors(cluster):
@@ -107,7 +108,10 @@ def _check_reachable(address: str) -> None:
     except (OSError, OverflowError) as error:
         problem = (isinstance(error, OSError) and error.strerror) or type(error).__name__
     if problem:
-        raise ClusterError(f"no Ray cluster at {address} ({problem}). Check --address and that it runs")
+        raise ClusterError(
+            f"no Ray cluster at {address} ({problem})",
+            remedies=[Remedy("address", step="check {} and that it runs")],
+        )
 
 
 @contextmanager
@@ -123,7 +127,8 @@ def _ray_errors(cluster: Cluster) -> Iterator[None]:
     if problem:
         where = "Ray on this machine" if cluster.address is None else f"the Ray cluster at {cluster.address}"
         raise ClusterError(
-            f"{where} cannot be used or was lost ({problem}). Check it and run the same command with --resume"
+            f"{where} cannot be used or was lost ({problem})",
+            remedies=[Remedy("resume", step="check it and run the same command with {}")],
         )
 
 
@@ -141,7 +146,10 @@ def pool_for(n_partitions: int, n_threads: int) -> Pool:
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     n_on_cpu = sum(int(machine.get("CPU", 0) // n_threads) for machine in machines)
     if not n_on_cpu:
-        raise ConfigurationError(f"no machine of the cluster has {n_threads} CPUs. Give a smaller --threads")
+        raise ConfigurationError(
+            f"no machine of the cluster has {n_threads} CPUs",
+            remedies=[Remedy("n_threads", step="give a smaller {}")],
+        )
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         rooms = [(machine.get("GPU", 0), machine.get("CPU", 0) // n_threads) for machine in machines]
         n_on_gpu = sum(int(min(room)) for room in rooms)

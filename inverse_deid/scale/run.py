@@ -115,13 +115,13 @@ def _mask(
     receipts: dict[str, Receipt],
     run: RayRun,
     outcomes_of: Callable[[Sequence[Partition]], Outcomes],
-) -> dict[str, str]:
+) -> dict[str, ClusterError]:
     """Do the partitions without a receipt, add their receipts, and say why others failed.
 
     When a machine dies, its partitions may use up their attempts before the cluster knows; they get
     another round with new workers.
     """
-    problems: dict[str, str] = {}
+    problems: dict[str, ClusterError] = {}
     refused: set[str] = set()
     for _ in range(_ROUNDS):
         done = receipts.keys() | problems.keys()
@@ -131,10 +131,10 @@ def _mask(
         with closing(outcomes_of(todo)) as outcomes:
             for outcome in outcomes:
                 if outcome.is_fatal:
-                    raise ClusterError(outcome.problem)
+                    raise ClusterError(outcome.problem, remedies=outcome.remedies)
                 run.on_advance(1, False)
                 if outcome.receipt is None:
-                    problems[outcome.target] = outcome.problem
+                    problems[outcome.target] = ClusterError(outcome.problem, remedies=outcome.remedies)
                     refused |= {outcome.target} if outcome.is_refused else set()
                 else:
                     receipts[outcome.target] = outcome.receipt
@@ -146,17 +146,20 @@ def _mask(
             withdraw(plan, withdrawn)
             for target in withdrawn:
                 del receipts[target]
-            problems |= dict.fromkeys(withdrawn, _WITHDRAWN)
+            problems |= dict.fromkeys(withdrawn, ClusterError(_WITHDRAWN))
     return problems
 
 
-def _count(plan: RunPlan, receipts: Mapping[str, Receipt], problems: Mapping[str, str], tally: Tally) -> None:
+def _count(
+    plan: RunPlan, receipts: Mapping[str, Receipt], problems: Mapping[str, ClusterError], tally: Tally
+) -> None:
     """Sum up in the order of the inputs, so that the summary does not depend on the workers."""
     for part in (part for parts in plan.partitions for part in parts):
         receipt = receipts.get(part.target)
         if receipt is not None:
             tally.merge(receipt.tally)
             continue
-        problem = problems.get(part.target, f"its worker died {_ROUNDS * MAX_ATTEMPTS} times")
+        died = ClusterError(f"its worker died {_ROUNDS * MAX_ATTEMPTS} times")
+        problem = problems.get(part.target, died)
         place = "" if part.is_whole else f" part {part.index} (from record {part.n_before + 1:,})"
         tally.fail(f"{part.shown}{place}", problem)

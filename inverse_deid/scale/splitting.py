@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import BinaryIO, NamedTuple
 
-from inverse_deid.core.errors import FormatError, InputError, OutputExistsError
+from inverse_deid.core.errors import FormatError, InputError, OutputExistsError, Remedy
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.encodings import split_mark
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Source
@@ -40,7 +40,7 @@ def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tu
         try:
             files = list(_list_files(place, out))
         except InputError as error:
-            tally.fail(place.printable, str(error))
+            tally.fail(place.printable, error)
             continue
         if not files:
             tally.fail(place.printable, "contains no files. Give a folder with case narratives")
@@ -54,7 +54,7 @@ def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tu
                     )
                 found[one.name] = one
             except InputError as error:
-                tally.fail(file.printable, str(error))
+                tally.fail(file.printable, error)
     return list(found.values()), tally
 
 
@@ -79,7 +79,8 @@ def _read_input(file: Place, name: str, kind: Format | None) -> Partition:
     kind = kind or format_of(PurePosixPath(name))
     if not kind.can_be_split:
         raise FormatError(
-            f"is {kind}, and --engine ray reads jsonl, csv and parquet. Mask it without --engine"
+            f"is {kind}, and the engine ray reads jsonl, csv and parquet",
+            remedies=[Remedy("engine", step="mask it without {}")],
         )
     with storage_errors(file):
         info = file.fs.info(file.path)
@@ -228,5 +229,5 @@ def split_all(
         try:
             planned.append(split(file, options, partition_bytes))
         except InputError as error:
-            tally.fail(file.shown, str(error))
+            tally.fail(file.shown, error)
     return planned

@@ -19,6 +19,7 @@ from inverse_deid.core.errors import (
     InverseDeidError,
     OutputError,
     OutputExistsError,
+    Remedy,
     UnreadableInputError,
 )
 from inverse_deid.core.files import WrittenState, printable
@@ -102,7 +103,8 @@ def refuse_links(folder: Place, names: Iterable[str]) -> None:
     for path in sorted(parents - {base}):
         if path.is_symlink():
             raise OutputExistsError(
-                f"{printable(path)} is a link. Remove it, or choose another folder with --out"
+                f"{printable(path)} is a link",
+                remedies=[Remedy(step="remove it"), Remedy("out", step="choose another folder with {}")],
             )
 
 
@@ -119,6 +121,7 @@ def _scheme(address: str) -> str:
 def storage_errors(place: Place, *, writing: bool = False) -> Iterator[None]:
     """Turn errors of a file system into one line; our own errors pass."""
     problem = ""
+    remedies: tuple[Remedy, ...] = ()
     try:
         yield
     except InverseDeidError:
@@ -129,11 +132,12 @@ def storage_errors(place: Place, *, writing: bool = False) -> Iterator[None]:
         problem = "no permission; ask its owner for the right"
     except Exception as error:  # noqa: BLE001 - every file system raises its own
         what = (isinstance(error, OSError) and error.strerror) or type(error).__name__
-        problem = f"{what}; check the storage and run the same command with --resume"
+        problem = what
+        remedies = (Remedy("resume", step="check the storage and run the same command with {}"),)
     if problem and writing:
-        raise OutputError(f"{place.printable} cannot be written: {problem}")
+        raise OutputError(f"{place.printable} cannot be written: {problem}", remedies=remedies)
     if problem:
-        raise UnreadableInputError(problem)
+        raise UnreadableInputError(problem, remedies=remedies)
 
 
 def fingerprint_of(place: Place) -> str:

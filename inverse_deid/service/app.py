@@ -25,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from inverse_deid import __version__
+from inverse_deid.choices.table import COLUMNS
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
@@ -34,9 +35,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
-from inverse_deid.service.choices import Permit
 from inverse_deid.service.clients import Client, TooOftenError
-from inverse_deid.service.description import describe_api
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.files import (
     MAX_FILES_AT_ONCE,
@@ -47,6 +46,7 @@ from inverse_deid.service.files import (
     MaskedFile,
     read_file_form,
 )
+from inverse_deid.service.interface import describe_api
 from inverse_deid.service.page_views import PAGES, render_description, render_page
 from inverse_deid.service.settings import ServiceSettings
 from inverse_deid.web.metrics import Metrics
@@ -178,9 +178,7 @@ class _Service:
 
         def write() -> bytes:
             # A lone surrogate in a text cannot be written as UTF-8; it is escaped.
-            return json.dumps(answer_of(given, masked, chosen.masking.operating_point or "balanced")).encode(
-                "ascii"
-            )
+            return json.dumps(answer_of(given, masked, chosen.value_of("operating_point"))).encode("ascii")
 
         content = write() if given.details is None else await asyncio.to_thread(write)
         return Response(content, media_type="application/json")
@@ -191,7 +189,7 @@ class _Service:
         self._n_files += 1
         try:
             given = await read_file_form(request.headers, request.stream(), self._settings.max_file_bytes)
-            if given.keeps_columns and Permit.COLUMNS not in self._settings.operator.permits:
+            if given.keeps_columns and COLUMNS not in self._settings.operator.permits:
                 return _problem(
                     HTTPStatus.FORBIDDEN,
                     "columns cannot be copied unmasked here. The operator of the service does not permit it",
@@ -237,7 +235,8 @@ def _file_answer(masked: MaskedFile, suffix: str) -> Response:
 
 def _describe_counts(tally: Tally) -> dict[str, object]:
     """Return the counts of a file for a header. Headers are logged, so files in archives have no name."""
-    warnings = [f"{_NAME_OF_PART.sub('', place)}: {text}" for place, text in tally.warnings[:_MAX_WARNINGS]]
+    first = tally.warnings[:_MAX_WARNINGS]
+    warnings = [f"{_NAME_OF_PART.sub('', one.where)}: {one.reason}" for one in first]
     if n_more := len(tally.warnings) - len(warnings):
         warnings.append(f"... and {n_more} more")
     counts: dict[str, object] = {
@@ -303,7 +302,7 @@ def _describe_refusal(error: InverseDeidError) -> Response:
         return _too_large(str(error))
     is_request = isinstance(error, InputError | ConfigurationError)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_request else HTTPStatus.INTERNAL_SERVER_ERROR
-    return _problem(status, str(error))
+    return _problem(status, describe_problem(error))
 
 
 def _problem(status: HTTPStatus, message: str) -> JSONResponse:

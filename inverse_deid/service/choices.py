@@ -9,39 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from enum import StrEnum
 from functools import lru_cache
-from typing import get_args
+from typing import Annotated, Any, Literal
 
-from inverse_deid.core.categories import ALL_CATEGORIES, parse_categories, permits_years
+import msgspec
+from msgspec import Meta
+
+from inverse_deid.choices.categories import ALL_CATEGORIES, parse_categories, permits_years
+from inverse_deid.choices.records import Choice, Kind, Surface, Table, list_choices
+from inverse_deid.choices.table import CHOICES, PERMITS
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.choices import Chosen, choose_settings, keyword_errors
-from inverse_deid.replacement.ages import BAND_SCHEMES
-from inverse_deid.replacement.markers import MarkerKind
-from inverse_deid.replacement.settings import MAX_SPAN_YEARS, AgeMode, DateMode
 
-OPERATING_POINTS = ("strict", "balanced", "lenient")
-"""From the one that masks most to the one that masks least."""
 MAX_WORDS = 1_000
 MAX_WORD_CHARS = 200
 MAX_LIST_CHARS = 20_000
 """Limits on a list of words: how many, how long each and together."""
 
 
-class Permit(StrEnum):
-    """A choice that may mask less, and that an operator can let requests make."""
-
-    CATEGORIES = "categories"
-    STRICTNESS = "strictness"
-    DATES = "dates"
-    AGES = "ages"
-    REPLACEMENT = "replacement"
-    ALLOW = "allow"
-    COLUMNS = "columns"  # copy columns of tables unmasked
-
-
-def parse_permits(text: str) -> frozenset[Permit]:
+def parse_permits(text: str) -> frozenset[str]:
     """Return the permits of a list such as `categories,dates`; `all` and `none` are such lists.
 
     Raises:
@@ -49,17 +36,17 @@ def parse_permits(text: str) -> frozenset[Permit]:
 
     Example:
         >>> sorted(parse_permits("dates, ages"))
-        [<Permit.AGES: 'ages'>, <Permit.DATES: 'dates'>]
+        ['ages', 'dates']
     """
     names = [name.strip().lower() for name in text.split(",")]
     if names in (["all"], ["none"]):
-        return frozenset(Permit) if names == ["all"] else frozenset()
-    unknown = [name for name in names if name not in set(Permit)]
+        return frozenset(PERMITS) if names == ["all"] else frozenset()
+    unknown = [name for name in names if name not in PERMITS]
     if unknown:
         raise ConfigurationError(
-            f"--permit: {unknown[0]!r} is unknown. Give all, none, or some of {', '.join(Permit)}"
+            f"--permit: {unknown[0]!r} is unknown. Give all, none, or some of {', '.join(PERMITS)}"
         )
-    return frozenset(map(Permit, names))
+    return frozenset(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +54,7 @@ class Operator:
     """What the operator set, and what requests may change."""
 
     masking: MaskingSettings = field(default_factory=MaskingSettings)
-    permits: frozenset[Permit] = frozenset()
-
-    @property
-    def operating_point(self) -> str:
-        """Its name."""
-        return self.masking.operating_point or "balanced"
+    permits: frozenset[str] = frozenset()
 
     def choose(self, given: object, today: date) -> Chosen:
         """Return the settings of a request.
@@ -88,13 +70,13 @@ class Operator:
             >>> chosen = Operator().choose({"operating_point": "strict"}, date(2020, 1, 1))
             >>> chosen.masking.operating_point
             'strict'
-            >>> permits = frozenset({Permit.DATES})
+            >>> permits = frozenset({"dates"})
             >>> Operator(permits=permits).choose({"dates": "year"}, date(2020, 1, 1)).cases.dates
             <DateMode.YEAR: 'year'>
         """
         if given is None:
             return _choose_nothing(self.masking, today)
-        problem = next(_problems(given), "")
+        problem = next(_problems(given, CHOICES), "")
         if problem or not isinstance(given, Mapping):
             raise FormatError(f"settings: {problem}")
         choices = {name: value for name, value in given.items() if value is not None}
@@ -105,40 +87,45 @@ class Operator:
             choices[name] = getattr(self.masking, name) | frozenset(choices.get(name, ()))
         try:
             with keyword_errors():
-                chosen = choose_settings(self.masking, choices, today)
+                chosen = choose_settings(self.masking, choices, today, surface=Surface.REQUEST)
         except ConfigurationError as error:
             problem = str(error)
-        problem = problem or self._find_refused(chosen)
+        problem = problem or self._find_refused(chosen, today)
         if problem:
             raise FormatError(f"settings: {problem}")
         return chosen
 
-    def _find_refused(self, chosen: Chosen) -> str:
+    def value_of(self, name: str) -> Any:  # noqa: ANN401
+        """Return the operator's own value of a choice."""
+        return _choose_nothing(self.masking, date.min).value_of(name)
+
+    def may_choose(self, choice: Choice, value: str) -> bool:
+        """Tell whether a request may choose a value: one that masks less than the own one needs a permit."""
+        if choice.permit is None or choice.permit.name in self.permits:
+            return True
+        return not _is_less(choice, value, self.value_of(choice.name))
+
+    def _find_refused(self, chosen: Chosen, today: date) -> str:
         """Say which choice would mask less than the operator permits, "" = none."""
-        own, masking = self.masking, chosen.masking
-        point = OPERATING_POINTS.index(masking.operating_point or "balanced")
-        less = {
-            Permit.CATEGORIES: (
-                not masking.categories >= own.categories
-                or (permits_years(masking.categories) and not permits_years(own.categories)),
-                "categories may only be added",
-            ),
-            Permit.STRICTNESS: (
-                point > OPERATING_POINTS.index(self.operating_point),
-                f"the operating point must be {self.operating_point} or stricter",
-            ),
-            Permit.DATES: (chosen.cases.dates is not DateMode.MASK, "dates are masked here"),
-            Permit.AGES: (chosen.cases.ages is not AgeMode.MASK, "ages are masked here"),
-            Permit.REPLACEMENT: (
-                masking.replace not in ("marker", own.replace),
-                "categories are not shown here",
-            ),
-            Permit.ALLOW: (not masking.allow <= own.allow, "words to keep cannot be given here"),
-        }
-        for permit, (is_less, problem) in less.items():
-            if is_less and permit not in self.permits:
+        own = _choose_nothing(self.masking, today)
+        for choice in list_choices(CHOICES, Surface.REQUEST):
+            permit = choice.permit
+            if permit is None or permit.name in self.permits:
+                continue
+            if _is_less(choice, chosen.value_of(choice.name), own.value_of(choice.name)):
+                problem = permit.refusal.format(own=own.value_of(choice.name))
                 return f"{problem}. The operator does not permit it"
         return ""
+
+
+def _is_less(choice: Choice, value: Any, own: Any) -> bool:  # noqa: ANN401
+    """Tell whether a value of a choice masks less than another one."""
+    if choice.kind == "values":
+        names = [one.name for one in choice.values]
+        return names.index(value) > names.index(own)
+    if choice.kind == "categories":
+        return not value >= own or (permits_years(value) and not permits_years(own))
+    return not value <= own  # words to keep
 
 
 @lru_cache(maxsize=4)
@@ -146,93 +133,100 @@ def _choose_nothing(masking: MaskingSettings, today: date) -> Chosen:
     return choose_settings(masking, {}, today)
 
 
-def _problems(given: object) -> Iterator[str]:
+def _problems(given: object, table: Table) -> Iterator[str]:
     """Yield what is wrong with the settings of a request, before permits are looked at."""
     if not isinstance(given, Mapping):
         yield "must be an object"
         return
-    if not given.keys() <= _CHECKS.keys():
-        yield f"unknown setting; the settings are {', '.join(sorted(_CHECKS))}"
-    for name, check in _CHECKS.items():
+    known = {one.name: one for one in list_choices(table, Surface.REQUEST)}
+    if not given.keys() <= known.keys():
+        yield f"unknown setting; the settings are {', '.join(sorted(known))}"
+    for name, choice in known.items():
         value = given.get(name)
-        problem = "" if value is None else check(value)
+        problem = "" if value is None else _find_problem(choice, value)
         if problem:
             yield f"{name} {problem}"
 
 
-Check = Callable[[object], str]
-"""Says why a value cannot be used, "" = it can."""
-
-
-def _one_of(*allowed: str) -> Check:
-    return lambda value: "" if value in allowed else f"must be one of {', '.join(allowed)}"
-
-
-def _check_categories(value: object) -> str:
-    listed = value.split(",") if isinstance(value, str) else value
+def _find_problem(choice: Choice, value: object) -> str:
+    """Say why a value cannot be used, "" = it can."""
+    if any(one.name == value and one.needs_key for one in choice.values):
+        return f"{value} needs a key, which a request cannot give. Use inverse-deid mask"
     try:
-        if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
-            parse_categories(",".join(listed))
-            return ""
-    except ConfigurationError:
-        pass
-    names = ", ".join(sorted(ALL_CATEGORIES))
-    return f"must be all, hipaa, i2b2, everything, or a list with at least one of {names}"
+        msgspec.convert(value, value_type(choice))
+        is_right = _CHECKS.get(choice.kind, lambda _value: True)(value)
+    except (ValueError, ConfigurationError):
+        is_right = False
+    return "" if is_right else f"must be {_describe_expected(choice)}"
 
 
-def _check_dates(value: object) -> str:
-    if value == DateMode.SHIFT:
-        return "shift needs a key, which a request cannot give. Use inverse-deid mask"
-    allowed = [mode.value for mode in DateMode if mode is not DateMode.SHIFT]
-    return "" if value in allowed else f"must be one of {', '.join(allowed)}"
+def _check_categories(value: Any) -> bool:  # noqa: ANN401
+    return bool(parse_categories(value if isinstance(value, str) else ",".join(value)))
 
 
-def _check_replacement(value: object) -> str:
-    if value == "surrogate":
-        return "surrogate needs a key, which a request cannot give. Use inverse-deid mask"
-    return "" if value in get_args(MarkerKind) else "must be marker or category"
+def _check_words(value: Any) -> bool:  # noqa: ANN401
+    return sum(map(len, value)) <= MAX_LIST_CHARS
 
 
-def _check_day(value: object) -> str:
-    try:
-        is_day = isinstance(value, str) and len(value) == 10 and bool(date.fromisoformat(value))
-    except ValueError:
-        is_day = False
-    return "" if is_day else "must be a date such as 2020-01-31"
-
-
-def _check_words(value: object) -> str:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        return "must be a list of strings"
-    if len(value) > MAX_WORDS:
-        return f"must have at most {MAX_WORDS:,} entries"
-    if max(map(len, value), default=0) > MAX_WORD_CHARS or sum(map(len, value)) > MAX_LIST_CHARS:
-        return f"must have entries of at most {MAX_WORD_CHARS} characters, together {MAX_LIST_CHARS:,}"
-    return ""
-
-
-def _check_span(value: object) -> str:
-    is_span = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_SPAN_YEARS
-    return "" if is_span else f"must be a whole number from 1 to {MAX_SPAN_YEARS}"
-
-
-def _check_marker(value: object) -> str:
-    is_marker = isinstance(value, str) and 0 < len(value) <= 40 and value.isprintable()
-    return "" if is_marker else "must be 1 to 40 printable characters"
-
-
-_CHECKS: Mapping[str, Check] = {
+_CHECKS: Mapping[Kind, Callable[[Any], bool]] = {
+    "text": str.isprintable,
     "categories": _check_categories,
-    "operating_point": _one_of(*OPERATING_POINTS),
-    "dates": _check_dates,
-    "date_span_years": _check_span,
-    "day_first": lambda value: "" if isinstance(value, bool) else "must be true or false",
-    "today": _check_day,
-    "ages": _one_of(*AgeMode),
-    "age_bands": _one_of(*BAND_SCHEMES),
-    "replace": _check_replacement,
-    "marker": _check_marker,
-    "allow": _check_words,
-    "deny": _check_words,
+    "day": lambda value: bool(date.fromisoformat(value)),
+    "words": _check_words,
+    "single words": _check_words,
 }
-"""The settings of a request, each with what says why a value cannot be used."""
+"""What the type of a kind does not say."""
+
+
+def value_type(choice: Choice) -> Any:  # noqa: ANN401 - a type as msgspec reads it
+    """Return the type of a value in a request."""
+    least, most = choice.limits or (None, None)
+    if choice.kind == "values":
+        return Literal[choice.names_on(Surface.REQUEST)]
+    words = Annotated[list[Annotated[str, Meta(max_length=MAX_WORD_CHARS)]], Meta(max_length=MAX_WORDS)]
+    types: dict[str, Any] = {
+        "text": Annotated[str, Meta(min_length=least, max_length=most)],
+        "count": Annotated[int, Meta(ge=least, le=most)],
+        "number": Annotated[float, Meta(ge=least, le=most)],
+        "day": Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")],
+        "categories": str | Annotated[list[str], Meta(min_length=1)],
+        "words": words,
+        "single words": words,
+    }
+    return types.get(choice.kind, bool)
+
+
+def _describe_expected(choice: Choice) -> str:
+    """Return in words what a value must be."""
+    least, most = choice.limits or (None, None)
+    words = (
+        f"a list of at most {MAX_WORDS:,} strings of at most {MAX_WORD_CHARS} characters, together "
+        f"{MAX_LIST_CHARS:,}"
+    )
+    known = {
+        "values": f"one of {', '.join(choice.names_on(Surface.REQUEST))}",
+        "text": f"{least} to {most} printable characters",
+        "count": f"a whole number from {least} to {most}",
+        "number": f"a number from {least} to {most}",
+        "day": "a date such as 2020-01-31",
+        "categories": f"all, hipaa, i2b2, everything, or a list with at least one of "
+        f"{', '.join(sorted(ALL_CATEGORIES))}",
+        "words": words,
+        "single words": words,
+    }
+    return known.get(choice.kind, "true or false")
+
+
+def settings_type(table: Table = CHOICES) -> type[msgspec.Struct]:
+    """Return the type of the settings of a request, with a description of each."""
+
+    def describe(choice: Choice) -> str:
+        permit = f" Needs the permit {choice.permit.name} to mask less." if choice.permit else ""
+        usual = f" Otherwise {choice.usual}." if choice.usual and not choice.permit else ""
+        return f"{choice.help_on(Surface.REQUEST)}{usual}{permit}"
+
+    fields = [
+        (one.name, Annotated[value_type(one) | None, Meta(description=describe(one))], None)
+        for one in list_choices(table, Surface.REQUEST)
+    ]
+    return msgspec.defstruct("Settings", fields, forbid_unknown_fields=True)

@@ -1,14 +1,11 @@
-"""The OpenAPI description of the service, and its parts as rows for the page `/docs`."""
+"""The parts of an OpenAPI description, as rows for the page `/docs`."""
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from inverse_deid import __version__
 
 _METHODS = ("get", "post")
 _MAX_DEPTH = 4
@@ -59,17 +56,11 @@ class Operation:
     answers: tuple[Answer, ...]
 
 
-def describe_api() -> dict[str, Any]:
-    """Return the OpenAPI 3.1 description of the service."""
-    text = importlib.resources.files("inverse_deid.service").joinpath("openapi.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return {**found, "info": {**found["info"], "version": __version__}}
-
-
 def list_operations(api: Mapping[str, Any]) -> Iterator[Operation]:
     """Yield the operations of a description, in its order.
 
     Example:
+        >>> from inverse_deid.service.interface import describe_api
         >>> [one.path for one in list_operations(describe_api())][:2]
         ['/mask', '/mask-file']
     """
@@ -111,7 +102,7 @@ def _list_rows(
         depth: Of its fields.
         shown: The named schemas whose fields come above.
     """
-    options = _resolve(api, schema).get("oneOf", [schema])
+    options = _list_alternatives(_resolve(api, schema)) or [schema]
     seen: set[str] = set()
     named = shown | {_name_of(one) for one in options}
     for option in options:
@@ -123,7 +114,7 @@ def _list_rows(
             seen.add(name)
             one = _resolve(api, given)
             inner = one.get("items", {}) if one.get("type") == "array" else given
-            inner = next((part for part in inner.get("oneOf", ()) if "$ref" in part), inner)
+            inner = next((part for part in _list_alternatives(inner) if "$ref" in part), inner)
             fields = _resolve(api, inner).get("properties")
             texts = (part.get("description", "") for part in (given, one, _resolve(api, inner)))
             text = next(filter(None, texts), "")
@@ -141,6 +132,10 @@ def _name_of(schema: Schema) -> str:
     return {"DocumentRequest": "Document"}.get(name, name)
 
 
+def _list_alternatives(schema: Schema) -> list[Schema]:
+    return [*schema.get("oneOf", ()), *schema.get("anyOf", ())]
+
+
 def _resolve(api: Mapping[str, Any], schema: Schema) -> Schema:
     name = str(schema.get("$ref", "")).rpartition("/")[2]
     found: Schema = api["components"]["schemas"][name] if name else schema
@@ -155,8 +150,8 @@ def _name_kind(api: Mapping[str, Any], schema: Schema) -> str:
     if "enum" in schema:
         values = ["null" if one is None else str(one) for one in schema["enum"]]
         return " or ".join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else values[0]
-    if "oneOf" in schema:
-        return " or ".join(dict.fromkeys(_name_kind(api, one) for one in schema["oneOf"]))
+    if alternatives := _list_alternatives(schema):
+        return " or ".join(dict.fromkeys(_name_kind(api, one) for one in alternatives))
     kinds = schema.get("type", "any value")
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds == ["array"]:

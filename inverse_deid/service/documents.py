@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.errors import FormatError
-from inverse_deid.core.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.values import Document, KnownIdentifier, MaskedDocument
 from inverse_deid.formats.beside.known_values import values_of
 from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json

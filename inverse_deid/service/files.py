@@ -29,6 +29,7 @@ from inverse_deid.core.errors import (
     FormatError,
     InputError,
     RefusedRecordError,
+    Remedy,
     StageError,
 )
 from inverse_deid.core.values import Document, MaskedDocument
@@ -37,13 +38,13 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
 from inverse_deid.formats.records import Format, ReadOptions, Record, Sink
-from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors
+from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, NAME_FORMAT, choose_format, input_errors
 from inverse_deid.formats.tables.strict_json import parse_json
-from inverse_deid.masking.choices import Chosen, keyword_errors, name_keywords
+from inverse_deid.masking.choices import Chosen
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.replacers import MaskedCase
-from inverse_deid.replacement.settings import AgeMode, DateMode
 from inverse_deid.service.batching import Batcher
+from inverse_deid.service.choices import describe_problem
 
 MAX_FILES_AT_ONCE = 2
 MAX_FILES_WAITING = 8
@@ -54,6 +55,7 @@ _REPEATED = frozenset({"text_column", "keep_column", "keep_unchecked"})
 _SINGLE = frozenset(
     {"settings", "format", "id_column", "keep_all_columns", "delimiter", "encoding"},
 )
+_FIELDS = _REPEATED | _SINGLE
 
 
 class FileTooLargeError(InputError):
@@ -159,7 +161,7 @@ def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> Fil
     suffix = match[0].lower() if match else ""
     if "format" in single and single["format"] not in FORMATS:
         raise FormatError(f"format must be one of {', '.join(FORMATS)}")
-    with keyword_errors():
+    try:
         options = ReadOptions(
             encoding=_read_encoding(single.get("encoding", "utf-8")),
             text_columns=tuple(fields.get("text_column", ())) or ("text",),
@@ -169,6 +171,8 @@ def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> Fil
             keep_unchecked=tuple(fields.get("keep_unchecked", ())),
             delimiter=delimiter,
         )
+    except ConfigurationError as error:
+        raise ConfigurationError(describe_problem(error, _FIELDS)) from None
     return FileRequest(
         content, suffix, _find_format(single.get("format"), content, suffix), options, _read_json(single)
     )
@@ -195,9 +199,9 @@ def _find_format(named: str | None, content: bytes, suffix: str) -> Format:
         raise FormatError("the file is compressed. Unpack it before you send it")
     problem = ""
     try:
-        return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES], ", or give format")
+        return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES], NAME_FORMAT)
     except FormatError as error:
-        problem = f"the file {error}"
+        problem = f"the file {describe_problem(error, _FIELDS)}"
     raise FormatError(problem)
 
 
@@ -289,8 +293,7 @@ class FileJob:
             masked: MaskedFile = process.call(
                 _mask_file,
                 given,
-                chosen.cases.dates,
-                chosen.cases.ages,
+                chosen.cases.replaced,
                 chosen.cases.day_first,
                 chosen.masking.marker,
                 answer=self.mask_cases,
@@ -298,7 +301,7 @@ class FileJob:
                 max_seconds=self._max_seconds,
             )
         except InputError as error:
-            problem = name_keywords(str(error))
+            problem = describe_problem(error, _FIELDS)
         finally:
             idle.put(process)
         if problem:
@@ -316,8 +319,7 @@ def _idle_processes() -> SimpleQueue[LimitedProcess]:
 
 def _mask_file(
     given: FileRequest,
-    dates: DateMode,
-    ages: AgeMode,
+    replaced: frozenset[str],
     day_first: bool | None,
     marker: str,
     ask: Callable[[object], Any],
@@ -329,7 +331,7 @@ def _mask_file(
     progress = SourceProgress("file", tally, lambda *_: None, key=key, marker=marker)
     with input_errors():
         source = given.format.open(
-            io.BytesIO(given.content), _read_options(given, dates, ages), f"file{given.suffix}"
+            io.BytesIO(given.content), _read_options(given, replaced), f"file{given.suffix}"
         )
         sink = _StrictSink(source.sink(target), source.unit)
         for _ in mask_source(source, [sink], _Parent(ask, day_first), progress):
@@ -370,7 +372,7 @@ class _StrictSink:
             raise self._refuse(record.number, problem)
 
     def leave_out(self, record: Record) -> None:
-        raise self._refuse(record.number, record.problem)
+        raise self._refuse(record.number, record.problem, record.remedies)
 
     def finish(self) -> None:
         self.sink.finish()
@@ -378,16 +380,14 @@ class _StrictSink:
     def as_json(self) -> dict[str, Any]:
         return {}
 
-    def _refuse(self, number: int, problem: str) -> FormatError:
+    def _refuse(self, number: int, problem: str, remedies: tuple[Remedy, ...] = ()) -> FormatError:
         where = f"{self.unit} {number} " if number else ""
-        return FormatError(f"the file cannot be masked: {where}{problem}. Nothing of it is returned")
+        message = f"the file cannot be masked: {where}{problem}. Nothing of it is returned"
+        return FormatError(message, remedies=remedies)
 
 
-def _read_options(request: FileRequest, dates: DateMode, ages: AgeMode) -> ReadOptions:
+def _read_options(request: FileRequest, replaced: frozenset[str]) -> ReadOptions:
     """Return how the file is read; fields of case reports are treated as the dates and ages of texts are."""
     if not request.format.holds_cases:
         return request.options
-    profile = builtin_profile(DEFAULT_PROFILE)
-    profile = profile if dates is DateMode.MASK else profile.with_dates()
-    profile = profile if ages is AgeMode.MASK else profile.with_ages()
-    return replace(request.options, profile=profile)
+    return replace(request.options, profile=builtin_profile(DEFAULT_PROFILE).follow(replaced))

@@ -2,55 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from inverse_deid import __version__
-from inverse_deid.core.categories import Category
+from inverse_deid.choices.categories import NAMES, Category
+from inverse_deid.choices.questions import Answer, Question, list_questions
+from inverse_deid.choices.records import Surface, find_choice, list_choices
+from inverse_deid.choices.table import CHOICES
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.service.choices import OPERATING_POINTS, Permit
-from inverse_deid.service.description import describe_api, list_operations
+from inverse_deid.service.choices import Operator
+from inverse_deid.service.description import list_operations
+from inverse_deid.service.interface import describe_api
 from inverse_deid.service.settings import ServiceSettings
 from inverse_deid.web.shell import Pages
 
 PAGES = Pages("inverse_deid.service", "pages")
-
-_POINT_LABELS = {
-    "strict": "strict: masks most",
-    "balanced": "balanced",
-    "lenient": "lenient: masks least",
-}
-_CATEGORY_LABELS = {
-    Category.NAME: "names",
-    Category.PLACE: "places, hospitals, organisations",
-    Category.DATE: "dates",
-    Category.AGE: "ages",
-    Category.CONTACT: "phone, e-mail, addresses",
-    Category.ID: "id numbers",
-    Category.PROFESSION: "professions",
-    Category.ORIGIN: "nationality, religion, language",
-}
+_CATEGORIES = find_choice(CHOICES, "categories")
 
 
 def render_page(settings: ServiceSettings) -> str:
     """Return the page to paste a text; it offers what the operator permits."""
     operator = settings.operator
-    permits = operator.permits
-    own = OPERATING_POINTS.index(operator.operating_point)
-    points = OPERATING_POINTS if Permit.STRICTNESS in permits else OPERATING_POINTS[: own + 1]
+    words = [
+        (one.name, one.question)
+        for one in list_choices(CHOICES, Surface.TRY)
+        if one.kind in ("words", "single words")
+        and (one.permit is None or one.permit.name in operator.permits)
+    ]
     return PAGES.render(
         "try.html",
         version=__version__,
         needs_token=settings.clients is not None,
         has_details=settings.has_details,
-        points=[(point, _POINT_LABELS[point]) for point in points],
-        own_point=operator.operating_point,
-        categories=[
-            (one.value, _CATEGORY_LABELS[one], one in operator.masking.categories) for one in Category
-        ],
-        shows_categories=Permit.REPLACEMENT in permits or operator.masking.replace == "category",
-        is_category=operator.masking.replace == "category",
-        permits={str(one) for one in permits},
+        questions=list(_list_questions(operator)),
+        categories=[(one.value, NAMES[one], one in operator.masking.categories) for one in Category],
+        may_keep=_CATEGORIES.permit is not None and _CATEGORIES.permit.name in operator.permits,
+        words=words,
         suffixes=sorted({suffix for one in FORMATS.values() for suffix in one.suffixes}),
         max_file_bytes=settings.max_file_bytes,
     )
+
+
+def _list_questions(operator: Operator) -> Iterator[tuple[Question, list[Answer], object]]:
+    """Yield the questions with the answers that the operator permits, and the operator's own answer."""
+    for question in list_questions(Surface.TRY):
+        choice = find_choice(CHOICES, question.name)
+        if choice.kind == "categories":  # a box per category instead
+            continue
+        answers = [one for one in question.answers if operator.may_choose(choice, one.settings[choice.name])]
+        if len(answers) > 1:
+            yield question, answers, operator.value_of(choice.name)
 
 
 def render_description() -> str:

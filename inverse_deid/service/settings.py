@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from dataclasses import dataclass, field
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.service.batching import BatchingSettings
 from inverse_deid.service.choices import Operator
 from inverse_deid.service.clients import Clients
@@ -42,8 +42,14 @@ def check_address(host: str, clients: Clients | None, proxy: str | None = None) 
     """
     if clients is None and (proxy is not None or not is_loopback(host)):
         raise ConfigurationError(
-            "--host: without a token the service listens on a loopback address alone, and to no proxy. Give "
-            "--token-file or --tokens, set INVERSE_DEID_TOKEN, or leave out --host and --behind-proxy"
+            "without a token the service listens on a loopback address alone, and to no proxy",
+            choice="host",
+            remedies=[
+                Remedy("token_file", step="give {}"),
+                Remedy("tokens", step="give {}"),
+                Remedy(step="set INVERSE_DEID_TOKEN"),
+                Remedy("host", also="behind_proxy", step="leave out {}"),
+            ],
         )
 
 
@@ -64,5 +70,7 @@ def is_loopback(host: str) -> bool:
     except (OSError, UnicodeError):
         found = set()
     if not found:
-        raise ConfigurationError("--host is not an address of this machine. Give one, such as 127.0.0.1")
+        raise ConfigurationError(
+            "is not an address of this machine. Give one, such as 127.0.0.1", choice="host"
+        )
     return all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.settings import as_plain_values, make_settings, read_toml
 from inverse_deid.core.thresholds import OperatingPoints, Thresholds
 from inverse_deid.network.config import Count, NetworkConfig, Positive, Share, Size, TrainingConfig
@@ -131,9 +131,12 @@ def read_run_config(
     try:
         file = make_settings(values, _RunFile, folder=path.parent)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise error.add_prefix(f"{path}: ") from error
     if needs_gold and not file.data.gold:
-        raise ConfigurationError(f"{path}: [data] gold names no annotated corpus. Add one, or use --gold")
+        raise ConfigurationError(
+            f"{path}: [data] gold names no annotated corpus",
+            remedies=[Remedy(step="add one"), Remedy("gold")],
+        )
     data = {name: getattr(file.data, name) for name in RunData.__struct_fields__}
     return RunConfig(
         **data,

@@ -49,7 +49,7 @@ def read_annotated(path: Path, types: TypeMapping = OUR_TYPES) -> list[Document]
         except InputError as error:
             if str(file) in str(error):
                 raise
-            raise type(error)(f"{file}: {error}") from error
+            raise error.add_prefix(f"{file}: ") from error
     if not docs:
         raise FormatError(f"{path}: no documents. Give JSON Lines with spans or 2014 i2b2 XML")
     return docs

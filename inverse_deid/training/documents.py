@@ -72,7 +72,10 @@ def read_documents(config: RunConfig, say: Say) -> RunDocuments:
         apart = [without_near_duplicates(docs, compared) for docs in read]
         n_left_out = sum(map(len, read)) - sum(map(len, apart))
         if n_left_out:
-            say(f"{n_left_out} documents are left out: they, or near duplicates of them, are in --compare")
+            say(
+                f"{n_left_out} documents are left out: they, or near duplicates of them, are in a corpus "
+                "that the model is compared on"
+            )
         read = apart
     corpora = _split([names[path] for path in config.gold], read, config)
     carriers = [doc for path in config.carriers for doc in read_annotated(path, types)]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.batches import BATCH_CHARS, cut_batches
-from inverse_deid.core.errors import AnnotationError, ModelError, StageError, name_documents
+from inverse_deid.core.errors import AnnotationError, ModelError, Remedy, StageError, name_documents
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, choose_texts
@@ -79,8 +79,11 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     first = {(doc.text, name): doc for doc, name in counted}.values()
     if copies := _with_company([doc.text for doc in first], [doc.id for doc in first]):
         raise AnnotationError(
-            f"the same text is in {name_documents(copies)}. Leave the copy out, or state "
-            "with --patients that they belong to one patient"
+            f"the same text is in {name_documents(copies)}",
+            remedies=[
+                Remedy(step="leave the copy out"),
+                Remedy("patients", step="state with {} that they belong to one patient"),
+            ],
         )
     owned = np.array([numbers[name] for _, name in counted], np.int64)
     return CalibrationSet(tuple(doc for doc, _ in counted), owned)

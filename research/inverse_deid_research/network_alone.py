@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.phi import TypeMapping
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
@@ -90,7 +90,8 @@ def run_network_alone(
     types = read_type_mapping(config.mapping)
     if test_path.resolve() in config.gold:
         raise ConfigurationError(
-            f"{test_path}: trained on, so it cannot be the test file. Give another file with --test"
+            f"{test_path}: trained on, so it cannot be the test file",
+            remedies=[Remedy("test", step="give another file with {}")],
         )
     unseeded = change_settings(config.training, seed=0)
     settings = fingerprint(config.network, unseeded, config.calibration, config.word_vectors)

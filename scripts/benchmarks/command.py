@@ -19,6 +19,7 @@ from benchmarks.part import Settings
 from benchmarks.parts import ON_DEMAND, PARTS
 from benchmarks.report import report
 from benchmarks.results import Results, measure_part, read_results, write_whole
+from inverse_deid.cli.parts.messages import describe_error
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
 
 RESULTS = "benchmark.json"
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _measure(chosen, given, results, Material(_wanted(given), Path(folder)))
         _write(results, given)
     except (InverseDeidError, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = error.strerror if isinstance(error, OSError) else describe_error(error)
         print(f"scripts/benchmark: {reason or type(error).__name__}", file=sys.stderr)
         return UNUSABLE
     return INCOMPLETE if any(results["parts"][name]["missing"] for name in chosen) else 0

@@ -62,7 +62,7 @@ def _texts_of(file: Path) -> list[str]:
         with input_errors(), open_input(file) as stream:
             docs = [record.doc for record in read_json_lines(stream, ReadOptions()).records()]
     except InputError as error:
-        raise type(error)(f"{file} {error}") from error
+        raise error.add_prefix(f"{file} ") from error
     return [doc.text for doc in docs if doc is not None and TOKEN_PATTERN.search(doc.text)]
 
 

@@ -11,6 +11,9 @@ NOT_NARRATIVE = {
     "inverse_deid.network.encoding.WordVectors",  # a vocabulary
     "inverse_deid.rules.origins._OriginsFile",  # a list that is shipped
     "inverse_deid.review.files.choices.ExamplePart",  # an example that is shipped
+    "inverse_deid.choices.questions.Answer",  # words of pages
+    "inverse_deid.choices.questions.Question",
+    "inverse_deid.choices.records.Value",
     "inverse_deid.service.description.Answer",  # what openapi.json says
     "inverse_deid.service.description.Operation",
     "inverse_deid.service.description.Row",

@@ -17,8 +17,7 @@ def build(settings):
     return mask_capitals(float(os.environ.get("SECONDS_A_BATCH", "0")))
 
 
-# At import, so that worker processes get the same.
-assemble.build_deidentifier = build
+assemble.build_deidentifier = build  # at import, so that worker processes get the same
 
 if __name__ == "__main__":
     from inverse_deid.cli.main import main

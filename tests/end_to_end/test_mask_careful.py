@@ -103,7 +103,7 @@ def test_the_command_names_both_readers_in_its_report(tmp_path):
     ("options", "complaint"),
     [
         (["--careful", "--rules-only"], "--careful needs the network"),
-        (["--second-reader", "."], "--second-reader is for --careful"),
+        (["--second-reader", "."], "--second-reader needs --careful"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(tmp_path, options, complaint):

@@ -9,14 +9,15 @@ import pytest
 from click.testing import CliRunner
 from gold_files import write_json_lines
 
+from inverse_deid.choices.categories import CLASS_OF, parse_categories
 from inverse_deid.cli.main import main
-from inverse_deid.cli.masking.settings import CaseMaskerMaker, MaskOptions, make_masking_settings
-from inverse_deid.core.categories import CLASS_OF, parse_categories
+from inverse_deid.cli.masking.settings import CaseMaskerMaker, MaskOptions
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.training.corpus import read_annotated
 
 LETTERS = Path(__file__).parents[2] / "narratives" / "letters-dev.jsonl"
@@ -198,8 +199,9 @@ def test_a_certificate_does_not_hold_for_kept_categories(tmp_path):
 
 
 def test_settings_travel_to_workers_and_machines(case, out, tmp_path):
-    options = MaskOptions(categories="all,-age", threads=1)
-    assert pickle.loads(pickle.dumps(make_masking_settings(options))) == make_masking_settings(options)
+    options = MaskOptions.read({"categories": "all,-age", "n_threads": 1})
+    masking = options.choose(None).masking
+    assert pickle.loads(pickle.dumps(masking)) == masking
     maker = pickle.loads(pickle.dumps(CaseMaskerMaker(options)))
     document = Document("a", TEXT)
     (elsewhere,) = maker(n_threads=1, device="cpu").mask_many([document])

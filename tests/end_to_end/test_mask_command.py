@@ -191,7 +191,7 @@ def test_annotations_lie_apart_and_are_private(command, given, out, tmp_path):
     apart = tmp_path / "annotated"
     result = command("mask", given, "--out", out, "--annotations", apart)
     assert result.status == 1
-    assert "only for that --annotations" in result.stderr
+    assert "Leave out --annotations" in result.stderr
     assert NOTE in (apart / "a.xml").read_text()
     assert CANARY not in (out / "a.xml").read_text()
     assert stat.S_IMODE((apart / "a.xml").stat().st_mode) == 0o600

@@ -429,7 +429,7 @@ def test_the_run_report_says_surrogates_and_no_value(command, given, out, key, m
     options = ["--replace", "surrogate", "--map", maps, "--key", key, "--run-report", report]
     assert command("mask", given, "--out", out, *options).status == 0
     said = json.loads(report.read_text())
-    assert (said["settings"]["surrogates"], said["settings"]["maps"]) == (True, True)
+    assert (said["settings"]["replace"], said["settings"]["maps"]) == ("surrogate", True)
     assert said["files"][0]["replaced_by_words"] == {"surrogate": 3}
     assert said["files"][0]["outputs"]["map"]["bytes"] == (maps / "a.txt.map").stat().st_size
     assert not any(secret in report.read_text() for secret in SECRETS)

@@ -62,8 +62,8 @@ def people(house, clock):
 
 
 def entries(store, begin=0):
-    with store.reading() as connection:
-        lines = connection.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
+    with store.reading() as transaction:
+        lines = transaction.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
     return [(one["user"], one["event"], one["new"]) for one in map(json.loads, lines[begin:])]
 
 
@@ -247,8 +247,8 @@ class TestSecondFactor:
 
     def test_the_store_holds_neither_secret_nor_codes(self, store, clock, people):
         secret, codes = self.enrol(people("quin"), clock)
-        with store.reading() as connection:
-            row = connection.execute(select(USERS).where(USERS.c.name == "quin")).one()
+        with store.reading() as transaction:
+            row = transaction.execute(select(USERS).where(USERS.c.name == "quin")).one()
         assert secret.encode() not in row.sealed_secret
         assert not [one for one in codes if one in row.recovery_codes]
 

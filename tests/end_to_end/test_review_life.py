@@ -15,7 +15,8 @@ from inverse_deid.review.files.exporting import export_released
 from inverse_deid.review.flow.reading import view_case
 from inverse_deid.review.people.accounts import add_user, find_user
 from inverse_deid.review.store.backup import write_backup
-from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import CaseState, UserRole
 
@@ -53,7 +54,7 @@ def opens(path, secret):
 KILLED = """
 import os, signal, sys
 from inverse_deid.cli.main import main
-from inverse_deid.review import rotation
+from inverse_deid.review.store import rotation
 
 def kill_at(name, n):
     real = getattr(rotation, name)
@@ -77,11 +78,11 @@ def test_a_change_of_the_key_that_is_killed_again_and_again_is_finished(tmp_path
         for case_id in (1, N_CASES):
             review(store, ann, case_id, mask=[5])
     path = tmp_path / "review.db"
-    points = [("reseal", 1), ("append", 1), ("_renew", 150), ("_renew", 250), ("_hash_again", 1)]
+    points = [("reseal", 1), ("lock_head", 1), ("_renew", 150), ("_renew", 250), ("_hash_again", 1)]
     for name, n in [*points, ("_finish", 1), ("erase", 1)]:
         words = [sys.executable, "-c", KILLED, name, str(n), *rotate(path, keys)[3:]]
         assert subprocess.run(words, check=False).returncode == -signal.SIGKILL, name
-        is_begun = name not in ("reseal", "append")
+        is_begun = name not in ("reseal", "lock_head")
         assert (opens(path, KEY.secret), opens(path, NEW_KEY)) == (not is_begun, is_begun)
         with open_store(path, ReviewKey(NEW_KEY if is_begun else KEY.secret)) as store:
             assert verify_store(store).is_intact

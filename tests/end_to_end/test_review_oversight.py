@@ -22,8 +22,9 @@ from inverse_deid.review.flow.quality import draw_sample, list_unread, record_re
 from inverse_deid.review.flow.reading import open_case, view_case
 from inverse_deid.review.flow.work_list import count_cases, next_case
 from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.tables import INTAKES, TRAIL
-from inverse_deid.review.store.trail import TrailEvent, TrailFilter, append, list_entries, verify_store
+from inverse_deid.review.store.trail import TrailFilter, list_entries, verify_store
 from inverse_deid.review.store.values import (
     ActionKind,
     CaseState,
@@ -155,8 +156,8 @@ class TestTrace:
         assert masked_shown(store, RELEASED, "cid") == ["finished case", "causality form"]
 
     def test_the_trail_has_no_word_and_is_intact(self, store):
-        with store.reading() as connection:
-            assert CANARY not in " ".join(connection.execute(select(TRAIL.c.line)).scalars())
+        with store.reading() as transaction:
+            assert CANARY not in " ".join(transaction.execute(select(TRAIL.c.line)).scalars())
         assert verify_store(store).is_intact
 
 
@@ -250,9 +251,9 @@ class TestDuties:
             account(store, "eve", UserRole.ADJUDICATOR)
             account(store, "carl", UserRole.ADJUDICATOR)
             eve, carl = find_user(store, "eve"), find_user(store, "carl")
-            with store.writing() as connection:
-                store.rows.update(connection, INTAKES, INTAKES.c.source_id == 1, added_by="eve")
-                append(connection, store, [TrailEvent(user="command", event="file 1 is of eve")])
+            with store.writing() as transaction:
+                transaction.update(INTAKES, INTAKES.c.source_id == 1, added_by="eve")
+                transaction.record(TrailEvent(user="command", event="file 1 is of eve"))
             assert next_case(store, eve) == 1
             set_limits(store, ReviewLimits(adders_stay_out=True), by="command")
             assert (next_case(store, eve), next_case(store, carl)) == (None, 1)

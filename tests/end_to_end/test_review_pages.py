@@ -8,9 +8,9 @@ from fake_maskers import near_the_threshold
 from review_stores import PASSWORD, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 
+from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason
 from inverse_deid.review.flow.quality import bound_leaks
 from inverse_deid.review.flow.reading import open_case

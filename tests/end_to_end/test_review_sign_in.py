@@ -128,8 +128,8 @@ def sign_in(browser, subject):
 
 
 def entries(store):
-    with store.reading() as connection:
-        lines = connection.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
+    with store.reading() as transaction:
+        lines = transaction.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
     return [(one["user"], one["event"], one["old"], one["new"]) for one in map(json.loads, lines)]
 
 
@@ -192,8 +192,8 @@ def test_without_a_mapped_role_there_is_no_access(provider, store, browser, role
     known(provider, "s-carl", roles, "carl")
     answer = sign_in(browser, "s-carl")
     assert answer.status_code == 403 and "no role" in answer.text
-    with store.reading() as connection:
-        assert not connection.execute(select(USERS).where(USERS.c.name == "carl")).all()
+    with store.reading() as transaction:
+        assert not transaction.execute(select(USERS).where(USERS.c.name == "carl")).all()
     assert browser.get("/").headers["location"] == "/log-in"
 
 

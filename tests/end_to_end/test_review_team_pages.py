@@ -13,14 +13,15 @@ from review_stores import PASSWORD, change_rows, json_lines, read_entries, store
 from review_visitors import Visitor, account, visitor
 from sqlalchemy import update
 
-from inverse_deid.core.reasons import REASONS
+from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.values import Reason
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.trail_page import GROUPS, describe_event
 from inverse_deid.review.pages.visits import PAGES
 from inverse_deid.review.people.accounts import find_session, find_user
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.tables import CASES, TRAIL
-from inverse_deid.review.store.trail import TrailEvent, TrailFilter, list_entries, verify_export, verify_store
+from inverse_deid.review.store.trail import TrailFilter, list_entries, verify_export, verify_store
 from inverse_deid.review.store.values import CaseState, UserRole
 
 TEXT = "seen by Okonkwo today, then okonkwo left"
@@ -336,8 +337,8 @@ class TestTrailPage:
 
     def test_an_altered_trail_is_reported(self, store):
         dora = visitor(store, "dora", UserRole.ADMIN)
-        with store.writing() as connection:
-            connection.execute(update(TRAIL).where(TRAIL.c.number == 1).values(line='{"user":"<b>"}'))
+        with store.writing() as transaction:
+            transaction.execute(update(TRAIL).where(TRAIL.c.number == 1).values(line='{"user":"<b>"}'))
         page = dora.get("/trail").text
         assert "Not intact" in page and "Intact<" not in page.replace("Not intact", "")
         assert "entry 1 was changed after it was written" in page

@@ -13,8 +13,9 @@ from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from served_apps import served_app
 from word_files import paragraph, simple, zipped
 
+from inverse_deid.choices.table import PERMITS
 from inverse_deid.service.app import build_app
-from inverse_deid.service.choices import Operator, Permit
+from inverse_deid.service.choices import Operator
 from inverse_deid.service.clients import Clients
 from inverse_deid.service.settings import ServiceSettings
 
@@ -24,7 +25,7 @@ AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 SECRET = "not-a-secret-0123456789"
 TEXT = f"seen by Dr. {CANARY}, 𝔘 today, then {CANARY} left\nwith a rash"
 MASKED = "seen by PHI. PHI, PHI today, then PHI left\nwith a rash"
-ALL = Operator(permits=frozenset(Permit))
+ALL = Operator(permits=frozenset(PERMITS))
 
 
 class Denying(FakeMasker):

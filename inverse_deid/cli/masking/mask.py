@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from inverse_deid.choices.records import Surface
+from inverse_deid.cli.parts.choice_options import list_options
 from inverse_deid.cli.parts.grouped_command import GroupedCommand, with_groups
-from inverse_deid.cli.parts.secret_files import KEY_COMMAND_OPTION, KEY_VARIABLE
+from inverse_deid.cli.parts.secret_files import KEY_COMMAND_OPTION
 from inverse_deid.formats.registry import FORMATS
 
 MAX_WORKERS = 256
@@ -93,114 +95,18 @@ _TABLES_AND_JSON_LINES = (
     ),
 )
 
-CATEGORIES_OPTION = click.option(
-    "--categories",
-    metavar="LIST",
-    help="What is masked: all, hipaa, i2b2 or everything, or categories: name, place, date, age, contact, "
-    "id, profession, origin. Add by commas, take out with a minus: all,-profession. Words of other "
-    "categories are kept (docs/masking.md).  [default: all, which is without origin]",
+_KNOWN_OPTION = click.option(
+    "--known",
+    type=_FILE,
+    help="CSV or JSON Lines file with the id of a document and identifiers that it must not show "
+    "(docs/icsr.md). Confidential.",
 )
-_WHAT_IS_MASKED = (
-    CATEGORIES_OPTION,
-    click.option(
-        "--operating-point",
-        type=click.Choice(["strict", "balanced", "lenient"]),
-        help="How sure to be before a word is kept: strict masks most, lenient least.  [default: balanced]",
-    ),
-    click.option(
-        "--careful",
-        is_flag=True,
-        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
-        "leaks and fewer needless masks (docs/masking.md).",
-    ),
-    click.option("--allow", type=_FILE, help="File with words to keep, one per line."),
-    click.option("--deny", type=_FILE, help="File with words or phrases to mask, one per line."),
-    click.option(
-        "--known",
-        type=_FILE,
-        help="CSV or JSON Lines file with the id of a document and identifiers that it must not show "
-        "(docs/icsr.md). Confidential.",
-    ),
-)
-
-_THRESHOLDS_AND_MODELS = (
-    click.option("--low", type=click.FloatRange(0, 1), help="Threshold of words that the rules call safe."),
-    click.option("--high", type=click.FloatRange(0, 1), help="Threshold of all other words."),
-    click.option(
-        "--certificate",
-        type=_FILE,
-        help="File with thresholds that inverse-deid calibrate guaranteed.",
-    ),
-    click.option(
-        "--allow-low-thresholds",
-        is_flag=True,
-        help="Mask even with thresholds that keep words that are probably identifiers.",
-    ),
-    click.option(
-        "--policy",
-        type=click.Choice(["case-aware", "literal"]),
-        default="case-aware",
-        show_default=True,
-        help="How the rules judge words that may be names. `literal` follows the publication. "
-        "It leaks more names.",
-    ),
-    click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules, without the network."),
-    click.option("--model", type=_FOLDER, help="Folder of another model."),
-    click.option("--second-reader", type=_FOLDER, help="With --careful: folder of another second reader."),
-    click.option("--lexicon", type=_FILE, help="File of another lexicon."),
-)
-
-_WHAT_REPLACES_IT = (
-    click.option("--marker", default="PHI", show_default=True, help="Text that replaces masked words."),
-    click.option(
-        "--replace",
-        type=click.Choice(["marker", "category", "surrogate"]),
-        help="What replaces masked words: the marker, the suspected category ([NAME], [DATE] ...), or "
-        "made-up names and numbers that agree within a case (needs --key, see docs/surrogates.md).  "
-        "[default: marker]",
-    ),
-    click.option(
-        "--dates",
-        type=click.Choice(["mask", "year", "relative-day", "shift"]),
-        help="What replaces dates: a mask, the year alone, Day N from the first dose, or a date moved "
-        "by a secret number of days per case.  [default: mask]",
-    ),
-    click.option(
-        "--date-span-years",
-        type=click.IntRange(1, 17),
-        help="With relative-day and shift: mask dates further than this from the other dates of a "
-        "case, because one may be a birth.  [default: 10]",
-    ),
-    click.option(
-        "--day-first/--month-first",
-        default=None,
-        help="What 3/4/2020 means.  [default: as the case shows]",
-    ),
-    click.option(
-        "--today",
-        type=click.DateTime(["%Y-%m-%d"]),
-        help="No date is later than this day.  [default: as the case report says, or the day of the run]",
-    ),
-    click.option(
-        "--ages",
-        type=click.Choice(["mask", "band", "keep-under-90"]),
-        help="What replaces ages.  [default: mask]",
-    ),
-    click.option("--age-bands", metavar="SCHEME", help="With --ages band: 5-years, 10-years or e2b."),
-    click.option(
-        "--key",
-        type=_FILE,
-        help="File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids. "
-        f"Or set {KEY_VARIABLE}.",
-    ),
-    KEY_COMMAND_OPTION,
-    click.option(
-        "--profile",
-        metavar="NAME|FILE.toml",
-        help="What happens to the structured fields of case reports: eudravigilance, fda, "
-        "third-party, public, or your own file (docs/icsr.md). third-party removes all persons and "
-        "keeps a message that other systems can load.  [default: third-party]",
-    ),
+_PROFILE_OPTION = click.option(
+    "--profile",
+    metavar="NAME|FILE.toml",
+    help="What happens to the structured fields of case reports: eudravigilance, fda, "
+    "third-party, public, or your own file (docs/icsr.md). third-party removes all persons and "
+    "keeps a message that other systems can load.  [default: third-party]",
 )
 
 _FURTHER_OUTPUTS = (
@@ -255,19 +161,7 @@ _SPEED = (
         show_default=True,
         help="Number of processes that mask. The output does not depend on it.",
     ),
-    click.option(
-        "--threads",
-        type=click.IntRange(0),
-        default=0,
-        help="Threads of the network in each worker. 0 = one per core, shared among the workers.",
-    ),
-    click.option(
-        "--device",
-        type=click.Choice(["auto", "cpu", "cuda"]),
-        default="cpu",
-        show_default=True,
-        help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
-    ),
+    *list_options(Surface.MASK, "Speed"),
     click.option(
         "--engine",
         type=click.Choice(["serial", "ray"]),
@@ -291,11 +185,15 @@ _SPEED = (
 OPTION_GROUPS = {
     "Input and output": _FILES,
     "Tables and JSON Lines": _TABLES_AND_JSON_LINES,
-    "What is masked": _WHAT_IS_MASKED,
-    "What replaces it": _WHAT_REPLACES_IT,
+    "What is masked": (*list_options(Surface.MASK, "What is masked"), _KNOWN_OPTION),
+    "What replaces it": (
+        *list_options(Surface.MASK, "What replaces it"),
+        KEY_COMMAND_OPTION,
+        _PROFILE_OPTION,
+    ),
     "Explanations and reports": _FURTHER_OUTPUTS,
     "Speed": _SPEED,
-    "Thresholds and models": _THRESHOLDS_AND_MODELS,
+    "Thresholds and models": list_options(Surface.MASK, "Thresholds and models"),
 }
 """The options by heading, basics first."""
 
@@ -315,7 +213,7 @@ _EXAMPLES = {
 @with_groups(OPTION_GROUPS)
 @click.command(cls=GroupedCommand, examples=_EXAMPLES)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's options, typed in MaskOptions
+def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's options, see MaskOptions
     """Mask case narratives: hide every word that is not confidently safe.
 
     INPUT is a file, or a folder (searched with its subfolders), or - for standard
@@ -333,4 +231,4 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
     from inverse_deid.cli.masking.run import run_mask
     from inverse_deid.cli.masking.settings import MaskOptions
 
-    return run_mask(inputs, MaskOptions(**given))
+    return run_mask(inputs, MaskOptions.read(given))

@@ -7,8 +7,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from datetime import time as time_of_day
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,7 +19,6 @@ from inverse_deid.cli.masking.settings import (
     CaseMaskerMaker,
     MaskOptions,
     describe_settings,
-    make_case_settings,
     make_profile,
     open_masker,
     read_known,
@@ -36,7 +33,6 @@ from inverse_deid.cli.masking.summary import (
     warning_lines,
 )
 from inverse_deid.cli.parts.progress_display import ProgressDisplay
-from inverse_deid.cli.parts.secret_files import read_secret
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import printable
@@ -115,7 +111,9 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
 
 def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames: Renames | None) -> None:
     """Mask the files, unless an earlier run completed them; what is done is added to the tally."""
-    load_profile = cache(partial(make_profile, options))  # files without cases need none
+    chosen = options.choose(options.key)
+    marker = chosen.masking.marker
+    load_profile = cache(partial(make_profile, options, chosen.cases))  # files without cases need none
     if options.profile is not None:
         load_profile()
     known = read_known(options, jobs)
@@ -132,7 +130,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
             options.annotations,
             options.maps,
             load_profile() if any(_may_hold_cases(job) for job in jobs) else None,
-            options.marker,
+            marker,
             known_sha256,
             None if options.rename is None else options.rename.resolve(),
         )
@@ -162,7 +160,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
                 load_profile=load_profile,
                 key=seal_key or secrets.token_bytes(32),
                 seal_key=seal_key,
-                marker=options.marker,
+                marker=marker,
                 n_at_once=options.workers,
                 on_file=_note_files(report, page),
                 watch=None if page is None else page.watch,
@@ -235,16 +233,15 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     except ImportError as error:
         raise missing_extra("--engine ray", error.name, "scale") from error
     # Every worker must take the same day for today, also after midnight.
-    settings = make_case_settings(options, read_secret(options.key))
-    today = datetime.combine(settings.today, time_of_day())
-    options = replace(options, today=today)
-    profile = make_profile(options)
+    chosen = options.choose(options.key)
+    options = replace(options, day=chosen.cases.today)
+    profile = make_profile(options, chosen.cases)
     mib = options.partition_mib
     with _show_progress(options) as progress:
         run = RayRun(
             inputs=inputs,
             out=options.out or "",
-            cluster=Cluster(options.address, max(options.threads, 1)),
+            cluster=Cluster(options.address, max(chosen.masking.n_threads, 1)),
             format=options.format,
             read_options=options.read_options,
             partition_bytes=PARTITION_BYTES if mib is None else max(1, int(mib * MIB)),

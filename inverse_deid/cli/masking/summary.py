@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inverse_deid.cli.parts.messages import describe_problem
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.jobs.journal import JOURNAL_NAME
@@ -157,8 +158,8 @@ def warning_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
         >>> list(warning_lines(Tally(warnings=[Failure("a.xlsx sheet 2", "has no ids")]), keeps_all=False))
         ['WARNING: a.xlsx sheet 2: has no ids']
     """
-    for place, text in tally.warnings[:MAX_FAILURES_SHOWN]:
-        yield f"WARNING: {place}: {text}"
+    for warning in tally.warnings[:MAX_FAILURES_SHOWN]:
+        yield f"WARNING: {warning.where}: {warning.reason}"
     if len(tally.warnings) > MAX_FAILURES_SHOWN:
         yield f"WARNING: ... and {len(tally.warnings) - MAX_FAILURES_SHOWN:,} more. --run-report lists them"
     fates = (ColumnFate.KEPT, ColumnFate.UNCHECKED, ColumnFate.ID)
@@ -196,19 +197,20 @@ def _format_share(n: int, total: int) -> str:
 def failure_lines(tally: Tally) -> Iterator[str]:
     """Return one line per failure: the file, the place, the fault and the remedy."""
     for failure in tally.failures[:MAX_FAILURES_SHOWN]:
-        yield f"{failure.where}: {failure.reason}"
+        yield f"{failure.where}: {describe_problem(failure.reason, failure.remedies)}"
     if tally.n_failures > MAX_FAILURES_SHOWN:
         yield f"... and {tally.n_failures - MAX_FAILURES_SHOWN:,} more failures"
 
 
 def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
     """Return what to bear in mind about the files of a masking run."""
+    certificate = options.choices.get("certificate")
     notes = {
         f"--resume repeats files that failed. Delete {JOURNAL_NAME} before you share the folder": (
             tally.n_failures and options.out is not None and (options.folder / JOURNAL_NAME).exists()
         ),
-        f"the thresholds are those of {printable(options.certificate or options.folder)}. It says what they "
-        "guarantee, and on which conditions": options.certificate,
+        f"the thresholds are those of {printable(certificate or options.folder)}. It says what they "
+        "guarantee, and on which conditions": certificate,
         "CONFIDENTIAL: the explanations contain the original words. Keep them as safe as the originals": (
             options.with_text
         ),

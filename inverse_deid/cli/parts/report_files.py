@@ -32,9 +32,9 @@ def check_target(path: Path, mark: str, *, force: bool) -> None:
     with suppress(OSError), path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
     if mark.encode() not in head:
-        raise OutputExistsError(f"{path} exists and is another kind of file. Choose another name.")
+        raise OutputExistsError(f"{path} exists and is another kind of file. Choose another name")
     if not force:
-        raise OutputExistsError(f"{path} exists. Give --force to overwrite it.")
+        raise OutputExistsError(f"{path} exists. Give --force to overwrite it")
 
 
 def refuse_read(path: Path, read: Iterable[Path]) -> None:
@@ -47,7 +47,7 @@ def refuse_read(path: Path, read: Iterable[Path]) -> None:
     for given in (one.resolve() for one in read):
         if out == given or out in given.parents or (given in out.parents and out.exists()):
             raise OutputExistsError(
-                f"{path} is the input, or contains it or is part of it. Choose another name."
+                f"{path} is the input, or contains it or is part of it. Choose another name"
             )
 
 

@@ -65,7 +65,7 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
         with input_errors(), path.open("rb") as stream:
             secret = _strip_line_break(stream.read(_MAX_SECRET_BYTES + 3))
     except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
+        raise error.add_prefix(f"{path} ") from None
     if len(secret) > _MAX_SECRET_BYTES:
         raise ConfigurationError(
             f"{path}: longer than {_MAX_SECRET_BYTES} bytes. Give a file with the secret alone"

@@ -11,12 +11,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from inverse_deid.cli.masking.mask import mask
+from inverse_deid.choices.records import Surface
+from inverse_deid.choices.table import CHOICES
+from inverse_deid.cli.masking.mask import OPTION_GROUPS, mask
 from inverse_deid.cli.masking.settings import (
     MaskOptions,
     load_masker,
-    make_case_settings,
-    make_masking_settings,
     make_profile,
     read_known,
 )
@@ -32,6 +32,7 @@ from inverse_deid.cli.masking.summary import (
     removed_lines,
     warning_lines,
 )
+from inverse_deid.cli.parts.choice_options import list_options
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.progress_display import ProgressDisplay
 from inverse_deid.cli.reviewing.store import anchor_given, make_key, read_key, store_options
@@ -42,8 +43,10 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.review.files.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
 from inverse_deid.review.files.loading import create_store
-from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, open_store, store_path
-from inverse_deid.review.store.values import ReviewPolicy
+from inverse_deid.review.store.database import store_path
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import open_store
+from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
 _OF_CASES = {
     *("format_name", "progress", "known"),
@@ -53,13 +56,12 @@ _OF_CASES = {
 }
 """Options of `mask` that say how the files of this command are read, and what replaces dates and ages."""
 
-_BORROWED = _OF_CASES | {
-    *("verbose", "categories", "operating_point", "careful", "allow", "deny"),
-    *("low", "high", "certificate", "allow_low_thresholds", "policy", "rules_only"),
-    *("model", "second_reader", "lexicon", "threads", "device", "marker"),
-}
-"""Options of `mask` that these commands obey. A new one of `mask` is not offered here until it is listed."""
+_BORROWED = (_OF_CASES | {"verbose"}) - {one.name for one in CHOICES}
+"""Options of `mask`, beside choices of the table, that these commands obey."""
 
+
+_ANY_KEY = bytes(16)
+"""Stands for the key of the store, which is not read or made before all else is found to be in order."""
 
 _EXAMPLES = {
     "One reviewer per case": "inverse-deid review init CASES --store review.db --approvals 1",
@@ -73,25 +75,17 @@ _ADD_EXAMPLES = {
 
 
 def _masking_options(command: GroupedCommand) -> GroupedCommand:
-    """Add the options of `mask` that say how files are read and masked."""
-    command.borrow(mask, _BORROWED)
+    """Add the options that say how files are read and masked."""
+    for heading in OPTION_GROUPS:
+        command.add_groups({heading: list_options(Surface.REVIEW, heading)})
+        command.borrow(mask, {name for name in _BORROWED if mask.headings.get(name) == heading})
     return command
-
-
-_replace_option = click.option(
-    "--replace",
-    type=click.Choice(["marker", "category"]),
-    default="marker",
-    show_default=True,
-    help="Show the marker, or the suspected category ([NAME], [DATE] ...).",
-)
 
 
 @_masking_options
 @click.command(cls=GroupedCommand, heading="The review", examples=_EXAMPLES)
 @click.argument("inputs", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path))
 @store_options
-@_replace_option
 @click.option(
     "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers per case."
 )
@@ -121,17 +115,17 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         lock_minutes=given.pop("lock_minutes"),
         second_factor=given.pop("second_factor"),
     )
-    options = MaskOptions(**given, out="")
-    options.check(())
+    options = MaskOptions.read(given, out="")
+    options.check((), _ANY_KEY)
     if not inputs:
         _refuse_given(_OF_CASES)
     path = store_path(address)
     if path is not None and path.exists():
-        raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store.")
+        raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store")
     started = time.monotonic()
     jobs, tally = _plan(inputs, options) if inputs else ([], Tally())
     known = read_known(options, jobs)
-    masking = make_masking_settings(options)
+    masking = options.choose(_ANY_KEY).masking
     masker = load_masker(masking)
     secret, made = make_key(address, key)
     is_complete = False
@@ -162,7 +156,6 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
 @click.command(cls=GroupedCommand, heading="The review", examples=_ADD_EXAMPLES)
 @click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
 @store_options
-@_replace_option
 def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
     """Mask CASES (files or folders) into a store that may be in use.
 
@@ -172,14 +165,14 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
 
     Exit status: 0 all done, 1 some files or cases failed and are listed, 2 nothing was added.
     """
-    options = MaskOptions(**given, out="")
-    options.check(())
+    options = MaskOptions.read(given, out="")
+    options.check((), _ANY_KEY)
     started = time.monotonic()
     jobs, tally = _plan(inputs, options)
     known = read_known(options, jobs)
     secret = read_key(address, key)
     with open_store(address, secret) as store, anchor_given(store):
-        masking = make_masking_settings(options)
+        masking = options.choose(secret.secret).masking
         masker = load_masker(masking)
         with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
             facts = state_facts(masker, masking)
@@ -215,7 +208,7 @@ def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tall
     jobs, tally = plan_cases(inputs, options.format)
     if not jobs:
         first = tally.failures[0]
-        raise UnreadableInputError(f"{first.where} {first.reason}")
+        raise UnreadableInputError(f"{first.where} {first.reason}", remedies=first.remedies)
     return jobs, tally
 
 
@@ -250,10 +243,11 @@ def _make_settings(
     display: ProgressDisplay,
     jobs: Sequence[Job],
 ) -> LoadSettings:
+    cases = options.choose(secret.secret).cases
     return LoadSettings(
         facts=facts,
-        cases=make_case_settings(options, secret.secret),
-        profile=make_profile(options),
+        cases=cases,
+        profile=make_profile(options, cases),
         read_options=options.read_options,
         known=known,
         on_progress=display.add,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from inverse_deid.cli.parts.messages import end_sentence
 from inverse_deid.cli.parts.secret_files import read_secret, run_key_command
 from inverse_deid.cli.reviewing.store import anchor_given, open_given, read_key, store_options
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import check_private, printable
 from inverse_deid.review.store import deletion
 from inverse_deid.review.store.backup import restore_backup, write_backup
-from inverse_deid.review.store.opening import ReviewKey, open_store
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.migrations import migrate_store
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.rotation import rotate_key as change_key
 from inverse_deid.review.store.trail import count_entries, verify_store
 
@@ -107,7 +109,7 @@ def restore(file: Path, address: str, key: Path | None) -> int:
     with open_store(address, secret) as store, anchor_given(store):
         check = verify_store(store)
     for problem in check.problems:
-        click.echo(f"inverse-deid: {problem}", err=True)
+        click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     state = "intact" if check.is_intact else "NOT intact"
     click.echo(f"{restored.n_cases:,} cases restored, {check.n_entries:,} entries of the trail, {state}")
     return 0 if check.is_intact else 1
@@ -116,16 +118,11 @@ def restore(file: Path, address: str, key: Path | None) -> int:
 @click.command()
 @store_options
 def migrate(address: str, key: Path | None) -> None:
-    """Give a store of an older program the tables of this one. Make a copy first.
-
-    All rows get seals as they are. So do not do it if the store was migrated before:
-    then somebody altered it or put an older copy in its place. Change the key with
-    inverse-deid review rotate-key afterwards, so that no older copy can take its place.
-    """
+    """Give a store of an older program the tables of this one. Make a copy first."""
     secret = read_key(address, key)
-    with suppress(UnreadableInputError), open_store(address, secret):
+    if not migrate_store(address, secret, by=BY):
         raise ConfigurationError("the store is not of an older version, so there is nothing to migrate")
-    with open_store(address, secret, migrates=True) as store, anchor_given(store):
+    with open_store(address, secret) as store, anchor_given(store):
         n_entries = count_entries(store)
     click.echo(f"Migrated. The trail has {n_entries:,} entries.")
 

@@ -13,6 +13,7 @@ import click
 
 from inverse_deid.cli.masking.summary import column_lines, list_note
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.cli.parts.messages import describe_error, end_sentence
 from inverse_deid.cli.parts.secret_files import check_list_place
 from inverse_deid.cli.reviewing.store import (
     key_option,
@@ -48,15 +49,9 @@ from inverse_deid.review.flow.reading import close_case, open_case
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.people.accounts import find_user
 from inverse_deid.review.store.anchors import check_stamps
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.trail import (
-    TrailEvent,
-    append,
-    export_trail,
-    read_anchors,
-    verify_export,
-    verify_store,
-)
+from inverse_deid.review.store.trail import export_trail, read_anchors, verify_export, verify_store
 from inverse_deid.review.store.values import LayerRevision, User, UserRole
 
 _PATH = click.Path(path_type=Path)
@@ -79,8 +74,8 @@ def _record_command(store: ReviewStore, command: str, account: str | None = None
     """Enter into the trail who runs a command, and for which account, before it does anything."""
     acting = f" for {account}" if account else ""
     event = f"command {command}{acting}, run by system user {_name_system_user()}"
-    with store.writing() as connection:
-        append(connection, store, [TrailEvent(user="command", event=event)])
+    with store.writing() as transaction:
+        transaction.record(TrailEvent(user="command", event=event))
 
 
 def _find_acting(store: ReviewStore, name: str, role: UserRole) -> User:
@@ -138,7 +133,7 @@ def export(address: str, key: Path | None, out: Path, form: str, rename: Path | 
         else:
             exported = export_annotated(store, out, AnnotationFormat(form), force=force)
     for problem in exported.problems:
-        click.echo(f"inverse-deid: {problem}", err=True)
+        click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     click.echo(f"{exported.n_cases:,} cases written, {exported.n_left_out:,} not released yet", err=True)
     for line in column_lines(exported.columns):
         click.echo(line, err=True)
@@ -172,7 +167,9 @@ def import_(annotations: Path, address: str, key: Path | None, name: str) -> int
                 n_taken += 1
             except ReviewError as error:
                 n_refused += 1
-                click.echo(f"inverse-deid: document {printable(Path(doc.id))}: {error}", err=True)
+                click.echo(
+                    f"inverse-deid: document {printable(Path(doc.id))}: {describe_error(error)}", err=True
+                )
     click.echo(f"{n_taken:,} documents imported, {n_refused:,} not", err=True)
     return 1 if n_refused else 0
 
@@ -234,7 +231,7 @@ def verify(
     if against is not None:
         check = check_stamps(check, against, certificates)
     for problem in check.problems:
-        click.echo(f"inverse-deid: {problem}", err=True)
+        click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     for note in check.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{check.n_entries:,} entries, {'intact' if check.is_intact else 'TAMPERED WITH'}")
@@ -302,8 +299,8 @@ def status(address: str, key: Path | None) -> None:
     """Print who holds and reads how many cases, what is unusual, and the limits."""
     with open_given(address, key) as store:
         found = list_activity(store)
-        with store.reading() as connection:
-            limits = read_limits(connection, store)
+        with store.reading() as transaction:
+            limits = read_limits(transaction)
     for one in found:
         usual = "-" if one.usual_cases is None else f"{one.usual_cases:.1f}"
         click.echo(
@@ -328,8 +325,8 @@ def limits(address: str, key: Path | None, **given: Any) -> None:  # noqa: ANN40
     """Change the limits of people, also while they work. `review status` prints them."""
     changes = {name: value for name, value in given.items() if value is not None}
     with open_given(address, key) as store:
-        with store.reading() as connection:
-            old = read_limits(connection, store)
+        with store.reading() as transaction:
+            old = read_limits(transaction)
         _record_command(store, "limits")
         set_limits(store, replace(old, **changes), by="command")
 

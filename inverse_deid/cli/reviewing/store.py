@@ -40,13 +40,9 @@ from inverse_deid.review.people.accounts import (
 )
 from inverse_deid.review.people.attempts import list_blocked
 from inverse_deid.review.store.anchors import anchoring
-from inverse_deid.review.store.opening import (
-    ReviewKey,
-    ReviewStore,
-    make_key_file,
-    open_store,
-    store_path,
-)
+from inverse_deid.review.store.database import store_path
+from inverse_deid.review.store.keys import ReviewKey, make_key_file
+from inverse_deid.review.store.opening import ReviewStore, open_store
 from inverse_deid.review.store.values import UserRole
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -151,9 +147,9 @@ def read_key(address: str, key: Path | None) -> ReviewKey:
         if store is not None and not store.exists():
             raise UnreadableInputError(
                 f"{store} does not exist, nor does its key. Check --store, or make a store with "
-                "inverse-deid review init."
+                "inverse-deid review init"
             )
-        raise ConfigurationError(f"the key of the store is missing. Use --key FILE, or set {KEY_VARIABLE}.")
+        raise ConfigurationError(f"the key of the store is missing. Use --key FILE, or set {KEY_VARIABLE}")
     check_private(path)
     return ReviewKey(read_secret(path) or b"")
 
@@ -169,7 +165,7 @@ def make_key(address: str, key: Path | None) -> tuple[ReviewKey, Path | None]:
         return given, None
     path = _key_path(address)
     if path is None:
-        raise ConfigurationError(f"a store on a server needs a key. Use --key FILE, or set {KEY_VARIABLE}.")
+        raise ConfigurationError(f"a store on a server needs a key. Use --key FILE, or set {KEY_VARIABLE}")
     if path.exists():
         return read_key(address, None), None
     return make_key_file(path), path
@@ -246,7 +242,7 @@ def _load_pem(path: Path, load: Callable[[bytes], object]) -> object:
 
 def _not_a_key(path: Path) -> UnreadableInputError:
     return UnreadableInputError(
-        f"{path} is not an Ed25519 key in a PEM file. Make one with openssl genpkey -algorithm ed25519."
+        f"{path} is not an Ed25519 key in a PEM file. Make one with openssl genpkey -algorithm ed25519"
     )
 
 

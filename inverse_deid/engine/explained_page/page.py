@@ -15,9 +15,9 @@ from threading import Lock
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from inverse_deid import __version__
+from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.files import printable, write_whole
 from inverse_deid.core.packaged import SHARED_PAGES
-from inverse_deid.core.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally

@@ -64,13 +64,13 @@ class JobFiles:
     def _resume_map(self, file: PartialFile, about: dict[str, str]) -> MapWriter:
         if not self._resumed:
             return MapWriter(file, self._key, about)
-        problem = ""
+        problem = InputError()
         try:
             with output_errors(file.path), file.path.open("rb") as begun:
                 return MapWriter(file, self._key, about, begun=begun)
         except InputError as error:
-            problem = str(error)
-        raise InputError(f"{printable(file.path)} {problem}")
+            problem = error.add_prefix(f"{printable(file.path)} ")
+        raise problem
 
     def sync(self) -> dict[str, WrittenState]:
         """Force everything to the disk, and return how much that is, by role."""
@@ -92,7 +92,7 @@ class JobFiles:
         remove_progress(self._job.target)
 
     def close(self) -> None:
-        """Close the files and leave them for `--resume`."""
+        """Close the files and leave them for a run that resumes this one."""
         for file in self._files.values():
             file.close()
 

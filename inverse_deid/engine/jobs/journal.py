@@ -1,4 +1,4 @@
-"""Records of what a run had done, so that `--resume` continues where it was safe.
+"""Records of what a run had done, so that a resumed run continues where it was safe.
 
 The journal in the output folder has one line for every complete file, written before the file gets its
 name. `.NAME.progress.json` is beside a table or JSON Lines file that is half done. Both name columns, ids and
@@ -6,7 +6,7 @@ parts of files, so they are sealed: with a secret that is made of the input file
 Somebody who has the output folder, but not the input, reads nothing. Without a key they could guess the
 beginning of the input together with what the file system says about it: size, two times in nanoseconds and
 inode number. Only their owner can read the files (mode 600), and neither is ever read or written through a
-link. Once everything is done, one hash is left in the journal: it tells `--resume` that nothing is left to
+link. Once everything is done, one hash is left in the journal: it tells a resumed run that nothing is left to
 do, and nothing else.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from inverse_deid.core.errors import ConfigurationError, InputError
+from inverse_deid.core.errors import ConfigurationError, InputError, Remedy
 from inverse_deid.core.files import (
     WrittenState,
     new_path,
@@ -40,13 +40,17 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import input_errors
 
 JOURNAL_NAME = ".inverse-deid.journal"
-OTHER_SETTINGS = (
-    "the interrupted run had other settings or another model. "
-    "Give the same ones, or add --force to start again"
-)
 _HEAD_BYTES = 1 << 16
 _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors while a record is read that was cut or changed."""
+
+
+def other_settings() -> ConfigurationError:
+    """Return the error for an interrupted run that was not this one."""
+    return ConfigurationError(
+        "the interrupted run had other settings or another model",
+        remedies=[Remedy(step="give the same ones"), Remedy("force", step="add {} to start again")],
+    )
 
 
 def input_fingerprint(path: Path) -> str:
@@ -107,7 +111,8 @@ def check_unchanged(job: Job, input_print: str) -> None:
         )
     if not is_same:
         raise InputError(
-            "changed during the run and was not masked. Run again with --resume once it is complete"
+            "changed during the run and was not masked",
+            remedies=[Remedy("resume", step="run again with {} once it is complete")],
         )
 
 
@@ -163,11 +168,11 @@ def read_progress(job: Job, seal: InputSeal) -> Entry | None:
         return None
     if file != seal.name:
         raise InputError(
-            "has changed since the interrupted run, or only one of the runs had --key. "
-            "Add --force to mask it again"
+            "has changed since the interrupted run, or only one of the runs had a key",
+            remedies=[Remedy("force", step="add {} to mask it again")],
         )
     if settings != seal.settings:
-        raise ConfigurationError(OTHER_SETTINGS)
+        raise other_settings()
     with suppress(*_DAMAGED):
         return Entry.from_json(open_note(seal.secret, sealed), job.shown)
     return None

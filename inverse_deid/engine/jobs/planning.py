@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    OutputExistsError,
+    Remedy,
+    UnreadableInputError,
+)
 from inverse_deid.core.files import printable
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format
@@ -82,9 +88,10 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
     for folder in settings.folders:
         if folder.exists() and not folder.is_dir():
             raise ConfigurationError(f"{folder} is a file. Give a folder to write into")
-    for option, originals in (("--annotations", settings.annotations), ("--map", settings.maps)):
+    for choice, originals in (("annotations", settings.annotations), ("map", settings.maps)):
         if originals is not None and originals.resolve().is_relative_to(settings.out.resolve()):
-            raise ConfigurationError(f"{option} has the original texts. Give a folder outside of --out")
+            outside = Remedy("out", step="give a folder outside of {}")
+            raise ConfigurationError("has the original texts", choice=choice, remedies=[outside])
     planner = _Planner(settings)
     jobs = [job for path in inputs for job in planner.plan(path)]
     planner.tally.n_files = len(jobs)
@@ -107,7 +114,7 @@ class _Planner:
                 is_folder = path.is_dir()
                 files = list(self._walk(path)) if is_folder else [path]
         except InputError as error:
-            self.tally.fail(printable(path), str(error))
+            self.tally.fail(printable(path), error)
             return
         if not files:
             self.tally.fail(printable(path), "contains no files. Give a folder with case narratives")
@@ -118,7 +125,7 @@ class _Planner:
                     job = self._make_job(file, place)
                 self._claim(job)
             except InputError as error:
-                self.tally.fail(printable(file), str(error))
+                self.tally.fail(printable(file), error)
             else:
                 yield job
 
@@ -168,7 +175,11 @@ class _Planner:
         settings = self._settings
         if settings.offsets and not kind.has_offsets:
             raise InputError(
-                "is not JSON Lines, and only there --offsets can be written (for i2b2 XML: --annotations)"
+                "is not JSON Lines, and offsets can be written for JSON Lines only",
+                remedies=[
+                    Remedy("offsets", step="leave out {}"),
+                    Remedy("annotations", step="for i2b2 XML use {}"),
+                ],
             )
         yield Output("masked", _join(settings.out, name), settings.offsets)
         if settings.explain:
@@ -177,11 +188,17 @@ class _Planner:
             yield Output("explain", _join(settings.out, explanation), is_private, settings.with_text)
         if settings.annotations is not None:
             if not kind.has_annotations:
-                raise InputError("is not i2b2 XML, and only for that --annotations can be written")
+                raise InputError(
+                    "is not i2b2 XML, and annotations can be written for i2b2 XML only",
+                    remedies=[Remedy("annotations", step="leave out {}")],
+                )
             yield Output("annotations", _join(settings.annotations, name), private=True)
         if settings.maps is not None:
             if not kind.can_be_revealed:
-                raise InputError(f"is a .{kind} file, and for that no --map can be written")
+                raise InputError(
+                    f"is a .{kind} file, and for that no map can be written",
+                    remedies=[Remedy("map", step="leave out {}")],
+                )
             yield Output("map", _join(settings.maps, name.with_name(name.name + ".map")), private=True)
 
     def _claim(self, job: Job) -> None:
@@ -230,9 +247,16 @@ def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: b
         raise OutputExistsError(f"cannot become {printable(path)}: a folder has that name. Rename it")
     status = path.stat() if path.exists() else path.lstat()
     if (status.st_dev, status.st_ino) in inputs:
-        raise OutputExistsError("would be overwritten by its own output. Choose another folder with --out")
+        raise OutputExistsError(
+            "would be overwritten by its own output",
+            remedies=[Remedy("out", step="choose another folder with {}")],
+        )
     if not force:
         raise OutputExistsError(
-            f"{printable(path)} exists already and no interrupted run of this input was found. "
-            "Remove it, choose another folder or give --force to overwrite"
+            f"{printable(path)} exists already and no interrupted run of this input was found",
+            remedies=[
+                Remedy(step="remove it"),
+                Remedy(step="choose another folder"),
+                Remedy("force", step="give {} to overwrite"),
+            ],
         )

@@ -73,12 +73,12 @@ def read_harmless(path: Path | None = None) -> HarmlessTokens:
         types = [fine for fine in PhiType if category in (_ALL, fine.value, HYPER_CLASS_OF[fine].value)]
         if not types:
             raise ConfigurationError(
-                f"{path}: unknown category {category!r}. Give a PHI type (CITY), a group (NAME) or {_ALL}."
+                f"{path}: unknown category {category!r}. Give a PHI type (CITY), a group (NAME) or {_ALL}"
             )
         for position, entry in enumerate(entries, start=1):
             if tokenize(entry).words != [entry]:
                 raise ConfigurationError(
-                    f"{path}: {category}, entry {position}: not a token. Give one run of letters and digits."
+                    f"{path}: {category}, entry {position}: not a token. Give one run of letters and digits"
                 )
         for fine in types:
             words[fine] = words.get(fine, frozenset()) | frozenset(map(fold, entries))
@@ -202,7 +202,7 @@ class Counts:
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self._columns().values()}) != 1:
-            raise StageError("counts of unequal length. Give one row per document in every array.")
+            raise StageError("counts of unequal length. Give one row per document in every array")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -292,7 +292,7 @@ def check_masks(doc: Document, masks: Sequence[Range]) -> None:
         if not 0 <= start < end <= len(doc.text):
             raise AnnotationError(
                 f"document {doc.id}: mask {start}-{end} is empty or outside the text ({len(doc.text)} "
-                "characters). Masks are half-open and count code points of the original text."
+                "characters). Masks are half-open and count code points of the original text"
             )
 
 

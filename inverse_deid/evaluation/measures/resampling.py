@@ -71,7 +71,7 @@ def bootstrap_all(
     """
     check_confidence(confidence)
     if n_resamples < 1:
-        raise ConfigurationError(f"{n_resamples} resamples. Draw at least one.")
+        raise ConfigurationError(f"{n_resamples} resamples. Draw at least one")
     rows = sum_clusters(flatten_counts(counts), clusters)
     sums = rows[order_rows(rows)] @ weigh_counts(counts, figures)
     drawn = _draw_sums(sums, n_resamples, seed)
@@ -257,7 +257,7 @@ def sum_clusters(rows: Float64Array, clusters: npt.ArrayLike | None) -> Float64A
     names = np.asarray(clusters)
     if names.shape != (len(rows),):
         raise StageError(
-            f"clusters of shape {names.shape} for {len(rows):,} documents. Give one per document."
+            f"clusters of shape {names.shape} for {len(rows):,} documents. Give one per document"
         )
     found, numbers = np.unique(names, return_inverse=True)
     sums = np.zeros((len(found), rows.shape[1]))
@@ -347,7 +347,7 @@ def paired_permutation_test(
             length, or the figure is not a ratio of sums.
     """
     if n_permutations < 1:
-        raise ConfigurationError(f"{n_permutations} permutations. Try at least one.")
+        raise ConfigurationError(f"{n_permutations} permutations. Try at least one")
     a, b = _share_by_cluster(counts_a, counts_b, figure, clusters)
     return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed, most_enumerated=_MAX_ENUMERATED)
 
@@ -412,5 +412,5 @@ def _check_same_documents(a: Counts, b: Counts) -> None:
         if not np.array_equal(getattr(a, name), getattr(b, name)):
             raise StageError(
                 f"the two systems differ in {name} of the gold. Evaluate both on the same documents, "
-                "in the same order."
+                "in the same order"
             )

@@ -22,7 +22,8 @@ KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
 
 _MAX_PROBLEMS_SHOWN = 10
 _COLUMN = re.compile(r"(?P<sort>[a-z]+)(?:[\s_-]*\d+)?")
-_SORTS = {"known": KnownSort.OTHER, **{str(sort): sort for sort in KnownSort}}
+SORTS = {"known": KnownSort.OTHER, **{str(sort): sort for sort in KnownSort}}
+"""The names of columns, and what they contain."""
 
 Row = tuple[int, str, list[tuple[str, str]], str]
 """Number, id, column and value of each cell, and what is wrong with it ("" = nothing)."""
@@ -83,9 +84,9 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
     values: dict[KnownIdentifier, None] = {}
     for column, text in cells:
         match = _COLUMN.fullmatch(column.strip().lower())
-        sort = _SORTS.get(match["sort"]) if match else None
+        sort = SORTS.get(match["sort"]) if match else None
         if sort is None:
-            known = ", ".join(name for name in _SORTS if name != "other")
+            known = ", ".join(name for name in SORTS if name != "other")
             return (), f"has an unknown column. Use id, {known}"
         value = text.strip()
         if not any(map(str.isalnum, value)):

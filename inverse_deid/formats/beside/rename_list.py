@@ -1,4 +1,4 @@
-"""The list of `--rename`: which file or id has which new name.
+"""The list of new names: which file or id has which new name.
 
 It is a CSV table with the columns `kind` (file, part, id), `old` and `new`. A list that exists is continued:
 what is in it keeps its number, and others get further numbers. It tells who is who, so it is as confidential
@@ -59,13 +59,13 @@ def read_renames(path: Path) -> Renames:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             if stream.readline() != f"{HEADER}\n":
-                raise FormatError(f"{printable(path)} is not a list of --rename. Choose another name")
+                raise FormatError(f"{printable(path)} is not a list of new names. Choose another name")
             for row in csv.reader(stream, strict=True):
                 _add_row(renames, row, printable(path))
     except FileNotFoundError:
         return renames
     except (UnicodeError, csv.Error):
-        problem = "is not a list of --rename, or is damaged. Choose another name, or restore the list"
+        problem = "is not a list of new names, or is damaged. Choose another name, or restore the list"
     except OSError:
         problem = "cannot be read. Give a file, and ask its owner for read permission"
     if problem:
@@ -77,7 +77,7 @@ def _add_row(renames: Renames, row: list[str], shown: str) -> None:
     kind = next((kind for kind in STEMS if row[:1] == [kind]), None)
     found = None if kind is None or len(row) != 3 else _NEW[kind].fullmatch(row[2])
     if kind is None or found is None:
-        raise FormatError(f"{shown} has a row that --rename never writes. Restore the list as it was")
+        raise FormatError(f"{shown} has a row that no list of new names has. Restore the list as it was")
     number, old = int(found[1]), restore(row[1])
     known = renames.numbers[kind]
     # Every list is in ascending order of its numbers, so an equal one is found without a second table.

@@ -1,7 +1,7 @@
 """Archives (.zip): each file in them is masked by its format and packed again (docs/office-files.md).
 
-Names, and the folders in them, are copied like those of files, or numbered with `--rename`. Times, comments,
-extra fields, rights and owners are not. Nothing is ever unpacked into a folder.
+Names, and the folders in them, are copied like those of files, or numbered. Times, comments, extra fields,
+rights and owners are not. Nothing is ever unpacked into a folder.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Archive:
                 kind = self._choose_format(info)
                 new_name = names.choose(kind, info.filename)
             except InputError as error:
-                yield Part(number, "", label, partial(refuse, str(error)))
+                yield Part(number, "", label, partial(refuse, error.add_prefix("")))
                 continue
             yield Part(number, new_name, label, partial(self._open, kind, info, new_name))
 

@@ -160,11 +160,11 @@ def _list_parts(
         yield Part(0, "", "the message", opener, case_id)
     for number, attachment in enumerate(mail.attachments, start=1):
         label, new_name, kind = f"attachment {number}", "", None
-        problem = attachment.problem
+        problem: InputError = FormatError(attachment.problem)
         try:
-            kind = None if problem else _choose_format(attachment)
+            kind = None if attachment.problem else _choose_format(attachment)
         except InputError as error:
-            problem = str(error)
+            problem = error.add_prefix("")
         if kind is None:
             yield Part(number, "", label, partial(refuse, problem))
             continue

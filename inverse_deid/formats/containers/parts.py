@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Protocol
 
-from inverse_deid.core.errors import FormatError, InverseDeidError, RefusedRecordError, StageError
+from inverse_deid.core.errors import (
+    FormatError,
+    InputError,
+    InverseDeidError,
+    RefusedRecordError,
+    Remedy,
+    StageError,
+)
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.containers.office_package import UNREADABLE
 from inverse_deid.formats.records import (
@@ -30,20 +37,20 @@ from inverse_deid.formats.records import (
 )
 
 _DAMAGED = "is damaged. Pack it again"
-IF_UNKNOWN = ", or save it as a file of its own and mask that"
+IF_UNKNOWN = Remedy(step="save it as a file of its own and mask that")
 """What to do with a part whose suffix is unknown. No option names the format of one part."""
 MAX_PART_BYTES = 256 * 1024 * 1024
 """The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
 TOO_LARGE = f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own"
 
 
-def refuse(problem: str) -> Source:
-    """Open a part that cannot be used.
+def refuse(problem: InputError) -> Source:
+    """Raise what is wrong with a part, in place of opening it.
 
     Raises:
-        FormatError: Always.
+        InputError: Always.
     """
-    raise FormatError(problem)
+    raise problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,7 @@ class Container:
             source = part.open()
         except InverseDeidError as error:
             self.failed.add(part.number)
-            yield Record(0, problem=str(error), place=part.label)
+            yield Record.refuse(0, error, part.label)
             return
         if isinstance(source, Container):
             source.is_written = self.is_written
@@ -176,14 +183,12 @@ class Container:
 
 def _next_record(found: Iterator[Record]) -> Record | None:
     """Return the next record of a part, one with the number 0 if the part breaks off, None = the end."""
-    problem = ""
     try:
         return next(found, None)
     except InverseDeidError as error:
-        problem = str(error)
+        return Record.refuse(0, error)
     except UNREADABLE:
-        problem = _DAMAGED
-    return Record(0, problem=problem)
+        return Record(0, problem=_DAMAGED)
 
 
 class _MaskedPart(io.BytesIO):
@@ -219,7 +224,7 @@ class ContainerSink:
         if record.part is None:
             raise StageError("a record of no part cannot be written into a container")
         sink = self._move_to(record.part.part)
-        problem = ""
+        refused: RefusedRecordError | None = None
         try:
             sink.write(_inner(record, record.part), masked)
             self._n_written += 1
@@ -228,9 +233,9 @@ class ContainerSink:
             raise
         except InverseDeidError as error:
             self._source.failed.add(self._number)
-            problem = str(error)
-        if problem:
-            raise RefusedRecordError(problem)
+            refused = RefusedRecordError(str(error), remedies=error.remedies)
+        if refused is not None:
+            raise refused
 
     def leave_out(self, record: Record) -> None:
         """Note a record with a problem, in the report of its part if it has one."""
@@ -351,6 +356,6 @@ class _Renamed:
 
 
 def inside(options: ReadOptions, new_part: str) -> ReadOptions:
-    """Return the options for a part; with `--rename`, its records have ids of the new names alone."""
+    """Return the options for a part; with new names, its records have ids of the new names alone."""
     new_name = f"{options.new_name}/{new_part}" if options.new_name else ""
     return replace(options, new_name=new_name)

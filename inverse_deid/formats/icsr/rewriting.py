@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from lxml import etree
 
-from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.errors import ConfigurationError, Remedy, StageError
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.standard.ages import AgeElement, AgeFor
 from inverse_deid.formats.icsr.standard.dates import DateElement, StampDate, is_stamp, parse_stamp
@@ -153,7 +153,9 @@ class CaseRewriter:
         if self._profile.asks_for(FieldAction.PSEUDONYM) and self._given.pseudonym is None:
             raise ConfigurationError(f"profile {self._profile.name} needs a key for pseudonyms. Give one")
         if self._profile.asks_for(FieldAction.DATE) and self._given.date_value is None:
-            raise ConfigurationError(f"profile {self._profile.name} changes dates. Add --dates")
+            raise ConfigurationError(
+                f"profile {self._profile.name} changes dates", remedies=[Remedy("dates", step="add {}")]
+            )
         fresh = copy.deepcopy(root)
         fresh.tail = None
         self._nodes = list(fresh.iter())

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, lru_cache
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import FormatError, Remedy
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.formats.records import ReadOptions
 
@@ -106,24 +106,25 @@ class Columns:
 
 
 def refuse_all_cells(options: ReadOptions, formats: str) -> None:
-    """Refuse `--all-cells` for a format that has only columns: it would keep the id and mask one column.
+    """Refuse to mask all cells of a format with columns: the id would be kept, and one column masked.
 
     Raises:
-        FormatError: The option was given.
+        FormatError: It was made.
     """
     if options.all_cells:
         raise FormatError(
-            f"is {formats}, and --all-cells is for Excel and .json files. Name its columns with --text-column"
+            f"is {formats}, and all cells can be masked of Excel and .json files only",
+            remedies=[Remedy("text_column", step="name its columns with {}")],
         )
 
 
-def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -> Columns:
+def choose_columns(names: Sequence[str], options: ReadOptions, delimiter: Remedy | None = None) -> Columns:
     """Decide what happens to the columns of a table.
 
     Args:
         names: As the file has them.
         options: The columns that the user named.
-        hint: A sentence for a table of one column. Its name may be text and is not shown.
+        delimiter: What else to do if the table has one column. Its name may be text and is not shown.
 
     Raises:
         FormatError: Two columns have the same name, or a named column is missing.
@@ -135,11 +136,13 @@ def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -
     options = find_columns(names, options)
     check_names(names, options)
     named = [name for name in names if name]
-    for option, column in list_named_columns(options):
+    for choice, column in list_named_columns(options):
         if column not in named:
-            if hint and len(names) == 1:
-                raise FormatError(f"no column named {column!r}. It has 1 column. {hint} Use {option}.")
-            raise FormatError(no_column(option, column, names))
+            if delimiter is not None and len(names) == 1:
+                raise FormatError(
+                    f"no column named {column!r}. It has 1 column", remedies=[delimiter, Remedy(choice)]
+                )
+            raise no_column(choice, column, names)
     fates = tuple(fate_of(name, options) for name in names)
     id_index = fates.index(ColumnFate.ID) if ColumnFate.ID in fates else None
     return Columns(tuple(names), fates, options.text_columns, id_index)
@@ -219,12 +222,12 @@ def check_names(
 
 
 def list_named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
-    """Yield each column that the user named, with its option."""
-    yield from (("--text-column", name) for name in options.text_columns)
-    yield from (("--keep-column", name) for name in options.keep_columns)
-    yield from (("--keep-unchecked", name) for name in options.keep_unchecked)
+    """Yield each column that the user named, after the choice that names it."""
+    yield from (("text_column", name) for name in options.text_columns)
+    yield from (("keep_column", name) for name in options.keep_columns)
+    yield from (("keep_unchecked", name) for name in options.keep_unchecked)
     if options.id_column is not None:
-        yield "--id-column", options.id_column
+        yield "id_column", options.id_column
 
 
 def fate_of(name: str, options: ReadOptions) -> ColumnFate:
@@ -239,29 +242,31 @@ def fate_of(name: str, options: ReadOptions) -> ColumnFate:
     return ColumnFate.KEPT if is_kept else ColumnFate.DROPPED
 
 
-def no_column(option: str, column: str, names: Sequence[str]) -> str:
-    """Return the message for a missing column; a first row that is not a header may be data and is not shown.
+def no_column(choice: str, column: str, names: Sequence[str]) -> FormatError:
+    """Return the error for a missing column; a first row that is not a header may be data and is not shown.
 
     Example:
-        >>> no_column("--text-column", "text", ["id", "narrative"])
-        "no column named 'text'. It has: id, narrative. Use --text-column."
-        >>> no_column("--text-column", "text", ["7", "Seen by Ann."])
-        "no column named 'text' among its 2, which do not look like names. Use --text-column."
-        >>> no_column("--text-column", "text", ["id", "Text"])
-        "no column named 'text'. It has: id, Text. Use --text-column 'Text'."
-        >>> no_column("--text-column", "text", ["id", " Text"])
-        "no column named 'text'. It has: id, ' Text'. Use --text-column ' Text'."
+        >>> str(no_column("text_column", "text", ["id", "narrative"]))
+        "no column named 'text'. It has: id, narrative"
+        >>> str(no_column("text_column", "text", ["7", "Seen by Ann."]))
+        "no column named 'text' among its 2, which do not look like names"
+        >>> str(no_column("text_column", "text", ["id", " Text"]))
+        "no column named 'text'. It has: id, ' Text'"
+        >>> no_column("text_column", "text", ["id", " Text"]).remedies
+        (Remedy(choice='text_column', value=' Text', step='use {}', also=''),)
     """
     if not is_header(names):
-        return (
-            f"no column named {column!r} among its {len(names)}, which do not look like names. Use {option}."
+        return FormatError(
+            f"no column named {column!r} among its {len(names)}, which do not look like names",
+            remedies=[Remedy(choice)],
         )
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     alike = plain_name(column).casefold()
     same = next((name for name in names if plain_name(name).casefold() == alike), None)
-    remedy = f"Use {option}." if same is None else f"Use {option} {same!r}."
     shown = (name if name == plain_name(name) else repr(name) for name in names[:MAX_NAMES])
-    return f"no column named {column!r}. It has: {', '.join(shown)}{more}. {remedy}"
+    return FormatError(
+        f"no column named {column!r}. It has: {', '.join(shown)}{more}", remedies=[Remedy(choice, same or "")]
+    )
 
 
 def is_header(names: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from inverse_deid.core.errors import FormatError, UnreadableInputError
+from inverse_deid.core.errors import FormatError, Remedy
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.encodings import TextCodec, encode, wrong_encoding
 from inverse_deid.formats.records import (
@@ -188,8 +188,8 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
     """
     refuse_all_cells(options, "a CSV table")
     rows, header, layout = _open(stream, options, name)
-    hint = "If cells are not separated by commas, give --delimiter."
-    columns = choose_columns(header, options, hint)
+    delimiter = Remedy("delimiter", step="give {} if cells are not separated by commas")
+    columns = choose_columns(header, options, delimiter)
     return CsvTable(rows, replace(layout, columns=columns), options.n_before, options.new_id)
 
 
@@ -220,7 +220,7 @@ def _open(
     if not header:
         raise FormatError("has no header. The first row must contain the names of the columns")
     if any("\0" in cell for cell in header):
-        raise UnreadableInputError(wrong_encoding(codec.name))
+        raise wrong_encoding(codec.name)
     if options.is_masked:
         header = [restore(cell) for cell in header]
     layout = CsvLayout(Columns((), (), (), None), dialect, lines.first_end, options.is_masked)
@@ -246,19 +246,19 @@ class _Lines:
 
 def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[str] | None:
     """Return the next row, None at the end; errors of the csv module may quote the row and are dropped."""
-    problem = ""
     try:
         return next(rows)
     except StopIteration:
         return None
     except UnicodeError:
-        problem = wrong_encoding(codec.name)
+        wrong = wrong_encoding(codec.name)
+        problem = FormatError(str(wrong), remedies=wrong.remedies)
     except csv.Error:
-        problem = (
-            f"is broken at row {number}: a quote is not closed or not doubled, or a cell is too long; "
-            "save the table again as CSV (quotes inside a cell are doubled)"
+        problem = FormatError(
+            f"is broken at row {number}: a quote is not closed or not doubled, or a cell is too long. "
+            "Save the table again as CSV, with the quotes inside a cell doubled"
         )
-    raise FormatError(problem)
+    raise problem
 
 
 def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[str], str]) -> Record:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from inverse_deid.core.errors import FormatError, StageError
+from inverse_deid.core.errors import FormatError, Remedy, StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.encodings import decode, find_codec
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
@@ -83,10 +83,10 @@ class JsonFile:
         tree = case.copy(found)
         missing = next((one for one in list_named_columns(self.options) if one[1] not in case.seen), None)
         problem = case.problem
-        if missing is not None and not problem:
-            problem = f"has {no_column(*missing, list(case.seen))}"
-        if problem:
-            return Record(number, problem=problem)
+        if missing is not None and problem is None:
+            problem = no_column(*missing, list(case.seen)).add_prefix("has ")
+        if problem is not None:
+            return Record.refuse(number, problem)
         for key, fate in case.fates.items():
             is_named = fate in (ColumnFate.MASKED, ColumnFate.ID) or key in self.options.kept_columns
             is_shown = is_named or (len(self.columns) < MAX_NAMES and looks_like_a_name(key))
@@ -137,7 +137,7 @@ class _Case:
     seen: dict[str, None] = field(default_factory=dict, repr=False)  # all paths that are there, in order
     kept: list[KeptCell] = field(default_factory=list, repr=False)
     doc_id: str = field(default="", repr=False)
-    problem: str = ""
+    problem: FormatError | None = None
 
     def copy(
         self,
@@ -216,16 +216,19 @@ class _Case:
         if value is None:
             return None
         if not isinstance(value, str):
-            self.problem = f"has no text under the key {path!r}. Name the key with --text-column"
+            named = Remedy("text_column", step="name the key with {}")
+            self.problem = FormatError(f"has no text under the key {path!r}", remedies=[named])
             return None
         if place in self.texts:
-            self.problem = f"has several fields with the path {path!r}. Rename one"
+            self.problem = FormatError(f"has several fields with the path {path!r}. Rename one")
         self.texts[place] = value
         return _Slot(len(self.texts) - 1)
 
     def _read_id(self, value: Any) -> str | int | None:  # noqa: ANN401 - JSON
         if isinstance(value, bool) or not isinstance(value, str | int | None):
-            self.problem = "has an id that is neither a string nor a whole number. Use --id-column"
+            self.problem = FormatError(
+                "has an id that is neither a string nor a whole number", remedies=[Remedy("id_column")]
+            )
             return None
         if value is None:
             return None

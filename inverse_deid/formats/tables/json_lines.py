@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, cast
 
-from inverse_deid.core.errors import AnnotationError, FormatError, UnreadableInputError
+from inverse_deid.core.errors import AnnotationError, FormatError, Remedy, UnreadableInputError
 from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.encodings import TextCodec, as_utf8, name_codec, open_text, split_mark
@@ -189,12 +189,13 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
     if len(line) > MAX_RECORD_BYTES:
         return Record(number, problem="is too long for one document. Split it")
     parsed = _parse(line, source.codec)
-    if isinstance(parsed, str):
-        return Record(number, problem=parsed)
-    texts, doc_id, problem = _fields(parsed, source.options)
-    kept, refused = _keep_fields(parsed, source.options)
-    if problem or refused:
-        return Record(number, problem=problem or refused)
+    if isinstance(parsed, FormatError):
+        return Record.refuse(number, parsed)
+    try:
+        texts, doc_id = _fields(parsed, source.options)
+        kept = _keep_fields(parsed, source.options)
+    except FormatError as error:
+        return Record.refuse(number, error)
     for key in parsed:
         source.note(key, fate_of(key, source.options))
     shown_id: str | int = str(number) if doc_id is None else doc_id
@@ -215,61 +216,91 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
     )
 
 
-def _parse(
-    line: bytes, codec: TextCodec, remedy: str = "Save the file as UTF-8 or give --encoding"
-) -> dict[str, Any] | str:
+def _parse(line: bytes, codec: TextCodec) -> dict[str, Any] | FormatError:
     try:
         parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
-        return f"is not {codec.name} text. {remedy}"
+        other = [Remedy(step="save the file as UTF-8"), Remedy("encoding", step="give {}")]
+        return FormatError(f"is not {codec.name} text", remedies=other)
     except RepeatedKeyError as error:
-        return f"{error}. Leave one out"
+        return FormatError(f"{error}. Leave one out")
     except (ValueError, RecursionError):
-        return "is not valid JSON. Write one JSON object per line"
-    return parsed if isinstance(parsed, dict) else "is not a JSON object. Write one object per line"
+        return FormatError("is not valid JSON. Write one JSON object per line")
+    if isinstance(parsed, dict):
+        return parsed
+    return FormatError("is not a JSON object. Write one object per line")
 
 
-def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str], str | int | None, str]:
-    """Return texts by key, id, and the problem ("" = none)."""
-    for option, name in list_named_columns(options):
+def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str], str | int | None]:
+    """Return texts by key, and the id.
+
+    Raises:
+        FormatError: One is missing or of another type.
+    """
+    for choice, name in list_named_columns(options):
         if name not in parsed:
-            return {}, None, f"has {no_column(option, name, list(parsed))}"
+            raise no_column(choice, name, list(parsed)).add_prefix("has ")
     given = {name: parsed[name] for name in options.text_columns}
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
     wrong = [name for name, text in given.items() if not isinstance(text, str | None)]
     if wrong:
-        return {}, None, f"has no text under the key {wrong[0]!r}. Name the key with --text-column"
+        named = Remedy("text_column", step="name the key with {}")
+        raise FormatError(f"has no text under the key {wrong[0]!r}", remedies=[named])
     if not texts:  # all are null: the line stays, as a row with empty cells does
         texts = dict.fromkeys(options.text_columns, "")
     doc_id = None if options.id_name is None else parsed.get(options.id_name)
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):
-        return (
-            {},
-            None,
-            "has an id that is neither a string nor a whole number. Correct it or use --id-column",
+        raise FormatError(
+            "has an id that is neither a string nor a whole number",
+            remedies=[Remedy(step="correct it"), Remedy("id_column")],
         )
     if doc_id is None and options.id_column is not None:
-        return {}, None, f"has no id under the key {options.id_column!r}. Name the key with --id-column"
+        named = Remedy("id_column", step="name the key with {}")
+        raise FormatError(f"has no id under the key {options.id_column!r}", remedies=[named])
     if not all(map(_is_unicode, (*texts.values(), str(doc_id)))):
-        return {}, None, "contains half a character (a lone surrogate). Write the file again as UTF-8"
-    return texts, doc_id, ""
+        raise FormatError("contains half a character (a lone surrogate). Write the file again as UTF-8")
+    return texts, doc_id
 
 
-def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, Any], str]:
-    """Return the fields that are copied, and why they cannot be ("" = they can)."""
+def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> dict[str, Any]:
+    """Return the fields that are copied.
+
+    Raises:
+        FormatError: They cannot be.
+    """
     kept = {key: value for key, value in parsed.items() if fate_of(key, options).is_kept}
     if options.is_masked:
         kept.pop("masks", None)
     taken = _RESERVED if len(options.text_columns) > 1 else _RESERVED | {"text"}
     if not taken.isdisjoint(kept):
-        return {}, "has a kept field named id, text or masks, as the output has. Rename it"
-    if not kept:
-        return kept, ""
+        raise FormatError("has a kept field named id, text or masks, as the output has. Rename it")
+    is_deep = False
     try:
         json.dumps(kept)
     except RecursionError:
-        return {}, "has a kept field that is nested too deeply. Leave out its --keep-column"
-    return kept, ""
+        is_deep = True
+    if is_deep:
+        raise FormatError(
+            "has a kept field that is nested too deeply",
+            remedies=[Remedy("keep_column", step="leave out its {}")],
+        )
+    return kept
+
+
+def _gold_fields(number: int, parsed: dict[str, Any]) -> tuple[dict[str, str], str | int | None]:
+    """Return text and id of a line of annotated documents; `number` names it in errors."""
+    problem = FormatError()
+    try:
+        return _fields(parsed, ReadOptions())
+    except FormatError as error:
+        problem = _drop_choices(error, number)
+    raise problem
+
+
+def _drop_choices(error: FormatError, number: int) -> FormatError:
+    """Return the error of a line of a file that is always read alike."""
+    steps = [one for one in error.remedies if not one.choice]
+    return FormatError(f"line {number} {error}", remedies=steps)
 
 
 def _is_unicode(text: str) -> bool:
@@ -294,14 +325,12 @@ def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> It
 
 def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES) -> Document:
     """Return one line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
-    parsed = _parse(line, TextCodec("utf-8"), "Save the file as UTF-8")
-    if isinstance(parsed, str):
-        raise FormatError(f"line {number} {parsed}")
+    parsed = _parse(line, TextCodec("utf-8"))
+    if isinstance(parsed, FormatError):
+        raise _drop_choices(parsed, number)
     if not isinstance(parsed.get("text"), str):
         raise FormatError(f'line {number} has no text. A document is {{"id", "text", "spans"}}')
-    texts, doc_id, problem = _fields(parsed, ReadOptions())
-    if problem:
-        raise FormatError(f"line {number} {problem}")
+    texts, doc_id = _gold_fields(number, parsed)
     text = texts["text"]
     name = str(number) if doc_id is None else str(doc_id)
     where = f"line {number}, document {name}"

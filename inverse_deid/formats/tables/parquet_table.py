@@ -3,7 +3,7 @@
 The table is read in batches of rows, so memory does not grow with the file. Dropped columns are not read. An
 empty cell (null) stays empty. Only values are written: no metadata of the file, its fields or its types, and
 no dictionary, which may contain values of no row. A Parquet file ends with an index of all its rows, so a cut
-output cannot be continued: `--resume` masks such a file from its beginning.
+output cannot be continued: a resumed run masks such a file from its beginning.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import FormatError, Remedy
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import (
     Format,
@@ -194,7 +194,8 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
     for column in columns.text_columns:
         if not _is_text(file.schema_arrow.field(column).type):
             raise FormatError(
-                f"column {column!r} does not contain text. Name the right one with --text-column"
+                f"column {column!r} does not contain text",
+                remedies=[Remedy("text_column", step="name the right one with {}")],
             )
     return ParquetTable(file, columns, options)
 
@@ -431,7 +432,10 @@ def _ids(column: pa.Array) -> list[str | None]:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
     if not any(test(kind) for test in tests):
-        raise FormatError("has ids that are neither text nor whole numbers. Correct them or use --id-column")
+        raise FormatError(
+            "has ids that are neither text nor whole numbers",
+            remedies=[Remedy(step="correct them"), Remedy("id_column")],
+        )
     return [None if value is None else str(value) for value in _values(column)]
 
 

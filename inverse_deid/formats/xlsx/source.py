@@ -417,7 +417,7 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
     """
     plans: list[SheetPlan] = []
     others: list[list[str]] = []
-    missing = {column: option for option, column in list_named_columns(options)}
+    missing = {column: choice for choice, column in list_named_columns(options)}
     for index in range(len(workbook.sheets)):
         rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
         header = next((row for row in rows if _has_texts(_names(row), options)), None)
@@ -426,7 +426,7 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
             found = find_columns(names, options)
             real = [name for _, name in list_named_columns(found)]
             named = dict(zip((name for _, name in list_named_columns(options)), real, strict=True))
-            missing = {name: option for name, option in missing.items() if named[name] not in names}
+            missing = {name: choice for name, choice in missing.items() if named[name] not in names}
             check_names(names, found, column_letters)
             has_id = found.id_column is None or found.id_column in names
             plans.append(_plan_sheet(index, header, found, has_id=has_id))
@@ -438,11 +438,11 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
         shown = [names for names in others if is_header(names)] or others[:1]
         names = list(dict.fromkeys(name for some in shown for name in some if name))
         text = next((name for name in options.text_columns if name not in names), options.text_columns[0])
-        raise FormatError(no_column("--text-column", text, names))
+        raise no_column("text_column", text, names)
     known = list(dict.fromkeys(name for plan in plans for name in plan.columns.names if name))
     if missing:
-        name, option = next(iter(missing.items()))
-        raise FormatError(no_column(option, name, known))
+        name, choice = next(iter(missing.items()))
+        raise no_column(choice, name, known)
     return tuple(plans)
 
 
@@ -492,9 +492,9 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
 
 
 def _refuse_missing(options: ReadOptions, found: Sequence[str]) -> None:
-    for option, name in list_named_columns(options):
+    for choice, name in list_named_columns(options):
         if name in options.kept_columns and name not in found:
-            raise FormatError(no_column(option, name, found))
+            raise no_column(choice, name, found)
 
 
 def _names(row: SheetRow, n_columns: int = 0) -> list[str]:

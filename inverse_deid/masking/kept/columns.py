@@ -12,14 +12,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from inverse_deid.core.errors import KeptColumnError
+from inverse_deid.core.errors import KeptColumnError, Remedy
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
 from inverse_deid.formats.tables.columns import looks_like_a_name, says
 from inverse_deid.formats.tables.kept_cells import KeptCell, KeptChanges
 from inverse_deid.masking.kept.codes import plain_value
-from inverse_deid.masking.kept.dates import NO_CLOCK, KeptDate, replace_kept_date
+from inverse_deid.masking.kept.dates import NO_CLOCK, DateDoubt, KeptDate, replace_kept_date
 from inverse_deid.masking.kept.forms import PASSES, Verdict, find_split_date, judge_form, read_date, years_of
 from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges, MaskedAges
 from inverse_deid.replacement.dates.policies import (
@@ -71,7 +71,7 @@ class KeptColumns:
         Traceback (most recent call last):
         ...
         inverse_deid.core.errors.KeptColumnError: row 2, column 'seen_by': a kept column must not \
-contain a name. Mask it (--text-column), leave it out, or name it with --keep-unchecked
+contain a name
     """
 
     masker: DocumentMasker | None = field(repr=False)
@@ -222,19 +222,29 @@ contain a name. Mask it (--text-column), leave it out, or name it with --keep-un
         return {cell: _judge_masked(cell, alone, named) for cell, alone, named in pairs}
 
     def _refuse(self, record: Record, cell: KeptCell, kind: str) -> KeptColumnError:
+        order = [
+            Remedy("day_first", step="say that the day comes first ({})"),
+            Remedy("month_first", step="say that the month comes first ({})"),
+        ]
         return KeptColumnError(
-            f"{self._locate(record, cell)}: a kept column must not contain {kind}. Mask it (--text-column), "
-            "leave it out, or name it with --keep-unchecked"
+            f"{self._locate(record, cell)}: a kept column must not contain {kind}",
+            remedies=[
+                *(order if kind == DateDoubt.ORDER else ()),
+                Remedy("text_column", step="mask it ({})"),
+                Remedy(step="leave it out"),
+                Remedy("keep_unchecked", step="name it with {}"),
+            ],
         )
 
     def _refuse_sort(self, record: Record, cell: KeptCell, sort: str) -> KeptColumnError:
-        remedy = {
-            "date": "Replace dates (--dates shift, relative-day or year)",
-            "age": "Replace ages (--ages band or keep-under-90)",
-        }[sort]
+        others = {"date": "shift, relative-day or year", "age": "band or keep-under-90"}[sort]
         return KeptColumnError(
-            f"{self._locate(record, cell)}: has {sort}s, and {sort}s are masked in the text. {remedy}, leave "
-            "the column out, or name it with --keep-unchecked"
+            f"{self._locate(record, cell)}: has {sort}s, and {sort}s are masked in the text",
+            remedies=[
+                Remedy(f"{sort}s", step=f"replace {sort}s ({{}} {others})"),
+                Remedy(step="leave the column out"),
+                Remedy("keep_unchecked", step="name it with {}"),
+            ],
         )
 
     def _locate(self, record: Record, cell: KeptCell) -> str:

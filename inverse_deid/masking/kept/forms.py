@@ -167,8 +167,7 @@ def _judge_date(cell: KeptCell, day_first: bool | None) -> Verdict | None:
         return Verdict(refusal="a part of a date")
     if not isinstance(found, DateDoubt):
         return None
-    remedy = " (say which with --day-first or --month-first)" if found is DateDoubt.ORDER else ""
-    return Verdict(refusal=f"{found}{remedy}")
+    return Verdict(refusal=str(found))
 
 
 def read_date(cell: KeptCell, day_first: bool | None, today: date = NO_CLOCK) -> KeptDate | DateDoubt | None:

@@ -1,6 +1,6 @@
 """What a person chooses for files that they add: how strict, what is hidden, what replaces it, and columns.
 
-`MaskingChoices` are the questions of the page in plain values. They become the settings of the masker and of
+`MaskingChoices` are the answers to the questions of the page. They become the settings of the masker and of
 the release. An invented example shows what a choice does, masked by the real pipeline.
 """
 
@@ -10,22 +10,23 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from inverse_deid.core.categories import PRESETS, Category, permits_years
+from inverse_deid.choices.categories import parse_categories
+from inverse_deid.choices.questions import Question, list_questions
+from inverse_deid.choices.records import Surface, find_choice
+from inverse_deid.choices.table import CHOICES, REPLACED_CATEGORIES
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
-from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.survey import SurveyedColumn
 from inverse_deid.formats.tables.columns import ColumnFate
-from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
+from inverse_deid.masking.choices import Chosen, choose_settings
 from inverse_deid.masking.maskers import BuildMasker, Maskers
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 EXAMPLE = (
     "This 67-year-old African American woman, a retired baker from Lindenau, took Zelvoran 20 mg from "
@@ -34,19 +35,20 @@ EXAMPLE = (
 )
 """Invented. It has something for each question."""
 
-_AGE_BANDS = "10-years"
 _N_KEPT_EXAMPLES = 2
 
+QUESTIONS = list_questions(Surface.DESK)
+"""What the page asks."""
 
-class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The answers to the questions of the page; each is one word of a fixed list."""
 
-    hidden: Literal["all", "everything", "hipaa"] = "all"
-    strictness: Literal["strict", "balanced", "lenient"] = "balanced"
-    reading: Literal["once", "twice"] = "once"
-    dates: Literal["mask", "year", "relative-day", "shift"] = "mask"
-    ages: Literal["mask", "band", "keep-under-90"] = "mask"
-    replacement: Literal["marker", "category"] = "marker"
+class MaskingChoices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answers to the questions of the page.
+
+    Args:
+        answers: The names of questions and the values of answers, where they are not the usual ones.
+    """
+
+    answers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> MaskingChoices:
@@ -55,49 +57,42 @@ class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         Raises:
             ReviewError: An answer is not known.
         """
-        given = {name: fields[name] for name in cls.__struct_fields__ if fields.get(name)}
-        try:
-            return msgspec.convert(given, cls)
-        except msgspec.ValidationError:
-            pass
-        raise ReviewError("the form has an unknown answer. Load the page again.")
+        given = [(one, fields.get(one.name) or one.default) for one in QUESTIONS]
+        if any(one.find_answer(value) is None for one, value in given):
+            raise ReviewError("the form has an unknown answer. Load the page again.")
+        return cls(tuple((one.name, value) for one, value in given if value != one.default))
+
+    def answer_to(self, question: Question) -> str:
+        """Return the value of the answer to a question."""
+        return dict(self.answers).get(question.name, question.default)
 
     def describe(self) -> str:
         """Return all answers as one line for the trail.
 
         Example:
-            >>> MaskingChoices(dates="year").describe().split(", ")[3]
+            >>> MaskingChoices.from_fields({"dates": "year"}).describe().split(", ")[4]
             'dates=year'
         """
-        return ", ".join(f"{name}={value}" for name, value in msgspec.structs.asdict(self).items())
+        return ", ".join(f"{one.name}={self.answer_to(one)}" for one in QUESTIONS)
 
-    @property
-    def masking(self) -> MaskingSettings:
-        """How words are judged."""
-        return MaskingSettings(
-            categories=PRESETS[self.hidden],
-            keep_years=self.dates == "mask" and permits_years(PRESETS[self.hidden]),
-            operating_point=self.strictness,
-            careful=self.reading == "twice",
-            replace=self.replacement,
-        )
+    def choose(self, key: bytes, today: date) -> Chosen:
+        """Return what the answers mean; `key` is for moved dates.
 
-    @property
-    def keeps_ages(self) -> bool:
-        """Whether ages below 90 are not hidden at all, so that nothing replaces them."""
-        return Category.AGE not in PRESETS[self.hidden]
+        Where a category is not hidden, nothing replaces its words.
+        """
+        answers = (one.find_answer(self.answer_to(one)) for one in QUESTIONS)
+        settings = {name: value for one in answers if one for name, value in one.settings.items()}
+        hidden = parse_categories(settings["categories"])
+        for name, category in REPLACED_CATEGORIES.items():
+            if category not in hidden:
+                settings = {one: value for one, value in settings.items() if not _is_about(one, name)}
+        return choose_settings(None, settings | {"key": key}, today)
 
-    def make_case_settings(self, key: bytes, today: date) -> CaseSettings:
-        """Return what replaces dates and ages; `key` is for moved dates."""
-        ages = AgeMode.MASK if self.keeps_ages else AgeMode(self.ages)
-        bands = _AGE_BANDS if ages is AgeMode.BAND else None
-        return CaseSettings(today=today, dates=DateMode(self.dates), ages=ages, age_bands=bands, key=key)
 
-    def make_profile(self) -> Profile:
-        """Return what happens to the structured fields of case reports: as in the texts."""
-        profile = builtin_profile(DEFAULT_PROFILE)
-        profile = profile if self.dates == "mask" else profile.with_dates()
-        return profile if self.ages == "mask" or self.keeps_ages else profile.with_ages()
+def _is_about(name: str, other: str) -> bool:
+    """Tell whether a choice is another one, or describes it more closely."""
+    detail = find_choice(CHOICES, name).detail_of
+    return name == other or (detail is not None and detail[0] == other)
 
 
 class ExamplePart(NamedTuple):
@@ -119,12 +114,13 @@ class Examples:
         """Return the example as it would be released, in pieces."""
         if choices not in self._known:
             with self._maskers.lock:
-                self.mask_with(self._maskers.get(choices.masking), choices, today)
+                masking = choices.choose(self._key, today).masking
+                self.mask_with(self._maskers.get(masking), choices, today)
         return self._known[choices]
 
     def mask_with(self, masker: DocumentMasker, choices: MaskingChoices, today: date) -> None:
         """Work the example out with a masker of these choices that nobody else uses now."""
-        cases = CaseMasker(masker, choices.make_case_settings(self._key, today))
+        cases = CaseMasker(masker, choices.choose(self._key, today).cases)
         texts = CaseTexts(id="example", docs=(Document("example", EXAMPLE),))
         doc = cases.mask_cases([texts])[0].docs[0]
         found: tuple[ExamplePart, ...] = ()

@@ -22,10 +22,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
 import numpy as np
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Row, func, select
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import (
+    OVERWRITE,
     AnnotationError,
     InverseDeidError,
     NotAllowedError,
@@ -49,11 +50,12 @@ from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.flow.editing import take_steps
 from inverse_deid.review.flow.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
 from inverse_deid.review.flow.oversight import disclose_all
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import select_sealed
 from inverse_deid.review.store.sources import DistinctNames, SourceMasking, read_masking
 from inverse_deid.review.store.tables import CASES, INTAKES, SOURCES
-from inverse_deid.review.store.trail import TrailEvent, append, check_for_export
+from inverse_deid.review.store.trail import check_for_export
 from inverse_deid.review.store.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
 from inverse_deid.text.tokenizer import span_of_token
 from inverse_deid.training.corpus import read_annotated
@@ -98,8 +100,8 @@ def export_released(
         InputError: `rename` is not such a list.
     """
     renames = None if rename is None else read_renames(rename)
-    with store.reading(snapshot=True) as connection:
-        out = _Releases(connection, store, renames=renames)
+    with store.reading(snapshot=True) as transaction:
+        out = _Releases(transaction, renames=renames)
         sources = out.list_sources()
         targets = [_choose_target(folder, out.name_of(source), force=force) for source in sources]
         if renames is not None and rename is not None:
@@ -133,10 +135,10 @@ def released_zip(
         ReviewError: No case can be written; what was written of the zip is not valid.
     """
     with (
-        store.reading(snapshot=True) as connection,
+        store.reading(snapshot=True) as transaction,
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed,
     ):
-        out = _Releases(connection, store, case_ids, Renames() if renames else None)
+        out = _Releases(transaction, case_ids, Renames() if renames else None)
         names, written = DistinctNames([REPORT_NAME]), []
         for source in out.list_sources():
             name = names.take(check_name(out.name_of(source)))
@@ -162,8 +164,8 @@ def released_file(
     Raises:
         ReviewError: No case of the file can be written; nothing was written then.
     """
-    with store.reading(snapshot=True) as connection:
-        out = _Releases(connection, store, renames=Renames() if renames else None)
+    with store.reading(snapshot=True) as transaction:
+        out = _Releases(transaction, renames=Renames() if renames else None)
         sources = [one for one in out.list_sources() if one.id == source_id]
         if not sources:
             raise ReviewError(f"file {source_id} has no released case")
@@ -184,15 +186,15 @@ def write_old_names(store: ReviewStore, target: BinaryIO, *, by: str) -> None:
     Raises:
         ReviewError: Somebody altered a file in the store.
     """
-    with store.reading() as connection:
+    with store.reading() as transaction:
         renames = Renames()
-        out = _Releases(connection, store, renames=renames)
+        out = _Releases(transaction, renames=renames)
         out.list_sources()
         if out.problems:
             raise ReviewError(out.problems[0])
         target.writelines(list_rows(renames))
-    with store.writing() as connection:
-        append(connection, store, [TrailEvent(user=by, event="list of old names downloaded")])
+    with store.writing() as transaction:
+        transaction.record(TrailEvent(user=by, event="list of old names downloaded"))
 
 
 def _copy(file: IO[bytes], target: IO[bytes]) -> tuple[str, int]:
@@ -207,9 +209,9 @@ def _copy(file: IO[bytes], target: IO[bytes]) -> tuple[str, int]:
 
 
 def _conclude(store: ReviewStore, out: _Releases, files: Sequence[Path], event: str, by: str) -> Exported:
-    with store.writing() as connection:
+    with store.writing() as transaction:
         numbered = " with numbered names" if out.is_renamed else ""
-        append(connection, store, [TrailEvent(user=by, event=event + numbered)])
+        transaction.record(TrailEvent(user=by, event=event + numbered))
     return Exported(
         out.n_cases, out.n_left_out, tuple(out.problems[:MAX_PROBLEMS]), tuple(files), out.columns
     )
@@ -231,7 +233,7 @@ def _choose_target(folder: Path, name: str, *, force: bool) -> Path:
     """Return the path to write; a name in the store never leads out of the folder."""
     target = folder / check_name(name)
     if target.exists() and not force:
-        raise OutputExistsError(f"{target} already exists. Use --force to overwrite it.")
+        raise OutputExistsError(f"{target} already exists", remedies=[OVERWRITE])
     return target
 
 
@@ -247,15 +249,14 @@ class _Releases:
 
     def __init__(
         self,
-        connection: Connection,
-        store: ReviewStore,
+        transaction: Transaction,
         case_ids: Collection[int] | None = None,
         renames: Renames | None = None,
     ) -> None:
-        self._connection = connection
-        self._store = store
+        self._transaction = transaction
+        self._store = transaction.store
         self._case_ids = None if case_ids is None else frozenset(case_ids)
-        self._held_back = check_for_export(connection, store)
+        self._held_back = check_for_export(transaction)
         self._renames = renames
         self._new_names: dict[int, str] = {}
         self._maskings: dict[str, dict[str, Any]] = {}
@@ -275,12 +276,12 @@ class _Releases:
 
     def list_sources(self) -> Sequence[Row[Any]]:
         """Return the files with cases to write, and count the other cases."""
-        rows = self._connection.execute(select(CASES)).all()
+        rows = self._transaction.execute(select(CASES)).all()
         wanted = {row.source_id for row in rows if self._is_wanted(row)}
         self.n_left_out = sum(not self._is_wanted(row) for row in rows)
         found = select(*select_sealed(SOURCES), INTAKES)
         found = found.join(INTAKES, INTAKES.c.source_id == SOURCES.c.id).order_by(SOURCES.c.id)
-        rows = self._connection.execute(found).all()
+        rows = self._transaction.execute(found).all()
         rows = [row for row in rows if self._renames is not None or row.id in wanted]
         rows = [row for row in rows if row.id not in self._held_back.sources]
         if self._renames is not None:
@@ -303,8 +304,8 @@ class _Releases:
         new_name = number + kind.suffix_of(PurePosixPath(source.name))
         self._new_names[source.id] = str(kind.written_name(PurePosixPath(new_name)))
         with suppress(InverseDeidError):
-            masking = self._add_names(source, read_masking(self._connection, self._store, source.id))
-            data = read_original(self._connection, self._store, source.id)
+            masking = self._add_names(source, read_masking(self._transaction, source.id))
+            data = read_original(self._transaction, source.id)
             number_records(kind, io.BytesIO(data), masking.output.read_options, source.name)
 
     def _add_names(self, source: Row[Any], masking: SourceMasking) -> SourceMasking:
@@ -317,16 +318,16 @@ class _Releases:
     def write(self, source: Row[Any], file: Writable) -> int:
         """Write one file; return how many cases are in it, 0 = none can be written: discard the file."""
         found = select(CASES).where(CASES.c.source_id == source.id)
-        rows = self._connection.execute(found).all()
+        rows = self._transaction.execute(found).all()
         cases = {row.number: row for row in rows if self._is_wanted(row)}
         try:
-            masking = read_masking(self._connection, self._store, source.id)
+            masking = read_masking(self._transaction, source.id)
         except (ReviewError, UnreadableInputError) as error:
             self.problems.append(f"{source.export_name}: {error}")
             return 0
         n_left_out = len(rows) - len(cases)
         named = self._add_names(source, masking)
-        release = SourceRelease(self._connection, self._store, source, named, cases, n_left_out)
+        release = SourceRelease(self._transaction, source, named, cases, n_left_out)
         release.write(file)
         self.problems += release.problems
         self.n_cases += release.n_cases
@@ -399,16 +400,16 @@ def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iter
         ReviewError: A released case has an undecided token; it is not yielded.
     """
     released = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-    with store.reading(snapshot=True) as connection:
-        held_back = check_for_export(connection, store)
+    with store.reading(snapshot=True) as transaction:
+        held_back = check_for_export(transaction)
         if problems := [*held_back.sources.values(), *held_back.cases.values()]:
             raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup.")
-        cases = store.rows.read(connection, released, CASES)
+        cases = transaction.read(released, CASES)
     disclose_all(store, by, [case.id for case in cases], way)
-    with store.reading(snapshot=True) as connection:
+    with store.reading(snapshot=True) as transaction:
         for case in cases:
-            content = read_content(connection, case.id, store.sealer)
-            final = read_final(connection, store, case.id, content)
+            content = read_content(transaction, case.id)
+            final = read_final(transaction, case.id, content)
             for part in content.parts:
                 text = content.text[part.start : part.end]
                 doc_id = case.name if len(content.parts) == 1 else f"{case.name} {part.name}"
@@ -429,17 +430,17 @@ def export_annotated(
     """
     is_file = form is AnnotationFormat.JSON_LINES
     if path.exists() and not force and (is_file or any(path.iterdir())):
-        raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
+        raise OutputExistsError(f"{path} already exists", remedies=[OVERWRITE])
     docs = iterate_annotated(store, f"export {form.value}", by)
     if is_file:
         write_whole(path, map(gold_json_line, docs), private=True)
     files = [path] if is_file else list(_write_folder(path, docs, form))
-    with store.writing() as connection:
+    with store.writing() as transaction:
         found = select(CASES.c.state, func.count()).group_by(CASES.c.state)
-        counts = {row[0]: int(row[1]) for row in connection.execute(found)}
+        counts = {row[0]: int(row[1]) for row in transaction.execute(found)}
         n_cases = counts.pop(CaseState.RELEASED.value, 0)
         event = f"annotated documents exported: {n_cases} cases"
-        append(connection, store, [TrailEvent(user=by, event=event)])
+        transaction.record(TrailEvent(user=by, event=event))
     return Exported(n_cases, sum(counts.values()), (), tuple(files))
 
 
@@ -482,7 +483,7 @@ def read_annotations(path: Path) -> list[Document]:
                 text = pair.with_suffix(".txt").read_bytes()
                 docs.append(read_gold_brat(text, pair.read_bytes(), pair.stem))
         except AnnotationError as error:
-            raise AnnotationError(f"{path}: {error}") from None
+            raise error.add_prefix(f"{path}: ") from None
     return docs
 
 
@@ -516,7 +517,7 @@ def _plan_steps(content: CaseContent, now: LayerTokens, doc: Document) -> list[S
 def list_numbers(store: ReviewStore) -> dict[str, list[int]]:
     """Return the numbers of all cases by their ids."""
     found: dict[str, list[int]] = {}
-    with store.reading() as connection:
-        for row in connection.execute(select(CASES.c.name, CASES.c.id).order_by(CASES.c.id)):
+    with store.reading() as transaction:
+        for row in transaction.execute(select(CASES.c.name, CASES.c.id).order_by(CASES.c.id)):
             found.setdefault(row.name, []).append(row.id)
     return found

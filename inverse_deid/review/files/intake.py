@@ -17,12 +17,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import func, insert, select
 
 from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
+    InverseDeidError,
     KeptColumnError,
     StageError,
     UnreadableInputError,
@@ -43,19 +44,21 @@ from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.kept.columns import KeptColumns
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.review.flow.contents import join_texts, pack_content, rank_case, seal_packed
-from inverse_deid.review.store.opening import MaskingFacts, ReviewStore, Sealer
-from inverse_deid.review.store.schema import (
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import Sealer
+from inverse_deid.review.store.opening import ReviewStore, Transaction
+from inverse_deid.review.store.sources import (
+    DistinctNames,
     LastNumbers,
+    OutputSettings,
     hash_file,
     hash_masking,
     lock_numbers,
     store_masking,
     store_numbers,
 )
-from inverse_deid.review.store.sources import DistinctNames, OutputSettings
 from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, SOURCES
-from inverse_deid.review.store.trail import TrailEvent, append
-from inverse_deid.review.store.values import CaseState, ReviewPolicy
+from inverse_deid.review.store.values import CaseState, MaskingFacts, ReviewPolicy
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
 
@@ -309,7 +312,8 @@ class _Intake:
     def _items(self, job: Job | GivenFile) -> Iterator[_Item]:
         """Yield the cases of one file; it is complete after the last one, or refused."""
         file: _IncomingFile | None = None
-        n_cases, problem = 0, ""
+        n_cases = 0
+        problem: InverseDeidError | None = None
         try:
             file = self._read(job)
             for item in self._cases(file):
@@ -318,15 +322,15 @@ class _Intake:
                 if file.is_refused:
                     return
         except (InputError, ConfigurationError) as error:  # the latter: a package for this format is missing
-            problem = str(error)
-        if n_cases and not problem and file is not None:
+            problem = error.add_prefix("")
+        if n_cases and problem is None and file is not None:
             self._complete.append(file)
             return
-        if not problem and (file is None or not file.tally.n_failures):
-            problem = "contains no cases. It was left out"
+        if problem is None and (file is None or not file.tally.n_failures):
+            problem = InputError("contains no cases. It was left out")
         if file is not None:
             self._refuse(file, problem)
-        elif problem:
+        elif problem is not None:
             self.tally.fail(job.shown, problem)
 
     def _read(self, job: Job | GivenFile) -> _IncomingFile:
@@ -336,10 +340,10 @@ class _Intake:
             with open_input(job.input) as stream, input_errors():
                 data = stream.read(MAX_SOURCE_BYTES + 1)
         if len(data) > MAX_SOURCE_BYTES:
-            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it.")
+            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it")
         content_hash = hash_file(self._store.file_key, data)
-        with self._store.reading() as connection:
-            problem = _find_known(connection, job.name, content_hash)
+        with self._store.reading() as transaction:
+            problem = _find_known(transaction, job.name, content_hash)
         if problem:
             raise UnreadableInputError(problem)
         file = _IncomingFile(job, data, content_hash)
@@ -357,7 +361,7 @@ class _Intake:
                 continue
             if record.problem:
                 where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
-                file.tally.fail(where, f"{record.problem.removesuffix('.')}. It was left out")
+                file.tally.fail(where, f"{record.problem}. It was left out", record.remedies)
             elif record.report is not None:
                 yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs, record)
             elif record.docs:
@@ -400,23 +404,23 @@ class _Intake:
         for item in items:
             by_file.setdefault(item.file, []).append(item.record)
         for file, records in by_file.items():
-            problem = ""
+            problem: KeptColumnError | None = None
             try:
                 self._check_kept(file, records)
             except KeptColumnError as error:
-                problem = str(error)
-            if problem:
+                problem = error.add_prefix("")
+            if problem is not None:
                 self._refuse(file, problem)
         return [item for item in items if not item.file.is_refused]
 
-    def _refuse(self, file: _IncomingFile, problem: str) -> None:
-        """Forget a file, and say why, "" = its records say it."""
+    def _refuse(self, file: _IncomingFile, problem: InverseDeidError | None) -> None:
+        """Forget a file, and say why, None = its records say it."""
         file.is_refused = True
         self._drop(file)
         if file in self._complete:
             self._complete.remove(file)
         self.tally.merge(Tally(n_failures=file.tally.n_failures, failures=file.tally.failures))
-        if problem:
+        if problem is not None:
             self.tally.fail(file.job.shown, problem)
 
     def _mask(self, items: Sequence[_Item]) -> None:
@@ -444,21 +448,21 @@ class _Intake:
         made_with = f"settings {hash_masking(facts, output)}"
         events: list[TrailEvent] = []
         problems: dict[_IncomingFile, str] = {}
-        with self._store.writing() as connection:
-            numbers = lock_numbers(connection, self._store.rows)
-            names = DistinctNames(connection.execute(select(INTAKES.c.export_name)).scalars())
-            masking_id = store_masking(connection, self._store.rows, facts, output)
+        with self._store.writing() as transaction:
+            numbers = lock_numbers(transaction)
+            names = DistinctNames(transaction.execute(select(INTAKES.c.export_name)).scalars())
+            masking_id = store_masking(transaction, facts, output)
             for file in files:
                 # Another process may have added it while it was masked here.
-                if problem := _find_known(connection, file.job.name, file.content_hash):
+                if problem := _find_known(transaction, file.job.name, file.content_hash):
                     problems[file] = problem
                     continue
                 name = names.take(file.job.name)
-                self._insert(connection, file, name, masking_id, numbers)
+                self._insert(transaction, file, name, masking_id, numbers)
                 event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
                 events.append(TrailEvent(user=self._by, event=event, name=name, new=made_with))
-            store_numbers(connection, self._store.rows, numbers)
-            append(connection, self._store, events, self._settings.facts)
+            store_numbers(transaction, numbers)
+            transaction.record(*events, facts=self._settings.facts)
         for file in files:
             self._drop(file)
             if file in problems:
@@ -469,7 +473,7 @@ class _Intake:
 
     def _insert(
         self,
-        connection: Connection,
+        transaction: Transaction,
         file: _IncomingFile,
         name: str,
         masking_id: int,
@@ -481,7 +485,7 @@ class _Intake:
         source_id = numbers.source
         sealed = store.sealer.seal(file.data, f"file {source_id}")
         row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
-        store.rows.insert(connection, SOURCES, row)
+        transaction.insert(SOURCES, row)
         intake = {
             "source_id": source_id,
             "masking_id": masking_id,
@@ -490,7 +494,7 @@ class _Intake:
             "added_at": store.now(),
             "added_by": self._by,
         }
-        store.rows.insert(connection, INTAKES, intake)
+        transaction.insert(INTAKES, intake)
         contents = file.waiting.contents()
         for begin in range(0, len(file.waiting.cases), _ROWS_AT_ONCE):
             cases, sealed_rows = [], []
@@ -501,8 +505,8 @@ class _Intake:
                     case_name = name + case_name.removeprefix(job.name)
                 cases.append({**case, "id": numbers.case, "source_id": source_id, "name": case_name})
                 sealed_rows.append(seal_packed(next(contents), next(contents), numbers.case, store.sealer))
-            store.rows.insert_all(connection, CASES, cases)
-            connection.execute(insert(CONTENTS), sealed_rows)
+            transaction.insert_all(CASES, cases)
+            transaction.execute(insert(CONTENTS), sealed_rows)
 
 
 def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
@@ -529,24 +533,24 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
 
 def find_source(store: ReviewStore, file: GivenFile) -> tuple[int, int] | None:
     """Return the id and number of cases of a file of this name and contents, None = it was not added."""
-    with store.reading() as connection:
-        source_id = _find_id(connection, file.name, hash_file(store.file_key, file.data))
+    with store.reading() as transaction:
+        source_id = _find_id(transaction, file.name, hash_file(store.file_key, file.data))
         if source_id is None:
             return None
         found = select(func.count()).select_from(CASES).where(CASES.c.source_id == source_id)
-        return source_id, int(connection.execute(found).scalar_one())
+        return source_id, int(transaction.execute(found).scalar_one())
 
 
-def _find_id(connection: Connection, name: str, content_hash: str) -> int | None:
+def _find_id(transaction: Transaction, name: str, content_hash: str) -> int | None:
     found = select(SOURCES.c.id).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
     found = found.where(SOURCES.c.name == name, INTAKES.c.content_hash == content_hash)
-    source_id: int | None = connection.execute(found.limit(1)).scalar_one_or_none()
+    source_id: int | None = transaction.execute(found.limit(1)).scalar_one_or_none()
     return source_id
 
 
-def _find_known(connection: Connection, name: str, content_hash: str) -> str:
+def _find_known(transaction: Transaction, name: str, content_hash: str) -> str:
     """Return why a file is in the store already, "" = it is not."""
-    source_id = _find_id(connection, name, content_hash)
+    source_id = _find_id(transaction, name, content_hash)
     if source_id is None:
         return ""
     return (

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Row, select
 
-from inverse_deid.core.categories import Category
+from inverse_deid.choices.categories import Category
 from inverse_deid.core.errors import InverseDeidError, OutputError, RefusedRecordError, ReviewError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record, Sink, Writable
@@ -27,7 +27,7 @@ from inverse_deid.replacement.markers import fixed_marker
 from inverse_deid.replacement.replacers import MaskedCase
 from inverse_deid.review.flow.contents import read_content
 from inverse_deid.review.flow.layers import read_final, render_part
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.sources import SourceMasking
 from inverse_deid.review.store.tables import SOURCES
 
@@ -35,10 +35,10 @@ Cases = Mapping[int, Row[Any]]
 """Released cases of one file by their number in it."""
 
 
-def read_original(connection: Connection, store: ReviewStore, source_id: int) -> bytes:
+def read_original(transaction: Transaction, source_id: int) -> bytes:
     """Return a file as it came."""
     sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source_id)
-    return store.sealer.open(connection.execute(sealed).scalar_one(), f"file {source_id}")
+    return transaction.sealer.open(transaction.execute(sealed).scalar_one(), f"file {source_id}")
 
 
 class SourceRelease:
@@ -53,15 +53,14 @@ class SourceRelease:
 
     def __init__(
         self,
-        connection: Connection,
-        store: ReviewStore,
+        transaction: Transaction,
         source: Row[Any],
         masking: SourceMasking,
         cases: Cases,
         n_left_out: int,
     ) -> None:
-        self._connection = connection
-        self._store = store
+        self._transaction = transaction
+        self._store = transaction.store
         self._source = source
         self._masking = masking
         self._cases = cases
@@ -75,7 +74,7 @@ class SourceRelease:
         """Write the file; if `n_cases` is 0 afterwards, nothing of it may be used."""
         name = self._source.export_name
         try:
-            self.data = read_original(self._connection, self._store, self._source.id)
+            self.data = read_original(self._transaction, self._source.id)
             self._write_records(file)
         except OutputError:
             raise
@@ -146,7 +145,7 @@ class SourceRelease:
         if reviewed is None:
             return None
         if record.report is None and case is not None:
-            known = read_content(self._connection, case.id, self._store.sealer).known
+            known = read_content(self._transaction, case.id).known
             docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
             texts = replace(texts, docs=docs)
         return CaseMasker(_ReviewedMasker(reviewed), self._masking.output.cases).mask_cases([texts])[0]
@@ -156,10 +155,10 @@ class SourceRelease:
         if case is None:
             return None
         try:
-            content = read_content(self._connection, case.id, self._store.sealer)
+            content = read_content(self._transaction, case.id)
             if [doc.text for doc in texts.docs] != [content.text[p.start : p.end] for p in content.parts]:
                 raise ReviewError(f"case {case.id} has another text than the one that was reviewed")
-            final = read_final(self._connection, self._store, case.id, content)
+            final = read_final(self._transaction, case.id, content)
             return [render_part(content, final, part, self._masking.facts) for part in content.parts]
         except InverseDeidError as error:
             self.problems.append(f"{case.name}: {error}")

@@ -9,26 +9,29 @@ from __future__ import annotations
 import gzip
 import io
 import logging
-import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import PurePath, PurePosixPath
 from threading import Condition, Thread
 
-from inverse_deid.core.categories import PRESETS, Category
+from inverse_deid.choices.categories import Category
 from inverse_deid.core.errors import (
     FormatError,
     InputError,
     InverseDeidError,
+    Remedy,
     ReviewError,
+    StageError,
     UnreadableInputError,
+    add_remedies,
     describe_error,
 )
 from inverse_deid.engine.serial import guard_records
 from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
 from inverse_deid.formats.survey import MAX_ROWS, TableSurvey, survey_columns
@@ -51,33 +54,34 @@ from inverse_deid.review.files.waiting import (
     open_waiting_area,
     read_bytes,
 )
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.trail import TrailEvent
 
 LOG = logging.getLogger("inverse_deid.review")
 
 _MAX_PROBLEMS = 20
 _IDLE_SECONDS = 60.0
-_OPTION_ASIDE = re.compile(r"\s\([^()]*--[a-z][^()]*\)")
-_OPTION_CLAUSE = re.compile(r",?\s+(?:or|and)\s+(?:give|use|name|choose)[^.,]*--[\w-]+[^.,]*", re.IGNORECASE)
-_OPTION_SENTENCE = re.compile(r"(?:^|(?<=[.!?]))[^.!?]*(?<!\w)--[a-z][^.!?]*[.!?]?")
 
 
-def explain_problem(message: str) -> str:
-    """Return the message of an error without the parts that name options of the command line.
+_STEPS = {
+    "text_column": "choose Mask",
+    "id_column": "choose another Case number",
+    "keep_unchecked": "choose Keep unchecked",
+    "dates": "choose what should happen to dates",
+    "ages": "choose what should happen to ages",
+}
+"""How the pages offer what mends an error; they do not offer other choices."""
+
+
+def explain_problem(message: str, remedies: Sequence[Remedy] = ()) -> str:
+    """Return what is wrong and what mends it, in the words of the pages.
 
     Example:
-        >>> explain_problem("has an unknown suffix. Use .txt, .csv (each also with .gz), or give --format")
-        'has an unknown suffix. Use .txt, .csv (each also with .gz)'
-        >>> explain_problem("is not utf-8 text. If it is text, name its encoding with --encoding.")
-        'is not utf-8 text.'
-        >>> explain_problem("has a name. Mask it (--text-column), or name it with --keep-unchecked")
-        'has a name. Mask it, or choose Keep unchecked'
+        >>> explain_problem("has a name", [Remedy("encoding"), Remedy("keep_unchecked")])
+        'has a name. Choose Keep unchecked'
     """
-    here = message.replace("name it with --keep-unchecked", "choose Keep unchecked")
-    shorter = _OPTION_CLAUSE.sub("", _OPTION_ASIDE.sub("", here))
-    plain = _OPTION_SENTENCE.sub("", shorter).strip()
-    return plain or "cannot be used. Save it in another format and add it again"
+    here = [Remedy(step=_STEPS.get(one.choice, "")) if one.choice else one for one in remedies]
+    return add_remedies(message, here, lambda _choice, _value: None)
 
 
 @dataclass(slots=True)
@@ -151,7 +155,7 @@ class IntakeService:
             n_documents = count_documents(kind, data, upload.facts.name)
             known = find_source(self.store, _give(upload.facts.name, kind, data))
         except InverseDeidError as error:
-            return refuse(explain_problem(str(error)))
+            return refuse(explain_problem(str(error), error.remedies))
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             return refuse("cannot be read. Open it in its own program, save it again, and add the new file")
@@ -187,11 +191,12 @@ class IntakeService:
         data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
         source = FORMATS[upload.facts.format].open(io.BytesIO(data), options, upload.facts.name)
         first = list(islice(guard_records(source.records()), MAX_ROWS))
-        masked = PRESETS[choices.hidden]
+        chosen = choices.choose(self.store.case_key, self._today())
+        masked, cases = chosen.masking.categories, chosen.cases
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
         kept = KeptColumns(None, unit=source.unit, kinds=kinds)
         kept.judge(first)
-        kept.refuse_masked(first, dates=choices.dates != "mask", ages=choices.ages != "mask")
+        kept.refuse_masked(first, dates="dates" in cases.replaced, ages="ages" in cases.replaced)
 
     def submit(
         self,
@@ -281,10 +286,11 @@ class IntakeService:
         """Load what the first file and the first example need."""
         try:
             usual = MaskingChoices()
+            masking = usual.choose(self.store.case_key, self._today()).masking
             with self._maskers.lock:
-                self._examples.mask_with(self._maskers.get(usual.masking), usual, self._today())
+                self._examples.mask_with(self._maskers.get(masking), usual, self._today())
         except InverseDeidError as error:
-            self.fault = str(error)
+            self.fault = explain_problem(str(error), error.remedies)
         except Exception as error:  # noqa: BLE001 - shown on the page
             self.fault = describe_error(error)
         self.is_ready = not self.fault
@@ -302,28 +308,32 @@ class IntakeService:
             self._running = None
 
     def _mask_claimed(self, upload: Upload, running: _Running) -> None:
-        state, problem, tally = UploadState.STOPPED, "", Tally()
+        state, tally = UploadState.STOPPED, Tally()
+        problem: InverseDeidError | None = None
         try:
             tally = self._add(upload, running)
             if tally.n_documents:
                 state = UploadState.DONE
             elif not (running.is_cancelled or self._is_closing):
                 state = UploadState.FAILED
-                problem = tally.failures[0].reason if tally.failures else "contains no text to mask"
+                first = tally.failures[0] if tally.failures else None
+                problem = InputError("contains no text to mask")
+                if first is not None:
+                    problem = InputError(first.reason, remedies=first.remedies)
         except InputError as error:
-            state, problem = UploadState.FAILED, str(error)
+            state, problem = UploadState.FAILED, error.add_prefix("")
         except InverseDeidError as error:
-            problem = str(error)
+            problem = error.add_prefix("")
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-            problem = "an unforeseen error stopped this file. Nothing of it was stored"
+            problem = StageError("an unforeseen error stopped this file. Nothing of it was stored")
         noted = [*tally.failures, *tally.warnings][:_MAX_PROBLEMS]
-        problems = tuple((where, explain_problem(why)) for where, why in noted)
+        problems = tuple((one.where, explain_problem(one.reason, one.remedies)) for one in noted)
         change_upload(
             self.store,
             upload.id,
             state,
-            problem=explain_problem(problem) if problem else "",
+            problem="" if problem is None else explain_problem(str(problem), problem.remedies),
             n_documents=tally.n_documents,
             problems=problems,
         )
@@ -331,14 +341,14 @@ class IntakeService:
     def _add(self, upload: Upload, running: _Running) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""
         facts = upload.facts
-        choices = facts.choices or MaskingChoices()
+        chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
 
         def count(n_documents: int, _n_tokens: int) -> None:
             running.n_done += n_documents
 
         self._examples.drop_idle()
         with self._maskers.lock:
-            masker = self._maskers.get(choices.masking)
+            masker = self._maskers.get(chosen.masking)
             data = unpack(facts.name, read_bytes(self.store, upload.id))
             given = _give(facts.name, FORMATS[facts.format], data)
             known = find_source(self.store, given)
@@ -346,9 +356,9 @@ class IntakeService:
                 # The program was stopped after the file was in the store, and before that was noted.
                 return Tally(n_documents=known[1])
             settings = LoadSettings(
-                facts=state_facts(masker, choices.masking),
-                cases=choices.make_case_settings(self.store.case_key, self._today()),
-                profile=choices.make_profile(),
+                facts=state_facts(masker, chosen.masking),
+                cases=chosen.cases,
+                profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
                 read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
                 on_progress=count,
             )
@@ -392,12 +402,13 @@ def count_documents(kind: Format, data: bytes, name: str) -> int:
         if not n_rows:
             raise FormatError("has no rows below its header. Add a file with cases")
         return n_rows
-    n_documents, problem = 0, ""
+    n_documents = 0
+    problem: FormatError | None = None
     for record in guard_records(kind.open(io.BytesIO(data), ReadOptions(), name).records()):
         if record.problem:
-            problem = problem or record.problem
+            problem = problem or FormatError(record.problem, remedies=record.remedies)
         elif not record.is_frame and (record.docs or record.report is not None):
             n_documents += 1
     if not n_documents:
-        raise FormatError(problem or "contains no text to mask. Add a file with text")
+        raise problem or FormatError("contains no text to mask. Add a file with text")
     return n_documents

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.flow.oversight import forget_file
-from inverse_deid.review.store.opening import ReviewStore, insert_row
-from inverse_deid.review.store.tables import METADATA, WAITING, WAITING_PIECES
-from inverse_deid.review.store.trail import TrailEvent, append
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
+from inverse_deid.review.store.tables import WAITING, WAITING_PIECES
 from inverse_deid.review.store.values import StoredState
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -56,7 +56,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
         n_expected: Its documents (rows of a table), as far as they were counted when it was received.
         n_documents: Once it is masked: its documents.
         problems: Once it is masked: documents or rows that were left out, and why.
-        n_bytes: Its size, 0 = an older program received it.
+        n_bytes: Its size.
     """
 
     name: str
@@ -68,7 +68,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     n_expected: int = 0
     n_documents: int = 0
     problems: tuple[tuple[str, str], ...] = ()
-    n_bytes: int = 0
+    n_bytes: int
 
     def __repr__(self) -> str:
         return f"UploadFacts(format={self.format!r})"
@@ -103,17 +103,16 @@ def clean_name(given: str) -> str:
 
 
 def open_waiting_area(store: ReviewStore) -> None:
-    """Make the tables in a store without them, and tidy up after a program that was stopped.
+    """Tidy up after a program that was stopped.
 
     A file that was not received to its end is deleted. One that was being masked waits to be resumed.
     """
-    with store.writing() as connection:
-        METADATA.create_all(connection, tables=[WAITING, WAITING_PIECES])
-        for upload in _read(connection, store):
+    with store.writing() as transaction:
+        for upload in _read(transaction):
             if upload.state is UploadState.RECEIVING:
-                _delete(connection, upload.id)
+                _delete(transaction, upload.id)
             elif upload.state in (UploadState.QUEUED, UploadState.MASKING):
-                _set(connection, store, upload, UploadState.STOPPED, upload.facts)
+                _set(transaction, upload, UploadState.STOPPED, upload.facts)
 
 
 def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upload:
@@ -127,16 +126,18 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
         raise ReviewError(
             "is empty" if n_bytes == 0 else f"is larger than {limit}. Split it into smaller files"
         )
-    with store.writing() as connection:
+    with store.writing() as transaction:
         pieces = select(func.count(), func.coalesce(func.sum(WAITING.c.n_bytes), 0))
-        n_files, n_waiting = connection.execute(pieces.where(WAITING.c.state != UploadState.DONE.value)).one()
+        n_files, n_waiting = transaction.execute(
+            pieces.where(WAITING.c.state != UploadState.DONE.value)
+        ).one()
         if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
             raise ReviewError("too many files are waiting. Mask or remove those first, then add more")
         facts = UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes)
         row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "sealed": b""}
-        upload_id = insert_row(connection, WAITING, row)
+        upload_id = transaction.insert_unsealed(WAITING, row)
         upload = Upload(id=upload_id, state=UploadState.RECEIVING, n_bytes=n_bytes, facts=facts)
-        _set(connection, store, upload, UploadState.RECEIVING, facts)
+        _set(transaction, upload, UploadState.RECEIVING, facts)
     forget_file(store, upload_id)
     return upload
 
@@ -144,8 +145,8 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
 def add_piece(store: ReviewStore, upload_id: int, number: int, data: bytes) -> None:
     """Seal one piece of a file that is being received."""
     sealed = store.sealer.seal(data, f"waiting {upload_id} piece {number}")
-    with store.writing() as connection:
-        connection.execute(
+    with store.writing() as transaction:
+        transaction.execute(
             insert(WAITING_PIECES), {"waiting_id": upload_id, "number": number, "sealed": sealed}
         )
 
@@ -157,21 +158,21 @@ def read_bytes(store: ReviewStore, upload_id: int) -> bytes:
         UnreadableInputError: They were altered, or some are missing.
     """
     found = select(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload_id)
-    with store.reading() as connection:
-        upload = next(_read(connection, store, upload_id), None)
-        rows = connection.execute(found.order_by(WAITING_PIECES.c.number)).yield_per(16)
+    with store.reading() as transaction:
+        upload = next(_read(transaction, upload_id), None)
+        rows = transaction.execute(found.order_by(WAITING_PIECES.c.number)).yield_per(16)
         data = b"".join(
             store.sealer.open(row.sealed, f"waiting {upload_id} piece {row.number}") for row in rows
         )
-    if upload is not None and upload.facts.n_bytes not in (0, len(data)):
+    if upload is not None and upload.facts.n_bytes != len(data):
         raise UnreadableInputError("has lost a part: the store was altered. Add the file again")
     return data
 
 
 def list_uploads(store: ReviewStore) -> tuple[Upload, ...]:
     """Return all files that were received, in the order in which they were added."""
-    with store.reading() as connection:
-        return tuple(one for one in _read(connection, store) if one.state is not UploadState.RECEIVING)
+    with store.reading() as transaction:
+        return tuple(one for one in _read(transaction) if one.state is not UploadState.RECEIVING)
 
 
 def change_upload(
@@ -188,14 +189,14 @@ def change_upload(
     The bytes of a file that is done or failed are deleted. `event` enters the trail with the name of the
     file.
     """
-    with store.writing() as connection:
-        upload = next(_read(connection, store, upload_id), None)
+    with store.writing() as transaction:
+        upload = next(_read(transaction, upload_id), None)
         if upload is None or upload.state not in only_from:
             return None
         facts = msgspec.structs.replace(upload.facts, **changes)
-        _set(connection, store, upload, state, facts)
+        _set(transaction, upload, state, facts)
         if event is not None:
-            append(connection, store, [replace(event, name=facts.name)])
+            transaction.record(replace(event, name=facts.name))
         return msgspec.structs.replace(upload, state=state, facts=facts)
 
 
@@ -204,60 +205,60 @@ def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) 
 
     `by` is for the trail; None = nobody had seen the file, so its removal is not noted.
     """
-    with store.writing() as connection:
-        upload = next(_read(connection, store, upload_id), None)
+    with store.writing() as transaction:
+        upload = next(_read(transaction, upload_id), None)
         if upload is None or upload.state is UploadState.MASKING:
             return False
-        _delete(connection, upload_id)
+        _delete(transaction, upload_id)
         if by is not None and upload.state is not UploadState.DONE:
             event = TrailEvent(user=by, event="file removed before it was masked", name=upload.facts.name)
-            append(connection, store, [event])
+            transaction.record(event)
     return True
 
 
 def count_waiting(store: ReviewStore) -> int:
     """Count the files whose bytes are still here."""
-    with store.reading() as connection:
-        return _count_waiting(connection)
+    with store.reading() as transaction:
+        return _count_waiting(transaction)
 
 
-def _count_waiting(connection: Connection) -> int:
+def _count_waiting(transaction: Transaction) -> int:
     ended = (UploadState.DONE.value, UploadState.FAILED.value)
     found = select(func.count()).select_from(WAITING).where(WAITING.c.state.not_in(ended))
-    return int(connection.execute(found).scalar_one())
+    return int(transaction.execute(found).scalar_one())
 
 
 def remove_all_uploads(store: ReviewStore, *, by: str) -> int:
     """Take all files away; return how many still had their bytes. `by` is for the trail."""
-    with store.writing() as connection:
-        n_files = _count_waiting(connection)
-        connection.execute(delete(WAITING_PIECES))
-        connection.execute(delete(WAITING))
+    with store.writing() as transaction:
+        n_files = _count_waiting(transaction)
+        transaction.execute(delete(WAITING_PIECES))
+        transaction.execute(delete(WAITING))
         if n_files:
             event = TrailEvent(user=by, event=f"files removed before they were masked: {n_files}")
-            append(connection, store, [event])
+            transaction.record(event)
     return n_files
 
 
-def _read(connection: Connection, store: ReviewStore, upload_id: int | None = None) -> Iterator[Upload]:
+def _read(transaction: Transaction, upload_id: int | None = None) -> Iterator[Upload]:
     found = select(WAITING).order_by(WAITING.c.id)
     if upload_id is not None:
         found = found.where(WAITING.c.id == upload_id)
-    for row in connection.execute(found).all():
-        facts = msgspec.json.decode(store.sealer.open(row.sealed, f"waiting {row.id}"), type=UploadFacts)
+    for row in transaction.execute(found).all():
+        facts = msgspec.json.decode(
+            transaction.sealer.open(row.sealed, f"waiting {row.id}"), type=UploadFacts
+        )
         yield Upload(id=row.id, state=UploadState(row.state), n_bytes=row.n_bytes, facts=facts)
 
 
-def _set(
-    connection: Connection, store: ReviewStore, upload: Upload, state: UploadState, facts: UploadFacts
-) -> None:
-    sealed = store.sealer.seal(msgspec.json.encode(facts), f"waiting {upload.id}")
+def _set(transaction: Transaction, upload: Upload, state: UploadState, facts: UploadFacts) -> None:
+    sealed = transaction.sealer.seal(msgspec.json.encode(facts), f"waiting {upload.id}")
     changed = update(WAITING).where(WAITING.c.id == upload.id)
-    connection.execute(changed.values(state=state.value, sealed=sealed))
+    transaction.execute(changed.values(state=state.value, sealed=sealed))
     if state in (UploadState.DONE, UploadState.FAILED):
-        connection.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload.id))
+        transaction.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload.id))
 
 
-def _delete(connection: Connection, upload_id: int) -> None:
-    connection.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload_id))
-    connection.execute(delete(WAITING).where(WAITING.c.id == upload_id))
+def _delete(transaction: Transaction, upload_id: int) -> None:
+    transaction.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload_id))
+    transaction.execute(delete(WAITING).where(WAITING.c.id == upload_id))

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select, update
+from sqlalchemy import Row, Select, select, update
 
 from inverse_deid.core.errors import CaseLockedError, ReviewError
 from inverse_deid.review.flow.contents import read_content
 from inverse_deid.review.flow.layers import read_final
 from inverse_deid.review.flow.oversight import refuse_too_many_locks
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.tables import CASES, LAYERS, USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import CaseState
 
 MAX_PAUSE_SECONDS = 120.0
@@ -35,68 +35,68 @@ _STEPS: frozenset[tuple[CaseState, CaseState]] = frozenset(
 )
 
 
-def lock_row(connection: Connection, store: ReviewStore, case_id: int) -> Row[Any]:
+def lock_row(transaction: Transaction, case_id: int) -> Row[Any]:
     """Return the row of a case, locked until the transaction ends.
 
     Raises:
         ReviewError: The case does not exist.
     """
     found = select(CASES).where(CASES.c.id == case_id).with_for_update()
-    return _read_one(connection, store, found, case_id)
+    return _read_one(transaction, found, case_id)
 
 
-def read_row(connection: Connection, store: ReviewStore, case_id: int) -> Row[Any]:
+def read_row(transaction: Transaction, case_id: int) -> Row[Any]:
     """Return the row of a case as it is now; fails as `lock_row`."""
-    return _read_one(connection, store, select(CASES).where(CASES.c.id == case_id), case_id)
+    return _read_one(transaction, select(CASES).where(CASES.c.id == case_id), case_id)
 
 
-def _read_one(connection: Connection, store: ReviewStore, found: Select[Any], case_id: int) -> Row[Any]:
-    rows = store.rows.read(connection, found, CASES)
+def _read_one(transaction: Transaction, found: Select[Any], case_id: int) -> Row[Any]:
+    rows = transaction.read(found, CASES)
     if not rows:
         raise ReviewError(f"the store has no case {case_id}")
     return rows[0]
 
 
-def read_user_name(connection: Connection, user_id: int) -> str:
+def read_user_name(transaction: Transaction, user_id: int) -> str:
     """Return the name of a user, for the trail."""
-    return str(connection.execute(select(USERS.c.name).where(USERS.c.id == user_id)).scalar_one())
+    return str(transaction.execute(select(USERS.c.name).where(USERS.c.id == user_id)).scalar_one())
 
 
-def take_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_id: int) -> float:
+def take_lock(transaction: Transaction, case: Row[Any], user_id: int) -> float:
     """Lock a case for a user, or prolong their lock; return when it ends.
 
     Raises:
         CaseLockedError: Another user holds it, or the user holds as many other cases as one person may.
     """
     is_mine = case.lock_user_id in (None, user_id)
-    if not is_mine and case.lock_until is not None and case.lock_until > store.now():
+    if not is_mine and case.lock_until is not None and case.lock_until > transaction.now():
         raise CaseLockedError(
-            f"another user is working on case {case.id}. Take another case, or wait until the lock ends."
+            f"another user is working on case {case.id}. Take another case, or wait until the lock ends"
         )
-    if case.lock_user_id != user_id or case.lock_until <= store.now():
-        refuse_too_many_locks(connection, store, user_id, case.id)
-    until = store.now() + 60.0 * store.policy.lock_minutes
+    if case.lock_user_id != user_id or case.lock_until <= transaction.now():
+        refuse_too_many_locks(transaction, user_id, case.id)
+    until = transaction.now() + 60.0 * transaction.policy.lock_minutes
     if case.lock_user_id == user_id and 0.0 <= until - case.lock_until < _RENEW_SECONDS:
         return float(case.lock_until)
-    store.rows.update(connection, CASES, CASES.c.id == case.id, lock_user_id=user_id, lock_until=until)
+    transaction.update(CASES, CASES.c.id == case.id, lock_user_id=user_id, lock_until=until)
     return until
 
 
-def hold_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_id: int) -> float:
+def hold_lock(transaction: Transaction, case: Row[Any], user_id: int) -> float:
     """Prolong the lock of a user; one that ended without being taken over is still theirs.
 
     Raises:
         CaseLockedError: The user does not hold it.
     """
     check_holder(case, user_id)
-    return take_lock(connection, store, case, user_id)
+    return take_lock(transaction, case, user_id)
 
 
 def check_holder(case: Row[Any], user_id: int) -> None:
     """Refuse a user who does not hold a case; fails as `hold_lock`."""
     check_assignee(case, user_id)
     if case.lock_user_id != user_id:
-        raise CaseLockedError(f"you no longer hold case {case.id}. Open it again.")
+        raise CaseLockedError(f"you no longer hold case {case.id}. Open it again")
 
 
 def check_assignee(case: Row[Any], user_id: int) -> None:
@@ -107,25 +107,24 @@ def check_assignee(case: Row[Any], user_id: int) -> None:
     """
     if case.assignee_id not in (None, user_id):
         raise CaseLockedError(
-            f"case {case.id} is assigned to another user. Your stored changes are kept. Take another case."
+            f"case {case.id} is assigned to another user. Your stored changes are kept. Take another case"
         )
 
 
-def drop_lock(connection: Connection, store: ReviewStore, case_id: int) -> None:
+def drop_lock(transaction: Transaction, case_id: int) -> None:
     """Give the lock of a case back."""
-    store.rows.update(connection, CASES, CASES.c.id == case_id, lock_user_id=None, lock_until=None)
+    transaction.update(CASES, CASES.c.id == case_id, lock_user_id=None, lock_until=None)
 
 
-def count_time(connection: Connection, store: ReviewStore, layer: Row[Any]) -> None:
+def count_time(transaction: Transaction, layer: Row[Any]) -> None:
     """Add the time since the user's last action to the working time of their layer."""
-    pause = min(max(store.now() - float(layer.seen_at), 0.0), MAX_PAUSE_SECONDS)
-    values = {"seconds": LAYERS.c.seconds + pause, "seen_at": store.now()}
-    connection.execute(update(LAYERS).where(LAYERS.c.id == layer.id).values(**values))
+    pause = min(max(transaction.now() - float(layer.seen_at), 0.0), MAX_PAUSE_SECONDS)
+    values = {"seconds": LAYERS.c.seconds + pause, "seen_at": transaction.now()}
+    transaction.execute(update(LAYERS).where(LAYERS.c.id == layer.id).values(**values))
 
 
 def set_state(
-    connection: Connection,
-    store: ReviewStore,
+    transaction: Transaction,
     case: Row[Any],
     state: CaseState,
     user_id: int,
@@ -141,14 +140,14 @@ def set_state(
     if (old, state) not in _STEPS:
         raise ReviewError(f"case {case.id} is {old.value} and cannot become {state.value}")
     if state is CaseState.RELEASED:
-        read_final(connection, store, case.id, read_content(connection, case.id, store.sealer))
-    store.rows.update(connection, CASES, CASES.c.id == case.id, state=state.value)
+        read_final(transaction, case.id, read_content(transaction, case.id))
+    transaction.update(CASES, CASES.c.id == case.id, state=state.value)
     event = TrailEvent(
-        user=read_user_name(connection, user_id),
+        user=read_user_name(transaction, user_id),
         event="state",
         case=case.id,
         name=case.name,
         old=old.value,
         new=state.value,
     )
-    append(connection, store, [event])
+    transaction.record(event)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.evaluation.measures.figures import Share
@@ -23,10 +23,10 @@ from inverse_deid.review.flow.cases import lock_row
 from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.flow.layers import read_final, render_case
 from inverse_deid.review.flow.oversight import disclose, refuse_admin, remember
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.sources import read_facts
 from inverse_deid.review.store.tables import FORMS, LAYERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import CaseState, LayerTokens, User
 
 
@@ -92,9 +92,9 @@ class CausalityForm:
     def __post_init__(self) -> None:
         missing = [topic.value for topic in Topic if topic not in self.answers]
         if missing:
-            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic.")
+            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
         if len(self.remark) > 4_000:
-            raise ReviewError("the remark has more than 4,000 characters. Shorten it.")
+            raise ReviewError("the remark has more than 4,000 characters. Shorten it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ def save_form(store: ReviewStore, user: User, form: CausalityForm) -> None:
     answers = {
         topic.value: [answer.preserved.value, answer.is_needed] for topic, answer in form.answers.items()
     }
-    with store.writing() as connection:
-        _read_finished(connection, store, form.case_id)
+    with store.writing() as transaction:
+        _read_finished(transaction, form.case_id)
         row = {
             "case_id": form.case_id,
             "user_id": user.id,
@@ -153,18 +153,18 @@ def save_form(store: ReviewStore, user: User, form: CausalityForm) -> None:
             "sealed": store.sealer.seal(form.remark.encode("utf-8", "replace"), _place(form.case_id)),
         }
         mine = (FORMS.c.case_id == form.case_id) & (FORMS.c.user_id == user.id)
-        store.rows.delete(connection, FORMS, mine)
-        store.rows.insert(connection, FORMS, row)
-        name = lock_row(connection, store, form.case_id).name
+        transaction.delete(FORMS, mine)
+        transaction.insert(FORMS, row)
+        name = lock_row(transaction, form.case_id).name
         event = TrailEvent(user=user.name, event="causality form", case=form.case_id, name=name)
-        append(connection, store, [event])
+        transaction.record(event)
 
 
 def read_form(store: ReviewStore, user: User, case_id: int) -> CausalityForm | None:
     """Return the user's form on a case, None = there is none."""
     found = select(FORMS).where(FORMS.c.case_id == case_id, FORMS.c.user_id == user.id)
-    with store.reading() as connection:
-        rows = store.rows.read(connection, found, FORMS)
+    with store.reading() as transaction:
+        rows = transaction.read(found, FORMS)
     if not rows:
         return None
     (row,) = rows
@@ -178,12 +178,12 @@ def read_masked(store: ReviewStore, user: User, case_id: int, way: str) -> str:
     Raises:
         ReviewError: The case does not exist, or is not agreed or released yet.
     """
-    with store.reading() as connection:
-        content, final = _read_finished(connection, store, case_id)
-        masked = render_case(content, final, read_facts(connection, store, case_id)).text
-    with store.writing() as connection:
-        case = lock_row(connection, store, case_id)
-        shown = disclose(connection, store, user.name, [case], way, "masked text shown")
+    with store.reading() as transaction:
+        content, final = _read_finished(transaction, case_id)
+        masked = render_case(content, final, read_facts(transaction, case_id)).text
+    with store.writing() as transaction:
+        case = lock_row(transaction, case_id)
+        shown = disclose(transaction, user.name, [case], way, "masked text shown")
     remember(store, shown)
     return masked
 
@@ -196,26 +196,26 @@ def read_original(store: ReviewStore, user: User, case_id: int) -> str:
         ReviewError: The case does not exist, or is not agreed or released yet.
     """
     refuse_admin(user)
-    with store.reading() as connection:
-        content, _ = _read_finished(connection, store, case_id)
-    with store.writing() as connection:
-        case = lock_row(connection, store, case_id)
+    with store.reading() as transaction:
+        content, _ = _read_finished(transaction, case_id)
+    with store.writing() as transaction:
+        case = lock_row(transaction, case_id)
         mine = select(LAYERS.c.id).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user.id)
-        approved = connection.execute(mine.where(LAYERS.c.approval.is_not(None))).first()
+        approved = transaction.execute(mine.where(LAYERS.c.approval.is_not(None))).first()
         if approved is None and case.assignee_id != user.id:
             raise NotAllowedError(
                 f"you see the original of case {case_id} only if you approved it or it is assigned to you"
             )
-        shown = disclose(connection, store, user.name, [case], "causality form")
+        shown = disclose(transaction, user.name, [case], "causality form")
     remember(store, shown)
     return content.text
 
 
 def summarise_forms(store: ReviewStore) -> CausalitySummary:
     """Return the summary of all forms."""
-    with store.reading() as connection:
+    with store.reading() as transaction:
         found = select(FORMS).order_by(FORMS.c.case_id, FORMS.c.user_id)
-        forms = store.rows.read(connection, found, FORMS)
+        forms = transaction.read(found, FORMS)
     return summarise_answers([_parse_answers(form.answers) for form in forms])
 
 
@@ -245,15 +245,13 @@ def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> Causality
     )
 
 
-def _read_finished(
-    connection: Connection, store: ReviewStore, case_id: int
-) -> tuple[CaseContent, LayerTokens]:
+def _read_finished(transaction: Transaction, case_id: int) -> tuple[CaseContent, LayerTokens]:
     """Return an agreed or released case and its final decisions."""
-    state = CaseState(lock_row(connection, store, case_id).state)
+    state = CaseState(lock_row(transaction, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
         raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first.")
-    content = read_content(connection, case_id, store.sealer)
-    return content, read_final(connection, store, case_id, content)
+    content = read_content(transaction, case_id)
+    return content, read_final(transaction, case_id, content)
 
 
 def _parse_answers(stored: str) -> dict[Topic, TopicAnswer]:

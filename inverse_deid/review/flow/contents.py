@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
 from inverse_deid.core.phi import HyperClass, PhiType
@@ -31,9 +31,10 @@ from inverse_deid.core.values import (
     Tokens,
 )
 from inverse_deid.masking.combine import limit_of_safe_words
-from inverse_deid.review.store.opening import MaskingFacts, Sealer
+from inverse_deid.review.store.keys import Sealer
+from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.tables import CONTENTS
-from inverse_deid.review.store.values import CATEGORIES, NO_CATEGORY, CasePart, ModelTokens
+from inverse_deid.review.store.values import CATEGORIES, NO_CATEGORY, CasePart, MaskingFacts, ModelTokens
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 
 BETWEEN_PARTS = "\n\n"
@@ -155,18 +156,18 @@ def seal_packed(text: bytes, decisions: bytes, case_id: int, sealer: Sealer) -> 
     }
 
 
-def read_content(connection: Connection, case_id: int, sealer: Sealer) -> CaseContent:
+def read_content(transaction: Transaction, case_id: int) -> CaseContent:
     """Decrypt a case.
 
     Raises:
         ReviewError: The case does not exist.
         UnreadableInputError: It was altered.
     """
-    row = connection.execute(select(CONTENTS).where(CONTENTS.c.case_id == case_id)).one_or_none()
+    row = transaction.execute(select(CONTENTS).where(CONTENTS.c.case_id == case_id)).one_or_none()
     if row is None:
         raise ReviewError(f"the store has no case {case_id}")
-    stored = json.loads(sealer.open(row.sealed_text, f"the text of case {case_id}"))
-    columns = _unpack(sealer.open(row.sealed_tokens, f"the decisions on case {case_id}"), case_id)
+    stored = json.loads(transaction.sealer.open(row.sealed_text, f"the text of case {case_id}"))
+    columns = _unpack(transaction.sealer.open(row.sealed_tokens, f"the decisions on case {case_id}"), case_id)
     text = stored["text"]
     starts, ends = columns["starts"].astype(np.int32), columns["ends"].astype(np.int32)
     words = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
@@ -188,7 +189,7 @@ def _unpack(packed: bytes, case_id: int) -> dict[str, npt.NDArray[np.generic]]:
     n_tokens, rest = divmod(len(packed), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
     if rest:
         raise UnreadableInputError(
-            f"the decisions on case {case_id} are incomplete. Restore a backup of the store."
+            f"the decisions on case {case_id} are incomplete. Restore a backup of the store"
         )
     columns: dict[str, npt.NDArray[np.generic]] = {}
     begin = 0

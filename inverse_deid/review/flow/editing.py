@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, insert
+from sqlalchemy import Row, delete, insert
 
 from inverse_deid.core.errors import ReviewError, StaleRevisionError
 from inverse_deid.core.values import Tokens
@@ -34,10 +34,10 @@ from inverse_deid.review.flow.layers import (
     read_base,
     read_steps,
 )
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import hash_actions
 from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import (
     CATEGORIES,
     MAX_RANGES,
@@ -81,7 +81,7 @@ def take_steps(
         raise ReviewError("the action changes nothing")
     if edit.layer.n_done >= MAX_ACTIONS:
         raise ReviewError(
-            f"the case has more than {MAX_ACTIONS:,} actions. Close it and tell your administrator."
+            f"the case has more than {MAX_ACTIONS:,} actions. Close it and tell your administrator"
         )
     return edit.finish("change", edit.layer.n_done + 1, steps)
 
@@ -106,8 +106,8 @@ def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRang
     """Add a note of 1 to 4,000 characters (encrypted like the narrative); the revision stays."""
     if not 0 < len(text.strip()) <= len(text) <= MAX_NOTE_CHARS:
         raise ReviewError(f"a note must have 1 to {MAX_NOTE_CHARS:,} characters")
-    with store.writing() as connection:
-        case, _ = check_layer(connection, store, at)
+    with store.writing() as transaction:
+        case, _ = check_layer(transaction, at)
         if tokens is not None:
             _check_range(tokens, case.n_tokens)
         row = {
@@ -118,30 +118,30 @@ def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRang
             "stop": None if tokens is None else tokens.stop,
             "sealed": store.sealer.seal(text.encode("utf-8", "replace"), f"a note on case {at.case_id}"),
         }
-        connection.execute(insert(NOTES), row)
-        user = read_user_name(connection, at.user_id)
-        append(connection, store, [TrailEvent(user=user, event="note", case=case.id, name=case.name)])
+        transaction.execute(insert(NOTES), row)
+        user = read_user_name(transaction, at.user_id)
+        transaction.record(TrailEvent(user=user, event="note", case=case.id, name=case.name))
 
 
-def check_layer(connection: Connection, store: ReviewStore, at: LayerRevision) -> tuple[Row[Any], Row[Any]]:
+def check_layer(transaction: Transaction, at: LayerRevision) -> tuple[Row[Any], Row[Any]]:
     """Return the rows of a case and of the user's layer, if they may change it now; fails as `act`."""
-    case = lock_row(connection, store, at.case_id)
-    layer = _find_own(connection, store, case, at)
-    hold_lock(connection, store, case, at.user_id)
-    count_time(connection, store, layer)
+    case = lock_row(transaction, at.case_id)
+    layer = _find_own(transaction, case, at)
+    hold_lock(transaction, case, at.user_id)
+    count_time(transaction, layer)
     return case, layer
 
 
-def _find_own(connection: Connection, store: ReviewStore, case: Row[Any], at: LayerRevision) -> Row[Any]:
+def _find_own(transaction: Transaction, case: Row[Any], at: LayerRevision) -> Row[Any]:
     """Return the row of a layer that the user may change now; fails as `act`."""
-    layer = find_layer(connection, store, at.user_id, at.case_id)
+    layer = find_layer(transaction, at.user_id, at.case_id)
     if layer.approval is not None:
         raise ReviewError(f"you have approved case {at.case_id}, so it can no longer be changed")
     check_holder(case, at.user_id)
     if layer.revision != at.revision:
         raise StaleRevisionError(
             f"case {at.case_id} was changed in another window (revision {layer.revision}, not "
-            f"{at.revision}). Open it again."
+            f"{at.revision}). Open it again"
         )
     return layer
 
@@ -152,13 +152,13 @@ class _Edit:
     def __init__(self, store: ReviewStore, at: LayerRevision) -> None:
         self._store = store
         self._at = at
-        with store.reading() as connection:
-            self.case = read_row(connection, store, at.case_id)
-            self.layer = _find_own(connection, store, self.case, at)
-            self.content = read_content(connection, at.case_id, store.sealer)
-            self.base = read_base(connection, store, self.layer, self.content)
-            self.actions = read_steps(connection, self.layer)
-            self._user = read_user_name(connection, at.user_id)
+        with store.reading() as transaction:
+            self.case = read_row(transaction, at.case_id)
+            self.layer = _find_own(transaction, self.case, at)
+            self.content = read_content(transaction, at.case_id)
+            self.base = read_base(transaction, self.layer, self.content)
+            self.actions = read_steps(transaction, self.layer)
+            self._user = read_user_name(transaction, at.user_id)
         self.before = self._replay(self.actions, self.layer.n_done)
 
     def _replay(self, actions: Sequence[Sequence[Step]], n_done: int) -> LayerTokens:
@@ -175,12 +175,12 @@ class _Edit:
         states = (before.keep, before.decided, before.categories, after.keep, after.decided, after.categories)
         runs = self._cut_at_parts(find_runs(changed, *states))
         if len(runs) > MAX_CHANGES:
-            raise ReviewError(f"this changes more than {MAX_CHANGES:,} places. Select fewer words at a time.")
+            raise ReviewError(f"this changes more than {MAX_CHANGES:,} places. Select fewer words at a time")
         events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
         actions_hash = hash_actions([json.dumps(steps) for steps in actions])
-        with self._store.writing() as connection:
-            self._store_state(connection, n_done, added, actions_hash)
-            append(connection, self._store, events)
+        with self._store.writing() as transaction:
+            self._store_state(transaction, n_done, added, actions_hash)
+            transaction.record(*events)
         return Edited(
             revision=self.layer.revision + 1,
             changed=tuple(
@@ -193,20 +193,20 @@ class _Edit:
         )
 
     def _store_state(
-        self, connection: Connection, n_done: int, added: Sequence[Step], actions_hash: str | None
+        self, transaction: Transaction, n_done: int, added: Sequence[Step], actions_hash: str | None
     ) -> None:
         """Store how many actions hold, and the new one, if the layer is still the one computed from."""
-        _, layer = check_layer(connection, self._store, self._at)
+        _, layer = check_layer(transaction, self._at)
         old, now = ((one.id, one.n_done, one.is_blind, one.actions_hash) for one in (self.layer, layer))
         if now != old:
-            raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again.")
+            raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again")
         if added:
             is_undone = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= layer.n_done)
-            connection.execute(delete(ACTIONS).where(is_undone))
+            transaction.execute(delete(ACTIONS).where(is_undone))
             row = {"layer_id": layer.id, "position": layer.n_done, "steps": json.dumps(added)}
-            connection.execute(insert(ACTIONS), row)
+            transaction.execute(insert(ACTIONS), row)
         values = {"n_done": n_done, "revision": layer.revision + 1, "actions_hash": actions_hash}
-        self._store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **values)
+        transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
 
     def _cut_at_parts(self, runs: Sequence[TokenRange]) -> list[TokenRange]:
         """Cut runs where a text of the case ends."""
@@ -268,7 +268,7 @@ def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) ->
     keep = {ActionKind.MASK: False, ActionKind.UNMASK: True, ActionKind.CATEGORY: None}[action.kind]
     if action.kind is ActionKind.CATEGORY:
         if any(now.keep[one.first : one.stop].any() for one in action.ranges):
-            raise ReviewError("a kept word has no category. Mask it first.")
+            raise ReviewError("a kept word has no category. Mask it first")
         ranges = {one for one in ranges if not now.keep[one.first : one.stop].any()}
     return [(first, stop, keep, code) for first, stop in _unite(ranges)]
 
@@ -319,7 +319,5 @@ def find_mentions(tokens: Tokens, ranges: Sequence[TokenRange]) -> list[TokenRan
             if np.array_equal(words[place : place + n_words], words[first:stop]):
                 found.add((place, place + n_words))
             if len(found) > MAX_RANGES:
-                raise ReviewError(
-                    f"the words occur in more than {MAX_RANGES:,} places. Mask fewer at a time."
-                )
+                raise ReviewError(f"the words occur in more than {MAX_RANGES:,} places. Mask fewer at a time")
     return [TokenRange(*one) for one in sorted(found)]

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Row, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError, UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, PhiSpan, Reason, Tokens
 from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.flow.contents import CaseContent, encode_categories
-from inverse_deid.review.store.opening import MaskingFacts, ReviewStore
+from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.rows import hash_actions
 from inverse_deid.review.store.tables import ACTIONS, LAYERS
 from inverse_deid.review.store.values import (
@@ -28,6 +28,7 @@ from inverse_deid.review.store.values import (
     CasePart,
     LayerKind,
     LayerTokens,
+    MaskingFacts,
     TokenRange,
 )
 from inverse_deid.text.rendering import JOINING_GAPS, Rendering, render
@@ -45,58 +46,54 @@ _TIMELY = [_CLASSES.index(kind) for kind in (HyperClass.DATE, HyperClass.AGE)]
 
 
 def list_layers(
-    connection: Connection, store: ReviewStore, case_id: int, kind: LayerKind, *, approved: bool = False
+    transaction: Transaction, case_id: int, kind: LayerKind, *, approved: bool = False
 ) -> Sequence[Row[Any]]:
     """Return the layers of a case, in the order of approval."""
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.kind == kind.value)
     if approved:
         found = found.where(LAYERS.c.approval.is_not(None))
-    return store.rows.read(connection, found.order_by(LAYERS.c.approval, LAYERS.c.id), LAYERS)
+    return transaction.read(found.order_by(LAYERS.c.approval, LAYERS.c.id), LAYERS)
 
 
-def find_layer(connection: Connection, store: ReviewStore, user_id: int, case_id: int) -> Row[Any]:
+def find_layer(transaction: Transaction, user_id: int, case_id: int) -> Row[Any]:
     """Return the layer that a user works on in a case: their adjudication, if there is one.
 
     Raises:
         NotAllowedError: The user never opened the case.
     """
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user_id)
-    rows = store.rows.read(connection, found.order_by(LAYERS.c.kind), LAYERS)
+    rows = transaction.read(found.order_by(LAYERS.c.kind), LAYERS)
     if not rows:
-        raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases.")
+        raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases")
     return rows[0]
 
 
-def read_steps(connection: Connection, layer: Row[Any]) -> list[list[Step]]:
+def read_steps(transaction: Transaction, layer: Row[Any]) -> list[list[Step]]:
     """Return all actions of a layer in order, including undone ones.
 
     Raises:
         UnreadableInputError: They are not those that the layer has a hash of.
     """
     found = select(ACTIONS).where(ACTIONS.c.layer_id == layer.id).order_by(ACTIONS.c.position)
-    rows = connection.execute(found).all()
+    rows = transaction.execute(found).all()
     stored = [row.steps for row in rows]
     is_complete = [row.position for row in rows] == list(range(len(rows))) and layer.n_done <= len(rows)
     if not is_complete or hash_actions(stored) != layer.actions_hash:
         raise UnreadableInputError(
             f"the actions of layers {layer.id} of the store were altered outside the program. Run "
-            "inverse-deid review verify, and restore a backup."
+            "inverse-deid review verify, and restore a backup"
         )
     return [[tuple(step) for step in json.loads(steps)] for steps in stored]
 
 
-def replay_layer(
-    connection: Connection, store: ReviewStore, layer: Row[Any], content: CaseContent
-) -> LayerTokens:
+def replay_layer(transaction: Transaction, layer: Row[Any], content: CaseContent) -> LayerTokens:
     """Return the current decisions of a layer."""
-    base = read_base(connection, store, layer, content)
-    actions = read_steps(connection, layer)[: layer.n_done]
+    base = read_base(transaction, layer, content)
+    actions = read_steps(transaction, layer)[: layer.n_done]
     return apply_steps(base, (step for action in actions for step in action))
 
 
-def read_base(
-    connection: Connection, store: ReviewStore, layer: Row[Any], content: CaseContent
-) -> LayerTokens:
+def read_base(transaction: Transaction, layer: Row[Any], content: CaseContent) -> LayerTokens:
     """Return the decisions of a layer before its first action.
 
     A reviewer begins with the model's decisions, or, if blind to the model, with the bare text. An
@@ -105,18 +102,16 @@ def read_base(
     n_tokens = len(content.tokens)
     everywhere = np.ones(n_tokens, np.bool_)
     if layer.kind == LayerKind.ADJUDICATION.value:
-        return combine_reviewers(replay_approved(connection, store, layer.case_id, content))
+        return combine_reviewers(replay_approved(transaction, layer.case_id, content))
     if layer.is_blind:
         return LayerTokens(everywhere, np.full(n_tokens, NO_CATEGORY, np.uint8), everywhere.copy())
     return LayerTokens(content.decisions.keep, encode_categories(content.decisions), everywhere)
 
 
-def replay_approved(
-    connection: Connection, store: ReviewStore, case_id: int, content: CaseContent
-) -> list[LayerTokens]:
+def replay_approved(transaction: Transaction, case_id: int, content: CaseContent) -> list[LayerTokens]:
     """Return the approved layers of the reviewers, in the order of approval."""
-    rows = list_layers(connection, store, case_id, LayerKind.REVIEW, approved=True)
-    return [replay_layer(connection, store, row, content) for row in rows]
+    rows = list_layers(transaction, case_id, LayerKind.REVIEW, approved=True)
+    return [replay_layer(transaction, row, content) for row in rows]
 
 
 def combine_reviewers(layers: Sequence[LayerTokens]) -> LayerTokens:
@@ -181,24 +176,24 @@ def find_runs(chosen: BoolArray, *alike: np.ndarray) -> list[TokenRange]:
     return [TokenRange(int(group[0]), int(group[-1]) + 1) for group in groups]
 
 
-def read_final(connection: Connection, store: ReviewStore, case_id: int, content: CaseContent) -> LayerTokens:
+def read_final(transaction: Transaction, case_id: int, content: CaseContent) -> LayerTokens:
     """Return the decisions to release: those of the adjudicator, or those that all reviewers agree on.
 
     Raises:
         ReviewError: An approval is missing, a layer does not fit the case, or a token is undecided.
     """
-    reviewers = replay_approved(connection, store, case_id, content)
-    if len(reviewers) < store.policy.approvals:
-        raise ReviewError(f"case {case_id} has {len(reviewers)} of {store.policy.approvals} approvals")
-    settled = list_layers(connection, store, case_id, LayerKind.ADJUDICATION, approved=True)
-    final = replay_layer(connection, store, settled[0], content) if settled else combine_reviewers(reviewers)
+    reviewers = replay_approved(transaction, case_id, content)
+    if len(reviewers) < transaction.policy.approvals:
+        raise ReviewError(f"case {case_id} has {len(reviewers)} of {transaction.policy.approvals} approvals")
+    settled = list_layers(transaction, case_id, LayerKind.ADJUDICATION, approved=True)
+    final = replay_layer(transaction, settled[0], content) if settled else combine_reviewers(reviewers)
     n_tokens = len(content.tokens)
     if {len(final.keep), len(final.categories), len(final.decided)} != {n_tokens}:
         raise ReviewError(f"the decisions on case {case_id} do not match its {n_tokens} words")
     n_undecided = int((~final.decided).sum())
     if n_undecided:
         raise ReviewError(
-            f"case {case_id} has {n_undecided} undecided words. An adjudicator must settle them."
+            f"case {case_id} has {n_undecided} undecided words. An adjudicator must settle them"
         )
     return final
 

@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import ACTIONS, CASES, INTAKES, LAYERS, META, TRAIL, USERS
-from inverse_deid.review.store.trail import ORIGINAL_SHOWN, TrailEvent, append
+from inverse_deid.review.store.trail import ORIGINAL_SHOWN
 from inverse_deid.review.store.values import LayerKind, ReviewLimits, User, UserRole
 
 SAME_VIEW_SECONDS = 600.0
@@ -36,25 +37,25 @@ _EVENTS_AT_ONCE = 1_000
 _MAX_REMEMBERED = 10_000
 
 
-def read_limits(connection: Connection, store: ReviewStore) -> ReviewLimits:
+def read_limits(transaction: Transaction) -> ReviewLimits:
     """Return the limits of a store."""
-    stored = store.rows.read(connection, select(META).where(META.c.name == _LIMITS), META)
+    stored = transaction.read(select(META).where(META.c.name == _LIMITS), META)
     return ReviewLimits(**json.loads(stored[0].value)) if stored else ReviewLimits()
 
 
 def set_limits(store: ReviewStore, limits: ReviewLimits, *, by: str) -> None:
     """Change the limits of a store; each change enters the trail."""
-    with store.writing() as connection:
-        old, new = asdict(read_limits(connection, store)), asdict(limits)
+    with store.writing() as transaction:
+        old, new = asdict(read_limits(transaction)), asdict(limits)
         value = json.dumps(new)
-        if not store.rows.update(connection, META, META.c.name == _LIMITS, value=value):
-            store.rows.insert(connection, META, {"name": _LIMITS, "value": value})
+        if not transaction.update(META, META.c.name == _LIMITS, value=value):
+            transaction.insert(META, {"name": _LIMITS, "value": value})
         events = [
             TrailEvent(user=by, event=f"limit {name} changed", old=str(old[name]), new=str(new[name]))
             for name in new
             if new[name] != old[name]
         ]
-        append(connection, store, events or [TrailEvent(user=by, event="limit stored unchanged")])
+        transaction.record(*(events or [TrailEvent(user=by, event="limit stored unchanged")]))
 
 
 def refuse_admin(user: User) -> None:
@@ -63,12 +64,12 @@ def refuse_admin(user: User) -> None:
         raise NotAllowedError("your role does not see the texts of cases")
 
 
-def refuse_adder(connection: Connection, store: ReviewStore, user: str, case: Row[Any]) -> None:
+def refuse_adder(transaction: Transaction, user: str, case: Row[Any]) -> None:
     """Refuse a user who added the file of a case, if the limits of the store say so."""
-    if not read_limits(connection, store).adders_stay_out:
+    if not read_limits(transaction).adders_stay_out:
         return
     found = select(INTAKES).where(INTAKES.c.source_id == case.source_id)
-    if any(one.added_by == user for one in store.rows.read(connection, found, INTAKES)):
+    if any(one.added_by == user for one in transaction.read(found, INTAKES)):
         raise NotAllowedError(f"you added the file of case {case.id}, so another user must work on it")
 
 
@@ -85,12 +86,10 @@ def _is_hand(user_id: int, kinds: Sequence[LayerKind]) -> ColumnElement[bool]:
     )
 
 
-def refuse_hand(
-    connection: Connection, store: ReviewStore, user: User, case: Row[Any], done: str, *kinds: LayerKind
-) -> None:
+def refuse_hand(transaction: Transaction, user: User, case: Row[Any], done: str, *kinds: LayerKind) -> None:
     """Refuse a user with a hand in a case; `done` is what another user must do with it."""
     found = select(LAYERS).where(LAYERS.c.case_id == case.id, _is_hand(user.id, kinds))
-    if store.rows.read(connection, found, LAYERS):
+    if transaction.read(found, LAYERS):
         raise NotAllowedError(f"you changed or approved case {case.id}, so another user must {done} it")
 
 
@@ -100,18 +99,20 @@ def added_by(user_id: int) -> ColumnElement[bool]:
     return CASES.c.source_id.in_(select(INTAKES.c.source_id).where(INTAKES.c.added_by == name))
 
 
-def lock_user(connection: Connection, user_id: int) -> None:
+def lock_user(transaction: Transaction, user_id: int) -> None:
     """Let one user take only one case at a time; before the row of the case is locked."""
-    connection.execute(select(USERS.c.id).where(USERS.c.id == user_id).with_for_update(key_share=True))
+    transaction.execute(select(USERS.c.id).where(USERS.c.id == user_id).with_for_update(key_share=True))
 
 
-def refuse_too_many_locks(connection: Connection, store: ReviewStore, user_id: int, case_id: int) -> None:
+def refuse_too_many_locks(transaction: Transaction, user_id: int, case_id: int) -> None:
     """Refuse a user who holds as many other cases as one person may."""
-    others = (CASES.c.lock_user_id == user_id) & (CASES.c.lock_until > store.now()) & (CASES.c.id != case_id)
-    n_locks = connection.execute(select(func.count()).select_from(CASES).where(others)).scalar_one()
-    if n_locks >= read_limits(connection, store).max_locks:
+    others = (
+        (CASES.c.lock_user_id == user_id) & (CASES.c.lock_until > transaction.now()) & (CASES.c.id != case_id)
+    )
+    n_locks = transaction.execute(select(func.count()).select_from(CASES).where(others)).scalar_one()
+    if n_locks >= read_limits(transaction).max_locks:
         raise CaseLockedError(
-            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first."
+            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first"
         )
 
 
@@ -120,8 +121,7 @@ Shown = Mapping[tuple[str, int, str, str], float]
 
 
 def disclose(
-    connection: Connection,
-    store: ReviewStore,
+    transaction: Transaction,
     user: str,
     cases: Sequence[Row[Any]],
     way: str,
@@ -131,10 +131,10 @@ def disclose(
 
     The caller gives the result to `remember` once the transaction is on the disk, and shows nothing before.
     """
-    now = store.now()
-    due = [case for case in cases if not _is_recent(store, (user, case.id, event, way), now)]
+    now = transaction.now()
+    due = [case for case in cases if not _is_recent(transaction.store, (user, case.id, event, way), now)]
     events = [TrailEvent(user=user, event=event, case=case.id, name=case.name, new=way) for case in due]
-    append(connection, store, events)
+    transaction.record(*events)
     return {(user, case.id, event, way): now for case in due}
 
 
@@ -143,9 +143,9 @@ def disclose_files(store: ReviewStore, user: str, files: Mapping[int, str], way:
     now, event = store.now(), _FILE_SHOWN
     due = [number for number in files if not _is_recent(store, (user, number, event, way), now)]
     if due:
-        with store.writing() as connection:
+        with store.writing() as transaction:
             events = [TrailEvent(user=user, event=event, name=files[number], new=way) for number in due]
-            append(connection, store, events)
+            transaction.record(*events)
         remember(store, {(user, number, event, way): now for number in due})
 
 
@@ -159,13 +159,13 @@ def disclose_all(store: ReviewStore, user: str, case_ids: Sequence[int], way: st
     """Enter into the trail that the originals of many cases leave the store, in short transactions."""
     for begin in range(0, len(case_ids), _EVENTS_AT_ONCE):
         some = case_ids[begin : begin + _EVENTS_AT_ONCE]
-        with store.writing() as connection:
+        with store.writing() as transaction:
             found = select(CASES.c.id, CASES.c.name).where(CASES.c.id.in_(some)).order_by(CASES.c.id)
             events = [
                 TrailEvent(user=user, event=ORIGINAL_SHOWN, case=case.id, name=case.name, new=way)
-                for case in connection.execute(found).all()
+                for case in transaction.execute(found).all()
             ]
-            append(connection, store, events)
+            transaction.record(*events)
 
 
 def remember(store: ReviewStore, shown: Shown) -> None:
@@ -206,12 +206,12 @@ class _Shown(msgspec.Struct):
 def list_activity(store: ReviewStore) -> tuple[Activity, ...]:
     """Return who holds and reads how many cases, from locks and the trail; the unusual ones first."""
     now = store.now()
-    with store.reading() as connection:
-        limits = read_limits(connection, store)
+    with store.reading() as transaction:
+        limits = read_limits(transaction)
         held = select(USERS.c.name, func.count()).join(CASES, CASES.c.lock_user_id == USERS.c.id)
         held = held.where(CASES.c.lock_until > now).group_by(USERS.c.name)
-        n_held: dict[str, int] = {str(name): int(n) for name, n in connection.execute(held)}
-        hours = _read_hours(connection, now)
+        n_held: dict[str, int] = {str(name): int(n) for name, n in transaction.execute(held)}
+        hours = _read_hours(transaction, now)
     found = []
     for user in sorted(n_held.keys() | hours.keys()):
         n_read = len(hours[user].pop(0, ()))
@@ -226,11 +226,11 @@ def list_activity(store: ReviewStore) -> tuple[Activity, ...]:
     return tuple(sorted(found, key=lambda one: (not one.is_unusual, -one.n_read, one.user)))
 
 
-def _read_hours(connection: Connection, now: float) -> dict[str, dict[int, set[int]]]:
+def _read_hours(transaction: Transaction, now: float) -> dict[str, dict[int, set[int]]]:
     """Return the cases whose originals each user was shown, by how many hours ago that was."""
     hours: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     found = select(TRAIL.c.line).where(TRAIL.c.line.contains(f'"event":"{ORIGINAL_SHOWN}"', autoescape=True))
-    for line in connection.execute(found.order_by(TRAIL.c.number.desc())).yield_per(1000).scalars():
+    for line in transaction.execute(found.order_by(TRAIL.c.number.desc())).yield_per(1000).scalars():
         try:
             one = msgspec.json.decode(line, type=_Shown)
         except msgspec.MsgspecError:

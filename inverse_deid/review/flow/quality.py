@@ -16,7 +16,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.values import BoolArray
@@ -28,9 +28,9 @@ from inverse_deid.review.flow.cases import lock_row
 from inverse_deid.review.flow.contents import read_content
 from inverse_deid.review.flow.layers import find_runs, replay_approved
 from inverse_deid.review.flow.oversight import added_by, has_hand, read_limits, refuse_adder, refuse_hand
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import CASES, LAYERS, SAMPLE_CASES, SAMPLES, USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import CaseState, LayerKind, User, UserRole
 
 CONFIDENCE = 0.95
@@ -64,9 +64,9 @@ class ReviewSummary:
 
 def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
     """Return the agreement on all cases with two approvals, and the time of every reviewer."""
-    with store.reading() as connection:
-        pairs = _read_pairs(connection, store)
-        times = _read_times(connection)
+    with store.reading() as transaction:
+        pairs = _read_pairs(transaction)
+        times = _read_times(transaction)
     tokens = None
     if pairs:
         judgements = np.concatenate([np.stack(pair) for pair in pairs], axis=1).astype(np.int64)
@@ -95,22 +95,22 @@ def compare_masks(pairs: list[tuple[BoolArray, BoolArray]]) -> float | None:
     return 2 * n_both / n_spans if n_spans else None
 
 
-def _read_pairs(connection: Connection, store: ReviewStore) -> list[tuple[BoolArray, BoolArray]]:
+def _read_pairs(transaction: Transaction) -> list[tuple[BoolArray, BoolArray]]:
     """Return the tokens that both reviewers keep, of every case with two approvals."""
     found = select(CASES.c.id).where(CASES.c.n_approvals >= 2).order_by(CASES.c.id)
     pairs = []
-    for case_id in connection.execute(found).scalars().all():
-        content = read_content(connection, case_id, store.sealer)
-        first, second = replay_approved(connection, store, case_id, content)[:2]
+    for case_id in transaction.execute(found).scalars().all():
+        content = read_content(transaction, case_id)
+        first, second = replay_approved(transaction, case_id, content)[:2]
         pairs.append((first.keep, second.keep))
     return pairs
 
 
-def _read_times(connection: Connection) -> tuple[ReviewerTime, ...]:
+def _read_times(transaction: Transaction) -> tuple[ReviewerTime, ...]:
     found = select(USERS.c.name, LAYERS.c.seconds).join(LAYERS, LAYERS.c.user_id == USERS.c.id)
     found = found.where(LAYERS.c.approval.is_not(None), LAYERS.c.kind == LayerKind.REVIEW.value)
     seconds: dict[str, list[float]] = defaultdict(list)
-    for row in connection.execute(found):
+    for row in transaction.execute(found):
         seconds[row.name].append(row.seconds)
     return tuple(
         ReviewerTime(name, len(spent), statistics.median(spent)) for name, spent in sorted(seconds.items())
@@ -151,19 +151,19 @@ def draw_sample(store: ReviewStore, n_cases: int, *, seed: int | None = None, by
     Raises:
         ReviewError: Fewer cases are released.
     """
-    with store.writing() as connection:
+    with store.writing() as transaction:
         found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-        released = [case.id for case in store.rows.read(connection, found, CASES)]
+        released = [case.id for case in transaction.read(found, CASES)]
         if not 1 <= n_cases <= len(released):
             raise ReviewError(f"{n_cases} cases cannot be drawn: {len(released)} cases are released")
         rng = random.Random(secrets.randbits(64) if seed is None else seed)
         drawn = sorted(rng.sample(released, n_cases))
         row = {"drawn_at": store.now(), "n_released": len(released)}
-        sample_id = store.rows.insert(connection, SAMPLES, row)
+        sample_id = transaction.insert(SAMPLES, row)
         rows = [{"sample_id": sample_id, "case_id": case_id} for case_id in drawn]
-        store.rows.insert_all(connection, SAMPLE_CASES, rows)
+        transaction.insert_all(SAMPLE_CASES, rows)
         event = f"sample {sample_id} drawn: {n_cases} of {len(released)} released cases"
-        append(connection, store, [TrailEvent(user=by, event=event)])
+        transaction.record(TrailEvent(user=by, event=event))
     return Sample(sample_id, len(released), tuple(drawn), tuple(drawn))
 
 
@@ -173,18 +173,18 @@ def read_sample(store: ReviewStore) -> Sample:
     Raises:
         ReviewError: No sample was drawn.
     """
-    with store.reading() as connection:
-        return _read_sample(connection, store)[0]
+    with store.reading() as transaction:
+        return _read_sample(transaction)[0]
 
 
-def _read_sample(connection: Connection, store: ReviewStore) -> tuple[Sample, list[bool | None]]:
+def _read_sample(transaction: Transaction) -> tuple[Sample, list[bool | None]]:
     """Return the latest sample, and for each of its cases whether it leaks (None = unread)."""
-    rows = store.rows.read(connection, select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1), SAMPLES)
+    rows = transaction.read(select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1), SAMPLES)
     if not rows:
-        raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N.")
+        raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N")
     (row,) = rows
     found = select(SAMPLE_CASES).where(SAMPLE_CASES.c.sample_id == row.id).order_by(SAMPLE_CASES.c.case_id)
-    cases = store.rows.read(connection, found, SAMPLE_CASES)
+    cases = transaction.read(found, SAMPLE_CASES)
     unread = tuple(case.case_id for case in cases if case.leaks is None)
     sample = Sample(row.id, row.n_released, tuple(case.case_id for case in cases), unread)
     return sample, [case.leaks for case in cases]
@@ -196,14 +196,14 @@ def list_unread(store: ReviewStore, user: User) -> tuple[int, ...]:
     Raises:
         ReviewError: No sample was drawn.
     """
-    with store.reading() as connection:
-        sample, _ = _read_sample(connection, store)
+    with store.reading() as transaction:
+        sample, _ = _read_sample(transaction)
         found = select(CASES.c.id).join(SAMPLE_CASES, SAMPLE_CASES.c.case_id == CASES.c.id)
         found = found.where(SAMPLE_CASES.c.sample_id == sample.id, SAMPLE_CASES.c.leaks.is_(None))
         found = found.where(CASES.c.state == CaseState.RELEASED.value, ~has_hand(user.id, *LayerKind))
-        if read_limits(connection, store).adders_stay_out:
+        if read_limits(transaction).adders_stay_out:
             found = found.where(~added_by(user.id))
-        return tuple(connection.execute(found.order_by(CASES.c.id)).scalars())
+        return tuple(transaction.execute(found.order_by(CASES.c.id)).scalars())
 
 
 def record_reading(store: ReviewStore, user: User, case_id: int, *, leaks: bool) -> None:
@@ -215,20 +215,20 @@ def record_reading(store: ReviewStore, user: User, case_id: int, *, leaks: bool)
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
         raise NotAllowedError("only an adjudicator can read cases for a sample")
-    with store.writing() as connection:
-        case = lock_row(connection, store, case_id)
-        sample, _ = _read_sample(connection, store)
+    with store.writing() as transaction:
+        case = lock_row(transaction, case_id)
+        sample, _ = _read_sample(transaction)
         if case_id not in sample.unread:
             was = "was already read" if case_id in sample.case_ids else "is not in the sample"
             raise ReviewError(f"case {case_id} {was}")
-        refuse_hand(connection, store, user, case, "read", *LayerKind)
-        refuse_adder(connection, store, user.name, case)
+        refuse_hand(transaction, user, case, "read", *LayerKind)
+        refuse_adder(transaction, user.name, case)
         one = (SAMPLE_CASES.c.sample_id == sample.id) & (SAMPLE_CASES.c.case_id == case_id)
-        store.rows.update(connection, SAMPLE_CASES, one, reader_id=user.id, leaks=leaks)
+        transaction.update(SAMPLE_CASES, one, reader_id=user.id, leaks=leaks)
         if leaks and case.state == CaseState.RELEASED.value:
-            reopen(connection, store, case, user.id)
+            reopen(transaction, case, user.id)
         event = f"read for sample {sample.id}: {'leaks' if leaks else 'no leak'}"
-        append(connection, store, [TrailEvent(user=user.name, event=event, case=case_id, name=case.name)])
+        transaction.record(TrailEvent(user=user.name, event=event, case=case_id, name=case.name))
 
 
 def bound_leaks(store: ReviewStore, *, confidence: float = CONFIDENCE) -> SampleResult:
@@ -239,11 +239,11 @@ def bound_leaks(store: ReviewStore, *, confidence: float = CONFIDENCE) -> Sample
         ConfigurationError: `confidence` is not in (0, 1).
     """
     check_confidence(confidence)
-    with store.reading() as connection:
-        sample, leaks = _read_sample(connection, store)
+    with store.reading() as transaction:
+        sample, leaks = _read_sample(transaction)
     if sample.unread:
         raise ReviewError(
-            f"{len(sample.unread)} of the {len(leaks)} cases of the sample are unread. Read them first."
+            f"{len(sample.unread)} of the {len(leaks)} cases of the sample are unread. Read them first"
         )
     n_leaking = sum(map(bool, leaks))
     bound = provable_target(n_leaking, len(leaks), Aim(target=0.5, confidence=confidence))

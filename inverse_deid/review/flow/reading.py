@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Row, delete, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.flow.cases import (
@@ -36,11 +36,11 @@ from inverse_deid.review.flow.oversight import (
     refuse_hand,
     remember,
 )
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import hash_actions
 from inverse_deid.review.store.sources import read_facts
 from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import (
     CaseState,
     CaseView,
@@ -66,56 +66,54 @@ def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading 
         ReviewError: The case does not exist.
     """
     refuse_admin(user)
-    with store.writing() as connection:
-        lock_user(connection, user.id)
-        case = lock_row(connection, store, case_id)
-        layers = list_layers(connection, store, case_id, LayerKind.REVIEW)
+    with store.writing() as transaction:
+        lock_user(transaction, user.id)
+        case = lock_row(transaction, case_id)
+        layers = list_layers(transaction, case_id, LayerKind.REVIEW)
         own = [row for row in layers if row.user_id == user.id]
         if not (own and own[0].approval is not None):
-            _begin(connection, store, case, own[0] if own else None, user)
-        shown = disclose(connection, store, user.name, [case], way)
+            _begin(transaction, case, own[0] if own else None, user)
+        shown = disclose(transaction, user.name, [case], way)
     remember(store, shown)
     return view_case(store, user, case_id)
 
 
-def _begin(
-    connection: Connection, store: ReviewStore, case: Row[Any], layer: Row[Any] | None, user: User
-) -> None:
+def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, user: User) -> None:
     """Lock a case and make or revive the layer of a reviewer."""
-    if case.n_approvals >= store.policy.approvals:
+    if case.n_approvals >= transaction.policy.approvals:
         raise NotAllowedError(f"case {case.id} has all its approvals. Take another case.")
-    _check_taker(connection, store, case, user)
-    take_lock(connection, store, case, user.id)
-    is_blind = store.policy.blind_to_model and case.n_approvals > 0
+    _check_taker(transaction, case, user)
+    take_lock(transaction, case, user.id)
+    is_blind = transaction.policy.blind_to_model and case.n_approvals > 0
     if layer is None:
-        _add_layer(connection, store, user, case, LayerKind.REVIEW, is_blind=is_blind)
+        _add_layer(transaction, user, case, LayerKind.REVIEW, is_blind=is_blind)
     else:
         if is_blind and not layer.is_blind:
             # The second reviewer must not see what they did with the model's help.
-            connection.execute(delete(ACTIONS).where(ACTIONS.c.layer_id == layer.id))
+            transaction.execute(delete(ACTIONS).where(ACTIONS.c.layer_id == layer.id))
             changes = {
                 "is_blind": True,
                 "n_done": 0,
                 "revision": layer.revision + 1,
                 "actions_hash": hash_actions(()),
             }
-            store.rows.update(connection, LAYERS, LAYERS.c.id == layer.id, **changes)
-            _note_beginning(connection, store, user, case)
-        count_time(connection, store, layer)
+            transaction.update(LAYERS, LAYERS.c.id == layer.id, **changes)
+            _note_beginning(transaction, user, case)
+        count_time(transaction, layer)
     if case.state == CaseState.NEW.value:
-        set_state(connection, store, case, CaseState.IN_REVIEW, user.id)
+        set_state(transaction, case, CaseState.IN_REVIEW, user.id)
 
 
-def _check_taker(connection: Connection, store: ReviewStore, case: Row[Any], user: User) -> None:
+def _check_taker(transaction: Transaction, case: Row[Any], user: User) -> None:
     """Refuse a case that the policy does not give to a user."""
     check_assignee(case, user.id)
-    if case.assignee_id is None and read_limits(connection, store).only_assigned:
+    if case.assignee_id is None and read_limits(transaction).only_assigned:
         raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin.")
-    refuse_adder(connection, store, user.name, case)
+    refuse_adder(transaction, user.name, case)
 
 
 def _add_layer(
-    connection: Connection, store: ReviewStore, user: User, case: Row[Any], kind: LayerKind, *, is_blind: bool
+    transaction: Transaction, user: User, case: Row[Any], kind: LayerKind, *, is_blind: bool
 ) -> None:
     row = {
         "case_id": case.id,
@@ -126,16 +124,16 @@ def _add_layer(
         "n_done": 0,
         "actions_hash": hash_actions(()),
         "seconds": 0.0,
-        "seen_at": store.now(),
+        "seen_at": transaction.now(),
     }
-    store.rows.insert(connection, LAYERS, row)
-    _note_beginning(connection, store, user, case)
+    transaction.insert(LAYERS, row)
+    _note_beginning(transaction, user, case)
 
 
-def _note_beginning(connection: Connection, store: ReviewStore, user: User, case: Row[Any]) -> None:
+def _note_beginning(transaction: Transaction, user: User, case: Row[Any]) -> None:
     """Note in the trail that a layer begins without any decision."""
     event = TrailEvent(user=user.name, event="begin", case=case.id, name=case.name)
-    append(connection, store, [event])
+    transaction.record(event)
 
 
 def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
@@ -145,8 +143,8 @@ def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
         NotAllowedError: The user never opened it.
         CaseLockedError: The user neither holds it any longer nor has approved it.
     """
-    with store.reading() as connection:
-        return _view(connection, store, user, case_id)
+    with store.reading() as transaction:
+        return _view(transaction, user, case_id)
 
 
 def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView, Rendering]:
@@ -154,24 +152,24 @@ def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView,
 
     A layer can keep every word, so the trail records it as an original.
     """
-    with store.reading() as connection:
-        view = _view(connection, store, user, case_id)
-        content = read_content(connection, case_id, store.sealer)
-    with store.writing() as connection:
-        shown = disclose(connection, store, user.name, [lock_row(connection, store, case_id)], "print view")
+    with store.reading() as transaction:
+        view = _view(transaction, user, case_id)
+        content = read_content(transaction, case_id)
+    with store.writing() as transaction:
+        shown = disclose(transaction, user.name, [lock_row(transaction, case_id)], "print view")
     remember(store, shown)
     return view, render_case(content, view.layer, view.facts)
 
 
-def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) -> CaseView:
+def _view(transaction: Transaction, user: User, case_id: int) -> CaseView:
     refuse_admin(user)
-    layer = find_layer(connection, store, user.id, case_id)
-    case = read_row(connection, store, case_id)
+    layer = find_layer(transaction, user.id, case_id)
+    case = read_row(transaction, case_id)
     if layer.approval is None:
         check_holder(case, user.id)
-    content = read_content(connection, case_id, store.sealer)
-    n_actions = len(read_steps(connection, layer))
-    facts = read_facts(connection, store, case_id)
+    content = read_content(transaction, case_id)
+    n_actions = len(read_steps(transaction, layer))
+    facts = read_facts(transaction, case_id)
     sees_all = layer.kind == LayerKind.ADJUDICATION.value
     return CaseView(
         case_id=case_id,
@@ -181,20 +179,18 @@ def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) 
         parts=content.parts,
         tokens=content.tokens,
         kind=LayerKind(layer.kind),
-        layer=replay_layer(connection, store, layer, content),
+        layer=replay_layer(transaction, layer, content),
         model=None if layer.is_blind else read_model(content, facts),
         facts=facts,
         revision=layer.revision,
         can_undo=layer.n_done > 0 and layer.approval is None,
         can_redo=layer.n_done < n_actions and layer.approval is None,
         is_approved=layer.approval is not None,
-        notes=_read_notes(connection, store, case_id, user, sees_all=sees_all),
+        notes=_read_notes(transaction, case_id, user, sees_all=sees_all),
     )
 
 
-def _read_notes(
-    connection: Connection, store: ReviewStore, case_id: int, user: User, *, sees_all: bool
-) -> tuple[Note, ...]:
+def _read_notes(transaction: Transaction, case_id: int, user: User, *, sees_all: bool) -> tuple[Note, ...]:
     """Return the notes on a case, those of the user or of all; adjudicators do not learn who wrote them."""
     found = select(NOTES).where(NOTES.c.case_id == case_id)
     if not sees_all:
@@ -204,9 +200,9 @@ def _read_notes(
             user.name if row.user_id == user.id else "",
             row.at,
             None if row.first is None else TokenRange(row.first, row.stop),
-            store.sealer.open(row.sealed, f"a note on case {case_id}").decode(),
+            transaction.sealer.open(row.sealed, f"a note on case {case_id}").decode(),
         )
-        for row in connection.execute(found.order_by(NOTES.c.id)).all()
+        for row in transaction.execute(found.order_by(NOTES.c.id)).all()
     )
 
 
@@ -220,26 +216,26 @@ def open_dispute(store: ReviewStore, user: User, case_id: int) -> DisputeView:
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
         raise NotAllowedError("only an adjudicator can settle disagreements")
-    with store.writing() as connection:
-        lock_user(connection, user.id)
-        case = lock_row(connection, store, case_id)
+    with store.writing() as transaction:
+        lock_user(transaction, user.id)
+        case = lock_row(transaction, case_id)
         if case.state != CaseState.DISAGREED.value:
             raise ReviewError(f"case {case_id} has no disagreement to settle")
-        refuse_hand(connection, store, user, case, "settle", LayerKind.REVIEW)
-        _check_taker(connection, store, case, user)
-        take_lock(connection, store, case, user.id)
-        layers = list_layers(connection, store, case_id, LayerKind.ADJUDICATION)
+        refuse_hand(transaction, user, case, "settle", LayerKind.REVIEW)
+        _check_taker(transaction, case, user)
+        take_lock(transaction, case, user.id)
+        layers = list_layers(transaction, case_id, LayerKind.ADJUDICATION)
         own = [row for row in layers if row.user_id == user.id]
         if own:
-            count_time(connection, store, own[0])
+            count_time(transaction, own[0])
         else:
-            _add_layer(connection, store, user, case, LayerKind.ADJUDICATION, is_blind=False)
-        shown = disclose(connection, store, user.name, [case], "dispute")
+            _add_layer(transaction, user, case, LayerKind.ADJUDICATION, is_blind=False)
+        shown = disclose(transaction, user.name, [case], "dispute")
     remember(store, shown)
-    with store.reading() as connection:
-        view = _view(connection, store, user, case_id)
-        content = read_content(connection, case_id, store.sealer)
-        sides = replay_approved(connection, store, case_id, content)
+    with store.reading() as transaction:
+        view = _view(transaction, user, case_id)
+        content = read_content(transaction, case_id)
+        sides = replay_approved(transaction, case_id, content)
     return DisputeView(case=view, reviewers=tuple(sides), disputed=sides[0].keep != sides[-1].keep)
 
 
@@ -249,19 +245,19 @@ def keep_lock(store: ReviewStore, user: User, case_id: int) -> float:
     Raises:
         CaseLockedError: The lock ended, and another user took the case over.
     """
-    with store.writing() as connection:
-        case = lock_row(connection, store, case_id)
-        until = hold_lock(connection, store, case, user.id)
-        count_time(connection, store, find_layer(connection, store, user.id, case_id))
+    with store.writing() as transaction:
+        case = lock_row(transaction, case_id)
+        until = hold_lock(transaction, case, user.id)
+        count_time(transaction, find_layer(transaction, user.id, case_id))
         return until
 
 
 def close_case(store: ReviewStore, user: User, case_id: int) -> None:
     """Give the lock back, if the user holds it; all changes stay."""
-    with store.writing() as connection:
-        case = lock_row(connection, store, case_id)
+    with store.writing() as transaction:
+        case = lock_row(transaction, case_id)
         if case.lock_user_id == user.id:
             found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user.id)
-            for layer in connection.execute(found.where(LAYERS.c.approval.is_(None))).all():
-                count_time(connection, store, layer)
-            drop_lock(connection, store, case_id)
+            for layer in transaction.execute(found.where(LAYERS.c.approval.is_(None))).all():
+                count_time(transaction, layer)
+            drop_lock(transaction, case_id)

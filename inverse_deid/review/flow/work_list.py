@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     Row,
     Select,
     and_,
@@ -22,9 +21,9 @@ from sqlalchemy import (
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.flow.cases import drop_lock, lock_row, read_user_name
 from inverse_deid.review.flow.oversight import added_by, has_hand, read_limits
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import CASES, INTAKES, LAYERS, USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import (
     CaseRow,
     CaseState,
@@ -67,13 +66,13 @@ def list_cases(
     if not 1 <= n_rows <= MAX_PAGE_ROWS:
         raise ReviewError(f"a page must have 1 to {MAX_PAGE_ROWS} lines")
     found = _filter(store, select(CASES.c.id), chosen)
-    with store.reading() as connection:
+    with store.reading() as transaction:
         ids: list[int] = []
-        for part in _order_parts(connection, found, chosen, order, after):
-            ids += connection.execute(part.limit(n_rows + 1 - len(ids))).scalars()
+        for part in _order_parts(transaction, found, chosen, order, after):
+            ids += transaction.execute(part.limit(n_rows + 1 - len(ids))).scalars()
             if len(ids) > n_rows:
                 break
-        rows = connection.execute(_select_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
+        rows = transaction.execute(_select_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
     now = store.now()
     lines = {row.id: _read_line(row, now) for row in rows}
     # A case can be deleted between two queries.
@@ -87,8 +86,8 @@ def read_line(store: ReviewStore, case_id: int) -> CaseRow:
     Raises:
         ReviewError: The case does not exist.
     """
-    with store.reading() as connection:
-        row = connection.execute(_select_lines().where(CASES.c.id == case_id)).one_or_none()
+    with store.reading() as transaction:
+        row = transaction.execute(_select_lines().where(CASES.c.id == case_id)).one_or_none()
     if row is None:
         raise ReviewError(f"the store has no case {case_id}")
     return _read_line(row, store.now())
@@ -96,17 +95,17 @@ def read_line(store: ReviewStore, case_id: int) -> CaseRow:
 
 def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
     """Count the cases that a work list shows on all its pages."""
-    with store.reading() as connection:
+    with store.reading() as transaction:
         found = _filter(store, select(func.count()).select_from(CASES), chosen)
-        return int(connection.execute(found).scalar_one())
+        return int(transaction.execute(found).scalar_one())
 
 
 def _order_parts(
-    connection: Connection, found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
+    transaction: Transaction, found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
 ) -> Iterator[Select[Any]]:
     """Yield ordered queries whose results, one after the other, are the cases behind a key."""
     by_doubt = (CASES.c.doubt.desc(), CASES.c.id)
-    key = None if after is None else _parse_key(connection, after, order)
+    key = None if after is None else _parse_key(transaction, after, order)
     if order is WorkOrder.NEWEST:
         yield (found if key is None else found.where(CASES.c.id < key[-1])).order_by(CASES.c.id.desc())
     elif order is WorkOrder.NAME:
@@ -144,7 +143,7 @@ def _make_key(last: CaseRow, order: WorkOrder) -> str:
     return str(last.case_id)
 
 
-def _parse_key(connection: Connection, key: str, order: WorkOrder) -> tuple[Any, ...]:
+def _parse_key(transaction: Transaction, key: str, order: WorkOrder) -> tuple[Any, ...]:
     """Return the values of the columns of an order at the last line of the page before."""
     *place, number = key.split("_")
     with suppress(ValueError, OverflowError, KeyError):
@@ -158,14 +157,14 @@ def _parse_key(connection: Connection, key: str, order: WorkOrder) -> tuple[Any,
         elif not place and abs(case_id) < _MAX_ID:
             found = select(CASES.c.name, CASES.c.number, INTAKES.c.export_name)
             found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id == case_id)
-            row = connection.execute(found).one_or_none()
+            row = transaction.execute(found).one_or_none()
             if order is WorkOrder.NEWEST:
                 return (case_id,)
             if row is not None and order is WorkOrder.NAME:
                 return row.name, case_id
             if row is not None and order is WorkOrder.FILE:
                 return row.export_name, row.number
-    raise ReviewError("the page cannot be found. Begin at the first page.")
+    raise ReviewError("the page cannot be found. Begin at the first page")
 
 
 def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
@@ -199,8 +198,8 @@ def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Selec
 def _is_open_to(store: ReviewStore, user_id: int) -> ColumnElement[bool]:
     """Whether a user may take a case: not locked by or assigned to another, and within the limits."""
     lock, assignee = CASES.c.lock_user_id, CASES.c.assignee_id
-    with store.reading() as connection:
-        limits = read_limits(connection, store)
+    with store.reading() as transaction:
+        limits = read_limits(transaction)
     return and_(
         or_(lock.is_(None), lock == user_id, CASES.c.lock_until <= store.now()),
         assignee == user_id if limits.only_assigned else or_(assignee.is_(None), assignee == user_id),
@@ -264,12 +263,12 @@ def next_case(store: ReviewStore, user: User) -> int | None:
     kinds = [(LayerKind.REVIEW, reviews)]
     if user.role.includes(UserRole.ADJUDICATOR):
         kinds.insert(0, (LayerKind.ADJUDICATION, _select_disputes(store, user.id)))
-    with store.reading() as connection:
+    with store.reading() as transaction:
         for kind, free in kinds:
             begun = _has_layer(user.id, and_(LAYERS.c.kind == kind.value, LAYERS.c.approval.is_(None)))
             for found in (free.where(begun), free.where(CASES.c.assignee_id == user.id), free):
                 first = found.order_by(CASES.c.doubt.desc(), CASES.c.id).limit(1)
-                case_id: int | None = connection.execute(first).scalar_one_or_none()
+                case_id: int | None = transaction.execute(first).scalar_one_or_none()
                 if case_id is not None:
                     return case_id
     return None
@@ -286,9 +285,9 @@ def _select_disputes(store: ReviewStore, user_id: int) -> Select[Any]:
 
 def count_cases(store: ReviewStore) -> dict[CaseState, int]:
     """Count the cases in each state, including states without cases."""
-    with store.reading() as connection:
+    with store.reading() as transaction:
         found = select(CASES.c.state, func.count()).group_by(CASES.c.state)
-        counts = {row[0]: int(row[1]) for row in connection.execute(found)}
+        counts = {row[0]: int(row[1]) for row in transaction.execute(found)}
     return {state: counts.get(state.value, 0) for state in CaseState}
 
 
@@ -301,22 +300,22 @@ def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_
     """
     if not admin.role.includes(UserRole.ADMIN):
         raise NotAllowedError("only an admin can assign cases")
-    with store.writing() as connection:
+    with store.writing() as transaction:
         name = None
         if assignee_id is not None:
             found = select(USERS).where(USERS.c.id == assignee_id, USERS.c.is_active)
-            assignees = store.rows.read(connection, found, USERS)
+            assignees = transaction.read(found, USERS)
             if not assignees or assignees[0].role == UserRole.ADMIN.value:
                 raise ReviewError("this account does not exist, is closed or sees no texts")
             name = assignees[0].name
         events = []
         for case_id in sorted(set(case_ids)):
-            case = lock_row(connection, store, case_id)
-            store.rows.update(connection, CASES, CASES.c.id == case_id, assignee_id=assignee_id)
+            case = lock_row(transaction, case_id)
+            transaction.update(CASES, CASES.c.id == case_id, assignee_id=assignee_id)
             events.append(TrailEvent(user=admin.name, event="assign", case=case_id, name=case.name, new=name))
             if assignee_id is not None and case.lock_user_id not in (None, assignee_id):
-                events += _break_lock(connection, store, admin, case)
-        append(connection, store, events)
+                events += _break_lock(transaction, admin, case)
+        transaction.record(*events)
 
 
 def break_locks(store: ReviewStore, admin: User, case_ids: Collection[int]) -> int:
@@ -328,21 +327,19 @@ def break_locks(store: ReviewStore, admin: User, case_ids: Collection[int]) -> i
     """
     if not admin.role.includes(UserRole.ADMIN):
         raise NotAllowedError("only an admin can break locks")
-    with store.writing() as connection:
+    with store.writing() as transaction:
         events: list[TrailEvent] = []
         for case_id in sorted(set(case_ids)):
-            events += _break_lock(connection, store, admin, lock_row(connection, store, case_id))
-        append(connection, store, events)
+            events += _break_lock(transaction, admin, lock_row(transaction, case_id))
+        transaction.record(*events)
     return len(events)
 
 
-def _break_lock(
-    connection: Connection, store: ReviewStore, admin: User, case: Row[Any]
-) -> Iterator[TrailEvent]:
+def _break_lock(transaction: Transaction, admin: User, case: Row[Any]) -> Iterator[TrailEvent]:
     """Drop the lock of a case, and yield the entry for the trail if it had not ended."""
     if case.lock_user_id is None:
         return
-    drop_lock(connection, store, case.id)
-    if case.lock_until > store.now():
-        holder = read_user_name(connection, case.lock_user_id)
+    drop_lock(transaction, case.id)
+    if case.lock_until > transaction.now():
+        holder = read_user_name(transaction, case.lock_user_id)
         yield TrailEvent(user=admin.name, event="lock broken", case=case.id, name=case.name, old=holder)

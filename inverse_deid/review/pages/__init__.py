@@ -11,7 +11,9 @@ module              content
 `trail_page`        the trail in plain words, its check and its export
 `intake_pages`      adds files: upload, choices with an example, progress of the masking
 `file_pages`        the files; released text for download: one file, all or chosen cases as a zip; deletion
+`audience`          what differs between the pages of a team and those of a desk
 `door`              the one-time address of a desk, in place of the log-in
+`sign_in`           the sign-in at an OpenID provider
 `case_page`         the reading page and its small requests; also for an adjudicator
 ==================  ========================================================================
 

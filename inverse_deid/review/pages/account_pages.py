@@ -69,7 +69,7 @@ def change_account(visit: Visit) -> Response:
     role = UserRole(visit.text("role")) if visit.text("role") in set(UserRole) else None
     if what in ("close", "open"):
         if name == by:
-            raise ReviewError("you cannot close your own account. Ask another admin.")
+            raise ReviewError("you cannot close your own account. Ask another admin")
         set_active(visit.store, name, is_active=what == "open", by=by)
         notice = f"Account of {name} {'opened' if what == 'open' else 'closed'}."
     elif what == "password":
@@ -79,7 +79,7 @@ def change_account(visit: Visit) -> Response:
         notice = f"Password of {name} set. They choose their own at the next log-in."
     elif what == "role" and role is not None:
         if name == by:
-            raise ReviewError("you cannot change your own role. Ask another admin.")
+            raise ReviewError("you cannot change your own role. Ask another admin")
         set_role(visit.store, name, role, by=by)
         notice = f"{name} is now {'an' if role.value[0] == 'a' else 'a'} {role.value}."
     elif what == "add" and role is not None:
@@ -88,14 +88,14 @@ def change_account(visit: Visit) -> Response:
     elif what in _HELP:
         notice = _HELP[what](visit, name)
     else:
-        raise ReviewError("this change is not known. Load the page again.")
+        raise ReviewError("this change is not known. Load the page again")
     return visit.redirect("/accounts", notice)
 
 
 def show_activity(visit: Visit) -> Response:
     """Return who holds and reads how many cases, what is unusual, and the limits."""
-    with visit.store.reading() as connection:
-        limits = read_limits(connection, visit.store)
+    with visit.store.reading() as transaction:
+        limits = read_limits(transaction)
     return visit.render(
         "activity.html", activity=list_activity(visit.store), limits=limits, times_usual=TIMES_USUAL
     )
@@ -255,7 +255,7 @@ def _render_code(visit: Visit, problem: str = "", *, status: int = 200) -> Respo
 def show_password(visit: Visit) -> Response:
     """Return the form for the own password."""
     if visit.user.issuer is not None:
-        raise ReviewError("you have no password here. Change it where you sign in.")
+        raise ReviewError("you have no password here. Change it where you sign in")
     return _render_password(visit)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import (
     ConfigurationError,
     InverseDeidError,
+    Remedy,
     UnreadableInputError,
 )
 from inverse_deid.masking.assemble import build_deidentifier
@@ -37,7 +38,8 @@ from inverse_deid.review.pages import (
     trail_page,
     visits,
 )
-from inverse_deid.review.pages.door import Door, open_door, show_closed_door
+from inverse_deid.review.pages.audience import DESK, TEAM
+from inverse_deid.review.pages.door import Door
 from inverse_deid.review.pages.visits import (
     LOG,
     PAGES,
@@ -111,14 +113,17 @@ class ServeSettings:
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
-            raise ConfigurationError("TLS needs both --certificate and --private-key")
+            raise ConfigurationError(
+                "TLS needs a certificate and its key",
+                remedies=[Remedy("certificate", also="private_key", step="give both {}")],
+            )
         for file in (self.certificate, self.private_key):
             if file is not None and not file.is_file():
                 raise UnreadableInputError(f"{file} does not exist")
         if not (self.is_loopback or self.is_secure):
             raise ConfigurationError(
-                f"others can reach {self.address}, so TLS is needed. Use --certificate and --private-key, "
-                "or --behind-proxy."
+                f"others can reach {self.address}, so TLS is needed",
+                remedies=[Remedy("certificate", also="private_key"), Remedy("behind_proxy", step="{}")],
             )
         parse_address(self.proxy or "127.0.0.1")
 
@@ -187,8 +192,14 @@ def make_application(
     enters by a one-time address, and nobody logs in with a password; or people can sign in at a provider, and
     only there if its settings say so.
     """
-    provider = None if door is None or isinstance(door, Door) else door
-    door = door if isinstance(door, Door) else None
+    audience, routes, cookie = TEAM, _list_log_ins(), "session"
+    refuses: Callable[[Scope], bool] = _refuse_nobody
+    provider = None if isinstance(door, Door) else door
+    if isinstance(door, Door):
+        audience = replace(DESK, places=(door.place.folder, door.place.key_file))
+        routes, cookie, refuses = door.list_routes(), door.cookie, door.refuses
+    elif provider is not None:
+        routes += _list_sign_ins()
     passwords, sign_ins, metrics = LogIns(1), LogIns(PROVIDER_THREADS), metrics or Metrics()
     metrics.add("cases", "Cases by state.", "state", partial(_count_states, store))
     metrics.add(
@@ -201,14 +212,14 @@ def make_application(
         routes=[
             Route("/health", _show_health, methods=["GET"]),
             metrics.route(),
-            *_list_doors(door, provider),
+            *routes,
             *(_list_intake_routes() if intake else ()),
             *_list_routes(),
         ],
         middleware=[
             Middleware(
                 Shell,
-                gate=_Gate(hosts, door),
+                gate=_Gate(hosts, refuses),
                 static=PAGES.address,
                 unforeseen=Response("an unforeseen error", status_code=500),
                 log=LOG,
@@ -224,34 +235,30 @@ def make_application(
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure
-    application.state.cookie = "__Host-session" if is_secure else "session"
-    if door is not None:
-        application.state.cookie = door.cookie
+    application.state.cookie = f"__Host-{cookie}" if is_secure else cookie
     application.state.intake = intake
-    application.state.door = door
+    application.state.audience = audience
     application.state.provider = provider
     application.state.local_accounts = provider is None or provider.settings.local_accounts
     return application
 
 
-def _list_doors(door: Door | None, provider: Provider | None) -> list[Route]:
-    """Return how users come in: with a password, at an OpenID provider, or by a one-time address."""
-    if door is None:
-        doors = [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
-        if provider is not None:
-            from inverse_deid.review.pages import sign_in
+def _list_log_ins() -> list[Route]:
+    return [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
 
-            doors += [
-                Route("/sign-in", sign_in.begin_sign_in, methods=["GET"]),
-                Route(sign_in.CALLBACK, sign_in.finish_sign_in, methods=["GET"]),
-                Route("/signed-out", sign_in.show_signed_out, methods=["GET"]),
-            ]
-        return doors
+
+def _list_sign_ins() -> list[Route]:
+    from inverse_deid.review.pages import sign_in
+
     return [
-        Route("/log-in", show_closed_door, methods=["GET"]),
-        Route("/open/{token}", open_door, methods=["GET"]),
-        Route("/again", door.send_address, methods=["POST"]),
+        Route("/sign-in", sign_in.begin_sign_in, methods=["GET"]),
+        Route(sign_in.CALLBACK, sign_in.finish_sign_in, methods=["GET"]),
+        Route("/signed-out", sign_in.show_signed_out, methods=["GET"]),
     ]
+
+
+def _refuse_nobody(_scope: Scope) -> bool:
+    return False
 
 
 def _list_intake_routes() -> list[Route]:
@@ -372,19 +379,19 @@ def _report_missing(request: Request, error: Exception) -> Response:
 class _Gate:
     """Responds only to known host names (against DNS rebinding).
 
-    At a desk it responds only to the user of this computer whose desk it is.
+    `refuses` says whether a request comes from another user of this computer.
     """
 
-    def __init__(self, hosts: frozenset[str] | None, door: Door | None) -> None:
+    def __init__(self, hosts: frozenset[str] | None, refuses: Callable[[Scope], bool]) -> None:
         self._hosts = hosts
-        self._door = door
+        self._refuses = refuses
 
     def refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
         """Return the refusal of a request, None = a handler may answer it."""
         request = Request(scope)
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
             return Response("wrong host name", status_code=421)
-        if self._door is not None and not is_static and self._door.refuses(request.scope):
+        if not is_static and self._refuses(request.scope):
             return Response("another user of this computer has this desk", status_code=403)
         if _TOO_LONG.search(request.scope["path"]):
             return _report_missing(request, HTTPException(404))

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from starlette.responses import JSONResponse, Response
 
+from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
-from inverse_deid.core.reasons import REASONS
 from inverse_deid.core.values import Reason, Tokens, show_name
 from inverse_deid.review.flow.approval import approve, count_unseen
 from inverse_deid.review.flow.editing import act, add_note, redo, undo
@@ -23,16 +23,15 @@ from inverse_deid.review.flow.reading import close_case, keep_lock, open_case, o
 from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.list_pages import find_next
 from inverse_deid.review.pages.visits import LEGEND_COOKIE, Visit
-from inverse_deid.review.store.opening import MaskingFacts
 from inverse_deid.review.store.values import (
     CATEGORIES,
     MAX_RANGES,
     ActionKind,
-    CaseState,
     CaseView,
     DisputeView,
     LayerRevision,
     LayerTokens,
+    MaskingFacts,
     ModelTokens,
     ReviewAction,
     TokenRange,
@@ -118,13 +117,6 @@ N_LEVELS = 5
 
 _ASK_FIRST = 428
 """HTTP status: a condition must be met first, here a user's yes to a question."""
-
-_AFTER_APPROVAL: Mapping[CaseState, str] = {
-    CaseState.IN_REVIEW: "It is waiting for the second reviewer.",
-    CaseState.DISAGREED: "The two reviewers differ, so an adjudicator decides.",
-    CaseState.AGREED: "It is waiting for its release.",
-    CaseState.RELEASED: "Released.",
-}
 
 _Range = tuple[int, int]
 
@@ -222,8 +214,7 @@ def approve_case(visit: Visit) -> Response:
     response = JSONResponse({"state": state.value, "next": find_next(visit)})
     name = read_line(visit.store, visit.case_id).name
     done = "settled" if given.is_dispute else "approved"
-    is_desk = visit.request.app.state.door is not None  # where every approval releases
-    visit.notify(response, f"Case {name} {done}." + ("" if is_desk else f" {_AFTER_APPROVAL[state]}"))
+    visit.notify(response, f"Case {name} {done}.{visit.audience.after_approval[state]}")
     return response
 
 

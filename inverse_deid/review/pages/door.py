@@ -22,6 +22,7 @@ from threading import Lock
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 from starlette.types import Scope
 
 from inverse_deid.core.errors import UnreadableInputError
@@ -29,7 +30,8 @@ from inverse_deid.core.files import replace_own
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.visits import PAGES, render_page, set_cookie
 from inverse_deid.review.people.accounts import begin_session
-from inverse_deid.review.store.opening import ReviewStore, Sealer
+from inverse_deid.review.store.keys import Sealer
+from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import User
 from inverse_deid.web.shell import read_body
 
@@ -122,6 +124,37 @@ class Door:
         """Whether a request comes from another user of this computer."""
         return is_neighbour(scope.get("client"), self._port)
 
+    def list_routes(self) -> list[Route]:
+        """Return the routes that take the place of a log-in."""
+        return [
+            Route("/log-in", show_closed_door, methods=["GET"]),
+            Route("/open/{token}", self.open, methods=["GET"]),
+            Route("/again", self.send_address, methods=["POST"]),
+        ]
+
+    async def open(self, request: Request) -> Response:
+        """Exchange the token of an address for a session; a second use gets a page that says what to do."""
+        if "prefetch" in request.headers.get("sec-purpose", "") + request.headers.get("purpose", ""):
+            return Response(status_code=503)
+        return await run_in_threadpool(self._enter, request)
+
+    def _enter(self, request: Request) -> Response:
+        if not self.use(str(request.path_params["token"])):
+            return _render_door(request, "This address was used before, or it is too old.", status=403)
+        session = begin_session(self._store, self.user)
+        has_cases = any(count_cases(self._store).values())
+        # Not a redirect: the file of `Place.write_opening` is another site, and its redirects get no strict
+        # cookie.
+        home = "/" if has_cases else "/add"
+        page = (
+            '<!doctype html><html lang="en"><title>inverse-deid</title>'
+            f'<link rel="icon" href="{PAGES.address}/mark.png">'
+            f'<a href="{home}">Open the desk</a>'
+        )
+        response = HTMLResponse(page, headers={"Refresh": f"0; url={home}"})
+        set_cookie(request, response, request.app.state.cookie, session.id)
+        return response
+
     async def send_address(self, request: Request) -> Response:
         """Send a new address, sealed, to a program that has the key: `NONCE PROOF` in, hexadecimal out."""
         body = await read_body(request, _MAX_PROOF_BYTES) or b""
@@ -175,32 +208,6 @@ def open_answer(secret: bytes, nonce: str, answer: str) -> str | None:
         return Sealer(secret).open(bytes.fromhex(answer), f"address {nonce}").decode()
     except (ValueError, UnreadableInputError):
         return None
-
-
-async def open_door(request: Request) -> Response:
-    """Exchange the token of an address for a session; a second use gets a page that says what to do."""
-    if "prefetch" in request.headers.get("sec-purpose", "") + request.headers.get("purpose", ""):
-        return Response(status_code=503)
-    return await run_in_threadpool(_enter, request)
-
-
-def _enter(request: Request) -> Response:
-    door: Door = request.app.state.door
-    store: ReviewStore = request.app.state.store
-    if not door.use(str(request.path_params["token"])):
-        return _render_door(request, "This address was used before, or it is too old.", status=403)
-    session = begin_session(store, door.user)
-    has_cases = any(count_cases(store).values())
-    # Not a redirect: the file of `Place.write_opening` is another site, whose redirects get no strict cookie.
-    home = "/" if has_cases else "/add"
-    page = (
-        '<!doctype html><html lang="en"><title>inverse-deid</title>'
-        f'<link rel="icon" href="{PAGES.address}/mark.png">'
-        f'<a href="{home}">Open the desk</a>'
-    )
-    response = HTMLResponse(page, headers={"Refresh": f"0; url={home}"})
-    set_cookie(request, response, door.cookie, session.id)
-    return response
 
 
 async def show_closed_door(request: Request) -> Response:

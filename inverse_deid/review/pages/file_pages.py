@@ -34,8 +34,7 @@ _BLOCK_BYTES = 256 * 1024
 
 
 def _can_delete(visit: Visit) -> bool:
-    """Whether the user may delete; on a desk it is the only one."""
-    return visit.request.app.state.door is not None or visit.user.role.includes(UserRole.ADMIN)
+    return visit.user.role in visit.audience.deleting_roles
 
 
 def show_files(visit: Visit) -> Response:

@@ -30,7 +30,7 @@ from inverse_deid.review.flow.quality import (
 )
 from inverse_deid.review.flow.reading import view_masked
 from inverse_deid.review.flow.work_list import count_cases, read_line
-from inverse_deid.review.pages.list_pages import count_shown, name_states
+from inverse_deid.review.pages.list_pages import count_shown
 from inverse_deid.review.pages.visits import Visit, read_number
 from inverse_deid.review.store.values import CaseState, UserRole
 
@@ -44,7 +44,7 @@ def show_summary(visit: Visit) -> Response:
     return visit.render(
         "summary.html",
         progress=count_shown(visit),
-        state_names=name_states(visit),
+        state_names=visit.audience.state_names,
         reviewers=summarise_reviewers(visit.store) if is_asked else None,
         forms=summarise_forms(visit.store),
         shows_names=visit.user.role is not UserRole.REVIEWER,
@@ -69,7 +69,7 @@ def show_finished(visit: Visit) -> Response:
         form=read_form(visit.store, visit.user, visit.case_id),
         is_adjudicator=visit.user.role.includes(UserRole.ADJUDICATOR),
         state=line.state,
-        state_name=name_states(visit)[line.state],
+        state_name=visit.audience.state_names[line.state],
         can_release=line.state is CaseState.AGREED,
         is_released=line.state is CaseState.RELEASED,
     )
@@ -134,7 +134,7 @@ def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
     given = {topic: visit.text(f"preserved {topic.value}") for topic in Topic}
     missing = [topic.value for topic, said in given.items() if said not in set(Preserved)]
     if missing:
-        raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic.")
+        raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
     return {topic: Preserved(said) for topic, said in given.items()}
 
 

@@ -17,7 +17,7 @@ from inverse_deid.core.errors import InverseDeidError, ReviewError
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.survey import TableSurvey
 from inverse_deid.formats.tables.columns import ColumnFate, is_header
-from inverse_deid.review.files.choices import EXAMPLE, MaskingChoices, find_danger, find_refusal
+from inverse_deid.review.files.choices import EXAMPLE, QUESTIONS, MaskingChoices, find_danger, find_refusal
 from inverse_deid.review.files.service import IntakeService, explain_problem
 from inverse_deid.review.files.waiting import (
     MAX_FILE_BYTES,
@@ -30,7 +30,6 @@ from inverse_deid.review.files.waiting import (
     remove_upload,
 )
 from inverse_deid.review.flow.oversight import disclose_files
-from inverse_deid.review.pages.door import Door
 from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.people.accounts import Session
 
@@ -45,12 +44,10 @@ def _service(visit: Visit) -> IntakeService:
 
 def show_add(visit: Visit) -> Response:
     """Return the page that takes files."""
-    door: Door | None = visit.request.app.state.door
     return visit.render(
         "add.html",
         limit=MAX_FILE_BYTES >> 20,
         suffixes=sorted({suffix for kind in FORMATS.values() for suffix in kind.suffixes}),
-        place=None if door is None else door.place,
         step=1,
     )
 
@@ -138,7 +135,7 @@ def change_file(visit: Visit) -> Response:
     elif what == "resume":
         service.resume(upload_id, by=by)
     else:
-        raise ReviewError("this change is not known. Load the page again.")
+        raise ReviewError("this change is not known. Load the page again")
     return list_files(visit)
 
 
@@ -178,8 +175,7 @@ def _render_choices(
         "choices.html",
         files=ready,
         tables=tables,
-        questions=QUESTIONS,
-        chosen=choices,
+        questions=[(one, choices.answer_to(one)) for one in QUESTIONS],
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
         original=EXAMPLE,
         message=message,
@@ -197,9 +193,7 @@ def show_example(visit: Visit) -> Response:
 def submit_choices(visit: Visit) -> Response:
     """Queue the files of the form, or return it with what is wrong."""
     service = _service(visit)
-    choices = MaskingChoices.from_fields(
-        {name: visit.text(name) for name in MaskingChoices.__struct_fields__}
-    )
+    choices = MaskingChoices.from_fields({one.name: visit.text(one.name) for one in QUESTIONS})
     numbers = map(read_number, visit.fields.get("file", []))
     ids = [number for number in numbers if number is not None]
     columns: dict[int, dict[str, ColumnFate]] = {}
@@ -221,7 +215,7 @@ def submit_choices(visit: Visit) -> Response:
         try:
             service.check_columns(upload, fates, choices)
         except InverseDeidError as error:
-            problem = problem or explain_problem(str(error))
+            problem = problem or explain_problem(str(error), error.remedies)
         if problem:
             message = message or f"{upload.facts.name}: {problem}"
     if message:
@@ -267,64 +261,3 @@ _FATES = (
     (ColumnFate.UNCHECKED, "Keep unchecked", "copied as it is, whatever it contains"),
 )
 """For each column: the choice, its label and what it does."""
-
-QUESTIONS = (
-    (
-        "hidden",
-        "What should be hidden?",
-        (
-            ("all", "All personal details", "Names, places, dates, ages, jobs, contacts and numbers."),
-            ("everything", "These, and origin", "Also nationality, ethnic group, religion and language."),
-            (
-                "hipaa",
-                "Only what US law (HIPAA) lists",
-                "Jobs and ages up to 89 stay. Ages from 90 are hidden.",
-            ),
-        ),
-    ),
-    (
-        "strictness",
-        "How strict should the tool be when it is not sure?",
-        (
-            ("strict", "Strict", "Hides more, also some medical words. Less risk, less text."),
-            ("balanced", "Balanced", "The usual choice."),
-            ("lenient", "Lenient", "Shows more words. Read the result with more care."),
-        ),
-    ),
-    (
-        "reading",
-        "Should words in doubt be read a second time?",
-        (
-            ("once", "Once is enough", "Faster."),
-            ("twice", "Read twice", "Slower. Hides fewer medical words."),
-        ),
-    ),
-    (
-        "dates",
-        "What should happen to dates?",
-        (
-            ("mask", "Hide them", "No date is left."),
-            ("year", "Leave the year", "12 March 2021 becomes 2021."),
-            ("relative-day", "Count the days", "Day 0 is the first date of the case, so intervals stay."),
-            ("shift", "Move them", "All dates of a case move by the same secret number of days."),
-        ),
-    ),
-    (
-        "ages",
-        "What should happen to ages?",
-        (
-            ("mask", "Hide them", "No age is left."),
-            ("band", "Leave the decade", "67 becomes 60-69."),
-            ("keep-under-90", "Leave them", "Ages up to 89 stay. Ages from 90 are hidden."),
-        ),
-    ),
-    (
-        "replacement",
-        "What should be written in place of hidden words?",
-        (
-            ("marker", "PHI", "The same sign for all."),
-            ("category", "The kind of word", "[NAME], [PLACE], [DATE] and so on."),
-        ),
-    ),
-)
-"""Each question: its name in `MaskingChoices`, the question, and its answers with an explanation."""

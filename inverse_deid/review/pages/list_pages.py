@@ -69,7 +69,7 @@ def show_work_list(visit: Visit) -> Response:
         is_first=not query.get("after"),
         begin="/?" + urlencode(fields),
         here=urlencode(query.multi_items()),
-        state_names=name_states(visit),
+        state_names=visit.audience.state_names,
         chosen_states=states,
         given=given,
         search=chosen.search,
@@ -85,6 +85,7 @@ def show_work_list(visit: Visit) -> Response:
         users=_list_readers(visit) if is_admin else [],
         is_admin=is_admin,
         can_release=user.role.includes(UserRole.ADJUDICATOR),
+        can_select=visit.audience.selects_cases and user.role in (UserRole.ADJUDICATOR, UserRole.ADMIN),
     )
 
 
@@ -102,18 +103,9 @@ def _hide_names(row: CaseRow, user: User) -> CaseRow:
     return replace(row, assignee=hide(row.assignee), locked_by=hide(row.locked_by))
 
 
-def name_states(visit: Visit) -> dict[CaseState, str]:
-    """Return the names of the states that a case can have; on a desk, one approval releases it."""
-    if visit.request.app.state.door is None:
-        return {state: state.value for state in CaseState}
-    states = (CaseState.NEW, CaseState.IN_REVIEW, CaseState.RELEASED)
-    return {state: "approved" if state is CaseState.RELEASED else state.value for state in states}
-
-
 def count_shown(visit: Visit) -> dict[CaseState, int]:
     """Count the cases in each state that a case can have."""
-    names = name_states(visit)
-    return {state: n for state, n in count_cases(visit.store).items() if state in names}
+    return {state: n for state, n in count_cases(visit.store).items() if state in visit.audience.state_names}
 
 
 def _read_fields(given: Sequence[tuple[str, str]]) -> Fields:
@@ -210,7 +202,7 @@ def read_selected(visit: Visit) -> tuple[int, ...]:
     numbers = {read_number(one) for one in visit.fields.get("case", [])}
     cases = {number for number in numbers if number is not None}
     if cases != numbers:
-        raise ReviewError("the selection cannot be read. Load the page again.")
+        raise ReviewError("the selection cannot be read. Load the page again")
     return tuple(sorted(cases))
 
 

@@ -81,7 +81,7 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     def __post_init__(self) -> None:
         if not self.roles:
             raise ConfigurationError(
-                "roles: no role. Map at least one role of the provider to one of the store."
+                "roles: no role. Map at least one role of the provider to one of the store"
             )
         for name in ("issuer", "address"):
             if not is_safe_address(getattr(self, name)):
@@ -176,9 +176,9 @@ class Provider:
             LogInError: The answer does not belong to the flow, or the token is not valid.
         """
         if given.get("state") != flow["state"] or not given.get("code"):
-            raise LogInError("the sign-in was interrupted. Begin again.")
+            raise LogInError("the sign-in was interrupted. Begin again")
         if given.get("iss", self.settings.issuer) != self.settings.issuer:
-            raise LogInError("the sign-in was interrupted. Begin again.")
+            raise LogInError("the sign-in was interrupted. Begin again")
         client = self._connect()
         token = client.fetch_access_token(
             self._callback, code=given["code"], code_verifier=flow["code_verifier"]
@@ -265,8 +265,8 @@ def _finish(request: Request, _: bytes) -> Response:
             problem = str(error)
         else:
             LOG.warning("%s", describe_error(error))
-        with store.writing() as connection:
-            record_failure(connection, store, None, "log-in failed at the provider", address)
+        with store.writing() as transaction:
+            record_failure(transaction, None, "log-in failed at the provider", address)
         response: Response = render_log_in(request, make_sentence(problem), status=401)
     else:
         try:
@@ -290,7 +290,7 @@ def _open_flow(store: ReviewStore, sealed: str) -> dict[str, str]:
     except (ValueError, UnreadableInputError):
         is_open = False
     if not is_open:
-        raise LogInError("the sign-in took too long. Begin again.")
+        raise LogInError("the sign-in took too long. Begin again")
     return dict(flow)
 
 

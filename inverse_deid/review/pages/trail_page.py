@@ -13,11 +13,10 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.review.pages.case_page import CATEGORY_NAMES
 from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, read_number
 from inverse_deid.review.people.accounts import list_users
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.trail import (
     TrailEntry,
-    TrailEvent,
     TrailFilter,
-    append,
     count_entries,
     encode_export,
     list_entries,
@@ -80,7 +79,7 @@ def show_trail(visit: Visit) -> Response:
     given = query.get("before", "")
     before = read_number(given)
     if given and before is None:
-        raise ReviewError("the page cannot be found. Begin at the first page.")
+        raise ReviewError("the page cannot be found. Begin at the first page")
     entries, has_more = list_entries(visit.store, chosen, before=before)
     n_entries = count_entries(visit.store)
     is_checked = n_entries <= MAX_CHECKED_AT_ONCE or query.get("check") == "1"
@@ -115,8 +114,8 @@ def find_entries(visit: Visit) -> Response:
 
 def export_trail(visit: Visit) -> Response:
     """Send the whole trail as JSON Lines, as `review export --as trail` writes it."""
-    with visit.store.writing() as connection:
-        append(connection, visit.store, [TrailEvent(user=visit.user.name, event="trail exported")])
+    with visit.store.writing() as transaction:
+        transaction.record(TrailEvent(user=visit.user.name, event="trail exported"))
     headers = {"Content-Disposition": 'attachment; filename="trail.jsonl"'}
     lines = encode_export(visit.store)
     return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)

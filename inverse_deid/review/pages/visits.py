@@ -40,6 +40,7 @@ from inverse_deid.core.errors import (
     describe_error,
 )
 from inverse_deid.formats.tables.strict_json import parse_json
+from inverse_deid.review.pages.audience import Audience
 from inverse_deid.review.people.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import User, UserRole
@@ -107,6 +108,12 @@ class Visit:
         return self.session.user
 
     @property
+    def audience(self) -> Audience:
+        """Whom the pages are for."""
+        audience: Audience = self.request.app.state.audience
+        return audience
+
+    @property
     def case_id(self) -> int:
         """The case in the path."""
         return int(self.request.path_params["case_id"])
@@ -125,7 +132,7 @@ class Visit:
             return msgspec.convert(self.payload, kind)
         except msgspec.ValidationError:
             pass
-        raise ReviewError("the request is malformed. Load the page again.")
+        raise ReviewError("the request is malformed. Load the page again")
 
     def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
         """Return a page for the user, with the message of their last action, if any."""
@@ -297,7 +304,7 @@ def _check_token(request: Request, session: Session, form_token: str) -> None:
     if request.method == "POST":
         given = request.headers.get("x-csrf-token", "") or form_token
         if not is_csrf_token(session, given):
-            raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
+            raise NotAllowedError("the page is too old or comes from elsewhere. Load it again")
 
 
 def _check_role(session: Session, roles: Collection[UserRole]) -> None:
@@ -397,7 +404,7 @@ def _parse_form(body: bytes) -> dict[str, list[str]]:
         return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except ValueError:
         pass
-    raise ReviewError("the form cannot be read. Load the page again.")
+    raise ReviewError("the form cannot be read. Load the page again")
 
 
 def _parse_payload(body: bytes) -> dict[str, Any]:
@@ -407,7 +414,7 @@ def _parse_payload(body: bytes) -> dict[str, Any]:
         payload = None
     if isinstance(payload, dict):
         return payload
-    raise ReviewError("the request cannot be read. Load the page again.")
+    raise ReviewError("the request cannot be read. Load the page again")
 
 
 def render_page(
@@ -428,7 +435,7 @@ def render_page(
         "notice": "",
         "path": request.scope["path"],
         "intake": request.app.state.intake is not None,
-        "is_desk": request.app.state.door is not None,
+        "audience": request.app.state.audience,
     }
     return HTMLResponse(PAGES.render(template, **{**common, **values}), status_code=status)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
-from sqlalchemy import ColumnElement, Connection, Row, select
+from sqlalchemy import ColumnElement, Row, select
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.review.people.attempts import (
@@ -31,9 +31,9 @@ from inverse_deid.review.people.attempts import (
     record_counts,
     record_failure,
 )
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import CASES, META, SESSIONS, USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import ReviewPolicy, User, UserRole
 
 MIN_PASSWORD_CHARS = 12
@@ -49,7 +49,7 @@ SETTINGS = "settings"
 NO_PASSWORD = "none"  # noqa: S105 - no password has this hash
 
 _NAME = re.compile(r"[a-z0-9._@-]{1,64}")
-_NOT_PEOPLE = frozenset({"command", "migration", PROVIDER, UNKNOWN})
+_NOT_PEOPLE = frozenset({"command", PROVIDER, UNKNOWN})
 """What the trail calls programs and strangers: no person may have their entries."""
 _MIN_STRENGTH = 3
 """Of 0 to 4: 10^8 guesses are not enough."""
@@ -96,8 +96,8 @@ def add_user(
     name = _check_name(name)
     _refuse_weak(password, name)
     password_hash = hash_password(password)
-    with store.writing() as connection:
-        if connection.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
+    with store.writing() as transaction:
+        if transaction.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
             raise ReviewError(f"the name {name} is already taken. Choose another name.")
         row = {
             "name": name,
@@ -106,15 +106,15 @@ def add_user(
             "is_active": True,
             "must_change_password": must_change,
         }
-        user_id = store.rows.insert(connection, USERS, row)
-        append(connection, store, [TrailEvent(user=by, event=f"account of {name} added", new=role.value)])
+        user_id = transaction.insert(USERS, row)
+        transaction.record(TrailEvent(user=by, event=f"account of {name} added", new=role.value))
     return User(user_id, name, role, must_change_password=must_change)
 
 
 def list_users(store: ReviewStore) -> tuple[User, ...]:
     """Return all accounts by name."""
-    with store.reading() as connection:
-        rows = store.rows.read(connection, select(USERS).order_by(USERS.c.name), USERS)
+    with store.reading() as transaction:
+        rows = transaction.read(select(USERS).order_by(USERS.c.name), USERS)
         return tuple(map(_read_user, rows))
 
 
@@ -124,8 +124,8 @@ def find_user(store: ReviewStore, name: str) -> User:
     Raises:
         ReviewError: It does not exist.
     """
-    with store.reading() as connection:
-        return _read_user(_find_row(connection, store, name))
+    with store.reading() as transaction:
+        return _read_user(_find_row(transaction, name))
 
 
 def set_password(
@@ -134,12 +134,12 @@ def set_password(
     """Change the password of an account and end all its sessions; fails as `add_user`."""
     _refuse_weak(password, name.lower())
     password_hash = hash_password(password)
-    with store.writing() as connection:
-        row = _find_local(connection, store, name)
+    with store.writing() as transaction:
+        row = _find_local(transaction, name)
         values = {"password": password_hash, "must_change_password": must_change}
-        store.rows.update(connection, USERS, USERS.c.id == row.id, **values)
-        ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=by)
-        append(connection, store, [TrailEvent(user=by, event=f"password of {row.name} changed"), *ended])
+        transaction.update(USERS, USERS.c.id == row.id, **values)
+        ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=by)
+        transaction.record(TrailEvent(user=by, event=f"password of {row.name} changed"), *ended)
 
 
 def change_own_password(store: ReviewStore, session: Session, old: str, new: str) -> None:
@@ -155,15 +155,15 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
         raise ReviewError("the new password must differ from the old one")
     _refuse_weak(new, user.name)
     password_hash = hash_password(new)
-    with store.writing() as connection:
+    with store.writing() as transaction:
         # The old hash is in the condition: an admin may have changed it meanwhile.
         mine = (USERS.c.id == user.id) & (USERS.c.password == row.password)
         values = {"password": password_hash, "must_change_password": False}
-        if store.rows.update(connection, USERS, mine, **values) != 1:
+        if transaction.update(USERS, mine, **values) != 1:
             raise NotAllowedError("the password was changed meanwhile. Log in again.")
-        ended = end_sessions_in(connection, store, others_of(session), by=user.name)
+        ended = end_sessions_in(transaction, others_of(session), by=user.name)
         changed = TrailEvent(user=user.name, event=f"password of {user.name} changed")
-        append(connection, store, [changed, *ended])
+        transaction.record(changed, *ended)
 
 
 def check_own_password(store: ReviewStore, session: Session, password: str) -> Row[Any]:
@@ -173,22 +173,22 @@ def check_own_password(store: ReviewStore, session: Session, password: str) -> R
         NotAllowedError: It is wrong, or was wrong too often in the last 15 minutes.
     """
     user, limits = session.user, limit_old_passwords(session.user.id)
-    with store.writing() as connection:
-        row = _find_local(connection, store, user.name)
-        tried = begin_try(connection, store, limits)
+    with store.writing() as transaction:
+        row = _find_local(transaction, user.name)
+        tried = begin_try(transaction, limits)
         if tried is None:
-            record_failure(connection, store, user.name, "own password blocked")
+            record_failure(transaction, user.name, "own password blocked")
     if tried is None:
         # Not a LogInError here: the session goes on.
         raise NotAllowedError(
-            f"the old password was wrong too often. Try again in {FAILURE_WINDOW_MINUTES} minutes."
+            f"the old password was wrong too often. Try again in {FAILURE_WINDOW_MINUTES} minutes"
         )
     is_right = _is_password(row.password, password)
-    with store.writing() as connection:
+    with store.writing() as transaction:
         if is_right:
-            end_try(connection, store, limits, tried)
+            end_try(transaction, limits, tried)
         else:
-            record_failure(connection, store, user.name, "own password wrong")
+            record_failure(transaction, user.name, "own password wrong")
     if not is_right:
         raise NotAllowedError("the old password is wrong")
     return row
@@ -202,24 +202,24 @@ def set_role(
     Raises:
         ReviewError: The account does not exist, is the only open admin account, or belongs to a provider.
     """
-    with store.writing() as connection:
-        row = _find_local(connection, store, name)
+    with store.writing() as transaction:
+        row = _find_local(transaction, name)
         if row.role == role.value:
             return
         if role is not UserRole.ADMIN:
-            _refuse_last_admin(connection, store, row)
-        store.rows.update(connection, USERS, USERS.c.id == row.id, role=role.value)
+            _refuse_last_admin(transaction, row)
+        transaction.update(USERS, USERS.c.id == row.id, role=role.value)
         event = TrailEvent(user=by, event=f"role of {row.name} changed", old=row.role, new=role.value)
         mine = SESSIONS.c.user_id == row.id if keep is None else others_of(keep)
-        append(connection, store, [event, *end_sessions_in(connection, store, mine, by=by)])
+        transaction.record(event, *end_sessions_in(transaction, mine, by=by))
 
 
-def _refuse_last_admin(connection: Connection, store: ReviewStore, row: Row[Any]) -> None:
+def _refuse_last_admin(transaction: Transaction, row: Row[Any]) -> None:
     """Keep one open admin account; all are locked, as two admins may close each other at once."""
     is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
-    admins = store.rows.read(connection, select(USERS).where(is_admin).with_for_update(), USERS)
+    admins = transaction.read(select(USERS).where(is_admin).with_for_update(), USERS)
     if [one.id for one in admins] == [row.id]:
-        raise ReviewError(f"{row.name} is the only open admin account. Make another admin first.")
+        raise ReviewError(f"{row.name} is the only open admin account. Make another admin first")
 
 
 def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "command") -> None:
@@ -228,19 +228,19 @@ def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "com
     Raises:
         ReviewError: The account does not exist, or is the only open admin account.
     """
-    with store.writing() as connection:
-        row = _find_row(connection, store, name)
+    with store.writing() as transaction:
+        row = _find_row(transaction, name)
         if not is_active:
-            _refuse_last_admin(connection, store, row)
-        store.rows.update(connection, USERS, USERS.c.id == row.id, is_active=is_active)
+            _refuse_last_admin(transaction, row)
+        transaction.update(USERS, USERS.c.id == row.id, is_active=is_active)
         ended: list[TrailEvent] = []
         if not is_active:
-            ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=by)
+            ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=by)
             locked = CASES.c.lock_user_id == row.id
-            store.rows.update(connection, CASES, locked, lock_user_id=None, lock_until=None)
-            store.rows.update(connection, CASES, CASES.c.assignee_id == row.id, assignee_id=None)
+            transaction.update(CASES, locked, lock_user_id=None, lock_until=None)
+            transaction.update(CASES, CASES.c.assignee_id == row.id, assignee_id=None)
         done = "opened" if is_active else "closed"
-        append(connection, store, [TrailEvent(user=by, event=f"account of {row.name} {done}"), *ended])
+        transaction.record(TrailEvent(user=by, event=f"account of {row.name} {done}"), *ended)
 
 
 def unlock(store: ReviewStore, name: str, *, by: str = "command") -> None:
@@ -249,10 +249,10 @@ def unlock(store: ReviewStore, name: str, *, by: str = "command") -> None:
     Raises:
         ReviewError: The account does not exist.
     """
-    with store.writing() as connection:
-        row = _find_row(connection, store, name)
-        forget_failures(connection, store, row.id, row.name)
-        append(connection, store, [TrailEvent(user=by, event=f"account of {row.name} unlocked")])
+    with store.writing() as transaction:
+        row = _find_row(transaction, name)
+        forget_failures(transaction, row.id, row.name)
+        transaction.record(TrailEvent(user=by, event=f"account of {row.name} unlocked"))
 
 
 def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> None:
@@ -261,10 +261,10 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
     Raises:
         ReviewError: The account does not exist, or the subject has another one.
     """
-    with store.writing() as connection:
-        row = _find_row(connection, store, name)
+    with store.writing() as transaction:
+        row = _find_row(transaction, name)
         taken = (USERS.c.issuer == issuer) & (USERS.c.subject == subject)
-        if connection.execute(select(USERS.c.id).where(taken)).one_or_none() is not None:
+        if transaction.execute(select(USERS.c.id).where(taken)).one_or_none() is not None:
             raise ReviewError("this subject already has an account")
         values = {
             "issuer": issuer,
@@ -273,16 +273,16 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
             "must_change_password": False,
         }
         values |= {"sealed_secret": None, "recovery_codes": None}
-        store.rows.update(connection, USERS, USERS.c.id == row.id, **values)
+        transaction.update(USERS, USERS.c.id == row.id, **values)
         event = TrailEvent(user="command", event=f"account of {row.name} linked", new=f"{issuer} {subject}")
-        ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by="command")
-        append(connection, store, [event, *ended])
+        ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by="command")
+        transaction.record(event, *ended)
 
 
 def _check_name(name: str) -> str:
     name = name.lower()
     if name in _NOT_PEOPLE:
-        raise ReviewError(f"the trail calls a program {name}. Choose another name.")
+        raise ReviewError(f"the trail calls a program {name}. Choose another name")
     if not _NAME.fullmatch(name):
         raise ReviewError("the name must have 1 to 64 characters, only a-z, 0-9 and . _ - @")
     return name
@@ -297,7 +297,7 @@ def _refuse_weak(password: str, name: str) -> None:
     words = [name, *re.split(r"[^a-z0-9]+", name), *_USUAL_WORDS]
     if zxcvbn(password[:_RATED_CHARS], words)["score"] < _MIN_STRENGTH:
         raise ReviewError(
-            "the password is easy to guess. Use a sentence of words that do not belong together."
+            "the password is easy to guess. Use a sentence of words that do not belong together"
         )
 
 
@@ -310,7 +310,7 @@ def hash_password(password: str) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise ReviewError(
             f"the password must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS:,} characters. "
-            "A sentence is best."
+            "A sentence is best"
         )
     return PasswordHasher().hash(password.encode("utf-8", "surrogatepass"))
 
@@ -336,23 +336,23 @@ def _read_user(row: Row[Any]) -> User:
     )
 
 
-def _find_row(connection: Connection, store: ReviewStore, name: str) -> Row[Any]:
-    row = _read_one(connection, store, USERS.c.name == name.lower())
+def _find_row(transaction: Transaction, name: str) -> Row[Any]:
+    row = _read_one(transaction, USERS.c.name == name.lower())
     if row is None:
-        raise ReviewError("no account has this name. List all with inverse-deid review user list.")
+        raise ReviewError("no account has this name. List all with inverse-deid review user list")
     return row
 
 
-def _read_one(connection: Connection, store: ReviewStore, condition: ColumnElement[bool]) -> Row[Any] | None:
+def _read_one(transaction: Transaction, condition: ColumnElement[bool]) -> Row[Any] | None:
     """Return the row of a user, None = there is none."""
-    rows = store.rows.read(connection, select(USERS).where(condition), USERS)
+    rows = transaction.read(select(USERS).where(condition), USERS)
     return rows[0] if rows else None
 
 
-def _find_local(connection: Connection, store: ReviewStore, name: str) -> Row[Any]:
-    row = _find_row(connection, store, name)
+def _find_local(transaction: Transaction, name: str) -> Row[Any]:
+    row = _find_row(transaction, name)
     if row.issuer is not None:
-        raise ReviewError(f"{row.name} signs in at the provider. Change role and password there.")
+        raise ReviewError(f"{row.name} signs in at the provider. Change role and password there")
     return row
 
 
@@ -399,37 +399,35 @@ def log_in(
             minutes; the first two look alike.
     """
     limits = limit_log_ins(name, address)
-    with store.writing() as connection:
-        row = _read_one(connection, store, USERS.c.name == name.lower())
+    with store.writing() as transaction:
+        row = _read_one(transaction, USERS.c.name == name.lower())
         known = None if row is None else row.name
-        tried = begin_try(connection, store, limits)
+        tried = begin_try(transaction, limits)
         if tried is None:
-            record_failure(connection, store, known, "log-in blocked", address)
+            record_failure(transaction, known, "log-in blocked", address)
     if tried is None:
-        raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes.")
+        raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes")
     is_right = _is_password(_hash_nothing() if row is None or row.issuer else row.password, password)
     if row is None or not is_right or not row.is_active or row.issuer:
-        with store.writing() as connection:
-            record_failure(connection, store, known, "log-in failed", address)
+        with store.writing() as transaction:
+            record_failure(transaction, known, "log-in failed", address)
         raise LogInError("name or password is wrong, or the account is closed")
     user = _read_user(row)
     needs_code = user.has_second_factor
-    with store.writing() as connection:
+    with store.writing() as transaction:
         # A password whose code never comes counts as a failure of its name.
-        end_try(connection, store, limits, tried[1:] if needs_code else tried, forgets=not needs_code)
-        session, events = begin_session_in(
-            connection, store, user, address, old_session_id, needs_code=needs_code
-        )
-        append(connection, store, events)
-        record_counts(connection, store)
+        end_try(transaction, limits, tried[1:] if needs_code else tried, forgets=not needs_code)
+        session, events = begin_session_in(transaction, user, address, old_session_id, needs_code=needs_code)
+        transaction.record(*events)
+        record_counts(transaction)
     return session
 
 
 def begin_session(store: ReviewStore, user: User) -> Session:
     """Begin a session of a user who was recognised in another way than by a password."""
-    with store.writing() as connection:
-        session, events = begin_session_in(connection, store, user)
-        append(connection, store, events)
+    with store.writing() as transaction:
+        session, events = begin_session_in(transaction, user)
+        transaction.record(*events)
     return session
 
 
@@ -454,38 +452,38 @@ def sign_in(
         LogInError: No role, a closed account, or a name that cannot be used or is taken.
     """
     mine = (USERS.c.issuer == who.issuer) & (USERS.c.subject == who.subject)
-    with store.writing() as connection:
-        row = _read_one(connection, store, mine)
-        problem = _refuse_identity(connection, row, who)
+    with store.writing() as transaction:
+        row = _read_one(transaction, mine)
+        problem = _refuse_identity(transaction, row, who)
         if problem or who.role is None:
             ended = []
             if row is not None:
-                ended = end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=PROVIDER)
-            append(connection, store, ended)
-            record_failure(connection, store, None if row is None else row.name, "log-in refused", address)
+                ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
+            transaction.record(*ended)
+            record_failure(transaction, None if row is None else row.name, "log-in refused", address)
         else:
             events = []
             if row is None:
                 user = User(0, _check_name(who.name), who.role, issuer=who.issuer)
                 new = {"name": user.name, "password": NO_PASSWORD, "role": who.role.value, "is_active": True}
                 new |= {"must_change_password": False, "issuer": who.issuer, "subject": who.subject}
-                user = replace(user, id=store.rows.insert(connection, USERS, new))
+                user = replace(user, id=transaction.insert(USERS, new))
                 event = f"account of {user.name} added"
                 events.append(TrailEvent(user=PROVIDER, event=event, new=who.role.value))
             else:
                 user = replace(_read_user(row), role=who.role)
                 if row.role != who.role.value:
-                    store.rows.update(connection, USERS, USERS.c.id == row.id, role=who.role.value)
+                    transaction.update(USERS, USERS.c.id == row.id, role=who.role.value)
                     event, roles = f"role of {row.name} changed", (row.role, who.role.value)
                     events.append(TrailEvent(user=PROVIDER, event=event, old=roles[0], new=roles[1]))
-                    events += end_sessions_in(connection, store, SESSIONS.c.user_id == row.id, by=PROVIDER)
-            session, begun = begin_session_in(connection, store, user, address, old_session_id)
-            append(connection, store, [*events, *begun])
+                    events += end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
+            session, begun = begin_session_in(transaction, user, address, old_session_id)
+            transaction.record(*events, *begun)
             return session
     raise LogInError(problem)
 
 
-def _refuse_identity(connection: Connection, row: Row[Any] | None, who: Identity) -> str:
+def _refuse_identity(transaction: Transaction, row: Row[Any] | None, who: Identity) -> str:
     """Return why somebody has no access, "" = they have."""
     if who.role is None:
         return "your account has no role in this review. Ask your administrator."
@@ -495,14 +493,13 @@ def _refuse_identity(connection: Connection, row: Row[Any] | None, who: Identity
         name = _check_name(who.name)
     except ReviewError as error:
         return f"your name cannot be used here: {error}"
-    if connection.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
+    if transaction.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
         return f"the name {name} belongs to another account here. Ask your administrator to link it."
     return ""
 
 
 def begin_session_in(
-    connection: Connection,
-    store: ReviewStore,
+    transaction: Transaction,
     user: User,
     address: str = "",
     old_session_id: str | None = None,
@@ -514,28 +511,26 @@ def begin_session_in(
     Returns:
         The session, and the events for the trail.
     """
-    is_over = (SESSIONS.c.expires_at <= store.now()) | (
-        SESSIONS.c.seen_at <= store.now() - 60.0 * IDLE_MINUTES
+    is_over = (SESSIONS.c.expires_at <= transaction.now()) | (
+        SESSIONS.c.seen_at <= transaction.now() - 60.0 * IDLE_MINUTES
     )
-    events = end_sessions_in(connection, store, is_over)
+    events = end_sessions_in(transaction, is_over)
     if old_session_id is not None:
-        events += end_sessions_in(
-            connection, store, SESSIONS.c.id_hash == _hash_id(old_session_id), by=user.name
-        )
+        events += end_sessions_in(transaction, SESSIONS.c.id_hash == _hash_id(old_session_id), by=user.name)
     session_id = secrets.token_urlsafe(32)
     row = {
         "id_hash": _hash_id(session_id),
         "user_id": user.id,
-        "expires_at": store.now() + (60.0 * CODE_MINUTES if needs_code else 3600.0 * SESSION_HOURS),
-        "seen_at": store.now(),
+        "expires_at": transaction.now() + (60.0 * CODE_MINUTES if needs_code else 3600.0 * SESSION_HOURS),
+        "seen_at": transaction.now(),
         "address": address,
         "needs_code": needs_code,
     }
-    store.rows.insert(connection, SESSIONS, row)
+    transaction.insert(SESSIONS, row)
     event = "log-in waits for a code" if needs_code else "log in"
     events.append(TrailEvent(user=user.name, event=event))
     step = Step.CODE if needs_code else None
-    return Session(session_id, _make_csrf_token(store, session_id), user, step), events
+    return Session(session_id, _make_csrf_token(transaction.store, session_id), user, step), events
 
 
 def find_session(store: ReviewStore, session_id: str, *, prolongs: bool = True) -> Session:
@@ -550,19 +545,19 @@ def find_session(store: ReviewStore, session_id: str, *, prolongs: bool = True) 
     mine = SESSIONS.c.id_hash == _hash_id(session_id)
     found = select(SESSIONS, USERS)
     found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(mine)
-    with store.reading() as connection:
-        rows = store.rows.read(connection, found, SESSIONS, USERS)
+    with store.reading() as transaction:
+        rows = transaction.read(found, SESSIONS, USERS)
         row = rows[0] if rows else None
-        is_required = read_policy(connection, store).second_factor
+        is_required = read_policy(transaction).second_factor
     is_over = row is None or row.expires_at <= now or row.seen_at + 60.0 * IDLE_MINUTES <= now
     if row is None or is_over or not row.is_active:
         if row is not None:
-            with store.writing() as connection:
-                append(connection, store, end_sessions_in(connection, store, mine))
+            with store.writing() as transaction:
+                transaction.record(*end_sessions_in(transaction, mine))
         raise LogInError("log in first")
     if prolongs and now - row.seen_at > _SEEN_EVERY_SECONDS:
-        with store.writing() as connection:
-            store.rows.update(connection, SESSIONS, mine, seen_at=now)
+        with store.writing() as transaction:
+            transaction.update(SESSIONS, mine, seen_at=now)
     user = _read_user(row)
     step = None
     if row.needs_code:
@@ -574,18 +569,18 @@ def find_session(store: ReviewStore, session_id: str, *, prolongs: bool = True) 
     return Session(session_id, _make_csrf_token(store, session_id), user, step)
 
 
-def read_policy(connection: Connection, store: ReviewStore) -> ReviewPolicy:
+def read_policy(transaction: Transaction) -> ReviewPolicy:
     """Return the policy as it is now; another process may have changed that of log-ins."""
-    (row,) = store.rows.read(connection, select(META).where(META.c.name == SETTINGS), META)
+    (row,) = transaction.read(select(META).where(META.c.name == SETTINGS), META)
     return ReviewPolicy(**json.loads(row.value)["policy"])
 
 
 def log_out(store: ReviewStore, session: Session) -> None:
     """End a session."""
-    with store.writing() as connection:
+    with store.writing() as transaction:
         mine = SESSIONS.c.id_hash == _hash_id(session.id)
-        if store.rows.delete(connection, SESSIONS, mine):
-            append(connection, store, [TrailEvent(user=session.user.name, event="log out")])
+        if transaction.delete(SESSIONS, mine):
+            transaction.record(TrailEvent(user=session.user.name, event="log out"))
 
 
 def list_sessions(store: ReviewStore, session: Session) -> tuple[OpenSession, tuple[OpenSession, ...]]:
@@ -593,8 +588,8 @@ def list_sessions(store: ReviewStore, session: Session) -> tuple[OpenSession, tu
     now = store.now()
     mine = (SESSIONS.c.user_id == session.user.id) & ~SESSIONS.c.needs_code & (SESSIONS.c.expires_at > now)
     mine &= SESSIONS.c.seen_at > now - 60.0 * IDLE_MINUTES
-    with store.reading() as connection:
-        rows = connection.execute(select(SESSIONS).where(mine).order_by(SESSIONS.c.seen_at.desc())).all()
+    with store.reading() as transaction:
+        rows = transaction.execute(select(SESSIONS).where(mine).order_by(SESSIONS.c.seen_at.desc())).all()
     found = {
         row.id_hash: OpenSession(
             row.id_hash, row.expires_at - 3600.0 * SESSION_HOURS, row.seen_at, row.address or ""
@@ -609,8 +604,8 @@ def end_own_sessions(store: ReviewStore, session: Session, id_hash: str | None =
     mine = others_of(session)
     if id_hash is not None:
         mine &= SESSIONS.c.id_hash == id_hash
-    with store.writing() as connection:
-        append(connection, store, end_sessions_in(connection, store, mine, by=session.user.name))
+    with store.writing() as transaction:
+        transaction.record(*end_sessions_in(transaction, mine, by=session.user.name))
 
 
 def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
@@ -619,11 +614,9 @@ def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
     Raises:
         ReviewError: The account does not exist.
     """
-    with store.writing() as connection:
-        ended = end_sessions_in(
-            connection, store, SESSIONS.c.user_id == _find_row(connection, store, name).id, by=by
-        )
-        append(connection, store, ended)
+    with store.writing() as transaction:
+        ended = end_sessions_in(transaction, SESSIONS.c.user_id == _find_row(transaction, name).id, by=by)
+        transaction.record(*ended)
     return len(ended)
 
 
@@ -633,13 +626,13 @@ def others_of(session: Session) -> ColumnElement[bool]:
 
 
 def end_sessions_in(
-    connection: Connection, store: ReviewStore, condition: ColumnElement[bool], *, by: str | None = None
+    transaction: Transaction, condition: ColumnElement[bool], *, by: str | None = None
 ) -> list[TrailEvent]:
     """Delete sessions, and return what the trail says of them; None = their time was over."""
     found = select(SESSIONS.c.id_hash, USERS.c.name)
     found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(condition)
-    rows = connection.execute(found.order_by(SESSIONS.c.id_hash).with_for_update(of=SESSIONS)).all()
-    store.rows.delete(connection, SESSIONS, SESSIONS.c.id_hash.in_([row.id_hash for row in rows]))
+    rows = transaction.execute(found.order_by(SESSIONS.c.id_hash).with_for_update(of=SESSIONS)).all()
+    transaction.delete(SESSIONS, SESSIONS.c.id_hash.in_([row.id_hash for row in rows]))
     return [
         TrailEvent(user=by or row.name, event=f"session of {row.name} {'ended' if by else 'expired'}")
         for row in rows

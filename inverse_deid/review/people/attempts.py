@@ -10,11 +10,11 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
-from inverse_deid.review.store.opening import ReviewStore, insert_row
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import FAILURES, TRAIL_HEAD, UNRECORDED, USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 
 MAX_FAILURES_NAME = 5
 MAX_FAILURES_ADDRESS = 30
@@ -46,74 +46,75 @@ def limit_codes(user_id: int) -> dict[str, int]:
     return {f"code of {user_id}": MAX_FAILURES_NAME}
 
 
-def begin_try(connection: Connection, store: ReviewStore, limits: Mapping[str, int]) -> list[int] | None:
+def begin_try(transaction: Transaction, limits: Mapping[str, int]) -> list[int] | None:
     """Count a try as a failure; return the numbers of its rows, None = there were too many before."""
-    connection.execute(delete(FAILURES).where(FAILURES.c.at < _window_start(store)))
-    keys = [_hash(store, who) for who in limits]
+    transaction.execute(delete(FAILURES).where(FAILURES.c.at < _window_start(transaction.store)))
+    keys = [_hash(transaction.store, who) for who in limits]
     for key, most in zip(keys, limits.values(), strict=True):
         found = select(func.count()).select_from(FAILURES).where(FAILURES.c.who_hash == key)
-        if connection.execute(found).scalar_one() >= most:
+        if transaction.execute(found).scalar_one() >= most:
             return None
-    return [insert_row(connection, FAILURES, {"who_hash": key, "at": store.now()}) for key in keys]
+    return [transaction.insert_unsealed(FAILURES, {"who_hash": key, "at": transaction.now()}) for key in keys]
 
 
 def end_try(
-    connection: Connection,
-    store: ReviewStore,
+    transaction: Transaction,
     limits: Mapping[str, int],
     tried: list[int],
     *,
     forgets: bool = True,
 ) -> None:
     """Forget rows of a try that succeeded, and all failures of its first limit."""
-    connection.execute(delete(FAILURES).where(FAILURES.c.id.in_(tried)))
+    transaction.execute(delete(FAILURES).where(FAILURES.c.id.in_(tried)))
     if forgets:
-        connection.execute(delete(FAILURES).where(FAILURES.c.who_hash == _hash(store, next(iter(limits)))))
+        transaction.execute(
+            delete(FAILURES).where(FAILURES.c.who_hash == _hash(transaction.store, next(iter(limits))))
+        )
 
 
 def list_blocked(store: ReviewStore) -> frozenset[str]:
     """Return the names of the accounts that have too many failures."""
-    with store.reading() as connection:
+    with store.reading() as transaction:
         recent = select(FAILURES.c.who_hash).where(FAILURES.c.at >= _window_start(store))
         full = recent.group_by(FAILURES.c.who_hash).having(func.count() >= MAX_FAILURES_NAME)
-        blocked = set(connection.execute(full).scalars())
-        users = connection.execute(select(USERS.c.id, USERS.c.name)).all() if blocked else []
+        blocked = set(transaction.execute(full).scalars())
+        users = transaction.execute(select(USERS.c.id, USERS.c.name)).all() if blocked else []
     return frozenset(name for user_id, name in users if blocked & _list_keys(store, user_id, name))
 
 
-def forget_failures(connection: Connection, store: ReviewStore, user_id: int, name: str) -> None:
+def forget_failures(transaction: Transaction, user_id: int, name: str) -> None:
     """Let an account log in again that had too many failures."""
-    connection.execute(delete(FAILURES).where(FAILURES.c.who_hash.in_(_list_keys(store, user_id, name))))
+    transaction.execute(
+        delete(FAILURES).where(FAILURES.c.who_hash.in_(_list_keys(transaction.store, user_id, name)))
+    )
 
 
-def record_failure(
-    connection: Connection, store: ReviewStore, user: str | None, event: str, address: str = ""
-) -> None:
+def record_failure(transaction: Transaction, user: str | None, event: str, address: str = "") -> None:
     """Put a failure into the trail, or count it if the trail has the same one within an hour.
 
-    Nothing else is locked afterwards, as with `trail.append`. None = a visitor without an account.
+    Nothing else is locked afterwards, as with `Transaction.record`. None = a visitor without an account.
     """
-    record_counts(connection, store)
+    record_counts(transaction)
     who = user or UNKNOWN
     mine = (UNRECORDED.c.user == who) & (UNRECORDED.c.event == event)
-    if not connection.execute(update(UNRECORDED).where(mine).values(n=UNRECORDED.c.n + 1)).rowcount:
-        row = {"user": who, "event": event, "since": store.now(), "n": 0}
-        connection.execute(insert(UNRECORDED), row)
+    if not transaction.execute(update(UNRECORDED).where(mine).values(n=UNRECORDED.c.n + 1)).rowcount:
+        row = {"user": who, "event": event, "since": transaction.now(), "n": 0}
+        transaction.execute(insert(UNRECORDED), row)
         new = f"from {address}" if address else None
-        append(connection, store, [TrailEvent(user=who, event=event, new=new)])
+        transaction.record(TrailEvent(user=who, event=event, new=new))
 
 
-def record_counts(connection: Connection, store: ReviewStore) -> None:
+def record_counts(transaction: Transaction) -> None:
     """Put into the trail how often failures happened again within an hour that is over."""
-    connection.execute(select(TRAIL_HEAD).with_for_update())
-    over = UNRECORDED.c.since <= store.now() - _RECORD_EVERY_SECONDS
-    rows = connection.execute(select(UNRECORDED).where(over).with_for_update()).all()
+    transaction.execute(select(TRAIL_HEAD).with_for_update())
+    over = UNRECORDED.c.since <= transaction.now() - _RECORD_EVERY_SECONDS
+    rows = transaction.execute(select(UNRECORDED).where(over).with_for_update()).all()
     if rows:
-        connection.execute(delete(UNRECORDED).where(over))
+        transaction.execute(delete(UNRECORDED).where(over))
         again = [
             TrailEvent(user=one.user, event=one.event, new=f"{one.n} more times") for one in rows if one.n
         ]
-        append(connection, store, again)
+        transaction.record(*again)
 
 
 def _list_keys(store: ReviewStore, user_id: int, name: str) -> frozenset[str]:

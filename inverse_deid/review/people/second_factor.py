@@ -35,9 +35,9 @@ from inverse_deid.review.people.attempts import (
     limit_codes,
     record_failure,
 )
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.tables import META, SESSIONS, USERS
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import ReviewPolicy
 
 N_RECOVERY_CODES = 10
@@ -70,20 +70,20 @@ def turn_on(
     check_own_password(store, session, password)
     used = _find_step(store, secret, code, None)
     if used is None:
-        raise ReviewError("the code does not fit. Check the time of your telephone, and give the next code.")
+        raise ReviewError("the code does not fit. Check the time of your telephone, and give the next code")
     codes = tuple(base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(N_RECOVERY_CODES))
     values = {
         "sealed_secret": store.sealer.seal(secret.encode(), _place(user.id)),
         "last_code": used,
         "recovery_codes": json.dumps([_hash(store, one) for one in codes]),
     }
-    with store.writing() as connection:
+    with store.writing() as transaction:
         mine = (USERS.c.id == user.id) & USERS.c.sealed_secret.is_(None) & USERS.c.issuer.is_(None)
-        if store.rows.update(connection, USERS, mine, **values) != 1:
+        if transaction.update(USERS, mine, **values) != 1:
             raise ReviewError("you already have a second factor. Remove it first.")
-        ended = end_sessions_in(connection, store, others_of(session), by=user.name)
+        ended = end_sessions_in(transaction, others_of(session), by=user.name)
         added = TrailEvent(user=user.name, event=f"second factor of {user.name} added")
-        append(connection, store, [added, *ended])
+        transaction.record(added, *ended)
     return codes
 
 
@@ -93,13 +93,13 @@ def turn_off(store: ReviewStore, name: str, *, by: str = "command") -> None:
     Raises:
         ReviewError: The account does not exist, or has no second factor.
     """
-    with store.writing() as connection:
+    with store.writing() as transaction:
         mine = (USERS.c.name == name.lower()) & USERS.c.sealed_secret.is_not(None)
         values = {"sealed_secret": None, "last_code": None, "recovery_codes": None}
-        if store.rows.update(connection, USERS, mine, **values) != 1:
+        if transaction.update(USERS, mine, **values) != 1:
             raise ReviewError("no account with this name has a second factor")
         event = f"second factor of {name.lower()} removed"
-        append(connection, store, [TrailEvent(user=by, event=event)])
+        transaction.record(TrailEvent(user=by, event=event))
 
 
 def turn_off_own(store: ReviewStore, session: Session, code: str) -> None:
@@ -122,56 +122,56 @@ def complete_log_in(store: ReviewStore, session: Session, code: str, *, address:
         LogInError: The code is wrong, was used, or was wrong too often in the last 15 minutes.
     """
     _use_code(store, session, code, address)
-    with store.writing() as connection:
+    with store.writing() as transaction:
         waiting = (SESSIONS.c.user_id == session.user.id) & SESSIONS.c.needs_code
-        store.rows.delete(connection, SESSIONS, waiting)
-        begun, events = begin_session_in(connection, store, session.user, address)
-        append(connection, store, events)
+        transaction.delete(SESSIONS, waiting)
+        begun, events = begin_session_in(transaction, session.user, address)
+        transaction.record(*events)
     return begun
 
 
 def require(store: ReviewStore, *, is_required: bool, by: str = "command") -> None:
     """Ask everybody who logs in with a password for a second factor, or leave the choice to them."""
-    with store.writing() as connection:
+    with store.writing() as transaction:
         mine = META.c.name == SETTINGS
-        (row,) = store.rows.read(connection, select(META).where(mine).with_for_update(), META)
+        (row,) = transaction.read(select(META).where(mine).with_for_update(), META)
         settings = json.loads(row.value)
         policy = ReviewPolicy(**settings["policy"])
         if policy.second_factor == is_required:
             return
         settings["policy"] = asdict(replace(policy, second_factor=is_required))
-        store.rows.update(connection, META, mine, value=json.dumps(settings))
+        transaction.update(META, mine, value=json.dumps(settings))
         event = f"second factor {'required' if is_required else 'left to each user'}"
-        append(connection, store, [TrailEvent(user=by, event=event)])
+        transaction.record(TrailEvent(user=by, event=event))
 
 
 def is_required(store: ReviewStore) -> bool:
     """Whether everybody who logs in with a password needs a second factor."""
-    with store.reading() as connection:
-        return read_policy(connection, store).second_factor
+    with store.reading() as transaction:
+        return read_policy(transaction).second_factor
 
 
 def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> None:
     """Check a code and mark it as used."""
     user, limits = session.user, limit_codes(session.user.id)
-    with store.writing() as connection:
+    with store.writing() as transaction:
         mine = USERS.c.id == user.id
-        (row,) = store.rows.read(connection, select(USERS).where(mine).with_for_update(), USERS)
-        tried = begin_try(connection, store, limits)
+        (row,) = transaction.read(select(USERS).where(mine).with_for_update(), USERS)
+        tried = begin_try(transaction, limits)
         if tried is None:
-            record_failure(connection, store, user.name, "code blocked", address)
+            record_failure(transaction, user.name, "code blocked", address)
         elif (values := _spend(store, row, code)) is not None:
-            store.rows.update(connection, USERS, mine, **values)
-            forget_failures(connection, store, user.id, user.name)
+            transaction.update(USERS, mine, **values)
+            forget_failures(transaction, user.id, user.name)
             if "recovery_codes" in values:
                 left = f"{len(json.loads(values['recovery_codes']))} left"
-                append(connection, store, [TrailEvent(user=user.name, event="recovery code used", new=left)])
+                transaction.record(TrailEvent(user=user.name, event="recovery code used", new=left))
             return
         else:
-            record_failure(connection, store, user.name, "code wrong", address)
+            record_failure(transaction, user.name, "code wrong", address)
     if tried is None:
-        raise LogInError(f"too many wrong codes. Try again in {FAILURE_WINDOW_MINUTES} minutes.")
-    raise LogInError("the code is wrong, or was used before. Give the next one.")
+        raise LogInError(f"too many wrong codes. Try again in {FAILURE_WINDOW_MINUTES} minutes")
+    raise LogInError("the code is wrong, or was used before. Give the next one")
 
 
 def _spend(store: ReviewStore, row: Row[Any], code: str) -> dict[str, Any] | None:

@@ -27,7 +27,13 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError, describe_error
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    OutputError,
+    Remedy,
+    UnreadableInputError,
+    describe_error,
+)
 from inverse_deid.core.files import output_errors
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.trail import MAX_PROBLEMS, TrailCheck, count_entries, describe_head, read_lines
@@ -60,8 +66,8 @@ def write_anchor(store: ReviewStore, places: Sequence[str], *, stamp_seconds: fl
         OutputError: A file cannot be written, or syslog cannot be reached.
     """
     files, authorities = _find_files(places), _find_authorities(places)
-    with store.reading() as connection:
-        head = describe_head(connection, store)
+    with store.reading() as transaction:
+        head = describe_head(transaction)
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
     anchor = {"at": at, **head}
     line = _encode_anchor(anchor)
@@ -97,7 +103,10 @@ def _find_authorities(places: Sequence[str]) -> list[str]:
         if not is_url:
             raise ConfigurationError(f"{_AUTHORITY} needs an address such as {_AUTHORITY}https://HOST/PATH")
     if urls and not _find_files(places):
-        raise ConfigurationError(f"{_AUTHORITY} needs a file for its time stamps. Add --anchor FILE.")
+        raise ConfigurationError(
+            f"{_AUTHORITY} needs a file for its time stamps",
+            remedies=[Remedy("anchor", "FILE", step="add {}")],
+        )
     return urls
 
 
@@ -207,7 +216,11 @@ def check_stamps(check: TrailCheck, path: Path, certificates: Sequence[Certifica
     lines = [(i, line) for i, line in enumerate(read_lines(path), 1) if "anchor" in line]
     tokens = [(i, line["anchor"], line["token"]) for i, line in lines if "token" in line]
     if not certificates:
-        notes = [f"{len(tokens):,} time stamps were not checked. Use --tsa-certificate."] if tokens else []
+        notes = (
+            [f"{len(tokens):,} time stamps were not checked. Give the certificate of the authority."]
+            if tokens
+            else []
+        )
         return replace(check, notes=(*check.notes, *notes))
     if not tokens:
         raise UnreadableInputError(f"{path} has no time stamps")

@@ -20,23 +20,25 @@ from typing import Any, BinaryIO
 import msgspec
 from sqlalchemy import Connection, Table, func, insert, select
 
-from inverse_deid.core.errors import InputError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import OVERWRITE, InputError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import output_errors, printable, write_whole
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.replacement.reversal import INCOMPLETE, SALT_BYTES, RecordChain
-from inverse_deid.review.files.loading import new_database
-from inverse_deid.review.store.opening import Clock, ReviewKey, ReviewStore, StoreKeys
-from inverse_deid.review.store.schema import SCHEMA_VERSION
+from inverse_deid.review.store.creation import new_database
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import ReviewKey, StoreKeys
+from inverse_deid.review.store.opening import Clock, ReviewStore, Transaction
 from inverse_deid.review.store.tables import (
     CASES,
     FAILURES,
+    KEYS,
     META,
     METADATA,
+    SCHEMA_VERSION,
     SESSIONS,
     SOURCES,
     WAITING_PIECES,
 )
-from inverse_deid.review.store.trail import TrailEvent, append
 
 MAGIC = b"inverse-deid review backup 1\n"
 
@@ -80,20 +82,20 @@ def write_backup(store: ReviewStore, key: ReviewKey, path: Path, *, by: str, for
     """
     if path.exists():
         if not force:
-            raise OutputExistsError(f"{printable(path)} already exists. Use --force to overwrite it.")
+            raise OutputExistsError(f"{printable(path)} already exists", remedies=[OVERWRITE])
         with output_errors(path), path.open("rb") as stream:
             is_backup = stream.read(len(MAGIC)) in (MAGIC, b"")
         if not is_backup:  # it could be the store or its key
             raise OutputExistsError(f"{printable(path)} is not a backup and is kept. Use another name.")
-    with store.reading(snapshot=True) as connection:
-        n_cases = int(connection.execute(select(func.count()).select_from(CASES)).scalar_one())
-        write_whole(path, _encode(connection, key, store.now()), private=True)
-    with store.writing() as connection:
-        append(connection, store, [TrailEvent(user=by, event=f"backup written: {n_cases} cases")])
+    with store.reading(snapshot=True) as transaction:
+        n_cases = int(transaction.execute(select(func.count()).select_from(CASES)).scalar_one())
+        write_whole(path, _encode(transaction, key, store.now()), private=True)
+    with store.writing() as transaction:
+        transaction.record(TrailEvent(user=by, event=f"backup written: {n_cases} cases"))
     return n_cases
 
 
-def _encode(connection: Connection, key: ReviewKey, now: float) -> Iterator[bytes]:
+def _encode(transaction: Transaction, key: ReviewKey, now: float) -> Iterator[bytes]:
     """Yield the bytes of a backup."""
     salt = os.urandom(SALT_BYTES)
     chain = RecordChain(key.secret, salt, MAGIC)
@@ -104,7 +106,7 @@ def _encode(connection: Connection, key: ReviewKey, now: float) -> Iterator[byte
         columns = tuple(str(column.name) for column in table.c)
         found = select(table).order_by(*table.primary_key)
         at_once = _LARGE.get(table, _ROWS_AT_ONCE)
-        for rows in connection.execute(found.execution_options(yield_per=at_once)).partitions():
+        for rows in transaction.execute(found.execution_options(yield_per=at_once)).partitions():
             n_rows += len(rows)
             packed = _Rows(str(table.name), columns, [list(row) for row in rows])
             yield chain.seal(msgspec.msgpack.encode(packed), is_last=False)
@@ -125,16 +127,18 @@ def restore_backup(
         try:
             with input_errors(), path.open("rb") as stream:
                 head, n_cases = _restore(connection, stream, key)
-            stored = connection.execute(select(META.c.value).where(META.c.name == "keys")).scalar_one()
+            stored = connection.execute(select(META.c.value).where(META.c.name == KEYS)).scalar_one()
             store = ReviewStore(engine, StoreKeys.unwrap(stored, key), clock)
-            store.load_settings(connection)
-            store.rows.delete(connection, SESSIONS, SESSIONS.c.id_hash.is_not(None))
+            transaction = Transaction(connection, store)
+            store.load_settings(transaction)
+            transaction.delete(SESSIONS, SESSIONS.c.id_hash.is_not(None))
             made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(head.made_at))
-            append(connection, store, [TrailEvent(user=by, event=f"restored from a backup of {made}")])
+            transaction.record(TrailEvent(user=by, event=f"restored from a backup of {made}"))
+            transaction.finish()
             return Restored(head.made_at, n_cases)
         except InputError as error:
             problem = str(error)
-        raise UnreadableInputError(f"{printable(path)} {problem.rstrip('.')}. Nothing was restored.")
+        raise UnreadableInputError(f"{printable(path)} {problem.rstrip('.')}. Nothing was restored")
 
 
 def _restore(connection: Connection, stream: BinaryIO, key: ReviewKey) -> tuple[_Head, int]:

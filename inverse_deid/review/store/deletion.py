@@ -21,15 +21,15 @@ from itertools import zip_longest
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, select, true
+from sqlalchemy import ColumnElement, Row, Table, delete, select, true
 
 from inverse_deid.core.errors import ConfigurationError, InputError, ReviewError, UnreadableInputError
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, input_errors
-from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.rows import SEALED, SealedRows
-from inverse_deid.review.store.schema import hash_file, lock_numbers
-from inverse_deid.review.store.sources import list_sources, read_masking
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
+from inverse_deid.review.store.rows import SEALED
+from inverse_deid.review.store.sources import hash_file, list_sources, lock_numbers, read_masking
 from inverse_deid.review.store.tables import (
     ACTIONS,
     CASES,
@@ -45,7 +45,6 @@ from inverse_deid.review.store.tables import (
     TRAIL,
     WAITING_PIECES,
 )
-from inverse_deid.review.store.trail import TrailEvent, append
 from inverse_deid.review.store.values import CaseState
 
 SECONDS_PER_DAY = 86_400.0
@@ -106,12 +105,12 @@ def delete_case(store: ReviewStore, case_id: int, *, by: str) -> Deleted:
     Raises:
         ReviewError: The case does not exist, or its file cannot be written without it.
     """
-    with store.reading() as connection:
-        source_id = connection.execute(select(CASES.c.source_id).where(CASES.c.id == case_id)).scalar()
+    with store.reading() as transaction:
+        source_id = transaction.execute(select(CASES.c.source_id).where(CASES.c.id == case_id)).scalar()
         if source_id is None:
             raise ReviewError(f"the store has no case {case_id}")
         of_file = select(CASES.c.id).where(CASES.c.source_id == source_id)
-        is_only_case = connection.execute(of_file).scalars().all() == [case_id]
+        is_only_case = transaction.execute(of_file).scalars().all() == [case_id]
     if is_only_case:
         return delete_source(store, source_id, by=by)
     return replace(_delete_cases(store, source_id, [case_id], by), is_erased=erase(store))
@@ -144,8 +143,8 @@ def purge(
     n_cases = sum(len(one.case_ids) for one in done if not one.problem)
     n_kept = sum(len(one.case_ids) for one in done if one.problem)
     event = f"retention: {n_cases} cases deleted, {n_kept} kept, {what} over {older_than_days} days ago"
-    with store.writing() as connection:
-        append(connection, store, [TrailEvent(user=by, event=event)])
+    with store.writing() as transaction:
+        transaction.record(TrailEvent(user=by, event=event))
     is_erased = not n_cases or erase(store)
     return tuple(replace(one, is_erased=is_erased) for one in done)
 
@@ -156,9 +155,9 @@ def erase(store: ReviewStore) -> bool:
 
 
 def _find_old_cases(store: ReviewStore, limit: float, *, all_cases: bool) -> Iterator[OldCases]:
-    with store.reading() as connection:
-        released = {} if all_cases else _read_releases(connection)
-        states = connection.execute(select(CASES.c.id, CASES.c.source_id, CASES.c.state)).all()
+    with store.reading() as transaction:
+        released = {} if all_cases else _read_releases(transaction)
+        states = transaction.execute(select(CASES.c.id, CASES.c.source_id, CASES.c.state)).all()
     for source in list_sources(store):
         cases = [one for one in states if one.source_id == source.id]
         if all_cases:
@@ -186,16 +185,16 @@ class _State(msgspec.Struct):
     new: str
 
 
-def _read_releases(connection: Connection) -> dict[int, float]:
+def _read_releases(transaction: Transaction) -> dict[int, float]:
     """Return when cases were last released, by their numbers, in seconds since 1970."""
     found = select(TRAIL.c.line).where(TRAIL.c.line.contains('"event":"state"', autoescape=True))
     times: dict[int, float] = {}
-    for line in connection.execute(found.order_by(TRAIL.c.number)).scalars():
+    for line in transaction.execute(found.order_by(TRAIL.c.number)).scalars():
         try:
             one = msgspec.json.decode(line, type=_State)
         except msgspec.MsgspecError:
             raise UnreadableInputError(
-                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup."
+                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup"
             ) from None
         if one.event == "state" and one.new == CaseState.RELEASED.value:
             times[one.case] = one.at.timestamp()
@@ -206,18 +205,18 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
     """Delete one file or (None) all in one transaction."""
     mine = true() if source_id is None else SOURCES.c.id == source_id
     chosen = select(SOURCES.c.id).where(mine)
-    with store.writing() as connection:
-        lock_numbers(connection, store.rows)
-        counts = _delete_rows(connection, store.rows, CASES.c.source_id.in_(chosen))
-        store.rows.delete(connection, INTAKES, INTAKES.c.source_id.in_(chosen))
-        n_files = store.rows.delete(connection, SOURCES, mine)
-        store.rows.delete(connection, MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
+    with store.writing() as transaction:
+        lock_numbers(transaction)
+        counts = _delete_rows(transaction, CASES.c.source_id.in_(chosen))
+        transaction.delete(INTAKES, INTAKES.c.source_id.in_(chosen))
+        n_files = transaction.delete(SOURCES, mine)
+        transaction.delete(MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
         deleted = _count(counts, n_files)
         if source_id is not None and not deleted.n_files:
             raise ReviewError(f"the store has no file {source_id}")
         told = f"{deleted.n_files} files, {deleted.n_cases} cases, {_describe_work(deleted)}"
         what = "everything" if source_id is None else f"file {source_id}"
-        append(connection, store, [TrailEvent(user=by, event=f"{what} deleted: {told}")])
+        transaction.record(TrailEvent(user=by, event=f"{what} deleted: {told}"))
     return deleted
 
 
@@ -237,41 +236,39 @@ def _describe_work(deleted: Deleted) -> str:
 
 def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], by: str) -> Deleted:
     """Delete some cases of a file and write the file without them, in one transaction."""
-    with store.reading() as connection:
-        source = _read_source(connection, source_id)
-        cases = _list_cases(connection, case_ids)
-        data = _take_out(connection, store, source, [one.number for one in cases])
-    with store.writing() as connection:
-        lock_numbers(connection, store.rows)
-        if _read_source(connection, source_id).sealed != source.sealed:
+    with store.reading() as transaction:
+        source = _read_source(transaction, source_id)
+        cases = _list_cases(transaction, case_ids)
+        data = _take_out(transaction, source, [one.number for one in cases])
+    with store.writing() as transaction:
+        lock_numbers(transaction)
+        if _read_source(transaction, source_id).sealed != source.sealed:
             raise ReviewError(f"file {source_id} was changed by somebody else. Try again.")
         sealed = store.sealer.seal(data, f"file {source_id}")
-        store.rows.update(connection, SOURCES, SOURCES.c.id == source_id, sealed=sealed)
+        transaction.update(SOURCES, SOURCES.c.id == source_id, sealed=sealed)
         content_hash = hash_file(store.file_key, data)
-        store.rows.update(connection, INTAKES, INTAKES.c.source_id == source_id, content_hash=content_hash)
-        append(
-            connection,
-            store,
-            [TrailEvent(user=by, event="case deleted", case=one.id, name=one.name) for one in cases],
+        transaction.update(INTAKES, INTAKES.c.source_id == source_id, content_hash=content_hash)
+        transaction.record(
+            *[TrailEvent(user=by, event="case deleted", case=one.id, name=one.name) for one in cases]
         )
         counts: Counter[str] = Counter()
         for ids in _in_parts(case_ids):
-            counts += _delete_rows(connection, store.rows, CASES.c.id.in_(ids))
+            counts += _delete_rows(transaction, CASES.c.id.in_(ids))
     return _count(counts)
 
 
-def _read_source(connection: Connection, source_id: int) -> Row[Any]:
-    source = connection.execute(select(SOURCES).where(SOURCES.c.id == source_id)).one_or_none()
+def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:
+    source = transaction.execute(select(SOURCES).where(SOURCES.c.id == source_id)).one_or_none()
     if source is None:
         raise ReviewError(f"the store has no file {source_id}")
     return source
 
 
-def _list_cases(connection: Connection, case_ids: Sequence[int]) -> list[Row[Any]]:
+def _list_cases(transaction: Transaction, case_ids: Sequence[int]) -> list[Row[Any]]:
     return [
         case
         for ids in _in_parts(case_ids)
-        for case in connection.execute(select(CASES).where(CASES.c.id.in_(ids))).all()
+        for case in transaction.execute(select(CASES).where(CASES.c.id.in_(ids))).all()
     ]
 
 
@@ -279,9 +276,7 @@ def _in_parts(case_ids: Sequence[int]) -> Iterator[Sequence[int]]:
     return (case_ids[i : i + _IDS_AT_ONCE] for i in range(0, len(case_ids), _IDS_AT_ONCE))
 
 
-def _take_out(
-    connection: Connection, store: ReviewStore, source: Row[Any], numbers: Collection[int]
-) -> bytes:
+def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[int]) -> bytes:
     """Return a file without some of its cases; all others are exactly as they were.
 
     Raises:
@@ -290,9 +285,9 @@ def _take_out(
     kind = FORMATS[source.format]
     if kind.blank is None:
         raise ReviewError(_refuse(kind))
-    output = read_masking(connection, store, source.id).output
+    output = read_masking(transaction, source.id).output
     options = replace(output.read_options, profile=output.profile)
-    data = store.sealer.open(source.sealed, f"file {source.id}")
+    data = transaction.sealer.open(source.sealed, f"file {source.id}")
     try:
         with input_errors():
             written = kind.blank(data, options, source.name, frozenset(numbers))
@@ -304,7 +299,7 @@ def _take_out(
     if not is_same:
         raise ReviewError(
             f"file {source.id} would be read in another way without the case. Delete the whole file, and add "
-            "the other cases again."
+            "the other cases again"
         )
     return written
 
@@ -326,20 +321,20 @@ def _read_records(
             yield record.number, texts, record.columns, record.carried, record.problem
 
 
-def _delete_rows(connection: Connection, sealed: SealedRows, mine: ColumnElement[bool]) -> Counter[str]:
+def _delete_rows(transaction: Transaction, mine: ColumnElement[bool]) -> Counter[str]:
     """Delete cases and all rows that belong to them, and count them; `mine` is a condition on `CASES`."""
     # Whoever works on one of the cases finishes that step first.
-    connection.execute(select(CASES.c.id).where(mine).order_by(CASES.c.id).with_for_update()).all()
+    transaction.execute(select(CASES.c.id).where(mine).order_by(CASES.c.id).with_for_update()).all()
     cases = select(CASES.c.id).where(mine)
     layers = select(LAYERS.c.id).where(LAYERS.c.case_id.in_(cases))
     # A sample without some of its cases would prove less than it says.
     samples = select(SAMPLE_CASES.c.sample_id).where(SAMPLE_CASES.c.case_id.in_(cases))
-    broken = connection.execute(samples.distinct()).scalars().all()
+    broken = transaction.execute(samples.distinct()).scalars().all()
 
     def remove(table: Table, condition: ColumnElement[bool]) -> int:
         if table in SEALED:
-            return sealed.delete(connection, table, condition)
-        return connection.execute(delete(table).where(condition)).rowcount
+            return transaction.delete(table, condition)
+        return transaction.execute(delete(table).where(condition)).rowcount
 
     remove(SAMPLE_CASES, SAMPLE_CASES.c.sample_id.in_(broken))
     remove(SAMPLES, SAMPLES.c.id.in_(broken))

@@ -1,225 +1,263 @@
-"""The database of a review (SQLite in a file, or PostgreSQL by URL), its key and its encryption.
-
-SQLite runs with a write-ahead log and `synchronous=FULL`: when a function returns, its changes are on
-the disk, and survive a crash or a power cut. A writing transaction is short and takes SQLite's one write
-lock at its beginning, so that two of them queue up and cannot deadlock. In PostgreSQL they lock the row of
-the case first and the head of the trail last.
-
-Texts are encrypted with AES-256-GCM, bound to their place in the store. The keys for this and for all other
-purposes are random and in the store, encrypted with the key that people hold. So a person with that key and
-the database can read every narrative. Without it nothing can be read or recovered.
-
-Source: RFC 5869 (HKDF); NIST SP 800-38D (GCM): a random nonce of 96 bits for far fewer than 2^32 values.
-"""
+"""An open store, and its transactions: all reads and writes of rows, with the entries of the trail."""
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    Row,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.exc import SQLAlchemyError
 
-from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
-from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.replacement import keys
-from inverse_deid.review.store import rows
-from inverse_deid.review.store.rows import SealedRows
-from inverse_deid.review.store.schema import OLDER_VERSIONS, SCHEMA_VERSION, VERSION, make_tables, migrate
-from inverse_deid.review.store.tables import META
-from inverse_deid.review.store.values import ReviewPolicy
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    OutputError,
+    ReviewError,
+    StageError,
+    UnreadableInputError,
+)
+from inverse_deid.review.store.database import (
+    BUSY_SECONDS,
+    WRITES,
+    database_errors,
+    make_engine,
+    store_path,
+    vacuum,
+)
+from inverse_deid.review.store.entries import TrailEvent, lock_head, write_entries
+from inverse_deid.review.store.keys import ReviewKey, Sealer, StoreKeys
+from inverse_deid.review.store.rows import Marks, RowSeals, complete_row, is_row, name_row, select_sealed
+from inverse_deid.review.store.tables import (
+    CASES,
+    INTAKES,
+    KEYS,
+    MASKINGS,
+    META,
+    SCHEMA_VERSION,
+    SETTINGS,
+    USERS,
+    VERSION,
+)
+from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
-MIN_KEY_BYTES = 16
-
-_BUSY_SECONDS = 30
-_POOL_SIZE = 20  # opening a connection takes as long as a decision
-_KEYS = "keys"
 _ADVISORY_LOCK = 0x1DE1D
-_NONCE_BYTES = 12
-_SECRET_BYTES = 32
-_WRITES = "inverse_deid_writes"
+_IDS_AT_ONCE = 1000
 
 Clock = Callable[[], float]
 """Seconds since 1970, UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewKey:
-    """A secret of at least 16 bytes.
+class Transaction:
+    """One transaction on a store. Get one with `ReviewStore.reading` or `ReviewStore.writing`.
 
-    Raises:
-        ConfigurationError: It is shorter.
+    Rows with seals are read and written by `read`, `insert`, `update` and `delete`, all others by `execute`.
+    Whoever changes a row with a seal also records an event: the last entry of a transaction has the marks of
+    all rows that it changed (`rows`), and a transaction without one fails.
     """
 
-    secret: bytes = field(repr=False)
+    def __init__(self, connection: Connection, store: ReviewStore) -> None:
+        self.connection = connection
+        self.store = store
+        self._marks: Marks = {}
+        self._entries: list[dict[str, Any]] = []
 
-    def __post_init__(self) -> None:
-        if len(self.secret) < MIN_KEY_BYTES:
-            raise ConfigurationError(f"the key is too short. It needs at least {MIN_KEY_BYTES} bytes.")
+    @property
+    def sealer(self) -> Sealer:
+        """Encrypts and decrypts the values of the store."""
+        return self.store.sealer
 
-    def derive(self, purpose: str) -> bytes:
-        """Return 32 bytes for one purpose, which reveal nothing about the key or about other purposes."""
-        info = f"inverse-deid review {purpose}".encode()
-        return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self.secret)
+    @property
+    def policy(self) -> ReviewPolicy:
+        """The rules for the release of cases."""
+        return self.store.policy
 
+    def now(self) -> float:
+        """Return the time by the clock of the store."""
+        return self.store.now()
 
-def make_key_file(path: Path) -> ReviewKey:
-    """Write a new random key that only its owner can read (mode 600).
+    def execute(
+        self, statement: Executable, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[*tuple[Any, ...]]:
+        """Execute a statement; no seal is checked or made."""
+        return self.connection.execute(statement, rows)
 
-    Raises:
-        ConfigurationError: The file exists, or cannot be written.
-    """
-    return ReviewKey(keys.make_key_file(path))
-
-
-class Sealer:
-    """Encrypts with the first of some keys of 32 secret bytes, and decrypts with any.
-
-    Example:
-        >>> sealer = Sealer(bytes(32))
-        >>> sealer.open(sealer.seal(b"well", "case 7"), "case 7")
-        b'well'
-    """
-
-    def __init__(self, *keys: bytes) -> None:
-        self._ciphers = [AESGCM(key) for key in keys]
-
-    def seal(self, data: bytes, place: str) -> bytes:
-        """Encrypt for one place of the store; the result can be opened for that place alone."""
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._ciphers[0].encrypt(nonce, data, place.encode())
-
-    def open(self, sealed: bytes, place: str) -> bytes:
-        """Decrypt.
+    def read(self, found: Select[Any], *tables: Table) -> Sequence[Row[Any]]:
+        """Return what a query finds that selects all columns of these tables, and check every row.
 
         Raises:
-            UnreadableInputError: Another key, another place, or altered bytes.
+            UnreadableInputError: A row was altered.
         """
-        for cipher in self._ciphers:
-            with suppress(InvalidTag, ValueError, TypeError):  # NULL, if somebody changed the table
-                return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
-        raise UnreadableInputError(
-            f"{place} of the store cannot be decrypted: it was altered, or belongs to another key"
-        )
+        rows = self.execute(found).all()
+        for row in rows:
+            for table in tables:
+                self.store.seals.check(table, row)
+        return rows
 
-    def renew(self, sealed: bytes, place: str) -> bytes | None:
-        """Return what an older key encrypted, encrypted with the newest one; None = it is already.
+    def insert(self, table: Table, row: Mapping[str, Any]) -> int:
+        """Insert a row and return its id (0 = its key is a text)."""
+        seals, values, keys = self.store.seals, complete_row(table, row), list(table.primary_key)
+        if any(values[key.name] is None for key in keys):
+            made = self.execute(insert(table), dict(row)).inserted_primary_key
+            values |= {key.name: value for key, value in zip(keys, made or (), strict=True)}
+            self.execute(update(table).where(is_row(table, values)).values(seal=seals.seal(table, values)))
+        else:
+            self.execute(insert(table), {**row, "seal": seals.seal(table, values)})
+        self._note(table, None, values)
+        first = values[keys[0].name]
+        return first if isinstance(first, int) else 0
+
+    def insert_all(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Insert rows that have their ids."""
+        complete = [complete_row(table, row) for row in rows]
+        if complete:
+            self.execute(
+                insert(table), [{**one, "seal": self.store.seals.seal(table, one)} for one in complete]
+            )
+        for one in complete:
+            self._note(table, None, one)
+
+    def insert_unsealed(self, table: Table, row: Mapping[str, object]) -> int:
+        """Insert a row into a table without seals and return its id."""
+        key = self.execute(insert(table), dict(row)).inserted_primary_key
+        return int(key[0]) if key else 0
+
+    def update(self, table: Table, condition: ColumnElement[bool], **values: object) -> int:
+        """Check the rows that meet a condition, change them, and return how many they are.
 
         Raises:
-            UnreadableInputError: As `open`.
+            UnreadableInputError: A row was altered; nothing is changed.
         """
-        with suppress(InvalidTag, ValueError, TypeError):
-            self._ciphers[0].decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
-            return None
-        return self.seal(self.open(sealed, place), place)
+        found = select(*select_sealed(table)).where(condition).order_by(*table.primary_key).with_for_update()
+        rows = self.read(found, table)
+        for row in rows:
+            before = dict(row._mapping)
+            after = before | values
+            changed = {**values, "seal": self.store.seals.seal(table, after)}
+            self.execute(update(table).where(is_row(table, before)).values(**changed))
+            self._note(table, before, after)
+        return len(rows)
 
+    def delete(self, table: Table, condition: ColumnElement[bool]) -> int:
+        """Delete rows and return how many they were; a broken seal does not keep a row from going."""
+        for row in self.execute(select(*table.primary_key).where(condition)):
+            self._marks[name_row(table, row._mapping)] = None
+        return self.execute(delete(table).where(condition)).rowcount
 
-@dataclass(frozen=True, slots=True)
-class StoreKeys:
-    """The secrets of a store, which are stored in it under the key that people hold.
+    def seal_again(self, table: Table, check: Callable[[Table, Mapping[str, Any]], None]) -> int:
+        """Seal all rows of a table that a check lets pass, and return how many they are."""
+        keys = list(table.primary_key)
+        mine = and_(*(key == bindparam(f"key_{key.name}") for key in keys))
+        changed = update(table).where(mine).values(seal=bindparam("new_seal"))
+        sealed = []
+        for row in self.execute(select(*select_sealed(table)).order_by(*keys)).all():
+            values = dict(row._mapping)
+            check(table, values)
+            new = {f"key_{key.name}": values[key.name] for key in keys}
+            sealed.append({**new, "new_seal": self.store.seals.seal(table, values)})
+            self._note(table, None, values)
+        if sealed:
+            self.execute(changed, sealed)
+        return len(sealed)
 
-    The keys of most purposes are derived from the first of `data`. The others decrypt what a rotation of the
-    key has not yet encrypted again. `case` decides pseudonyms, moved dates and surrogates: it outlives
-    rotations, so that those of a case never change. `trail` and `signatures` seal and sign the trail. They
-    are derived from the key that people hold, so that an export can be checked without the store.
-    `generation` counts the rotations.
-    """
+    def _note(self, table: Table, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
+        """Note a row for the trail, unless nothing lasting changed."""
+        mark = self.store.seals.mark(table, after)
+        if before is None or mark != self.store.seals.mark(table, before):
+            self._marks[name_row(table, after)] = mark
 
-    data: tuple[ReviewKey, ...]
-    case: bytes = field(repr=False)
-    trail: bytes = field(repr=False)
-    signatures: bytes = field(repr=False)
-    generation: int = 0
+    def record(self, *events: TrailEvent, facts: MaskingFacts | None = None) -> None:
+        """Append events, which this transaction brings about, to the trail at its end.
 
-    @classmethod
-    def make(cls, key: ReviewKey) -> StoreKeys:
-        """Return the secrets of a new store: stores of one key give an id the same pseudonym."""
-        data = (ReviewKey(os.urandom(_SECRET_BYTES)),)
-        return cls(data, key.derive("pseudonyms"), key.derive("trail"), key.derive("signatures"))
+        They state the model of their case; those that are about no case state that of `facts` (None: of the
+        store).
+        """
+        facts_of = self.read_facts(sorted({one.case for one in events if one.case is not None}))
+        for one in events:
+            about = (facts or self.store.facts) if one.case is None else facts_of[one.case]
+            pair = about.thresholds
+            made = {
+                "model": about.model_sha256 or about.fingerprint,
+                "thresholds": [None, None] if pair is None else [pair.low, pair.high],
+            }
+            self._entries.append({**asdict(one), **made})
 
-    @classmethod
-    def of_older(cls, key: ReviewKey) -> StoreKeys:
-        """Return those of a store of version 1 or 2, which knew nothing but the key."""
-        return cls((key,), key.secret, key.derive("trail"), key.derive("signatures"))
-
-    def wrap(self, key: ReviewKey) -> str:
-        """Return what is stored: the generation, and the secrets encrypted with a key."""
-        secrets = {"data": [one.secret.hex() for one in self.data], "case": self.case.hex()}
-        sealer = Sealer(key.derive("keys of the store"))
-        sealed = sealer.seal(json.dumps(secrets).encode(), f"keys {self.generation}")
-        return f"{self.generation} {sealed.hex()}"
-
-    @classmethod
-    def unwrap(cls, stored: str, key: ReviewKey) -> StoreKeys:
-        """Read what `wrap` returned.
+    def read_facts(self, case_ids: Sequence[int]) -> dict[int, MaskingFacts]:
+        """Return how cases were masked, by their numbers.
 
         Raises:
-            UnreadableInputError: It was made with another key, or altered.
+            ReviewError: A case does not exist.
+            UnreadableInputError: The settings of its file were altered.
         """
-        generation, _, sealed = stored.partition(" ")
-        with suppress(ValueError):
-            opened = Sealer(key.derive("keys of the store")).open(bytes.fromhex(sealed), f"keys {generation}")
-            secrets = json.loads(opened)
-            data = tuple(ReviewKey(bytes.fromhex(one)) for one in secrets["data"])
-            case = bytes.fromhex(secrets["case"])
-            return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
-        raise UnreadableInputError("the keys of the store were altered. Restore a backup.")
+        parsed: dict[int, MaskingFacts] = {}
+        facts: dict[int, MaskingFacts] = {}
+        for begin in range(0, len(case_ids), _IDS_AT_ONCE):
+            found = select(CASES.c.id.label("case_id"), MASKINGS)
+            found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
+            found = found.join(MASKINGS, MASKINGS.c.id == INTAKES.c.masking_id)
+            found = found.where(CASES.c.id.in_(case_ids[begin : begin + _IDS_AT_ONCE]))
+            for row in self.execute(found):
+                if row.id not in parsed:
+                    stored = json.loads(self.store.seals.check(MASKINGS, row).facts)
+                    parsed[row.id] = MaskingFacts.from_json(stored)
+                facts[row.case_id] = parsed[row.id]
+        for case_id in case_ids:
+            if case_id not in facts:
+                raise ReviewError(f"the store has no case {case_id}")
+        return facts
 
+    def finish(self) -> None:
+        """Write the entries, with the marks of all rows that were changed.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaskingFacts:
-    """How the cases of a store were masked. Model and thresholds are None without the network.
+        Raises:
+            StageError: Rows were changed and no event was recorded, so that a replay would not know of them.
+        """
+        marks, entries = self._marks, self._entries
+        self._marks, self._entries = {}, []
+        if entries:
+            head = lock_head(self.connection, self.store.trail_key)
+            changed = {"rows": marks, "acting": self._mark_users({str(one["user"]) for one in entries})}
+            changed = {name: marked for name, marked in changed.items() if marked}
+            write_entries(self.connection, self.store.trail_key, head, self.now(), entries, changed)
+        elif marks:
+            raise StageError(
+                f"rows were changed without an entry of the trail: {', '.join(sorted(marks)[:5])}"
+            )
 
-    The fingerprint changes with anything that can change a decision. With `category_markers`, the category
-    replaces masked text instead of the marker. `categories` names what was masked, () = as by default.
-    """
-
-    fingerprint: str
-    model_sha256: str | None = None
-    lexicon_sha256: str = ""
-    thresholds: Thresholds | None = None
-    marker: str = "PHI"
-    category_markers: bool = False
-    categories: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
-        """Read the facts that `as_json` wrote."""
-        rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
-        rest["categories"] = tuple(rest.get("categories", ()))
-        if stored["low"] is None:
-            return cls(**rest)
-        return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the facts as one flat dictionary."""
-        stored = asdict(self)
-        thresholds = stored.pop("thresholds") or {"low": None, "high": None, "density_slope": 0.0}
-        return stored | thresholds
-
-
-_THRESHOLDS = [one.name for one in fields(Thresholds)]
+    def _mark_users(self, names: Collection[str]) -> Marks:
+        """Return the marks of accounts that act, so that a replay finds an older one that was put back."""
+        found = select(*select_sealed(USERS)).where(USERS.c.name.in_(names))
+        users = [dict(row._mapping) for row in self.execute(found)]
+        return {name_row(USERS, one): self.store.seals.mark(USERS, one) for one in users}
 
 
 class ReviewStore:
     """An open store; safe to share between threads.
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
-    those that the store was made with; `sources.read_facts` returns those of a case. The `signer` signs heads
+    those that the store was made with; `Transaction.read_facts` has those of a case. The `signer` signs heads
     of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`.
     """
 
@@ -230,7 +268,7 @@ class ReviewStore:
         self.keys = keys
         key = keys.data[0]
         self.sealer = Sealer(*(one.derive("encryption") for one in keys.data))
-        self.rows = SealedRows(key.derive("rows"))
+        self.seals = RowSeals(key.derive("rows"))
         self.trail_key = keys.trail
         self.session_key = key.derive("sessions")
         self.file_key = key.derive("hashes of files")
@@ -240,14 +278,14 @@ class ReviewStore:
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 
-    def load_settings(self, connection: Connection) -> None:
+    def load_settings(self, transaction: Transaction) -> None:
         """Read policy and facts.
 
         Raises:
             UnreadableInputError: They were altered.
         """
-        stored = {row.name: row.value for row in self.rows.read(connection, select(META), META)}
-        settings = json.loads(stored["settings"])
+        stored = {row.name: row.value for row in transaction.read(select(META), META)}
+        settings = json.loads(stored[SETTINGS])
         self.policy = ReviewPolicy(**settings["policy"])
         self.facts = MaskingFacts.from_json(settings["facts"])
 
@@ -264,7 +302,7 @@ class ReviewStore:
         if self._engine.dialect.name != "sqlite":
             yield
             return
-        if not self._turn.acquire(timeout=_BUSY_SECONDS):
+        if not self._turn.acquire(timeout=BUSY_SECONDS):
             raise OutputError("others are writing to the store. Nothing of this step was stored. Try again.")
         try:
             yield
@@ -281,18 +319,18 @@ class ReviewStore:
         return f"ReviewStore(version={SCHEMA_VERSION})"
 
     @contextmanager
-    def reading(self, *, snapshot: bool = False) -> Iterator[Connection]:
-        """Give a connection within a transaction that only reads; with `snapshot`, at one moment."""
+    def reading(self, *, snapshot: bool = False) -> Iterator[Transaction]:
+        """Give a transaction that only reads; with `snapshot`, at one moment."""
         # SQLite always reads at one moment.
         at_one_moment = snapshot and self._engine.dialect.name != "sqlite"
         options = {"isolation_level": "REPEATABLE READ"} if at_one_moment else {}
         connect = self._engine.connect()
         with database_errors("read"), connect.execution_options(**options) as connection, connection.begin():
-            yield connection
+            yield Transaction(connection, self)
 
     @contextmanager
-    def writing(self, *, alone: bool = False) -> Iterator[Connection]:
-        """Give a connection within a transaction that is on the disk when the block ends without error.
+    def writing(self, *, alone: bool = False) -> Iterator[Transaction]:
+        """Give a transaction that is on the disk when the block ends without error.
 
         Entries for the trail are written at its end. `alone` is for a change of keys or tables: it
         waits until no other transaction writes, and whoever makes it checks what it changes.
@@ -303,28 +341,28 @@ class ReviewStore:
         with (
             self._taking_turns(),
             database_errors("written"),
-            self._engine.connect().execution_options(**{_WRITES: True}) as connection,
+            self._engine.connect().execution_options(**{WRITES: True}) as connection,
             connection.begin(),
         ):
             if connection.dialect.name == "postgresql":
                 # SQLite has one writer at a time.
                 lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
                 connection.exec_driver_sql(f"SELECT {lock}({_ADVISORY_LOCK})")
+            transaction = Transaction(connection, self)
             if not alone:
-                self.check_state(connection)
-            rows.begin(connection)
-            yield connection
-            rows.finish(connection)
+                self.check_state(transaction)
+            yield transaction
+            transaction.finish()
 
-    def check_state(self, connection: Connection) -> None:
+    def check_state(self, transaction: Transaction) -> None:
         """Refuse to write with keys that others dropped, or into tables that this program does not know."""
-        found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, _KEYS]))
-        stored = {row.name: row.value for row in connection.execute(found)}
-        generation = str(stored.get(_KEYS, "")).partition(" ")[0]
+        found = select(META.c.name, META.c.value).where(META.c.name.in_([VERSION, KEYS]))
+        stored = {row.name: row.value for row in transaction.execute(found)}
+        generation = str(stored.get(KEYS, "")).partition(" ")[0]
         if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
             raise OutputError(
                 "another program gave the store other tables or another key. Stop this program, and start it "
-                "again with a version and a key that belong to the store."
+                "again with a version and a key that belong to the store"
             )
 
     def rewrite(self, tables: Sequence[str]) -> bool:
@@ -335,7 +373,7 @@ class ReviewStore:
         """
         try:
             if self._engine.dialect.name == "sqlite":
-                return _vacuum(self._engine)
+                return vacuum(self._engine)
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 for name in tables:
                     connection.exec_driver_sql(f"VACUUM FULL {name}")
@@ -348,109 +386,41 @@ class ReviewStore:
         self._engine.dispose()
 
 
-def _vacuum(engine: Engine) -> bool:
-    """Rebuild an SQLite file and empty its write-ahead log; return whether the log could be emptied."""
-    busy = 1
-    # Around the transactions that the engine begins: `VACUUM` cannot run in one.
-    with closing(engine.raw_connection()) as connection, closing(connection.cursor()) as cursor:
-        for step in ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
-            cursor.execute(step)
-            busy, *_ = cursor.fetchone() or (busy,)
-    return not busy
-
-
-@contextmanager
-def database_errors(done: str) -> Iterator[None]:
-    """Turn errors of the database into one line; their own messages could contain values."""
-    problem = ""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        original = getattr(error, "orig", None)
-        problem = type(original or error).__name__
-    if problem:
-        raise OutputError(
-            f"the store cannot be {done} ({problem}). Nothing of this step was stored. Check disk space, "
-            "permissions and the connection, then try again."
-        )
-
-
-def insert_row(connection: Connection, table: Table, row: Mapping[str, object]) -> int:
-    """Insert a row without a seal and return its id."""
-    key = connection.execute(insert(table), dict(row)).inserted_primary_key
-    return int(key[0]) if key else 0
-
-
-def store_path(address: str | Path) -> Path | None:
-    """Return the file of a store, None = it is on a server."""
-    return None if "://" in str(address) else Path(address)
-
-
-def make_engine(address: str | Path) -> Engine:
-    """Set up connections to a database, as the module describes.
-
-    Raises:
-        ConfigurationError: The URL is malformed, or its driver is not installed.
-    """
-    problem = ""
-    try:
-        url = make_url(f"sqlite+pysqlite:///{address}" if store_path(address) else str(address))
-        is_sqlite = url.get_backend_name() == "sqlite"
-        arguments: dict[str, Any] = {"timeout": _BUSY_SECONDS} if is_sqlite else {}
-        engine = create_engine(url, connect_args=arguments, hide_parameters=True, pool_size=_POOL_SIZE)
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
-        problem = type(error).__name__
-    if problem:
-        raise ConfigurationError(
-            f"the address of the store cannot be used ({problem}). Give a file, or a URL such as "
-            "postgresql+psycopg://HOST/NAME and install its driver."
-        )
-    if is_sqlite:
-
-        def set_up(connection: sqlite3.Connection, _: object) -> None:
-            # The program begins transactions itself.
-            connection.isolation_level = None
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
-                connection.execute(f"PRAGMA {pragma}")
-
-        def begin(connection: Connection) -> None:
-            writes = connection.get_execution_options().get(_WRITES, False)
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-        event.listen(engine, "connect", set_up)
-        event.listen(engine, "begin", begin)
-    return engine
-
-
-def write_settings(
-    connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts
-) -> StoreKeys:
-    """Make the tables of a new store and write its settings; return its keys."""
-    keys = StoreKeys.make(key)
-    stored = {
-        _KEYS: keys.wrap(key),
-        "settings": json.dumps({"policy": asdict(policy), "facts": facts.as_json()}),
-    }
-    make_tables(connection, SealedRows(keys.data[0].derive("rows")), stored)
-    return keys
-
-
-def open_store(
-    address: str | Path, key: ReviewKey, *, clock: Clock = time.time, migrates: bool = False
-) -> ReviewStore:
+def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
     """Open a store at the path of an SQLite file or at a URL of SQLAlchemy.
-
-    With `migrates`, an older one is migrated: all of its rows get seals as they are, so somebody who knows
-    that it is an older one must have asked for it.
 
     Raises:
         UnreadableInputError: The store does not exist, is not a database or has another version.
         ConfigurationError: The key belongs to another store.
     """
-    path = store_path(address)
+    store, version = open_any_version(address, key, clock=clock)
+    is_open = False
+    try:
+        if version != SCHEMA_VERSION:
+            raise UnreadableInputError(
+                f"{_name_store(address)} has the older version {version}. Run inverse-deid review migrate."
+            )
+        with store.reading() as transaction:
+            store.load_settings(transaction)
+        is_open = True
+        return store
+    finally:
+        if not is_open:
+            store.close()
+
+
+def open_any_version(
+    address: str | Path, key: ReviewKey, *, clock: Clock = time.time
+) -> tuple[ReviewStore, int]:
+    """Open a store of this version or an older one, without its settings; return it and what it says it is.
+
+    Raises:
+        UnreadableInputError: The store does not exist, is not a database or has a newer version.
+        ConfigurationError: The key belongs to another store.
+    """
+    path, name = store_path(address), _name_store(address)
     if path is not None and not path.is_file():
         raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init.")
-    name = "the store" if path is None else str(path)
     engine = make_engine(address)
     is_open = False
     try:
@@ -458,38 +428,30 @@ def open_store(
         version = stored.get(VERSION)
         if version is None:
             raise UnreadableInputError(
-                f"{name} is not a review store. Give one made by inverse-deid review init."
+                f"{name} is not a review store. Give one made by inverse-deid review init"
             )
-        if version != str(SCHEMA_VERSION) and version not in OLDER_VERSIONS:
+        if version not in map(str, range(1, SCHEMA_VERSION + 1)):
             raise UnreadableInputError(
                 f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
-                "Install a newer program."
+                "Install a newer program"
             )
-        if version in OLDER_VERSIONS and _KEYS in stored:
-            raise UnreadableInputError(
-                f"{name} is not of version {version}: it was altered. Restore a backup."
-            )
-        keys = _read_keys(stored, key)
+        keys = None
+        with suppress(UnreadableInputError):
+            keys = StoreKeys.unwrap(stored.get(KEYS, ""), key)
         if keys is None:
             raise ConfigurationError(
-                f"the key does not belong to {name}. Give the key that it was made with, or its newest one."
+                f"the key does not belong to {name}. Give the key that it was made with, or its newest one"
             )
-        if version in OLDER_VERSIONS and not migrates:
-            raise UnreadableInputError(
-                f"{name} has the older version {version}. Run inverse-deid review migrate. If it was "
-                "migrated before, somebody altered it: restore a backup."
-            )
-        store = ReviewStore(engine, keys, clock)
-        if version in OLDER_VERSIONS:
-            with store.writing(alone=True) as connection:
-                migrate(connection, store, keys.wrap(key))
-        with store.reading() as connection:
-            store.load_settings(connection)
         is_open = True
-        return store
+        return ReviewStore(engine, keys, clock), int(version)
     finally:
         if not is_open:
             engine.dispose()
+
+
+def _name_store(address: str | Path) -> str:
+    """Return the name of a store in messages: a URL can contain a password."""
+    return "the store" if store_path(address) is None else str(address)
 
 
 def _read_meta(engine: Engine) -> dict[str, str]:
@@ -499,14 +461,3 @@ def _read_meta(engine: Engine) -> dict[str, str]:
             found = select(META.c.name, META.c.value)
             return {row.name: row.value for row in connection.execute(found)}
     return {}
-
-
-def _read_keys(stored: Mapping[str, str], key: ReviewKey) -> StoreKeys | None:
-    """Return the keys of a store, None = the key belongs to another one."""
-    with suppress(UnreadableInputError):
-        if stored[VERSION] not in OLDER_VERSIONS:
-            return StoreKeys.unwrap(stored.get(_KEYS, ""), key)
-        keys = StoreKeys.of_older(key)
-        Sealer(key.derive("encryption")).open(bytes.fromhex(stored.get("key check", "")), "key check")
-        return keys
-    return None

@@ -13,31 +13,33 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, and_, delete, select, true, tuple_, update
+from sqlalchemy import Row, Table, and_, delete, select, true, tuple_, update
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
 from inverse_deid.review.store.deletion import erase
-from inverse_deid.review.store.opening import Clock, ReviewKey, ReviewStore, open_store
-from inverse_deid.review.store.replay import reseal
+from inverse_deid.review.store.entries import TrailEvent, lock_head, store_head
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import Clock, ReviewStore, Transaction, open_store
 from inverse_deid.review.store.rows import SEALED
-from inverse_deid.review.store.schema import hash_file
+from inverse_deid.review.store.sources import hash_file
 from inverse_deid.review.store.tables import (
     CONTENTS,
     FAILURES,
     INTAKES,
+    KEYS,
     META,
     METADATA,
     SESSIONS,
     SOURCES,
     WAITING_PIECES,
 )
-from inverse_deid.review.store.trail import TrailEvent, append, change_seal, read_recorded
+from inverse_deid.review.store.trail import SEALED_EVENT, read_recorded
 
 PLACES: Mapping[str, str] = {
     "contents.sealed_text": "the text of case {case_id}",
@@ -112,23 +114,32 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
         generation=store.keys.generation + 1,
     )
     new = store.with_keys(keys)
-    with store.writing(alone=True) as connection:
-        store.check_state(connection)  # another change of the key can have been faster
-        recorded = read_recorded(connection, store)
-        change_seal(connection, store, new)
-        append(connection, new, [TrailEvent(user=by, event="key changed: all sessions ended")])
+    with store.writing(alone=True) as old:
+        store.check_state(old)  # another change of the key can have been faster
+        recorded = read_recorded(old)
+        head = lock_head(old.connection, store.trail_key)
+        store_head(old.connection, new.trail_key, head.n_entries, head.hash)
+        transaction = Transaction(old.connection, new)
+        transaction.record(TrailEvent(user=by, event="key changed: all sessions ended"))
         # Triggers could forge rows at any moment: a row is checked as it was read for its new seal.
-        reseal(connection, new, by=by, check=partial(recorded.check, store.rows))
+        reseal(transaction, by=by, check=partial(recorded.check, store.seals))
         if missing := recorded.list_missing():
             raise ReviewError(f"{missing[0].problem}. Restore a backup.")
-        new.rows.delete(connection, SESSIONS, true())
-        connection.execute(delete(FAILURES))  # hashes that nobody can compare any more
-        new.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))
+        transaction.delete(SESSIONS, true())
+        transaction.execute(delete(FAILURES))  # hashes that nobody can compare any more
+        transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))
         for table in METADATA.sorted_tables:
             if table in _LARGE or not any(str(column) in PLACES for column in table.c):
                 continue
-            for row in connection.execute(select(table)).all():
-                _renew(connection, new, table, row)
+            for row in transaction.execute(select(table)).all():
+                _renew(transaction, table, row)
+        transaction.finish()
+
+
+def reseal(transaction: Transaction, *, by: str, check: Callable[[Table, Mapping[str, Any]], None]) -> None:
+    """Seal all rows that a check lets pass, and let the replay begin here; the trail has its new head."""
+    counts = [f"{transaction.seal_again(table, check)} {table.name}" for table in SEALED]
+    transaction.record(TrailEvent(user=by, event=f"{SEALED_EVENT}: {', '.join(counts)}"))
 
 
 def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) -> Iterator[tuple[int, int]]:
@@ -139,18 +150,18 @@ def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) ->
         found = select(table).order_by(*keys).limit(n_rows).with_for_update()
         if last is not None:
             found = found.where(tuple_(*keys) > tuple_(*last))
-        with store.writing() as connection:
-            rows = connection.execute(found).all()
-            done = [_renew(connection, store, table, row) for row in rows]
+        with store.writing() as transaction:
+            rows = transaction.execute(found).all()
+            done = [_renew(transaction, table, row) for row in rows]
             if table is SOURCES and rows and done[0][0]:
-                _hash_again(connection, store, rows[0], by=by)
+                _hash_again(transaction, rows[0], by=by)
         if not rows:
             return
         last = [rows[-1]._mapping[key] for key in keys]
         yield sum(n for n, _ in done), sum(n for _, n in done)
 
 
-def _renew(connection: Connection, store: ReviewStore, table: Table, row: Row[Any]) -> tuple[int, int]:
+def _renew(transaction: Transaction, table: Table, row: Row[Any]) -> tuple[int, int]:
     """Encrypt the values of a row with the newest key; return how many it were, and how many are damaged."""
     values: dict[str, bytes] = {}
     n_damaged = 0
@@ -159,7 +170,7 @@ def _renew(connection: Connection, store: ReviewStore, table: Table, row: Row[An
         if str(column) not in PLACES or sealed is None:
             continue
         try:
-            renewed = store.sealer.renew(sealed, PLACES[str(column)].format_map(dict(row._mapping)))
+            renewed = transaction.sealer.renew(sealed, PLACES[str(column)].format_map(dict(row._mapping)))
         except UnreadableInputError:
             n_damaged += 1
         else:
@@ -167,23 +178,23 @@ def _renew(connection: Connection, store: ReviewStore, table: Table, row: Row[An
     if values:
         mine = and_(*(key == row._mapping[key] for key in table.primary_key))
         if table in SEALED and table is not SOURCES:
-            store.rows.update(connection, table, mine, **values)
+            transaction.update(table, mine, **values)
         else:
-            connection.execute(update(table).where(mine).values(**values))
+            transaction.execute(update(table).where(mine).values(**values))
     return len(values), n_damaged
 
 
-def _hash_again(connection: Connection, store: ReviewStore, source: Row[Any], *, by: str) -> None:
+def _hash_again(transaction: Transaction, source: Row[Any], *, by: str) -> None:
     """Give a file a hash that only the new key can compare."""
-    data = store.sealer.open(source.sealed, f"file {source.id}")
-    content_hash = hash_file(store.file_key, data)
-    store.rows.update(connection, INTAKES, INTAKES.c.source_id == source.id, content_hash=content_hash)
-    append(connection, store, [TrailEvent(user=by, event=f"file {source.id} encrypted with the new key")])
+    data = transaction.sealer.open(source.sealed, f"file {source.id}")
+    content_hash = hash_file(transaction.store.file_key, data)
+    transaction.update(INTAKES, INTAKES.c.source_id == source.id, content_hash=content_hash)
+    transaction.record(TrailEvent(user=by, event=f"file {source.id} encrypted with the new key"))
 
 
 def _finish(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
     """Drop the old keys: nothing needs them any more."""
     keys = replace(store.keys, data=store.keys.data[:1])
-    with store.writing() as connection:
-        store.rows.update(connection, META, META.c.name == "keys", value=keys.wrap(new_key))
-        append(connection, store, [TrailEvent(user=by, event="key changed: everything is encrypted with it")])
+    with store.writing() as transaction:
+        transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))
+        transaction.record(TrailEvent(user=by, event="key changed: everything is encrypted with it"))

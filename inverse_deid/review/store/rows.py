@@ -8,7 +8,7 @@ A seal does not tell that a row is an older one which was put back, or that a ro
 change is also noted for the trail: the last entry of a transaction has a mark of each row as it is
 afterwards (None: it was deleted), and `RecordedRows` compares them with the tables. A mark is made as a seal
 is, but without the columns marked `_PASSING`, which change without an entry. A transaction that changes rows
-must append an event.
+must record an event (`opening.Transaction`).
 
 The actions of a layer have no seals of their own: the layer has a hash over all of them.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -30,17 +30,12 @@ from sqlalchemy import (
     Connection,
     Double,
     Row,
-    Select,
     Table,
     and_,
-    bindparam,
-    delete,
-    insert,
     select,
-    update,
 )
 
-from inverse_deid.core.errors import StageError, UnreadableInputError
+from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, META, METADATA, SOURCES
 
 SEALED = tuple(table for table in METADATA.sorted_tables if table.info.get("sealed"))
@@ -49,16 +44,11 @@ SEALED = tuple(table for table in METADATA.sorted_tables if table.info.get("seal
 Marks = dict[str, str | None]
 """Marks of rows by table and primary key, such as `users 3`; None = the row was deleted."""
 
-Entries = list[dict[str, Any]]
-"""Entries for the trail, without what their place in it makes of them."""
-
-_NOTED = "inverse_deid_noted"
-_ENTRIES = "inverse_deid_entries"
 _MARK_CHARS = 32
 
 
-class SealedRows:
-    """Reads and writes rows with seals.
+class RowSeals:
+    """Makes and checks the seals of rows.
 
     Args:
         key: 32 secret bytes that are used for nothing else.
@@ -66,18 +56,6 @@ class SealedRows:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-
-    def read(self, connection: Connection, found: Select[Any], *tables: Table) -> Sequence[Row[Any]]:
-        """Return what a query finds that selects all columns of these tables, and check every row.
-
-        Raises:
-            UnreadableInputError: A row was altered.
-        """
-        rows = connection.execute(found).all()
-        for row in rows:
-            for table in tables:
-                self.check(table, row)
-        return rows
 
     def check(self, table: Table, row: Row[Any]) -> Row[Any]:
         """Return a row whose seal is intact.
@@ -89,7 +67,7 @@ class SealedRows:
         if not self.is_sealed(table, values):
             raise UnreadableInputError(
                 f"{name_row(table, values)} of the store was altered outside the program. Run inverse-deid "
-                "review verify, and restore a backup."
+                "review verify, and restore a backup"
             )
         return row
 
@@ -116,81 +94,6 @@ class SealedRows:
             if column.name != "seal" and values[column.name] is not None
         ]
         return hmac.digest(self._key, json.dumps([what, table.name, parts]).encode(), "sha256").hex()
-
-    def insert(self, connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
-        """Insert a row and return its id (0 = its key is a text)."""
-        values = _complete(table, row)
-        keys = list(table.primary_key)
-        if any(values[key.name] is None for key in keys):
-            made = connection.execute(insert(table), dict(row)).inserted_primary_key
-            values |= {key.name: value for key, value in zip(keys, made or (), strict=True)}
-            seal = {"seal": self.seal(table, values)}
-            connection.execute(update(table).where(_is_row(table, values)).values(**seal))
-        else:
-            connection.execute(insert(table), {**row, "seal": self.seal(table, values)})
-        self._note(connection, table, None, values)
-        first = values[keys[0].name]
-        return first if isinstance(first, int) else 0
-
-    def insert_all(self, connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Insert rows that have their ids."""
-        complete = [_complete(table, row) for row in rows]
-        if complete:
-            connection.execute(insert(table), [{**one, "seal": self.seal(table, one)} for one in complete])
-        for one in complete:
-            self._note(connection, table, None, one)
-
-    def update(
-        self, connection: Connection, table: Table, condition: ColumnElement[bool], **values: object
-    ) -> int:
-        """Check the rows that meet a condition, change them, and return how many they are.
-
-        Raises:
-            UnreadableInputError: A row was altered; nothing is changed.
-        """
-        found = select(*select_sealed(table)).where(condition).order_by(*table.primary_key).with_for_update()
-        rows = self.read(connection, found, table)
-        for row in rows:
-            before = dict(row._mapping)
-            after = before | values
-            changed = {**values, "seal": self.seal(table, after)}
-            connection.execute(update(table).where(_is_row(table, before)).values(**changed))
-            self._note(connection, table, before, after)
-        return len(rows)
-
-    def delete(self, connection: Connection, table: Table, condition: ColumnElement[bool]) -> int:
-        """Delete rows and return how many they were; a broken seal does not keep a row from going."""
-        for row in connection.execute(select(*table.primary_key).where(condition)):
-            _noted(connection)[name_row(table, row._mapping)] = None
-        return connection.execute(delete(table).where(condition)).rowcount
-
-    def seal_table(
-        self, connection: Connection, table: Table, check: Callable[[Table, Mapping[str, Any]], None] | None
-    ) -> int:
-        """Seal all rows of a table that a check lets pass (None = all), and return how many they are."""
-        keys = list(table.primary_key)
-        mine = and_(*(key == bindparam(f"key_{key.name}") for key in keys))
-        changed = update(table).where(mine).values(seal=bindparam("new_seal"))
-        rows = connection.execute(select(*select_sealed(table)).order_by(*keys)).all()
-        sealed = []
-        for row in rows:
-            values = dict(row._mapping)
-            if check is not None:
-                check(table, values)
-            new = {f"key_{key.name}": values[key.name] for key in keys}
-            sealed.append({**new, "new_seal": self.seal(table, values)})
-            self._note(connection, table, None, values)
-        if sealed:
-            connection.execute(changed, sealed)
-        return len(sealed)
-
-    def _note(
-        self, connection: Connection, table: Table, before: Mapping[str, Any] | None, after: Mapping[str, Any]
-    ) -> None:
-        """Note a row for the trail, unless nothing lasting changed."""
-        mark = self.mark(table, after)
-        if before is None or mark != self.mark(table, before):
-            _noted(connection)[name_row(table, after)] = mark
 
 
 def select_sealed(table: Table) -> list[Column[Any]]:
@@ -251,13 +154,13 @@ class RecordedRows:
         other._last |= self._last
         return other
 
-    def check(self, sealed: SealedRows, table: Table, values: Mapping[str, Any]) -> None:
+    def check(self, seals: RowSeals, table: Table, values: Mapping[str, Any]) -> None:
         """Check one row.
 
         Raises:
             UnreadableInputError: It is not as the trail left it.
         """
-        if fault := self._find_fault(sealed, table, values):
+        if fault := self._find_fault(seals, table, values):
             raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup.")
 
     def list_missing(self) -> list[Suspect]:
@@ -270,14 +173,14 @@ class RecordedRows:
                 found.append(Suspect(problem, int(key) if table_name == CASES.name else case_id))
         return found
 
-    def compare(self, connection: Connection, sealed: SealedRows) -> Iterator[Suspect]:
+    def compare(self, connection: Connection, seals: RowSeals) -> Iterator[Suspect]:
         """Yield all rows that are not as the trail left them."""
         actions = dict(_hash_all_actions(connection))
         for table in SEALED:
             found = select(*select_sealed(table)).order_by(*table.primary_key)
             for row in connection.execute(found).yield_per(1000):
                 values = dict(row._mapping)
-                fault = self._find_fault(sealed, table, values)
+                fault = self._find_fault(seals, table, values)
                 if table is LAYERS and not fault:
                     n_actions, digest = actions.pop(values["id"], (0, hash_actions(())))
                     if digest != values["actions_hash"] or values["n_done"] > n_actions:
@@ -289,16 +192,16 @@ class RecordedRows:
                     yield Suspect(f"{name} {fault}", case_id, source_id)
         yield from self.list_missing()
 
-    def _find_fault(self, sealed: SealedRows, table: Table, values: Mapping[str, Any]) -> str:
+    def _find_fault(self, seals: RowSeals, table: Table, values: Mapping[str, Any]) -> str:
         """Return what is wrong with a row, "" = nothing; the settings of a new store have no entry."""
         mark, number, _ = self._last.pop(name_row(table, values), (None, 0, None))
-        if not sealed.is_sealed(table, values):
+        if not seals.is_sealed(table, values):
             return "was altered outside the program"
         if not number:
             return "" if table is META else "is in no entry of the trail"
         if mark is None:
             return f"was put back after entry {number} deleted it"
-        return "" if mark == sealed.mark(table, values) else f"is not as entry {number} left it"
+        return "" if mark == seals.mark(table, values) else f"is not as entry {number} left it"
 
 
 def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, str]]]:
@@ -311,39 +214,7 @@ def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, 
         yield layer_id, (len(stored), digest)
 
 
-def _noted(connection: Connection) -> Marks:
-    noted: Marks = connection.info.setdefault(_NOTED, {})
-    return noted
-
-
-def begin(connection: Connection) -> None:
-    """Forget what an earlier transaction on a connection left."""
-    connection.info.pop(_NOTED, None)
-    connection.info.pop(_ENTRIES, None)
-
-
-def defer(connection: Connection, write: Callable[[Entries, Marks], None]) -> Entries:
-    """Return the entries of this transaction, to be extended; `finish` writes them all at once."""
-    entries: Entries = connection.info.setdefault(_ENTRIES, (write, []))[1]
-    return entries
-
-
-def finish(connection: Connection) -> None:
-    """Write the entries of a transaction, with the marks of all rows that it changed.
-
-    Raises:
-        StageError: It changed rows and appended no event, so that a replay would not know of them.
-    """
-    write, entries = connection.info.get(_ENTRIES, (None, []))
-    noted = _noted(connection)
-    begin(connection)
-    if write is not None:
-        write(entries, noted)
-    elif noted:
-        raise StageError(f"rows were changed without an entry of the trail: {', '.join(sorted(noted)[:5])}")
-
-
-def _complete(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+def complete_row(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a new row with the defaults of its columns."""
     values = {column.name: row.get(column.name) for column in table.c}
     for column in table.c:
@@ -352,7 +223,8 @@ def _complete(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _is_row(table: Table, values: Mapping[str, Any]) -> ColumnElement[bool]:
+def is_row(table: Table, values: Mapping[str, Any]) -> ColumnElement[bool]:
+    """Return the condition on one row, given its primary key."""
     return and_(*(key == values[key.name] for key in table.primary_key))
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.store.opening import MaskingFacts, ReviewStore
-from inverse_deid.review.store.tables import CASES, INTAKES, MASKINGS, SOURCES
-from inverse_deid.review.store.values import CaseState
-
-_IDS_AT_ONCE = 1000
+from inverse_deid.review.store.opening import ReviewStore, Transaction
+from inverse_deid.review.store.tables import CASES, INTAKES, LAST_CASE, LAST_SOURCE, MASKINGS, META, SOURCES
+from inverse_deid.review.store.values import CaseState, MaskingFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,9 @@ class OutputSettings:
     @classmethod
     def load(cls, stored: dict[str, Any], key: bytes) -> OutputSettings:
         """Read the JSON of `dump`, with the key for shifts and pseudonyms."""
-        options = dict(stored["read_options"])
-        if "text_column" in options:
-            # A store of an older version names one text column, and drops all others now.
-            options["text_columns"] = [options.pop("text_column")]
-        given = {**stored, "cases": {**stored["cases"], "key": key}, "read_options": options}
+        given = {**stored, "cases": {**stored["cases"], "key": key}}
         loaded = msgspec.convert(given, cls, builtin_types=[bytes])
-        known = loaded.dump()
-        if any(stored[part].keys() - known[part].keys() for part in ("cases", "profile")) or (
-            options.keys() - known["read_options"].keys()
-        ):
+        if any(stored[part].keys() - known.keys() for part, known in loaded.dump().items()):
             raise TypeError("settings of a newer version")  # they may hide what this version would show
         return loaded
 
@@ -80,52 +73,69 @@ class SourceRow:
     n_released: int
 
 
-def read_facts(connection: Connection, store: ReviewStore, case_id: int) -> MaskingFacts:
-    """Return how a case was masked; fails as `read_facts_of`."""
-    return read_facts_of(connection, store, [case_id])[case_id]
+def read_facts(transaction: Transaction, case_id: int) -> MaskingFacts:
+    """Return how a case was masked; fails as `Transaction.read_facts`."""
+    return transaction.read_facts([case_id])[case_id]
 
 
-def read_facts_of(
-    connection: Connection, store: ReviewStore, case_ids: Sequence[int]
-) -> dict[int, MaskingFacts]:
-    """Return how cases were masked, by their numbers.
-
-    Raises:
-        ReviewError: A case does not exist.
-        UnreadableInputError: The settings of its file were altered.
-    """
-    parsed: dict[int, MaskingFacts] = {}
-    facts: dict[int, MaskingFacts] = {}
-    for begin in range(0, len(case_ids), _IDS_AT_ONCE):
-        found = select(CASES.c.id.label("case_id"), MASKINGS)
-        found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
-        found = found.join(MASKINGS, MASKINGS.c.id == INTAKES.c.masking_id)
-        found = found.where(CASES.c.id.in_(case_ids[begin : begin + _IDS_AT_ONCE]))
-        for row in connection.execute(found):
-            if row.id not in parsed:
-                parsed[row.id] = MaskingFacts.from_json(json.loads(store.rows.check(MASKINGS, row).facts))
-            facts[row.case_id] = parsed[row.id]
-    for case_id in case_ids:
-        if case_id not in facts:
-            raise ReviewError(f"the store has no case {case_id}")
-    return facts
-
-
-def read_masking(connection: Connection, store: ReviewStore, source_id: int) -> SourceMasking:
+def read_masking(transaction: Transaction, source_id: int) -> SourceMasking:
     """Return how a file is masked and written.
 
     Raises:
         ReviewError: The file does not exist, or a newer program added it: its settings could hide something.
     """
     found = select(MASKINGS, INTAKES).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
-    rows = store.rows.read(connection, found.where(INTAKES.c.source_id == source_id), MASKINGS, INTAKES)
+    rows = transaction.read(found.where(INTAKES.c.source_id == source_id), MASKINGS, INTAKES)
     if not rows:
         raise ReviewError(f"the store has no file {source_id}")
     (row,) = rows
     with suppress(TypeError, KeyError, msgspec.ValidationError, ConfigurationError):
-        output = OutputSettings.load(json.loads(row.output), store.case_key)
+        output = OutputSettings.load(json.loads(row.output), transaction.store.case_key)
         return SourceMasking(MaskingFacts.from_json(json.loads(row.facts)), output, row.fingerprint)
-    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one.")
+    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one")
+
+
+@dataclass(slots=True)
+class LastNumbers:
+    """The largest numbers that a case and a file of the store ever had; a deleted one is not given again."""
+
+    case: int
+    source: int
+
+
+def lock_numbers(transaction: Transaction) -> LastNumbers:
+    """Return the last numbers; until the transaction ends, nobody else adds or deletes files."""
+    found = select(META).where(META.c.name.in_((LAST_CASE, LAST_SOURCE)))
+    rows = transaction.read(found.order_by(META.c.name).with_for_update(), META)
+    numbers = {row.name: int(row.value) for row in rows}
+    return LastNumbers(numbers[LAST_CASE], numbers[LAST_SOURCE])
+
+
+def store_numbers(transaction: Transaction, numbers: LastNumbers) -> None:
+    """Store the last numbers, which this transaction has locked."""
+    for name, value in ((LAST_CASE, numbers.case), (LAST_SOURCE, numbers.source)):
+        transaction.update(META, META.c.name == name, value=str(value))
+
+
+def store_masking(transaction: Transaction, facts: Mapping[str, Any], output: Mapping[str, Any]) -> int:
+    """Store a way of masking and return its id; one that the store has already gets no second row."""
+    fingerprint = hash_masking(facts, output)
+    found = select(MASKINGS.c.id).where(MASKINGS.c.fingerprint == fingerprint)
+    known: int | None = transaction.execute(found).scalar_one_or_none()
+    if known is not None:
+        return known
+    row = {"fingerprint": fingerprint, "facts": json.dumps(facts), "output": json.dumps(output)}
+    return transaction.insert(MASKINGS, row)
+
+
+def hash_masking(facts: Mapping[str, Any], output: Mapping[str, Any]) -> str:
+    """Return a hash that changes with everything that shapes decisions and files."""
+    return hashlib.sha256(json.dumps([facts, output], sort_keys=True).encode()).hexdigest()
+
+
+def hash_file(key: bytes, data: bytes) -> str:
+    """Return a hash of a file that only holders of the key can compare with another file."""
+    return hmac.digest(key, hashlib.sha256(data).digest(), "sha256").hex()
 
 
 def list_sources(store: ReviewStore) -> tuple[SourceRow, ...]:
@@ -143,7 +153,7 @@ def list_sources(store: ReviewStore) -> tuple[SourceRow, ...]:
         .group_by(*columns)
         .order_by(SOURCES.c.id)
     )
-    with store.reading() as connection:
+    with store.reading() as transaction:
         return tuple(
             SourceRow(
                 id=row.id,
@@ -154,7 +164,7 @@ def list_sources(store: ReviewStore) -> tuple[SourceRow, ...]:
                 n_cases=row.n_cases,
                 n_released=row.n_released,
             )
-            for row in connection.execute(found)
+            for row in transaction.execute(found)
         )
 
 

@@ -24,6 +24,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
+SCHEMA_VERSION = 1
+"""Whoever changes the tables adds one, and writes the migration to it (`migrations`)."""
+
+VERSION = "schema version"
+KEYS = "keys"
+SETTINGS = "settings"
+LAST_CASE = "last case"
+LAST_SOURCE = "last file"
+"""Names of rows of `META`."""
+
 METADATA = MetaData()
 
 
@@ -47,8 +57,7 @@ META = _define_sealed(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""Version of the schema, settings, the last numbers of cases and files, and a sealed value that tells
-whether a key is the right one."""
+"""Version of the schema, settings, the last numbers of cases and files, and the keys, encrypted."""
 
 SOURCES = _define_sealed(
     "sources",

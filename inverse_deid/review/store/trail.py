@@ -10,30 +10,40 @@ A line of the export is `{"entry": ..., "hash": ...}`; the last line is the seal
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import or_, select
 
-from inverse_deid.core.errors import NotAllowedError, OutputExistsError, ReviewError, UnreadableInputError
+from inverse_deid.core.errors import (
+    OVERWRITE,
+    NotAllowedError,
+    OutputExistsError,
+    ReviewError,
+    UnreadableInputError,
+)
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review.store import rows
-from inverse_deid.review.store.opening import MaskingFacts, ReviewKey, ReviewStore
-from inverse_deid.review.store.sources import read_facts_of
-from inverse_deid.review.store.tables import TRAIL, TRAIL_HEAD, USERS
+from inverse_deid.review.store.entries import (
+    NO_HASH,
+    TrailEvent,
+    TrailHead,
+    encode_entry,
+    find_head,
+    hash_line,
+    refuse_head,
+)
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import ReviewStore, Transaction
+from inverse_deid.review.store.tables import TRAIL
 
-NO_HASH = "0" * 64
 Anchors = Mapping[int, Set[str]]
 """Hashes of earlier entries by number. More than one of an entry are of trails that contradict each other."""
 PAGE_ENTRIES = 100
@@ -45,29 +55,6 @@ UNREADABLE = "this entry cannot be read"
 MAX_PROBLEMS = 20
 SEALED_EVENT = "rows sealed"
 """How the event begins from which on the replay of a trail explains the tables."""
-
-_VERSION = "3"
-"""Part of the seal of the head. Older stores, whose rows have no seals, have heads without it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrailEvent:
-    """What a user did to a case (by its number in the store), to a text of it, or to something else (None).
-
-    `name` is the id of the case in its source file, and `document` the name of a text of the case, with
-    code points `start` to `end` - 1. The category is that of masked tokens. `old` and `new` are decisions.
-    """
-
-    user: str
-    event: str
-    case: int | None = None
-    name: str | None = None
-    document: str | None = None
-    start: int | None = None
-    end: int | None = None
-    category: str | None = None
-    old: str | None = None
-    new: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,151 +103,51 @@ class TrailEntry:
     event: TrailEvent
 
 
-def begin_trail(connection: Connection, key: bytes) -> None:
-    """Seal an empty trail in a new store."""
-    head = {"id": 1, "n_entries": 0, "hash": NO_HASH, "seal": _seal(key, 0, NO_HASH)}
-    connection.execute(insert(TRAIL_HEAD), head)
-
-
-def renew_head(connection: Connection, store: ReviewStore) -> None:
-    """Give the trail of an older store the head of this version.
-
-    Raises:
-        UnreadableInputError: It is not the intact head of an older store.
-    """
-    head = _find_head(connection, locks=True)
-    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal, version=""):
-        raise _altered_head()
-    seal = _seal(store.trail_key, head.n_entries, head.hash)
-    connection.execute(update(TRAIL_HEAD).values(seal=seal))
-
-
-def change_seal(connection: Connection, store: ReviewStore, new: ReviewStore) -> None:
-    """Seal the head of the trail with the key of the same store under other keys.
-
-    Raises:
-        UnreadableInputError: It was altered.
-    """
-    head = _find_head(connection, locks=True)
-    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal):
-        raise _altered_head()
-    seal = _seal(new.trail_key, head.n_entries, head.hash)
-    connection.execute(update(TRAIL_HEAD).values(seal=seal))
-
-
-def _altered_head() -> UnreadableInputError:
-    return UnreadableInputError(
-        "the head of the trail was altered outside the program. Run inverse-deid review verify, and restore "
-        "a backup."
-    )
-
-
-def append(
-    connection: Connection,
-    store: ReviewStore,
-    events: Sequence[TrailEvent],
-    facts: MaskingFacts | None = None,
-) -> None:
-    """Append events to the trail at the end of the transaction that they describe.
-
-    They state the model of their case; those that are about no case state that of `facts` (None: of the
-    store).
-    """
-    if not events:
-        return
-    case_ids = sorted({one.case for one in events if one.case is not None})
-    facts_of = read_facts_of(connection, store, case_ids)
-    made_by = {case_id: _name_model(one) for case_id, one in facts_of.items()}
-    made_by_default = _name_model(facts or store.facts)
-    entries = rows.defer(connection, lambda *given: _write_entries(connection, store, *given))
-    for one in events:
-        made = made_by_default if one.case is None else made_by[one.case]
-        entries.append({**asdict(one), **made})
-
-
-def _write_entries(
-    connection: Connection, store: ReviewStore, events: Sequence[dict[str, Any]], marks: rows.Marks
-) -> None:
-    """Write all entries of a transaction; the last one has the marks of the rows that were changed."""
-    head = _find_head(connection, locks=True)
-    if head is None or not _is_sealed(store.trail_key, head.n_entries, head.hash, head.seal):
-        raise _altered_head()
-    number, previous, lines = head.n_entries, head.hash, []
-    at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
-    for event in events:
-        number += 1
-        changed = {}
-        if event is events[-1]:
-            changed = {"rows": marks, "acting": _mark_users(connection, store, events)}
-            changed = {name: marked for name, marked in changed.items() if marked}
-        line = _encode({"number": number, "at": at, **event, **changed, "previous": previous})
-        previous = _hash(line)
-        lines.append({"number": number, "line": line, "hash": previous})
-    connection.execute(insert(TRAIL), lines)
-    seal = _seal(store.trail_key, number, previous)
-    connection.execute(update(TRAIL_HEAD).values(n_entries=number, hash=previous, seal=seal))
-
-
-def _mark_users(connection: Connection, store: ReviewStore, events: Sequence[dict[str, Any]]) -> rows.Marks:
-    """Return the marks of the accounts that act, so that a replay finds an older one that was put back."""
-    found = select(*rows.select_sealed(USERS)).where(USERS.c.name.in_({one["user"] for one in events}))
-    users = [dict(row._mapping) for row in connection.execute(found)]
-    return {rows.name_row(USERS, one): store.rows.mark(USERS, one) for one in users}
-
-
-def _name_model(facts: MaskingFacts) -> dict[str, Any]:
-    pair = facts.thresholds
-    return {
-        "model": facts.model_sha256 or facts.fingerprint,
-        "thresholds": [None, None] if pair is None else [pair.low, pair.high],
-    }
-
-
 def verify_store(store: ReviewStore, anchors: Anchors = MappingProxyType({})) -> TrailCheck:
     """Check the trail of a store from its first entry to its sealed head, and all rows against it.
 
     `anchors` are hashes of earlier entries by number, see `read_anchors`.
     """
-    with store.reading(snapshot=True) as connection:
-        check, suspects = _replay(connection, store, anchors)
+    with store.reading(snapshot=True) as transaction:
+        check, suspects = _replay(transaction, anchors)
     problems = (*check.problems, *(one.problem for one in suspects))
     return replace(check, problems=problems[:MAX_PROBLEMS])
 
 
-def read_recorded(connection: Connection, store: ReviewStore) -> rows.RecordedRows:
+def read_recorded(transaction: Transaction) -> rows.RecordedRows:
     """Check everything, and return what the trail says of all rows.
 
     Raises:
         ReviewError: The trail or a row was altered.
     """
-    check, recorded = _follow(connection, store)
-    if not check.is_intact or list(recorded.copy().compare(connection, store.rows)):
+    check, recorded = _follow(transaction)
+    if not check.is_intact or list(recorded.copy().compare(transaction.connection, transaction.store.seals)):
         raise ReviewError(
-            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup."
+            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup"
         )
     return recorded
 
 
 def _replay(
-    connection: Connection, store: ReviewStore, anchors: Anchors = MappingProxyType({})
+    transaction: Transaction, anchors: Anchors = MappingProxyType({})
 ) -> tuple[TrailCheck, list[rows.Suspect]]:
     """Check the trail, and compare what it says with the tables."""
-    check, recorded = _follow(connection, store, anchors)
-    return check, list(recorded.compare(connection, store.rows))
+    check, recorded = _follow(transaction, anchors)
+    return check, list(recorded.compare(transaction.connection, transaction.store.seals))
 
 
 def _follow(
-    connection: Connection, store: ReviewStore, anchors: Anchors = MappingProxyType({})
+    transaction: Transaction, anchors: Anchors = MappingProxyType({})
 ) -> tuple[TrailCheck, rows.RecordedRows]:
     """Check the trail, and return what it says of all rows."""
     chain, recorded = _HashChain(anchors), rows.RecordedRows()
-    for row in connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
+    for row in transaction.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
         link = chain.add(str(row.line), row.hash)
         if chain.n != row.number:
             chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
         recorded.follow(chain.n, link.case, link.rows, is_begin=link.event.startswith(SEALED_EVENT))
         chain.problems += recorded.compare_acting(chain.n, link.acting)
-    return chain.check(_find_head(connection), store.trail_key), recorded
+    return chain.check(find_head(transaction.connection), transaction.store.trail_key), recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +158,13 @@ class HeldBack:
     sources: Mapping[int, str]
 
 
-def check_for_export(connection: Connection, store: ReviewStore) -> HeldBack:
+def check_for_export(transaction: Transaction) -> HeldBack:
     """Return what does not follow from the trail and concerns single cases or files.
 
     Raises:
         NotAllowedError: The trail is broken, or a row that concerns more than that does not follow from it.
     """
-    check, suspects = _replay(connection, store)
+    check, suspects = _replay(transaction)
     problems = list(check.problems)
     cases: dict[int, str] = {}
     sources: dict[int, str] = {}
@@ -291,7 +178,7 @@ def check_for_export(connection: Connection, store: ReviewStore) -> HeldBack:
     if problems:
         raise NotAllowedError(
             f"the store was altered outside the program: {problems[0]}. Nothing is exported. Run "
-            "inverse-deid review verify, and restore a backup."
+            "inverse-deid review verify, and restore a backup"
         )
     return HeldBack(cases, sources)
 
@@ -311,21 +198,21 @@ def verify_export(
         UnreadableInputError: The file cannot be read.
     """
     chain = _HashChain(anchors)
-    head: _Head | None = None
+    head: TrailHead | None = None
     for parsed in read_lines(path):
         if head is not None:
             chain.problems.append("the head is followed by another line")
         if isinstance(parsed.get("entry"), dict):
-            chain.add(_encode(parsed["entry"]), str(parsed.get("hash")))
+            chain.add(encode_entry(parsed["entry"]), str(parsed.get("hash")))
         elif isinstance(parsed.get("head"), dict):
             try:
-                head = msgspec.convert(parsed["head"], _Head)
+                head = msgspec.convert(parsed["head"], TrailHead)
             except msgspec.ValidationError:
                 chain.problems.append("the head cannot be read")
-                head = _Head()
+                head = TrailHead()
         else:
             chain.problems.append(f"the line after entry {chain.n} is not an entry of a trail")
-    check = chain.check(head, None if key is None else key.derive("trail"), is_export=True)
+    check = chain.check(head, None if key is None else key.derive("trail"))
     if public_key is None or (head is not None and head.is_signed(public_key)):
         return check
     problem = "the signature of the head is broken or missing, or the public key belongs to another store"
@@ -343,7 +230,7 @@ def read_anchors(path: Path) -> Anchors:
         given = parsed.get("anchor", parsed.get("head"))
         if given is not None:
             try:
-                head = msgspec.convert(given, _Head)
+                head = msgspec.convert(given, TrailHead)
             except msgspec.ValidationError:
                 raise UnreadableInputError(f"{path} has a line that cannot be read") from None
             found.setdefault(head.n_entries, set()).add(head.hash)
@@ -352,14 +239,14 @@ def read_anchors(path: Path) -> Anchors:
     return found
 
 
-def describe_head(connection: Connection, store: ReviewStore) -> dict[str, Any]:
+def describe_head(transaction: Transaction) -> dict[str, Any]:
     """Return the head of the trail with its signature.
 
     Raises:
         UnreadableInputError: It was altered so that it cannot be read.
     """
-    head = _read_head(connection)
-    signature = store.signer.sign(_signed(head.n_entries, head.hash)).hex()
+    head = _read_head(transaction)
+    signature = transaction.store.signer.sign(head.signed).hex()
     return {"n_entries": head.n_entries, "hash": head.hash, "seal": head.seal, "signature": signature}
 
 
@@ -383,8 +270,8 @@ def list_entries(
         begins = (f'"event":{json.dumps(one)[:-1]}' for one in chosen.events)
         found = found.where(or_(*(TRAIL.c.line.contains(one, autoescape=True) for one in begins)))
     entries: list[TrailEntry] = []
-    with store.reading() as connection:
-        for number, line in connection.execute(found).yield_per(n_rows + 1):
+    with store.reading() as transaction:
+        for number, line in transaction.execute(found).yield_per(n_rows + 1):
             entry = _read_entry(number, line)
             if chosen.admits(entry.event):
                 entries.append(entry)
@@ -395,8 +282,8 @@ def list_entries(
 
 def count_entries(store: ReviewStore) -> int:
     """Return how many entries the head of the trail states; fails as `describe_head`."""
-    with store.reading() as connection:
-        return _read_head(connection).n_entries
+    with store.reading() as transaction:
+        return _read_head(transaction).n_entries
 
 
 def _read_entry(number: int, line: str) -> TrailEntry:
@@ -410,12 +297,12 @@ def _read_entry(number: int, line: str) -> TrailEntry:
 
 def encode_export(store: ReviewStore) -> Iterator[bytes]:
     """Yield the lines of an export, many at a time, as the trail is when the first ones are read."""
-    with store.reading() as connection:
-        last = {"head": describe_head(connection, store)}
-        found = connection.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
+    with store.reading() as transaction:
+        last = {"head": describe_head(transaction)}
+        found = transaction.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
         for part in found.partitions():
             yield "".join(f'{{"entry":{row.line},"hash":"{row.hash}"}}\n' for row in part).encode()
-    yield _encode(last).encode() + b"\n"
+    yield encode_entry(last).encode() + b"\n"
 
 
 def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
@@ -426,45 +313,16 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
         OutputError: It cannot be written.
     """
     if path.exists() and not force:
-        raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
+        raise OutputExistsError(f"{path} already exists", remedies=[OVERWRITE])
     lines = encode_export(store)
     write_whole(path, lines, private=True)
     return count_entries(store)
 
 
-class _Head(msgspec.Struct, frozen=True):
-    """The head of a trail."""
-
-    n_entries: int = -1
-    hash: str = ""
-    seal: str = ""
-    signature: str = ""
-
-    def is_signed(self, public_key: Ed25519PublicKey) -> bool:
-        """Whether the signature is right."""
-        try:
-            public_key.verify(bytes.fromhex(self.signature), _signed(self.n_entries, self.hash))
-        except (InvalidSignature, ValueError):
-            return False
-        return True
-
-
-def _find_head(connection: Connection, *, locks: bool = False) -> _Head | None:
-    """Return the head of the trail, None = it is missing. One that cannot be read fits no trail."""
-    found = select(TRAIL_HEAD.c.n_entries, TRAIL_HEAD.c.hash, TRAIL_HEAD.c.seal)
-    row = connection.execute(found.with_for_update() if locks else found).one_or_none()
-    try:
-        if row is None:
-            return None
-        return msgspec.convert({"n_entries": row.n_entries, "hash": row.hash, "seal": row.seal}, _Head)
-    except msgspec.ValidationError:
-        return _Head()
-
-
-def _read_head(connection: Connection) -> _Head:
-    head = _find_head(connection)
+def _read_head(transaction: Transaction) -> TrailHead:
+    head = find_head(transaction.connection)
     if head is None or head.n_entries < 0:
-        raise _altered_head()
+        raise refuse_head()
     return head
 
 
@@ -502,7 +360,7 @@ class _HashChain:
             self.problems.append(f"entry {self.n} has another number: one was removed or moved")
         elif entry.previous != self._last:
             self.problems.append(f"entry {self.n} does not follow the one before it")
-        if _hash(line) != stated_hash:
+        if hash_line(line) != stated_hash:
             self.problems.append(f"entry {self.n} was changed after it was written")
         if self._anchors.get(self.n, {stated_hash}) != {stated_hash}:
             self.problems.append(f"entry {self.n} is not the one of the earlier trail")
@@ -511,17 +369,15 @@ class _HashChain:
         self._last, self._at = stated_hash, entry.at
         return entry
 
-    def check(self, head: _Head | None, key: bytes | None, *, is_export: bool = False) -> TrailCheck:
-        """Compare the end with the sealed head; that of an export can be of an older version."""
+    def check(self, head: TrailHead | None, key: bytes | None) -> TrailCheck:
+        """Compare the end with the sealed head."""
         if head is None:
             self.problems.append("the sealed head is missing")
         else:
-            n_entries, last, seal = head.n_entries, head.hash, head.seal
-            versions = ("", _VERSION) if is_export else (_VERSION,)
-            if key is not None and not any(_is_sealed(key, n_entries, last, seal, one) for one in versions):
+            if key is not None and not head.is_sealed(key):
                 self.problems.append("the seal of the head is broken, or the key belongs to another store")
-            if n_entries != self.n or last != self._last:
-                self.problems.append(f"the trail ends at entry {self.n}, but its head says {n_entries}")
+            if head.n_entries != self.n or head.hash != self._last:
+                self.problems.append(f"the trail ends at entry {self.n}, but its head says {head.n_entries}")
         n_earlier = max(self._anchors, default=0)
         if n_earlier > self.n:
             self.problems.append(
@@ -537,7 +393,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             for line in stream:
                 yield _parse_object(line.decode("utf-8", "replace"))
     except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
+        raise error.add_prefix(f"{path} ") from None
 
 
 def _parse_object(line: str) -> dict[str, Any]:
@@ -546,25 +402,3 @@ def _parse_object(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
-
-
-def _encode(entry: dict[str, Any]) -> str:
-    return json.dumps(entry, sort_keys=True, separators=(",", ":"))
-
-
-def _hash(line: str) -> str:
-    return hashlib.sha256(line.encode()).hexdigest()
-
-
-def _signed(n_entries: int, last: str) -> bytes:
-    return f"inverse-deid head of a trail {n_entries} {last}".encode()
-
-
-def _is_sealed(key: bytes, n_entries: int, last: str, seal: str, version: str = _VERSION) -> bool:
-    # SQLite stores a text of any length in any column.
-    is_head = type(n_entries) is int and len(last) == len(NO_HASH)
-    return is_head and hmac.compare_digest(seal.encode(), _seal(key, n_entries, last, version).encode())
-
-
-def _seal(key: bytes, n_entries: int, last: str, version: str = _VERSION) -> str:
-    return hmac.digest(key, f"{version} {n_entries} {last}".strip().encode(), "sha256").hex()

@@ -6,19 +6,17 @@ count code points of the case's text. Times are seconds since 1970, UTC.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, Remedy, ReviewError, UnreadableInputError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
-
-if TYPE_CHECKING:
-    from inverse_deid.review.store.opening import MaskingFacts
 
 CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
 """Meaning of the category codes of a reviewer."""
@@ -38,7 +36,7 @@ class StoredState(StrEnum):
         """Refuse what the program never stores."""
         raise UnreadableInputError(
             "a state in the store was altered outside the program. Run inverse-deid review verify, and "
-            "restore a backup."
+            "restore a backup"
         )
 
 
@@ -130,7 +128,9 @@ class ReviewPolicy:
             raise ConfigurationError("a case must have 1 or 2 approvals")
         if self.blind_to_model and self.approvals < 2:
             raise ConfigurationError(
-                "--blind-to-model is for the second reviewer. Use it with --approvals 2."
+                "is for the second reviewer",
+                choice="blind_to_model",
+                remedies=[Remedy("approvals", "2", step="use it with {}")],
             )
         if not 1 <= self.lock_minutes <= 24 * 60:
             raise ConfigurationError("a lock must last 1 to 1440 minutes")
@@ -158,6 +158,41 @@ class ReviewLimits:
             raise ConfigurationError("one person must be able to hold 1 to 10,000 cases")
         if not 1 <= self.cases_per_hour <= 1_000_000:
             raise ConfigurationError("the usual number of cases per hour must be 1 to 1,000,000")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskingFacts:
+    """How the cases of a store were masked. Model and thresholds are None without the network.
+
+    The fingerprint changes with anything that can change a decision. With `category_markers`, the category
+    replaces masked text instead of the marker. `categories` names what was masked, () = as by default.
+    """
+
+    fingerprint: str
+    model_sha256: str | None = None
+    lexicon_sha256: str = ""
+    thresholds: Thresholds | None = None
+    marker: str = "PHI"
+    category_markers: bool = False
+    categories: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
+        """Read the facts that `as_json` wrote."""
+        rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
+        rest["categories"] = tuple(rest["categories"])
+        if stored["low"] is None:
+            return cls(**rest)
+        return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the facts as one flat dictionary."""
+        stored = asdict(self)
+        thresholds = stored.pop("thresholds") or {"low": None, "high": None, "density_slope": 0.0}
+        return stored | thresholds
+
+
+_THRESHOLDS = [one.name for one in fields(Thresholds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +242,7 @@ class ReviewAction:
         if self.kind is ActionKind.CATEGORY and self.category is None:
             raise ReviewError("no category was given")
         if self.kind is ActionKind.UNMASK and self.category is not None:
-            raise ReviewError("an unmasked word has no category. Leave it out.")
+            raise ReviewError("an unmasked word has no category. Leave it out")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -186,7 +186,7 @@ _SPOKEN_PLATE = r"(?-i:[A-Z][A-Z0-9]{1,8}(?:[ -][A-Z0-9]{1,7}){0,3})(?!\w)"
 
 _ROOMS = """
     rooms? rm beds? bays? cubicles? wards? cabins? theatre tent incubator hut trolley barracks? block cell icu hdu nicu picu ccu itu unit suites? apts? apartments? flats? lockers? bunks? berths? dorm dormitory
-    resus station cot crib bassinet carriage compartment kiosk villa hangar annexe? bett cama letto säng seng sala avdeling afdeling abteilung osasto zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks pacu mau amu cdu eau sau doors? lit zi isolette blk
+    resus station cot crib bassinet carriage compartment kiosk villa hangar annexe? bett cama letto säng seng sala avdeling afdeling abteilung osasto zimmer chambre habitaci[oó]n stanza kamer pok[oó]j classrooms? chair stretcher gurney recliner couch desk office hostel hotel motel shelter cottage pavilion bldg chalets? decks? booths? caravans? trailers? condos? villas? side-?rooms? bedrooms? stateroom barrack barracks pacu mau amu cdu eau sau doors? lit zi blk
 """
 _FLOORS = """
     floor deck block wing cell prison_cell police_cell office tower unit gate zone desk theatre house building pod plot pitch tent hut icu hdu itu corridor stall
@@ -228,7 +228,7 @@ VETOES = compile_patterns(
         rf"((?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/.]\w{{1,8}}){{0,4}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
         "number-as-person": rf"(?:\A|(?<=[.;!?(\n]\s)|(?<=[\n(]))(?!911|999|112|111)(?-i:[A-Z]{{0,4}})-?\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}}(?=\s{_DID}\b)|"
         r"(?:\A|(?<=[.;!?(\n]\s)|(?<=[\n(]))0\d{2,6}(?:[-/]\w{1,8}){0,3}(?=\s(?:had|has|have|is|was|reported|reports|experienced|noticed|noted|presented|got|gets)\b)",
-        "code-of-person": rf"(?<![\w./-])(?<!rotocol )(?<!tudy )(?<!rial )(?-i:(?!{_CODES_OF_DRUGS}-)[A-Z]{{1,4}}-\d{{3,7}}(?:-\w{{1,6}}){{0,3}}|\d{{2,4}}-[A-Z]{{1,2}}-?\d{{2,4}}|[A-Z]{{2}}\d{{2}}[.-]\d{{3,6}}|\d{{2}}-0\d{{3,5}}[A-Z]?|{_TWO_CODES}|"
+        "code-of-person": rf"(?<![\w./-])(?<!rotocol )(?<!tudy )(?<!rial )(?<!lot )(?<!lot: )(?<!lot # )(?<!lot #)(?<!batch )(?-i:(?!{_CODES_OF_DRUGS}-)[A-Z]{{1,4}}-\d{{3,7}}(?:-\w{{1,6}}){{0,3}}|\d{{2,4}}-[A-Z]{{1,2}}-?\d{{2,4}}|[A-Z]{{2}}\d{{2}}[.-]\d{{3,6}}|\d{{2}}-0\d{{3,5}}[A-Z]?|{_TWO_CODES}|"
         r"[A-Z]\d{1,2}/0\d{2,5}|(?!0\d[0-5]\d[-/]0\d[0-5]\d(?!\w))0\d{2,4}[-/]0\d{2,5}(?:[-/]\w{1,6})?)(?!\w|[./-]\w)",
         "decimal-coordinates": r"(?<!\w)(?<!\d[.,])\d{1,3}[.,]\d{3,10}°?\s?[,;/| x×]\s?[-+−]?\d{1,3}[.,]\d{3,10}°?(?!\w|[.,]\d|\s?[cm]?m\b)|"
         r"(?<!\w)(?<!\d[.,])\d{2}[.,]\d{1,10}\s?[,;/]\s?[-−]\d{1,3}[.,]\d{1,10}(?!\w|[.,]\d)",

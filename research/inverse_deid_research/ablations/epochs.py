@@ -26,7 +26,7 @@ from inverse_deid.network.config import NetworkConfig, class_names, class_of
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid_research.ablations.variants import DocumentKind, Variant
-from inverse_deid_research.studies.records import Arrays, read_arrays, write_arrays
+from inverse_deid_research.studies.records import START_OVER, Arrays, read_arrays, write_arrays
 
 _AT_ONCE = 64
 
@@ -95,7 +95,7 @@ def read_epoch(folder: Path, variant: Variant, epoch: int) -> list[Example]:
     try:
         return list(_view_examples(read_arrays(path), variant))
     except KeyError as error:
-        raise UnreadableInputError(f"{path}: has another structure. Use --force to start over") from error
+        raise UnreadableInputError(f"{path}: has another structure", remedies=[START_OVER]) from error
 
 
 def _view_examples(arrays: Arrays, variant: Variant) -> Iterator[Example]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from inverse_deid.core.errors import ConfigurationError, InputError, StageError, name_documents
+from inverse_deid.core.errors import ConfigurationError, InputError, Remedy, StageError, name_documents
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import (
     Evaluation,
@@ -37,6 +37,7 @@ Say = Callable[[str], None]
 BATCH_DOCUMENTS = 64
 """How many documents a system gets at a time."""
 _WARM_UP_DOCUMENTS = 10
+_OTHER_DOCUMENTS = Remedy("train", step="give other annotated documents with {}")
 _OF_THE_MODEL = frozenset({"network", "hybrid-strict", "hybrid", "hybrid-lenient", "hybrid-careful"})
 
 RECALLS = (0.98, 0.99)
@@ -141,7 +142,7 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
     if learners:
         train = read_training_documents(settings.train, settings.test, docs, note)
     elif settings.train:
-        note("--train is ignored: none of the compared systems learns")
+        note("the documents to learn from are ignored: none of the compared systems learns")
     systems = [make_system(name, settings.n_epochs) for name in names]
     results = [_run(system, train if system.name in learners else [], test, say) for system in systems]
     results += [test.judge(masks, name, name, "masks that were read") for name, masks in foreign.items()]
@@ -165,11 +166,12 @@ def _choose_systems(settings: ComparisonSettings) -> list[str]:
     if settings.systems:
         names = [name for name in SYSTEMS if name in settings.systems]
     if taken := sorted(set(settings.masks) & set(SYSTEMS)):
-        raise ConfigurationError(f"--masks {taken[0]}: a system has this name. Choose another name")
+        raise ConfigurationError(f"a system has the name {taken[0]}. Choose another name", choice="masks")
     learning = [name for name in names if SYSTEMS[name].learns]
     if learning and not settings.train:
         raise ConfigurationError(
-            f"{', '.join(learning)}: needs annotated documents to learn from. Give them with --train"
+            f"{', '.join(learning)}: needs annotated documents to learn from",
+            remedies=[Remedy("train", step="give them with {}")],
         )
     return names
 
@@ -180,8 +182,8 @@ def _choose_reference(settings: ComparisonSettings, names: Sequence[str]) -> str
         return REFERENCE if REFERENCE in known else None
     if settings.reference not in known:
         raise ConfigurationError(
-            f"--reference {settings.reference}: not among the compared systems. "
-            f"Choose one of {', '.join(known)}"
+            f"{settings.reference} is not among the compared systems. Choose one of {', '.join(known)}",
+            choice="reference",
         )
     return settings.reference
 
@@ -228,7 +230,11 @@ def _check_test(
         if digest == sha256:
             raise ConfigurationError(
                 f"{settings.test}: the packaged model was trained on it (as {corpus}), so its figures would "
-                "be meaningless. Give other documents, or choose systems without the model with --system"
+                "be meaningless",
+                remedies=[
+                    Remedy(step="give other documents"),
+                    Remedy("system", step="choose systems without the model with {}"),
+                ],
             )
 
 
@@ -238,7 +244,7 @@ def _read_masks(path: Path, test: Sequence[Document]) -> dict[str, tuple[Range, 
     try:
         masks = masks_by_id(test, outputs)
     except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise error.add_prefix(f"{path}: ") from error
     ids = {doc.id for doc in test}
     missing, surplus = [doc.id for doc in test if doc.id not in masks], sorted(set(masks) - ids)
     if missing or surplus:
@@ -268,7 +274,7 @@ def read_training_documents(
     kept: list[Document] = []
     for file in files:
         if (same := hashes.get(digest := corpus_sha256(file))) is not None:
-            raise ConfigurationError(f"{file}: has the content of {same}. Give other documents with --train")
+            raise ConfigurationError(f"{file}: has the content of {same}", remedies=[_OTHER_DOCUMENTS])
         hashes[digest] = str(file)
         docs = read_annotated(file)
         apart = without_near_duplicates(docs, test_docs)
@@ -287,7 +293,7 @@ def read_training_documents(
     elif not any((one < 0).any() for one in owners):
         problem = "the documents to learn from contain nothing but PHI"
     if problem:
-        raise ConfigurationError(f"{problem}. Give other annotated documents with --train")
+        raise ConfigurationError(problem, remedies=[_OTHER_DOCUMENTS])
     return kept
 
 

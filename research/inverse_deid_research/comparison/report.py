@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import OutputExistsError
+from inverse_deid.core.errors import OutputExistsError, Remedy
 from inverse_deid.core.files import output_errors, printable, write_folder
 from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.evaluation.evaluation import Evaluation
@@ -52,18 +52,19 @@ def check_folder(folder: Path, *, force: bool) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
     name = printable(folder)
+    other = Remedy("out", step="choose another one with {}")
     if not folder.is_dir():
-        raise OutputExistsError(f"{name}: exists and is not a folder. Choose another one with --out")
+        raise OutputExistsError(f"{name}: exists and is not a folder", remedies=[other])
     with output_errors(folder):
         is_empty = not any(folder.iterdir())
     if is_empty:
         return
     if read_json(folder / _MANIFEST).get("format") != FORMAT_NAME:
-        raise OutputExistsError(
-            f"{name}: not empty, and not the folder of a comparison. Choose another one with --out"
-        )
+        raise OutputExistsError(f"{name}: not empty, and not the folder of a comparison", remedies=[other])
     if not force:
-        raise OutputExistsError(f"{name}: contains a comparison. Use --force to replace it")
+        raise OutputExistsError(
+            f"{name}: contains a comparison", remedies=[Remedy("force", step="use {} to replace it")]
+        )
 
 
 def write_comparison(

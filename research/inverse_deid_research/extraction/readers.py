@@ -25,7 +25,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.errors import AnnotationError, FormatError, Remedy
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.beside.brat import read_text_bound
@@ -90,8 +90,11 @@ def guess_layout(path: Path) -> ConceptLayout:
     elif path.suffix in _BIO_SUFFIXES:
         return ConceptLayout.BIO
     raise FormatError(
-        "the suffix says nothing about the layout. Give .jsonl, .bio, or a folder of .txt with .ann or "
-        ".con, or name the layout with --layout"
+        "the suffix says nothing about the layout",
+        remedies=[
+            Remedy(step="give .jsonl, .bio, or a folder of .txt with .ann or .con"),
+            Remedy("layout", step="name the layout with {}"),
+        ],
     )
 
 
@@ -127,8 +130,11 @@ def _read_json_lines(stream: BinaryIO) -> Iterator[ConceptDocument]:
         listed = json.loads(line).get("concepts")
         if listed is None:
             raise FormatError(
-                f'line {number} has no "concepts". Give documents of `research extraction inject`, or '
-                "--layout phee if its spans are the concepts"
+                f'line {number} has no "concepts"',
+                remedies=[
+                    Remedy(step="give documents of `research extraction inject`"),
+                    Remedy("layout", "phee", step="give {} if its spans are the concepts"),
+                ],
             )
         yield ConceptDocument(doc, _read_listed(number, doc, listed))
 

@@ -30,6 +30,7 @@ from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
     InverseDeidError,
+    Remedy,
     StageError,
     describe_error,
 )
@@ -46,6 +47,7 @@ from inverse_deid_research.federated.network import (
 )
 from inverse_deid_research.federated.settings import FederatedStudySettings
 from inverse_deid_research.federated.study import Work
+from inverse_deid_research.studies.records import START_OVER
 from inverse_deid_research.studies.study import Say
 
 _OBJECT_STORE_BYTES = 500_000_000
@@ -110,8 +112,8 @@ def run_in_flower(
             while root.__cause__ is not None:
                 root = root.__cause__
             raise ClusterError(
-                f"Flower's simulation engine cannot be used here ({type(root).__name__}). "
-                "Run without --engine flower"
+                f"Flower's simulation engine cannot be used here ({type(root).__name__})",
+                remedies=[Remedy("engine", "flower", step="run without {}")],
             ) from error
     finally:
         ended.set()
@@ -143,7 +145,7 @@ class SimulatedSite:
         _limit_threads(plan.n_threads)
         changed = [path for path, digest in plan.hashes if corpus_sha256(Path(path)) != digest]
         if changed:
-            raise InputError(f"{changed[0]}: changed since the study began. Start over with --force")
+            raise InputError(f"{changed[0]}: changed since the study began", remedies=[START_OVER])
         settings = plan.settings
         self._common = CommonNetwork(settings.network, settings.training, settings.data.word_vectors)
         self._documents = [train for train, _ in deal_documents(settings).sites.values()]
@@ -257,8 +259,10 @@ class NodeSites:
                 asked = reply.metadata.reply_to_message_id
                 if reply.has_error():
                     raise ClusterError(
-                        f"{sites[asked]}: its process was lost, perhaps because memory was short. Run the "
-                        "same command again to resume, with fewer --processes"
+                        f"{sites[asked]}: its process was lost, perhaps because memory was short",
+                        remedies=[
+                            Remedy("processes", step="run the same command again to resume, with fewer {}")
+                        ],
                     )
                 found[asked] = unpack_answer(sites[asked], reply.content)
         return [found[one] for one in ids]

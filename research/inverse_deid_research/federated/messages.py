@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 import numpy as np
 
-from inverse_deid.core.errors import OutputExistsError, UnreadableInputError, UpdateError
+from inverse_deid.core.errors import OutputExistsError, Remedy, UnreadableInputError, UpdateError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import FloatArray
 from inverse_deid_research.federated.settings import SharedWay
@@ -300,7 +300,8 @@ class FileExchange:
         """Refuse a folder with states of an earlier server."""
         if any(self.find_latest(site) for site in self.keys):
             raise OutputExistsError(
-                f"{self.folder}: contains an earlier run. Resume it with --resume, or use an empty folder"
+                f"{self.folder}: contains an earlier run",
+                remedies=[Remedy("resume", step="resume it with {}"), Remedy(step="use an empty folder")],
             )
 
     def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError, UpdateError
+from inverse_deid.core.errors import ConfigurationError, Remedy, UpdateError
 from inverse_deid_research.federated.messages import (
     Declaration,
     Envelope,
@@ -36,6 +36,7 @@ from inverse_deid_research.federated.weights import (
 from inverse_deid_research.studies.records import fingerprint, read_arrays, write_arrays
 
 NO_ANSWER = "did not answer in time"
+_START_OVER = Remedy("resume", step="start over without {}")
 _BARREN_ROUNDS = 3
 """Rounds in a row without enough answers after which the server gives up."""
 
@@ -84,7 +85,8 @@ class _Server:
             n_barren = 0 if report.used else n_barren + 1
             if n_barren == _BARREN_ROUNDS:
                 raise UpdateError(
-                    f"too few sites answered in {n_barren} rounds. Repair them, then run again with --resume"
+                    f"too few sites answered in {n_barren} rounds",
+                    remedies=[Remedy("resume", step="repair them, then run again with {}")],
                 )
         self.exchange.publish(state, self.settings.server.sites)
         self.say("finished. Every site has the result. There is no formal limit on what it reveals")
@@ -126,9 +128,9 @@ class _Server:
                 return unpack(Envelope(header, named), TrainingState)
         except (KeyError, ValueError, UpdateError) as error:
             raise ConfigurationError(
-                f"{path}: not a checkpoint of a server. Start over without --resume"
+                f"{path}: not a checkpoint of a server", remedies=[_START_OVER]
             ) from error
-        raise ConfigurationError(f"{path}: made with other settings. Start over without --resume")
+        raise ConfigurationError(f"{path}: made with other settings", remedies=[_START_OVER])
 
 
 def _read(given: Envelope | UpdateError, wanted: type[Message]) -> Message | UpdateError:

@@ -332,7 +332,8 @@ def restrict_study(
     unknown = sorted(set(only) - set(settings.methods))
     if unknown:
         raise ConfigurationError(
-            f"--only: no method {', '.join(unknown)} in the study. It has: {', '.join(settings.methods)}"
+            f"no method {', '.join(unknown)} in the study. It has: {', '.join(settings.methods)}",
+            choice="only",
         )
     study = change_settings(
         settings.study, epochs=epochs or settings.study.epochs, seeds=seeds or settings.study.seeds

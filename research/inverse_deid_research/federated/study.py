@@ -81,7 +81,9 @@ class FlowerSimulation:
         if not found["flwr"].startswith(_FLOWER) or found["ray"] == "none":
             here = ", ".join(f"{name} {number}" for name, number in found.items())
             hint = research_hint("federated-simulation")
-            raise ConfigurationError(f"--engine flower needs flwr {_FLOWER}x and ray, found {here}: {hint}")
+            raise ConfigurationError(
+                f"flower needs flwr {_FLOWER}x and ray, found {here}: {hint}", choice="engine"
+            )
 
     def count_processes(self, n_sites: int) -> int:
         """Return the number of processes for a number of sites; none would be idle."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Document, FloatArray, IntArray, PhiSpan, Tokens
 from inverse_deid.network.encoding import word_numbers
@@ -167,7 +167,8 @@ def written_sentences(docs: Sequence[Document], numbers: Mapping[str, int]) -> l
         raise ConfigurationError("the documents have no PHI to learn from. Give annotated documents")
     if not any(one.sentence.rows.any() for one in found):
         raise ConfigurationError(
-            "no word of the documents has a vector. Give word vectors of their language with --word-vectors"
+            "no word of the documents has a vector",
+            remedies=[Remedy("word_vectors", step="give word vectors of their language with {}")],
         )
     return found
 

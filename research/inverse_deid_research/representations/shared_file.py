@@ -25,6 +25,7 @@ from inverse_deid.core.errors import (
     ConfigurationError,
     FormatError,
     OutputExistsError,
+    Remedy,
     UnreadableInputError,
 )
 from inverse_deid.core.phi import HyperClass
@@ -61,7 +62,10 @@ def refuse_existing(path: Path, *, force: bool) -> None:
         OutputExistsError: The file exists, and `force` is not given; or it is a folder.
     """
     if path.is_dir() or (path.exists() and not force):
-        raise OutputExistsError(f"{path}: exists. Choose another name, or overwrite a file with --force")
+        raise OutputExistsError(
+            f"{path}: exists",
+            remedies=[Remedy(step="choose another name"), Remedy("force", step="overwrite a file with {}")],
+        )
 
 
 def write_shared(shared: SharedSentences, path: Path) -> None:

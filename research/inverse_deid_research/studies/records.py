@@ -18,8 +18,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.errors import Remedy, UnreadableInputError
 from inverse_deid.core.files import output_errors
+
+START_OVER = Remedy("force", step="use {} to start over")
 
 Record = dict[str, Any]
 """What a run found, as JSON values."""
@@ -76,7 +78,7 @@ def read_arrays(path: Path) -> Arrays:
         problem = error.strerror or type(error).__name__
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         problem = type(error).__name__
-    raise UnreadableInputError(f"{path}: cannot be read ({problem}). Use --force to start over")
+    raise UnreadableInputError(f"{path}: cannot be read ({problem})", remedies=[START_OVER])
 
 
 def read_json(path: Path) -> Record:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.choices.table import Policy
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import Thresholds
@@ -34,11 +35,11 @@ from inverse_deid.masking.scorers import feature_columns
 from inverse_deid.network.config import Targets, class_names, class_of
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.network.scorer import Scorer, ScorerInput
-from inverse_deid.rules.analysis import Policy, RuleAnalyser
+from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, span_of_token, tokenize
 from inverse_deid.training.calibration import ScoredCorpus, densities
-from inverse_deid_research.studies.records import read_arrays, write_arrays
+from inverse_deid_research.studies.records import START_OVER, read_arrays, write_arrays
 
 NO_TYPE = -1
 
@@ -218,7 +219,7 @@ def read_scores(path: Path) -> dict[str, TokenScores]:
             for name in names
         }
     except KeyError as error:
-        raise UnreadableInputError(f"{path}: does not contain scores. Use --force to start over") from error
+        raise UnreadableInputError(f"{path}: does not contain scores", remedies=[START_OVER]) from error
 
 
 def find_curve(is_phi: BoolArray, needed: Float64Array) -> tuple[Float64Array, Float64Array] | None:

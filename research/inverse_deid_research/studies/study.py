@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from inverse_deid.core.errors import ConfigurationError, OutputExistsError
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError, Remedy
 from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.training.documents import corpus_sha256
 from inverse_deid_research.studies.records import (
@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 _MANIFEST = "experiment.json"
 _OURS = ("runs", "epochs", "models")
-"""Folders of a study that `--force` deletes."""
+"""Folders of a study that are deleted when it starts over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Study:
         require_clean_revision(self.folder)
         if unknown := sorted(set(options.only) - set(kinds)):
             raise ConfigurationError(
-                f"--only: the study has no runs named {', '.join(unknown)}. It has: {', '.join(kinds)}"
+                f"the study has no runs named {', '.join(unknown)}. It has: {', '.join(kinds)}", choice="only"
             )
         self.hashes = {str(path): corpus_sha256(path) for path in inputs}
         self._revision = revision()  # of the code that is loaded: the checkout may change during long runs
@@ -198,8 +198,11 @@ def prepare_folder(folder: Path, kind: str, key: Mapping[str, Any], *, force: bo
         elif (found := read_json(manifest)) != json.loads(json.dumps(wanted)):
             differing = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
             raise ConfigurationError(
-                f"{folder}: contains a study with other {', '.join(differing)}. "
-                "Choose another folder with --out, or start over with --force"
+                f"{folder}: contains a study with other {', '.join(differing)}",
+                remedies=[
+                    Remedy("out", step="choose another folder with {}"),
+                    Remedy("force", step="start over with {}"),
+                ],
             )
     elif folder.exists() and any(folder.iterdir()):
         raise OutputExistsError(f"{folder}: not empty, and not the folder of a study. Choose another folder")

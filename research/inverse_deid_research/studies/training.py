@@ -13,7 +13,7 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
-from inverse_deid_research.studies.records import Arrays
+from inverse_deid_research.studies.records import START_OVER, Arrays
 
 if TYPE_CHECKING:
     import keras
@@ -77,6 +77,6 @@ def assign_weights(network: keras.Model, weights: Arrays) -> None:
     given = [weights[name] for name in sorted(weights)]
     shapes = [tuple(variable.shape) for variable in network.trainable_variables]
     if shapes != [weight.shape for weight in given]:
-        raise ConfigurationError("the stored weights belong to another network. Use --force to start over")
+        raise ConfigurationError("the stored weights belong to another network", remedies=[START_OVER])
     for variable, weight in zip(network.trainable_variables, given, strict=True):
         variable.assign(weight)

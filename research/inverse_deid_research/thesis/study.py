@@ -109,7 +109,7 @@ def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
     files = sorted({settings.first, settings.first_test, settings.second, settings.second_test})
     if len({path.resolve() for path in files}) < 4:
         raise ConfigurationError(
-            "--first, --first-test, --second and --second-test must be four files: "
+            "the training and test documents of the first and second corpus must be four files: "
             "documents for training cannot be test documents"
         )
     configs = {name: read_run_config(settings.config_folder / f"thesis-{name}.toml") for name in VARIANTS}

@@ -130,7 +130,7 @@ def test_a_comparison_is_replaced_only_when_asked(compared):
         (["--masks", "x=."], "not a folder"),
         (["--masks", "x=gone.jsonl"], "gone.jsonl"),
         (["--masks", "x=a.jsonl", "--masks", "x=b.jsonl"], "a different name"),
-        (["--system", "rules", "--reference", "crf"], "--reference crf: not among the compared systems"),
+        (["--system", "rules", "--reference", "crf"], "--reference: crf is not among the compared systems"),
         (["--system", "rules", "--train", "gone.jsonl", "--system", "svm"], "gone.jsonl"),
     ],
 )

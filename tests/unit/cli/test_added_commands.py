@@ -66,7 +66,7 @@ def test_without_the_research_the_command_says_how_to_install_it(alone, words):
     assert result.exit_code == 2
     assert result.output == (
         "inverse-deid: the research is a package of its own: "
-        "in the folder of your copy of inverse-deid, run pip install . ./research\n"
+        "in the folder of your copy of inverse-deid, run `pip install . ./research`.\n"
     )
 
 
@@ -83,7 +83,7 @@ def test_an_unknown_command_is_still_unknown(alone):
     [
         ("pyvenv.cfg", "pip install . ./research"),
         ("pipx_metadata.json", "pipx inject inverse-deid ./research"),
-        ("uv-receipt.toml", "uv tool install . --with ./research, with the extras that you have"),
+        ("uv-receipt.toml", "uv tool install . --with ./research`, with the extras that you have"),
     ],
 )
 def test_the_hint_is_the_command_of_the_tool_that_installed_the_program(mark, command, tmp_path):

@@ -56,7 +56,7 @@ def test_every_command_names_its_extra(tmp_path):
         assert status == 2, (arguments, output)
         assert "unforeseen" not in output, (arguments, output)
         extra = expected[tuple(arguments)]
-        assert f"in the folder of your copy of inverse-deid, run pip install '.[{extra}]'" in output, (
+        assert f"in the folder of your copy of inverse-deid, run `pip install '.[{extra}]'`" in output, (
             arguments
         )
 
@@ -66,7 +66,7 @@ def test_every_command_names_its_extra(tmp_path):
     [
         ("pyvenv.cfg", "pip install '.[desk]'"),
         ("pipx_metadata.json", "pipx install --force '.[desk]'"),
-        ("uv-receipt.toml", "uv tool install '.[desk]', with the extras that you have"),
+        ("uv-receipt.toml", "uv tool install '.[desk]'`, with the extras that you have"),
     ],
 )
 def test_the_hint_is_the_command_of_the_tool_that_installed_the_program(mark, command, tmp_path):

@@ -77,7 +77,7 @@ SAMPLES = {
     "maps": [(*KEY, "--map", "maps")],
     "run_report": [("--run-report", "report.json")],
     "workers": [("--workers", "2")],
-    "threads": [("--threads", "3")],
+    "n_threads": [("--threads", "3")],
     "device": [("--device", "auto")],
     "engine": [("--engine", "ray")],
     "address": [("--address", "auto"), ("--engine", "ray", "--address", "auto")],

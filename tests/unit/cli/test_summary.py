@@ -47,7 +47,7 @@ def test_many_failures_are_counted_not_all_shown():
     for i in range(MAX_FAILURES_SHOWN + 7):
         tally.fail(f"f{i}", "is broken; mend it")
     lines = list(failure_lines(tally))
-    assert lines[0] == "f0: is broken; mend it"
+    assert lines[0] == "f0: is broken; mend it."
     assert lines[-1] == "... and 7 more failures"
 
 

@@ -3,6 +3,7 @@ import hashlib
 import stat
 
 import pytest
+from refusals import refuses
 
 from inverse_deid.core.errors import InputError, OutputError
 from inverse_deid.core.files import PartialFile, WrittenState, output_errors, partial_path
@@ -74,7 +75,7 @@ def test_a_changed_partial_file_is_refused(tmp_path, change):
     target = tmp_path / "a"
     state = begun(target)
     change(partial_path(target))
-    with pytest.raises(InputError, match="--force"):
+    with refuses(InputError, match="--force"):
         PartialFile(target, resume=state)
 
 

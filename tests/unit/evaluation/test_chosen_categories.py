@@ -2,7 +2,7 @@
 
 import pytest
 
-from inverse_deid.core.categories import parse_categories
+from inverse_deid.choices.categories import parse_categories
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.chosen_categories import measure_kept, split_spans

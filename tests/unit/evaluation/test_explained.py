@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 from fake_maskers import CANARY, mask_capitals
+from refusals import refuses
 
+from inverse_deid.cli.parts.messages import describe_error
 from inverse_deid.core.errors import AnnotationError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
@@ -102,7 +104,7 @@ def test_what_mask_does_not_write_is_refused_without_its_text(path, text):
     with pytest.raises(InputError) as caught:
         read_explained(path)
     assert str(caught.value).startswith(f"{path}: ")
-    assert "--explain" in str(caught.value)
+    assert "--explain" in describe_error(caught.value)
     assert CANARY not in str(caught.value)
 
 
@@ -144,7 +146,9 @@ def test_ids_that_do_not_match_are_named(path):
     with pytest.raises(AnnotationError, match=r"not in the gold: document a\."):
         score_tokens([], found)
     absent = Document("b", "well")
-    with pytest.raises(AnnotationError, match=r"not explained: document b\."):
+    with refuses(
+        AnnotationError, match=r"not explained: document b\. Mask them with --explain and --with-text"
+    ):
         score_tokens([DOC, absent], found)
     is_phi, _ = score_tokens([DOC, absent], found, missing=["b"])
     assert len(is_phi) == 4

@@ -9,6 +9,7 @@ from fake_maskers import CANARY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple
+from refusals import refuses
 from sklearn.metrics import cohen_kappa_score
 
 from inverse_deid.core.errors import AnnotationError
@@ -183,7 +184,9 @@ def test_a_single_reviewer_has_counts_and_no_agreement(tmp_path):
 
 def test_leaks_without_a_grade_are_refused_or_left_out(tmp_path, reviewed):
     leaks = (("a", "DATE", "d", "d"), ("a", "DATE", "i", ""), ("b", "DATE", "", "d"), ("b", "DATE", "n", "d"))
-    with pytest.raises(AnnotationError, match=r"row 4: not graded\."):
+    with refuses(
+        AnnotationError, match=r"row 4: not graded\. Grade them, or leave them out with --allow-ungraded\."
+    ):
         reviewed(*leaks)
     everything = reviewed(*leaks, allow_ungraded=True)["ALL"]
     assert list(map(astuple, everything.by_reviewer)) == [(1, 1, 1, 1), (3, 0, 0, 1)]

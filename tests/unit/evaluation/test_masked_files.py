@@ -4,6 +4,7 @@ import json
 
 import pytest
 from fake_maskers import CANARY, mask_capitals
+from refusals import refuses
 
 from inverse_deid.core.errors import AnnotationError, InputError
 from inverse_deid.core.values import Document
@@ -96,7 +97,9 @@ def test_a_bad_file_is_named_and_not_shown(tmp_path, name, data):
 
 def test_a_folder_without_masks_says_what_to_give(tmp_path):
     (tmp_path / "a.csv").write_text(CANARY)
-    with pytest.raises(InputError, match=r"no masks found\. Give the JSON Lines"):
+    with refuses(
+        InputError, match=r"no masks found\. Give the output of `inverse-deid mask` with --offsets, or"
+    ):
         read_masked(tmp_path)
 
 
@@ -107,7 +110,7 @@ def test_a_text_that_fits_is_taken(text):
 
 @pytest.mark.parametrize("text", ["seen: PHI was ill", "she: PHI was well", "", "seen: was well"])
 def test_a_text_that_does_not_fit_is_refused_and_named(text):
-    with pytest.raises(AnnotationError, match=r"does not fit gold text and masks: document a\.") as caught:
+    with refuses(AnnotationError, match=r"does not fit gold text and masks: document a\.") as caught:
         masks_by_id([Document("a", TEXT)], [MaskedOutput("a", MASKS, text)])
     assert CANARY not in str(caught.value)
 

@@ -5,6 +5,7 @@ import io
 
 import pytest
 from fake_maskers import CANARY, mask_capitals
+from refusals import refuses
 
 from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
 from inverse_deid.engine.masker import mask_records
@@ -105,7 +106,7 @@ def test_a_first_line_of_excel_says_the_separator_and_is_kept(line):
     assert (source.layout.delimiter, [record.number for record in records]) == (";", [2, 3])
     good = f"{line}id;text{end}1;Ann fell{end}".encode()
     assert masked(good)[1] == good.replace(b"Ann", b"PHI")
-    with pytest.raises(UnreadableInputError, match="--delimiter"):
+    with refuses(UnreadableInputError, match="--delimiter"):
         opened(data, delimiter=",")
 
 
@@ -132,7 +133,7 @@ def test_bytes_that_are_not_utf8_are_found_at_the_end_of_a_long_file():
     ids=["signs of two encodings", "UTF-8 with damage", "binary", "Cyrillic", "two separators"],
 )
 def test_a_doubt_is_an_error_that_says_what_to_give(data, remedy):
-    with pytest.raises(InputError, match=remedy) as caught:
+    with refuses(InputError, match=remedy) as caught:
         list(opened(data).records())
     assert caught.value.__context__ is None
 
@@ -175,7 +176,7 @@ def test_parts_of_a_file_are_read_alike():
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("id;Text;country", r"no column named 'text'. It has: id, Text, country. Use --text-column 'Text'."),
+        ("id;Text;country", r"no column named 'text'. It has: id, Text, country. Use --text-column Text."),
         (
             "id,narrative,country",
             r"no column named 'text'. It has: id, narrative, country. Use --text-column.",
@@ -185,7 +186,7 @@ def test_parts_of_a_file_are_read_alike():
 )
 def test_a_missing_column_names_those_there_are(header, message):
     row = header.replace("id", "1").replace("country", "y")
-    with pytest.raises(FormatError, match=message):
+    with refuses(FormatError, match=message):
         opened(f"{header}\n{row}\n".encode())
 
 

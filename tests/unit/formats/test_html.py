@@ -9,6 +9,7 @@ from fake_maskers import CANARY, keep_all, mask_all, mask_capitals
 from hostile_files import count_places, numbered, only, write_masked
 from libreoffice import OFFICE, convert
 
+from inverse_deid.cli.parts.messages import describe_error
 from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
 from inverse_deid.formats.html import FORMAT
 from inverse_deid.formats.records import ReadOptions
@@ -316,8 +317,9 @@ BAD = {
 def test_a_page_that_cannot_be_used_is_an_error_with_a_remedy_and_without_text(data, error):
     with pytest.raises(error) as caught:
         opened(data)
-    assert ". " in str(caught.value)
-    assert CANARY not in str(caught.value)
+    line = describe_error(caught.value)
+    assert ". " in line
+    assert CANARY not in line
     assert caught.value.__context__ is None
 
 

@@ -6,6 +6,7 @@ import json
 import pytest
 from fake_maskers import CANARY, mask_capitals
 
+from inverse_deid.cli.parts.messages import describe_problem
 from inverse_deid.core.errors import InputError
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
@@ -25,7 +26,7 @@ def masked(content: object, name: str = "a.json", **options: object) -> tuple[ob
     ids, problems = [], []
     for record in source.records():
         if record.problem:
-            problems.append(record.problem)
+            problems.append(describe_problem(record.problem, record.remedies))
             continue
         ids += [doc.id for doc in record.docs]
         sink.write(record, mask_capitals().mask_many(record.docs))
@@ -195,4 +196,4 @@ def test_two_texts_of_one_path_are_refused_and_not_taken_for_each_other():
     given = {"report.text": NOTE, "report": {"text": "Well."}}
     written, _, problems = masked(given, text_columns=("report.text",))
     assert written is None
-    assert problems == ["has several fields with the path 'report.text'. Rename one"]
+    assert problems == ["has several fields with the path 'report.text'. Rename one."]

@@ -3,6 +3,7 @@ import json
 
 import pytest
 from fake_maskers import mask_capitals
+from refusals import refuses
 
 from inverse_deid.core.errors import AnnotationError, ConfigurationError, FormatError
 from inverse_deid.core.phi import PhiType
@@ -116,16 +117,16 @@ def test_gold_spans_that_cannot_be_read_name_the_line(spans):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"id": 1, "text": "Ann \xe9"}', "line 1 is not utf-8 text. Save the file as UTF-8$"),
-        (b'{"id": 1, "narrative": "Ann"}', 'line 1 has no text. A document is {"id", "text", "spans"}$'),
+        (b'{"id": 1, "text": "Ann \xe9"}', "line 1 is not utf-8 text. Save the file as UTF-8.$"),
+        (b'{"id": 1, "narrative": "Ann"}', 'line 1 has no text. A document is {"id", "text", "spans"}.$'),
     ],
 )
 def test_gold_that_cannot_be_used_is_told_apart_without_options_of_mask(line, message):
-    with pytest.raises(FormatError, match=message):
+    with refuses(FormatError, match=message):
         list(read_gold_json_lines(io.BytesIO(line)))
 
 
 def test_the_narrative_is_never_its_own_id():
     assert written(b'{"id": "saw Ann"}', text_columns=("id",)) == [{"id": "1", "text": "saw PHI"}]
-    with pytest.raises(ConfigurationError, match="--id-column"):
+    with refuses(ConfigurationError, match="--id-column"):
         ReadOptions(id_column="text")

@@ -2,6 +2,7 @@ import io
 
 import pytest
 from fake_maskers import keep_all, mask_capitals
+from refusals import refuses
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.masker import mask_records
@@ -52,7 +53,7 @@ def test_what_is_not_text_of_the_encoding_is_refused(data):
 
 
 def test_the_mark_of_another_encoding_names_the_remedy():
-    with pytest.raises(UnreadableInputError, match="Give --encoding utf-16"):
+    with refuses(UnreadableInputError, match="Use --encoding utf-16"):
         through("x".encode("utf-16"))
 
 

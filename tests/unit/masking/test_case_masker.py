@@ -5,6 +5,7 @@ from datetime import date
 
 import pytest
 from case_maskers import masker_of, spans_by
+from refusals import refuses
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
@@ -176,7 +177,7 @@ def test_known_values_of_a_sidecar_belong_to_their_document():
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, said):
-    with pytest.raises(ConfigurationError, match=said):
+    with refuses(ConfigurationError, match=said):
         CaseSettings(today=TODAY, **settings)
 
 

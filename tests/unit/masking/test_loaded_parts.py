@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inverse_deid.core.categories import parse_categories
+from inverse_deid.choices.categories import parse_categories
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts

@@ -17,11 +17,12 @@ from fake_maskers import BROKEN_STAGE, CANARY, mask_capitals
 
 import inverse_deid
 from inverse_deid import Document, MaskedText, MaskingSettings
-from inverse_deid.core.categories import PRESETS, Category
+from inverse_deid.choices.categories import PRESETS, Category
+from inverse_deid.choices.table import CHOICES, MaskChoices
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.masking import texts
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.choices import _READERS, MaskChoices, choose_settings
+from inverse_deid.masking.choices import choose_settings
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 KEY = b"sixteen bytes or more"
@@ -367,8 +368,9 @@ def test_a_missing_text_needs_no_case_id(builder):
 
 def test_every_setting_is_a_keyword_argument():
     known = {field.name for kind in (MaskingSettings, CaseSettings) for field in dataclasses.fields(kind)}
+    chosen = {one.name for one in CHOICES}
     assert (
-        set(MaskChoices.__annotations__) == set(_READERS) == known - {"keep_years"}
+        set(MaskChoices.__annotations__) == chosen == known - {"keep_years"}
     )  # which follows from the dates
 
 
@@ -412,7 +414,7 @@ def test_categories_can_be_listed():
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"operating_pont": "strict"}, "unknown setting 'operating_pont'. The settings are model, .*operating_point"),
+        ({"operating_pont": "strict"}, "unknown setting 'operating_pont'. The settings are categories, operating_point"),
         ({"careful": "yes"}, "careful must be True or False, and is of type str"),
         ({"low": "0.9"}, "low must be a number"),
         ({"low": True}, "low must be a number"),
@@ -422,19 +424,19 @@ def test_categories_can_be_listed():
         ({"replace": "surrogate"}, 'replace="surrogate" needs a key'),
         ({"dates": "shift"}, 'dates="shift" needs a key'),
         ({"dates": "days"}, "dates must be one of mask, year, relative-day, shift"),
-        ({"ages": "band"}, "ages band needs age_bands: give both, with one of .*10-years"),
+        ({"ages": "band"}, 'ages="band" needs age_bands .10-years, 5-years, e2b'),
         ({"key": "short"}, "the key has 5 bytes"),
         ({"key": 5}, "key must be bytes, or a string"),
         ({"categories": "names"}, "^categories: 'names' is unknown"),
         ({"categories": ()}, "^categories: '' is unknown"),
         ({"categories": "hipaa", "ages": "keep-under-90"}, "categories keeps every age, and ages replaces them"),
         ({"careful": True, "rules_only": True}, "careful needs the network. Leave out rules_only"),
-        ({"second_reader": "folder"}, "second_reader is for careful=True"),
+        ({"second_reader": "folder"}, "second_reader needs careful. Give both"),
         ({"deny": "Okonkwo"}, "deny must be a list of strings"),
         ({"deny": ["..."]}, "deny has an entry that is not a word or phrase"),
         ({"allow": ["two words"]}, "allow has an entry that is not one word"),
         ({"today": "2020-02-01"}, "today must be a date"),
-        ({"date_span_years": 40}, "^date_span_years is 40"),
+        ({"date_span_years": 40}, "^date_span_years must be a whole number, from 1 to 17"),
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be_used_are_refused(builder, choices, message):

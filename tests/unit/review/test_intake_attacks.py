@@ -21,8 +21,8 @@ def desk(tmp_path):
 
 
 def events(store):
-    with store.reading() as connection:
-        lines = connection.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars()
+    with store.reading() as transaction:
+        lines = transaction.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars()
         return [(entry["user"], entry["event"], entry["name"]) for entry in map(json.loads, lines)]
 
 
@@ -76,8 +76,8 @@ def test_columns_that_the_table_does_not_have_are_ignored(desk):
     forged = {f"column {upload['id']} {number}": "kept" for number in (7, -1, "text")}
     assert desk.choose({f"column {upload['id']} 1": "masked", **forged}).status_code == 303
     desk.wait(*ENDED)
-    with desk.store.reading() as connection:
-        output = json.loads(connection.execute(select(MASKINGS.c.output)).scalar_one())
+    with desk.store.reading() as transaction:
+        output = json.loads(transaction.execute(select(MASKINGS.c.output)).scalar_one())
     assert output["read_options"]["keep_columns"] == []
 
 
@@ -149,5 +149,5 @@ def test_no_case_is_left_with_text_in_its_name(desk):
     upload = desk.add("cases.csv", f"id,text\n7,{NARRATIVE}\n".encode()).json()
     desk.choose({f"column {upload['id']} 0": "id", f"column {upload['id']} 1": "masked"})
     desk.wait(*ENDED)
-    with desk.store.reading() as connection:
-        assert connection.execute(select(CASES.c.name)).scalars().all() == ["7"]
+    with desk.store.reading() as transaction:
+        assert transaction.execute(select(CASES.c.name)).scalars().all() == ["7"]

@@ -8,7 +8,7 @@ import pytest
 from fake_maskers import mask_capitals
 from review_stores import KEY
 
-from inverse_deid.core.categories import PRESETS
+from inverse_deid.choices.categories import PRESETS
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.survey import SurveyedColumn
 from inverse_deid.formats.tables.columns import ColumnFate
@@ -17,12 +17,12 @@ from inverse_deid.masking.maskers import Maskers
 from inverse_deid.replacement.settings import AgeMode, DateMode
 from inverse_deid.review.files.choices import (
     EXAMPLE,
+    QUESTIONS,
     Examples,
     MaskingChoices,
     find_danger,
     make_read_options,
 )
-from inverse_deid.review.pages.intake_pages import QUESTIONS
 
 TODAY = date(2024, 1, 1)
 
@@ -30,16 +30,16 @@ TODAY = date(2024, 1, 1)
 def test_answers_become_the_settings_of_masking_and_release():
     chosen = MaskingChoices.from_fields(
         {
-            "hidden": "everything",
-            "strictness": "strict",
-            "reading": "twice",
+            "categories": "everything",
+            "operating_point": "strict",
+            "careful": "twice",
             "dates": "shift",
-            "ages": "band",
-            "replacement": "category",
+            "ages": "10-years",
+            "replace": "category",
             "other": "x",
         }
     )
-    masking, cases = chosen.masking, chosen.make_case_settings(KEY.secret, TODAY)
+    masking, cases = chosen.choose(KEY.secret, TODAY).masking, chosen.choose(KEY.secret, TODAY).cases
     assert (masking.categories, masking.operating_point) == (PRESETS["everything"], "strict")
     assert (masking.careful, masking.replace) == (True, "category")
     assert (cases.dates, cases.ages, cases.age_bands, cases.key) == (
@@ -51,8 +51,8 @@ def test_answers_become_the_settings_of_masking_and_release():
 
 
 def test_without_answers_everything_is_hidden():
-    chosen = MaskingChoices.from_fields({})
-    cases = chosen.make_case_settings(KEY.secret, TODAY)
+    chosen = MaskingChoices.from_fields({}).choose(KEY.secret, TODAY)
+    cases = chosen.cases
     assert (chosen.masking.categories, cases.dates, cases.ages) == (
         PRESETS["all"],
         DateMode.MASK,
@@ -61,22 +61,22 @@ def test_without_answers_everything_is_hidden():
 
 
 def test_where_ages_are_not_hidden_nothing_replaces_them():
-    chosen = MaskingChoices(hidden="hipaa", ages="band")
-    assert chosen.make_case_settings(KEY.secret, TODAY).ages is AgeMode.MASK
+    chosen = MaskingChoices.from_fields({"categories": "hipaa", "ages": "10-years"})
+    assert chosen.choose(KEY.secret, TODAY).cases.ages is AgeMode.MASK
 
 
-@pytest.mark.parametrize("fields", [{"strictness": "none"}, {"dates": ["mask"]}, {"hidden": 3}])
+@pytest.mark.parametrize("fields", [{"operating_point": "none"}, {"dates": ["mask"]}, {"categories": 3}])
 def test_an_unknown_answer_is_refused_without_its_value(fields):
     with pytest.raises(ReviewError) as caught:
         MaskingChoices.from_fields(fields)
-    assert str(caught.value) == "the form has an unknown answer. Load the page again."
+    assert str(caught.value) == "the form has an unknown answer. Load the page again"
 
 
 def test_the_questions_have_exactly_the_answers_that_are_known():
-    assert [name for name, _, _ in QUESTIONS] == list(MaskingChoices.__struct_fields__)
-    for name, _, answers in QUESTIONS:
-        for value, _, _ in answers:
-            assert getattr(MaskingChoices.from_fields({name: value}), name) == value
+    for question in QUESTIONS:
+        for one in question.answers:
+            assert one.label
+            assert MaskingChoices.from_fields({question.name: one.value}).answer_to(question) == one.value
 
 
 def test_answers_change_the_example_of_the_real_pipeline():
@@ -86,17 +86,17 @@ def test_answers_change_the_example_of_the_real_pipeline():
     def mask(**answers):
         return examples.mask(MaskingChoices.from_fields(answers), TODAY)
 
-    for name in ("hidden", "dates", "ages", "replacement"):
-        answers = next(answers for one, _, answers in QUESTIONS if one == name)
-        shown = {"".join(part.text for part in mask(**{name: value})) for value, _, _ in answers}
+    for name in ("categories", "dates", "ages", "replace"):
+        answers = next(one.answers for one in QUESTIONS if one.name == name)
+        shown = {"".join(part.text for part in mask(**{name: one.value})) for one in answers}
         assert len(shown) == len(answers), name
     n_hidden = [
-        sum(part.text.count("PHI") for part in mask(strictness=one))
+        sum(part.text.count("PHI") for part in mask(operating_point=one))
         for one in ("strict", "balanced", "lenient")
     ]
     assert n_hidden == sorted(n_hidden, reverse=True)
     assert n_hidden[0] > n_hidden[2]
-    for answers in ({}, {"strictness": "lenient"}, {"reading": "twice"}):
+    for answers in ({}, {"operating_point": "lenient"}, {"careful": "twice"}):
         text = "".join(part.text for part in mask(**answers))
         assert not {"Holloway", "Lindenau", "Quill", "Rosewood", "48213"} & set(
             text.replace("-", " ").split()
@@ -107,9 +107,9 @@ def test_answers_change_the_example_of_the_real_pipeline():
 def test_an_example_is_worked_out_once_and_few_maskers_are_kept():
     built = []
     maskers = Maskers(lambda settings: built.append(settings) or mask_capitals())
-    for strictness in ("strict", "balanced", "lenient", "lenient", "strict"):
+    for point in ("strict", "balanced", "lenient", "lenient", "strict"):
         with maskers.lock:
-            maskers.get(MaskingChoices(strictness=strictness).masking)
+            maskers.get(MaskingSettings(operating_point=point))
     assert [one.operating_point for one in built] == ["strict", "balanced", "lenient", "strict"]
     examples = Examples(lambda settings: built.append(settings) or mask_capitals(), KEY.secret)
     first = examples.mask(MaskingChoices(), TODAY)

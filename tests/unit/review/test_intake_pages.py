@@ -14,7 +14,7 @@ from review_stores import store_of
 from review_visitors import account
 from starlette.testclient import TestClient
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ModelError, Remedy
 from inverse_deid.review.files import service as intake_service
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.files.service import IntakeService, explain_problem
@@ -57,7 +57,7 @@ def test_a_text_is_added_masked_read_and_downloaded(desk):
     assert (added["state"], added["name"], added["n_expected"]) == ("ready", "folder/case.txt", 1)
     page = desk.client.get("/choices").text
     assert "How should this file be masked?" in page
-    answer = desk.choose(dates="shift", replacement="category")
+    answer = desk.choose(dates="shift", replace="category")
     assert (answer.status_code, answer.headers["location"]) == (303, "/masking")
     (done,) = desk.wait(*ENDED)
     assert (done["state"], done["n_done"], done["problem"]) == ("done", 1, "")
@@ -146,11 +146,11 @@ def test_cases_without_an_id_are_named_after_their_place(desk, name, data, shown
 
 def test_a_table_without_a_column_to_mask_comes_back_with_its_choices(desk):
     upload = desk.add("cases.csv", TABLE).json()
-    answer = desk.choose({f"column {upload['id']} 2": "kept"}, strictness="strict")
+    answer = desk.choose({f"column {upload['id']} 2": "kept"}, operating_point="strict")
     assert answer.status_code == 400
     assert "Cases.csv: choose at least one column with text to be masked." in answer.text
     assert f'name="column {upload["id"]} 2" value="kept" checked' in answer.text
-    assert 'name="strictness" value="strict" checked' in answer.text
+    assert 'name="operating_point" value="strict" checked' in answer.text
     assert list_uploads(desk.store)[0].state is UploadState.READY
 
 
@@ -297,9 +297,9 @@ def test_after_a_crash_the_work_is_resumed_and_never_done_twice(tmp_path):
         # Masked and stored, but killed before that was noted.
         (upload,) = list_uploads(desk.store)
         desk.intake._mask(upload)
-        with desk.store.writing() as connection:
+        with desk.store.writing() as transaction:
             sealed = desk.store.sealer.seal(b"seen by Okonkwo", f"waiting {upload_id} piece 0")
-            connection.execute(WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed))
+            transaction.execute(WAITING_PIECES.insert().values(waiting_id=upload_id, number=0, sealed=sealed))
         change_upload(desk.store, upload_id, UploadState.MASKING)
     with desk_of(tmp_path) as desk:
         assert [one["state"] for one in desk.client.get("/add/list").json()["files"]] == ["stopped"]
@@ -437,10 +437,7 @@ def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, dele
         intake.close()
 
 
-def test_options_of_the_command_line_are_not_named_on_pages():
-    assert explain_problem("cannot be read. Give --encoding cp1252.") == "cannot be read."
-    assert explain_problem("Give --key") == "cannot be used. Save it in another format and add it again"
-    assert (
-        explain_problem("is broken at row 3: a quote is not closed")
-        == "is broken at row 3: a quote is not closed"
-    )
+def test_a_page_offers_what_mends_an_error_if_it_has_a_field_for_it():
+    assert explain_problem("is not UTF-8", [Remedy("encoding", "cp1252")]) == "is not UTF-8"
+    found = [Remedy(step="leave it out"), Remedy("keep_unchecked", step="name it with {}")]
+    assert explain_problem("has a name", found) == "has a name. Leave it out, or choose Keep unchecked"

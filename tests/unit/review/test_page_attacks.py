@@ -108,7 +108,7 @@ def test_an_address_with_a_search_tells_another_user_nothing(tmp_path):
         assert "Okonkwo" not in ben.get(address).text
 
 
-@pytest.mark.parametrize("name", ["command", "Migration"])
+@pytest.mark.parametrize("name", ["command", "Command"])
 def test_nobody_has_the_name_of_a_program_in_the_trail(tmp_path, name):
     with store_of(tmp_path) as store, pytest.raises(ReviewError, match="calls a program"):
         add_user(store, name, "a long enough sentence", UserRole.ADMIN)

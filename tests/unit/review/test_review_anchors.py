@@ -41,8 +41,8 @@ def cut_back(tmp_path, earlier):
 
 @pytest.mark.parametrize("kept", ["export", "anchor"])
 def test_a_tail_cut_off_with_an_earlier_head_is_found(store, tmp_path, kept):
-    with store.reading() as connection:
-        earlier = connection.execute(TRAIL_HEAD.select()).one()
+    with store.reading() as transaction:
+        earlier = transaction.execute(TRAIL_HEAD.select()).one()
     user(store, "bea")
     place = tmp_path / "kept"
     export_trail(store, place) if kept == "export" else write_anchor(store, [str(place)])
@@ -59,8 +59,8 @@ def test_a_tail_cut_off_with_an_earlier_head_is_found(store, tmp_path, kept):
 
 def test_a_later_anchor_of_another_trail_does_not_hide_an_earlier_one(store, tmp_path):
     """The cut trail grew again until it had as many entries, and was anchored by the program itself."""
-    with store.reading() as connection:
-        earlier = connection.execute(TRAIL_HEAD.select()).one()
+    with store.reading() as transaction:
+        earlier = transaction.execute(TRAIL_HEAD.select()).one()
     user(store, "bea")
     place = tmp_path / "kept"
     write_anchor(store, [str(place)])

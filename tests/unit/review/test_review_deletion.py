@@ -24,6 +24,7 @@ from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.people.accounts import find_user
 from inverse_deid.review.store import deletion
 from inverse_deid.review.store.deletion import delete_case, delete_everything, delete_source, erase, purge
+from inverse_deid.review.store.opening import Transaction, open_store
 from inverse_deid.review.store.sources import list_sources
 from inverse_deid.review.store.tables import CONTENTS, FORMS, LAYERS, METADATA, NOTES, SOURCES
 from inverse_deid.review.store.trail import export_trail, verify_store
@@ -60,11 +61,11 @@ def sealed_values(store, case_ids, source_ids):
         (FORMS.c.sealed, FORMS.c.case_id.in_(case_ids)),
         (SOURCES.c.sealed, SOURCES.c.id.in_(source_ids)),
     ]
-    with store.reading() as connection:
+    with store.reading() as transaction:
         found = [
             value
             for column, mine in wanted
-            for value in connection.execute(select(column).where(mine)).scalars()
+            for value in transaction.execute(select(column).where(mine)).scalars()
         ]
     assert len(found) >= 5 and min(map(len, found)) > TESTED
     return [bytes(value) for value in found]
@@ -89,9 +90,9 @@ def test_a_file_is_deleted_with_all_work_on_it(store, tmp_path):
     assert (deleted.n_files, deleted.n_cases, deleted.n_decisions) == (1, 2, 2)
     assert (deleted.n_notes, deleted.n_forms, deleted.is_erased) == (1, 1, True)
     assert [one.name for one in list_sources(store)] == ["b.jsonl"]
-    with store.reading() as connection:
+    with store.reading() as transaction:
         for table in (LAYERS, NOTES, FORMS, CONTENTS):
-            found = connection.execute(select(table.c.case_id).distinct()).scalars().all()
+            found = transaction.execute(select(table.c.case_id).distinct()).scalars().all()
             assert set(found) <= {3, 4} and found, table.name
     entry = last_event(store, tmp_path)
     ann = user(store, "another")
@@ -121,9 +122,9 @@ def test_everything_is_deleted_and_accounts_and_trail_stay(store, tmp_path):
     assert (deleted.n_files, deleted.n_cases, deleted.n_decisions, deleted.n_notes) == (2, 4, 4, 2)
     assert count_left(tmp_path, values) == 0
     assert (tmp_path / "review.db").stat().st_size < size
-    with store.reading() as connection:
+    with store.reading() as transaction:
         left = {
-            table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            table.name: transaction.execute(select(func.count()).select_from(table)).scalar_one()
             for table in METADATA.sorted_tables
         }
     assert {name for name, n in left.items() if n} == {"meta", "users", "trail", "trail_head"}
@@ -174,7 +175,7 @@ def test_a_fault_deletes_nothing(store, monkeypatch):
     def fail(*_):
         raise ReviewError("a fault")
 
-    monkeypatch.setattr(deletion, "append", fail)
+    monkeypatch.setattr(Transaction, "record", fail)
     with pytest.raises(ReviewError, match="a fault"):
         delete_everything(store, "dora")
     assert len(list_sources(store)) == 2 and sum(count_cases(store).values()) == 4
@@ -185,8 +186,7 @@ def test_old_pages_that_somebody_reads_are_erased_later(store, tmp_path, monkeyp
     raw = sqlite3.connect(tmp_path / "review.db", isolation_level=None)
     raw.execute("begin")
     raw.execute("select count(*) from cases").fetchone()
-    monkeypatch.setattr("inverse_deid.review.store.opening._BUSY_SECONDS", 0.2)
-    from inverse_deid.review.store.opening import open_store
+    monkeypatch.setattr("inverse_deid.review.store.database.BUSY_SECONDS", 0.2)
 
     with open_store(tmp_path / "review.db", KEY) as impatient:
         assert not delete_everything(impatient, "dora").is_erased
@@ -202,8 +202,8 @@ def test_one_case_is_deleted_from_its_file_and_the_others_keep_their_place(store
     assert (deleted.n_files, deleted.n_cases, deleted.n_decisions) == (0, 1, 2)
     assert (deleted.n_notes, deleted.n_forms, deleted.is_erased) == (1, 1, True)
     assert count_left(tmp_path, gone) == 0 and count_left(tmp_path, kept) == len(kept)
-    with store.reading() as connection:
-        sealed = connection.execute(select(SOURCES.c.sealed).where(SOURCES.c.id == 1)).scalar_one()
+    with store.reading() as transaction:
+        sealed = transaction.execute(select(SOURCES.c.sealed).where(SOURCES.c.id == 1)).scalar_one()
     data = store.sealer.open(sealed, "file 1")
     assert data.startswith(b'\n{"id": "c2"') and b"Okonkwo" not in data
     entry = last_event(store, tmp_path)
@@ -229,8 +229,8 @@ def test_a_row_of_a_table_is_deleted_with_all_its_lines(tmp_path):
         delete_case(store, 1, by="dora")
         review(store, user(store, "ann"), 3)
         export_released(store, tmp_path / "out")
-        with store.reading() as connection:
-            sealed = connection.execute(select(SOURCES.c.sealed)).scalar_one()
+        with store.reading() as transaction:
+            sealed = transaction.execute(select(SOURCES.c.sealed)).scalar_one()
         assert store.sealer.open(sealed, "file 1").startswith(b"text;land\r\n\r\nAnn was ill;NO\r\n")
     assert (tmp_path / "out" / "cases.csv").read_text("cp1252").splitlines()[-1] == "sie hieß PHI"
 

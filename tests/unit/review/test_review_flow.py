@@ -230,8 +230,8 @@ class TestDispute:
         return store
 
     def test_it_is_the_next_case_of_an_adjudicator_who_may_settle_it(self, disputed, clock):
-        with disputed.writing() as connection:
-            connection.execute(CASES.insert().from_select(*_copy_of_case(1, as_case=2)))
+        with disputed.writing() as transaction:
+            transaction.execute(CASES.insert().from_select(*_copy_of_case(1, as_case=2)))
         fay = user(disputed, "fay", UserRole.ADJUDICATOR)
         root = user(disputed, "root", UserRole.ADMIN)
         assert [next_case(disputed, one) for one in (self.eve, fay)] == [1, 1]

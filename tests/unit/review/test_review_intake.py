@@ -52,8 +52,8 @@ def add(store, *paths, masker=None, settings=None, stop=never, by="eve"):
 
 
 def rows_of(store, table):
-    with store.reading() as connection:
-        return connection.execute(table.select()).all()
+    with store.reading() as transaction:
+        return transaction.execute(table.select()).all()
 
 
 def trail_of(store, folder):
@@ -97,9 +97,10 @@ def test_numbers_of_cases_continue_and_work_goes_on(store, more):
 
 def test_a_record_that_is_left_out_is_said_in_sentences(store, more):
     (more / "a.jsonl").write_text('{"text": "well"}\n{"text": 5}\n{"other": 1}\n')
-    reasons = [one.reason for one in add(store, more / "a.jsonl").failures]
-    assert len(reasons) == 2
-    assert all(reason.endswith("--text-column. It was left out") for reason in reasons)
+    failures = add(store, more / "a.jsonl").failures
+    assert len(failures) == 2
+    assert all(one.reason.endswith(". It was left out") for one in failures)
+    assert all(one.remedies[0].choice == "text_column" for one in failures)
 
 
 def test_an_empty_store_is_filled_later(tmp_path, more):
@@ -200,7 +201,7 @@ class TestKeptColumns:
     def test_dates_that_the_release_masks_are_refused(self, store, more):
         options = ReadOptions(keep_columns=("onset",))
         tally = add(store, self.table(more), settings=settings_of(read_options=options))
-        assert (tally.n_documents, "--dates" in tally.failures[0].reason) == (0, True)
+        assert (tally.n_documents, tally.failures[0].remedies[0].choice) == (0, "dates")
 
     def test_dates_follow_the_text_in_the_release(self, store, more, tmp_path):
         options = ReadOptions(keep_columns=("onset",))
@@ -460,6 +461,7 @@ def test_a_killed_addition_leaves_whole_files(store, more, tmp_path, n_lines):
             told.append(line.split())
             if len(told) == n_lines:
                 child.send_signal(signal.SIGKILL)
+    assert told
     n_stored = sum(is_stored == "True" for is_stored, _ in told)
     sources = list_sources(store)
     assert len(sources) - 1 in (n_stored, n_stored + 1)
@@ -506,16 +508,16 @@ def test_settings_of_a_newer_program_hold_a_file_back_alone(store, more, tmp_pat
     ann = user(store, "ann")
     for case_id in (1, 2, 3):
         review(store, ann, case_id)
-    with store.reading() as connection:
+    with store.reading() as transaction:
         stored = json.loads(
-            connection.execute(select(MASKINGS.c[column]).where(MASKINGS.c.id == 2)).scalar_one()
+            transaction.execute(select(MASKINGS.c[column]).where(MASKINGS.c.id == 2)).scalar_one()
         )
     (stored["read_options"] if column == "output" else stored)["hides_more"] = True
     change_rows(store, MASKINGS, MASKINGS.c.id == 2, **{column: json.dumps(stored)})
     exported = export_released(store, tmp_path / "out")
     assert exported.n_cases == 2 and [path.name for path in exported.files] == ["cases.jsonl"]
     assert exported.problems == (
-        "new.jsonl: the settings of file 2 are of a newer program. Install a newer one.",
+        "new.jsonl: the settings of file 2 are of a newer program. Install a newer one",
     )
 
 

@@ -9,12 +9,11 @@ from sqlalchemy import update
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.review.flow.work_list import count_matches, list_cases, read_line
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.tables import CASES, TRAIL
 from inverse_deid.review.store.trail import (
     UNREADABLE,
-    TrailEvent,
     TrailFilter,
-    append,
     count_entries,
     encode_export,
     export_trail,
@@ -151,14 +150,14 @@ class TestTrail:
     def filled(self, tmp_path):
         cases = json_lines(tmp_path / "cases.jsonl", ["a b"] * 2)
         with store_of(tmp_path, inputs=[cases]) as store:
-            with store.writing() as connection:
+            with store.writing() as transaction:
                 names = ["c1", "c2", 'od"d', "Öl", "c1"]
                 events = [
                     TrailEvent(user=who, event=event, name=name)
                     for who, event in (("ann", "approve"), ("a_n", "note"), ("bea", "account of ann added"))
                     for name in names
                 ]
-                append(connection, store, events)
+                transaction.record(*events)
             yield store
 
     @pytest.mark.parametrize(
@@ -193,8 +192,8 @@ class TestTrail:
     @pytest.mark.parametrize("line", ["no json", "[]", '{"user": 5, "event": []}', "{}"])
     def test_an_altered_entry_is_shown_as_such(self, filled, line):
         last = count_entries(filled)
-        with filled.writing() as connection:
-            connection.execute(update(TRAIL).where(TRAIL.c.number == last).values(line=line))
+        with filled.writing() as transaction:
+            transaction.execute(update(TRAIL).where(TRAIL.c.number == last).values(line=line))
         entries, _ = list_entries(filled, TrailFilter())
         assert (entries[0].number, entries[0].event.event) == (last, UNREADABLE)
         assert entries[1].event.user == "bea"

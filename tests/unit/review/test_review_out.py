@@ -13,14 +13,12 @@ from review_stores import (
     TEXT,
     Clock,
     change,
-    change_rows,
     json_lines,
     place,
     review,
     store_of,
     user,
 )
-from sqlalchemy import select
 
 from inverse_deid.core.errors import (
     AnnotationError,
@@ -73,9 +71,9 @@ from inverse_deid.review.people.accounts import (
     set_password,
     set_role,
 )
-from inverse_deid.review.store.opening import ReviewKey, make_key_file, open_store
+from inverse_deid.review.store.keys import ReviewKey, make_key_file
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.sources import list_sources
-from inverse_deid.review.store.tables import MASKINGS
 from inverse_deid.review.store.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
 from inverse_deid.training.corpus import read_annotated
 
@@ -213,19 +211,6 @@ def test_columns_are_exported_as_mask_writes_them(tmp_path, kind):
             "dob": "dropped",
         }
         assert exported.columns == fates
-
-
-def test_a_store_of_an_older_version_drops_other_columns(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_bytes(b"id,text,dob\n7,Seen by Li,1980\n")
-    with released(tmp_path, inputs=[path]) as store:
-        options = {"encoding": "utf-8", "text_column": "text", "id_column": None, "delimiter": None}
-        with store.reading() as connection:
-            stored = json.loads(connection.execute(select(MASKINGS.c.output)).scalar_one())
-        stored["read_options"] = {**options, "n_before": 0, "row_groups": None}
-        change_rows(store, MASKINGS, MASKINGS.c.id == 1, output=json.dumps(stored))
-        export_released(store, tmp_path / "out")
-    assert (tmp_path / "out" / "t.csv").read_bytes() == b"id,text\n7,PHI by PHI\n"
 
 
 def test_only_released_cases_are_exported(tmp_path):

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
+from refusals import refuses
 from review_stores import user, write_key
 
 from inverse_deid.cli.main import main
@@ -218,7 +219,7 @@ def test_a_malformed_address_is_refused_before_anything_is_done(store, tmp_path,
 
 
 def test_time_stamps_need_a_file(store):
-    with pytest.raises(ConfigurationError, match="Add --anchor FILE"):
+    with refuses(ConfigurationError, match="Add --anchor FILE"):
         write_anchor(store, ["tsa:https://stamps.invalid/"])
 
 

@@ -69,13 +69,13 @@ def test_bytes_come_back_and_nothing_is_in_the_clear(store, tmp_path):
 
 def test_a_piece_cannot_be_moved_to_another_place(store):
     first, second = given(store), given(store)
-    with store.writing() as connection:
+    with store.writing() as transaction:
         sealed = WAITING_PIECES.c.sealed
-        piece = connection.execute(
+        piece = transaction.execute(
             WAITING_PIECES.select().where(WAITING_PIECES.c.waiting_id == first)
         ).first()
         changed = WAITING_PIECES.update().where(WAITING_PIECES.c.waiting_id == second)
-        connection.execute(changed.where(WAITING_PIECES.c.number == 0).values({sealed: piece.sealed}))
+        transaction.execute(changed.where(WAITING_PIECES.c.number == 0).values({sealed: piece.sealed}))
     with pytest.raises(UnreadableInputError):
         read_bytes(store, second)
 
@@ -115,12 +115,12 @@ def test_what_is_done_or_failed_or_removed_has_no_bytes(store):
     assert remove_upload(store, removed)
     assert not remove_upload(store, removed)
     assert not remove_upload(store, masking)
-    with store.reading() as connection:
-        left = set(connection.execute(WAITING_PIECES.select()).scalars())
+    with store.reading() as transaction:
+        left = set(transaction.execute(WAITING_PIECES.select()).scalars())
     assert left == {masking}
     assert remove_all_uploads(store, by="ann") == 1
-    with store.reading() as connection:
-        assert not connection.execute(WAITING.select()).all()
+    with store.reading() as transaction:
+        assert not transaction.execute(WAITING.select()).all()
 
 
 def test_a_state_changes_only_from_the_states_that_are_named(store):

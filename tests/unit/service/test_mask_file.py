@@ -18,15 +18,16 @@ from pdf_files import below, of_nested_forms, of_pages, shown
 from service_client import ServiceClient, client_of
 from starlette.datastructures import Headers
 
+from inverse_deid.choices.table import PERMITS
 from inverse_deid.core.errors import FormatError
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.service.choices import Operator, Permit
+from inverse_deid.service.choices import Operator
 from inverse_deid.service.clients import Client, Clients
 from inverse_deid.service.files import read_file_form
 from inverse_deid.service.settings import ServiceSettings
 
-ALL = Operator(permits=frozenset(Permit))
+ALL = Operator(permits=frozenset(PERMITS))
 
 
 def send(client, name, content, **fields):
@@ -128,9 +129,7 @@ def test_a_missing_column_lists_those_there_are():
     with client_of() as client:
         answer = send(client, "x.csv", b"id,narrative,country\n1,x,y\n")
     assert answer.status_code == 422
-    assert (
-        answer.json()["error"] == "no column named 'text'. It has: id, narrative, country. Use text_column."
-    )
+    assert answer.json()["error"] == "no column named 'text'. It has: id, narrative, country. Use text_column"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The description is written by hand; what the service really does is held against it."""
+"""The description is made from types and the table of choices; what the service really does is held against it."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ from starlette.routing import Route
 from inverse_deid.formats.beside.known_values import values_of
 from inverse_deid.service.app import build_app
 from inverse_deid.service.clients import Client, Clients
-from inverse_deid.service.description import describe_api
+from inverse_deid.service.interface import describe_api
 from inverse_deid.service.settings import ServiceSettings
 
 API = describe_api()
@@ -135,8 +135,8 @@ def test_every_refusal_is_described():
 
 
 def test_the_names_of_known_values_are_those_that_are_read():
-    known = API["components"]["schemas"]["Document"]["properties"]["known"]["oneOf"][2]
-    names = known["propertyNames"]["pattern"].removeprefix("^(").split(")")[0].split("|")
+    known = API["components"]["schemas"]["Document"]["properties"]["known"]["anyOf"]
+    names = known[2]["propertyNames"]["pattern"].removeprefix("^(").split(")")[0].split("|")
     assert all(values_of([(name, "1980-05-12")])[1] == "" for name in names)
     assert all(name in values_of([("shoe", "x")])[1] or name == "other" for name in names)
 
@@ -183,7 +183,7 @@ def test_the_settings_and_their_values_are_those_that_are_read():
         problem = client.post("/mask", json={**DOCUMENT, "settings": {"more": 1}}).json()["error"]
         assert set(problem.partition("the settings are ")[2].split(", ")) == set(settings)
         for name in ("operating_point", "dates", "ages", "age_bands", "replace"):
-            for value in settings[name]["enum"]:
+            for value in settings[name]["anyOf"][0]["enum"]:
                 problem = client.post("/mask", json={**DOCUMENT, "settings": {name: value}}).text
                 assert "must be one of" not in problem, (name, value)
 

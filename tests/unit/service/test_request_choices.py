@@ -4,24 +4,26 @@ from datetime import date
 
 import pytest
 from fake_maskers import CANARY
+from refusals import refuses
 
-from inverse_deid.core.categories import parse_categories
+from inverse_deid.choices.categories import parse_categories
+from inverse_deid.choices.table import PERMITS
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.masking.assemble import MaskingSettings
-from inverse_deid.service.choices import Operator, Permit, parse_permits
+from inverse_deid.service.choices import Operator, parse_permits
 
 TODAY = date(2020, 2, 1)
 LESS = [
-    (Permit.CATEGORIES, {"categories": "hipaa"}),
-    (Permit.CATEGORIES, {"categories": ["name"]}),
-    (Permit.CATEGORIES, {"categories": "all,-age"}),
-    (Permit.STRICTNESS, {"operating_point": "lenient"}),
-    (Permit.DATES, {"dates": "year"}),
-    (Permit.DATES, {"dates": "relative-day", "date_span_years": 5, "day_first": True, "today": "2019-12-31"}),
-    (Permit.AGES, {"ages": "band", "age_bands": "5-years"}),
-    (Permit.AGES, {"ages": "keep-under-90"}),
-    (Permit.REPLACEMENT, {"replace": "category"}),
-    (Permit.ALLOW, {"allow": ["Graves"]}),
+    ("categories", {"categories": "hipaa"}),
+    ("categories", {"categories": ["name"]}),
+    ("categories", {"categories": "all,-age"}),
+    ("strictness", {"operating_point": "lenient"}),
+    ("dates", {"dates": "year"}),
+    ("dates", {"dates": "relative-day", "date_span_years": 5, "day_first": True, "today": "2019-12-31"}),
+    ("ages", {"ages": "band", "age_bands": "5-years"}),
+    ("ages", {"ages": "keep-under-90"}),
+    ("replacement", {"replace": "category"}),
+    ("allow", {"allow": ["Graves"]}),
 ]
 MORE = [
     {},
@@ -39,7 +41,7 @@ MORE = [
 
 @pytest.mark.parametrize(("permit", "given"), LESS)
 def test_less_needs_its_permit_and_no_other(permit, given):
-    others = frozenset(Permit) - {permit}
+    others = frozenset(PERMITS) - {permit}
     with pytest.raises(FormatError, match="The operator does not permit it"):
         Operator(permits=others).choose(given, TODAY)
     chosen = Operator(permits=frozenset({permit})).choose(given, TODAY)
@@ -69,7 +71,7 @@ def test_a_request_cannot_make_years_stay_by_adding_categories():
 
 
 def test_years_stay_only_where_dates_are_not_replaced():
-    operator = Operator(MaskingSettings(categories=parse_categories("hipaa")), frozenset({Permit.DATES}))
+    operator = Operator(MaskingSettings(categories=parse_categories("hipaa")), frozenset({"dates"}))
     assert operator.choose(None, TODAY).masking.keep_years
     assert operator.choose({"dates": "mask"}, TODAY).masking.keep_years
     assert not operator.choose({"dates": "year"}, TODAY).masking.keep_years
@@ -140,7 +142,7 @@ def test_words_are_added_to_those_of_the_operator():
 )
 def test_what_cannot_be_chosen_is_refused_without_a_value_whatever_is_permitted(given):
     with pytest.raises(FormatError) as caught:
-        Operator(permits=frozenset(Permit)).choose(given, TODAY)
+        Operator(permits=frozenset(PERMITS)).choose(given, TODAY)
     said = str(caught.value)
     assert said.startswith("settings: ")
     assert CANARY not in said
@@ -152,9 +154,9 @@ def test_what_cannot_be_chosen_is_refused_without_a_value_whatever_is_permitted(
     ("text", "expected"),
     [
         ("none", set()),
-        ("all", set(Permit)),
-        ("dates, AGES", {Permit.DATES, Permit.AGES}),
-        ("columns", {Permit.COLUMNS}),
+        ("all", set(PERMITS)),
+        ("dates, AGES", {"dates", "ages"}),
+        ("columns", {"columns"}),
     ],
 )
 def test_permits(text, expected):
@@ -163,5 +165,5 @@ def test_permits(text, expected):
 
 @pytest.mark.parametrize("text", ["", "all,dates", "nonsense", "dates,,ages"])
 def test_unknown_permits(text):
-    with pytest.raises(ConfigurationError, match="--permit"):
+    with refuses(ConfigurationError, match="--permit"):
         parse_permits(text)

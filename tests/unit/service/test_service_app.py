@@ -8,7 +8,7 @@ from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from service_client import client_of
 
 from inverse_deid.service.clients import Client, Clients
-from inverse_deid.service.description import describe_api
+from inverse_deid.service.interface import describe_api
 
 SECRET = "not-a-secret-0123456789"
 DOCUMENT = {"id": "a", "text": f"{CANARY} fell"}

@@ -148,7 +148,9 @@ def test_documents_to_compare_with_are_not_trained_on(tmp_path):
     said = []
     docs = read(gold, compare=[compare], said=said)
     assert "twin" not in ids(docs.gold) | ids(docs.corpora[0].held_out)
-    assert said == ["1 documents are left out: they, or near duplicates of them, are in --compare"]
+    assert said == [
+        "1 documents are left out: they, or near duplicates of them, are in a corpus that the model is compared on"
+    ]
 
 
 def test_line_numbers_as_ids_leave_nothing_out(tmp_path):

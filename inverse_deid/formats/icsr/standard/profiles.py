@@ -8,7 +8,7 @@ Free texts are masked in every profile. A profile cannot change that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -103,6 +103,15 @@ class Profile:
     unknown: UnknownAction = (
         "refuse"  # what happens to elements and attributes that the standard does not know
     )
+
+    def follow(self, replaced: Collection[str]) -> Profile:
+        """Return the profile with kept dates and ages changed where those of the texts are replaced.
+
+        Args:
+            replaced: Some of "dates" and "ages".
+        """
+        profile = self.with_dates() if "dates" in replaced else self
+        return profile.with_ages() if "ages" in replaced else profile
 
     def with_dates(self) -> Profile:
         """Return the profile with all kept dates changed, for a run that changes the dates of the texts."""

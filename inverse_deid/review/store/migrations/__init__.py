@@ -1,39 +1,56 @@
 """Migrations of the tables of a store: one module in `versions` per version, with alembic's operations.
 
-The version of a store is a row of `meta`, which programs without alembic know as well. All migrations of a
-store run in one transaction, which seals its rows at the end. A migration to a version after 3 must also say
-which rows it seals.
+A migration is a function `upgrade(operations, transaction)`. The version of a store is a sealed row of
+`meta`. All migrations of a store run in one transaction, with one entry in the trail. Rows keep their seals:
+a seal covers only columns that have a value, so tables and empty columns can be added as they are. Other
+changes go through the `Transaction`, which refuses rows that were altered.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from alembic.config import Config
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, update
+from sqlalchemy import select
 
-from inverse_deid.review.store.replay import seal_all
-from inverse_deid.review.store.tables import META
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import Clock, open_any_version
+from inverse_deid.review.store.tables import META, SCHEMA_VERSION, VERSION
 
-if TYPE_CHECKING:
-    from inverse_deid.review.store.opening import ReviewStore
+FOLDER = Path(__file__).parent
 
 
-def run_migrations(connection: Connection, store: ReviewStore, version: str, wrapped_keys: str) -> None:
-    """Migrate a store of an older version; nothing else may be in the transaction of the connection.
+def migrate_store(address: str | Path, key: ReviewKey, *, by: str, clock: Clock = time.time) -> bool:
+    """Give a store of an older version the tables of this one; return whether it was older.
 
-    `wrapped_keys` are its keys as it will store them.
+    Raises:
+        UnreadableInputError: As `open_any_version`; or it was altered so that it says that it is older.
+        ConfigurationError: The key belongs to another store.
     """
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
-    operations = Operations(MigrationContext.configure(connection))
-    scripts = ScriptDirectory.from_config(config)
-    for script in reversed(list(scripts.iterate_revisions("head", version))):
-        change = update(META).where(META.c.name == "schema version")
-        connection.execute(change.values(value=script.revision))
-        script.module.upgrade(operations, store, wrapped_keys)
-    seal_all(connection, store)
+    store, stated = open_any_version(address, key, clock=clock)
+    with store:
+        if stated == SCHEMA_VERSION:
+            return False
+        with store.writing(alone=True) as transaction:
+            is_version = META.c.name == VERSION
+            found = select(META).where(is_version).with_for_update()
+            version = transaction.read(found, META)[0].value
+            newest = str(SCHEMA_VERSION)
+            if version == newest:
+                return True  # another process was faster
+            store.load_settings(transaction)
+            config = Config()
+            config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+            operations = Operations(MigrationContext.configure(transaction.connection))
+            scripts = ScriptDirectory.from_config(config)
+            for script in reversed(list(scripts.iterate_revisions(newest, version))):
+                script.module.upgrade(operations, transaction)
+            transaction.update(META, is_version, value=newest)
+            event = f"store migrated from version {version} to {newest}"
+            transaction.record(TrailEvent(user=by, event=event))
+    return True

@@ -42,19 +42,12 @@ async function send(path, headers, body) {
 }
 
 function readSettings() {
-  const chosen = (name) => document.querySelector(`[name="${name}"]:checked`)?.value;
-  const lines = (id) => ($(id)?.value ?? "").split("\n").map((one) => one.trim()).filter(Boolean);
-  const settings = {
-    operating_point: chosen("operating_point"),
-    categories: [...document.querySelectorAll("[name=categories]:checked")].map((one) => one.value),
-  };
-  if (chosen("dates") && chosen("dates") !== "mask") settings.dates = chosen("dates");
-  const ages = chosen("ages");
-  if (ages === "keep-under-90") settings.ages = ages;
-  else if (ages && ages !== "mask") Object.assign(settings, { ages: "band", age_bands: ages });
-  if (chosen("replace")) settings.replace = chosen("replace");
-  if (lines("deny").length) settings.deny = lines("deny");
-  if (lines("allow").length) settings.allow = lines("allow");
+  const settings = { categories: [...document.querySelectorAll("[name=categories]:checked")].map((one) => one.value) };
+  for (const one of document.querySelectorAll("[data-settings]:checked")) Object.assign(settings, JSON.parse(one.dataset.settings));
+  for (const box of document.querySelectorAll("textarea.words")) {
+    const lines = box.value.split("\n").map((one) => one.trim()).filter(Boolean);
+    if (lines.length) settings[box.id] = lines;
+  }
   return settings;
 }
 
@@ -231,7 +224,7 @@ async function maskFile() {
 
 function clearAll() {
   running++;
-  for (const id of ["original", "deny", "allow", "file", "text-columns"]) if ($(id)) $(id).value = "";
+  for (const box of document.querySelectorAll("textarea, #file, #text-columns")) box.value = "";
   $("file-done").replaceChildren();
   report("");
   forget();

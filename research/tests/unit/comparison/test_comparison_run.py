@@ -2,6 +2,7 @@
 
 import pytest
 from invented_notes import notes
+from refusals import refuses
 from two_documents import ALL, DOCS, SOME, Scored, write_gold, write_masks
 
 from inverse_deid.core.errors import AnnotationError, ConfigurationError, StageError
@@ -95,7 +96,7 @@ def test_documents_to_learn_from_without_a_learner_are_noted(tmp_path, gold, spi
     train = write_gold(tmp_path / "train.jsonl", notes(2))
     said = []
     found = compare(settings(gold, train=(train,), systems=("rules",)), said.append)
-    assert found.notes == ("--train is ignored: none of the compared systems learns",)
+    assert found.notes == ("the documents to learn from are ignored: none of the compared systems learns",)
     assert said[0] == found.notes[0]
 
 
@@ -192,12 +193,12 @@ def test_documents_of_one_patient_are_resampled_together(tmp_path, spies):
         ),
         (
             {"systems": ("rules",), "reference": "hybrid"},
-            "reference hybrid: not among the compared systems. Choose one of rules",
+            "--reference: hybrid is not among the compared systems. Choose one of rules",
         ),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_does(gold, spies, given, message):
-    with pytest.raises(ConfigurationError, match=message):
+    with refuses(ConfigurationError, match=message):
         compare(settings(gold, **given))
     assert not spies
 
@@ -220,7 +221,7 @@ def test_masks_that_do_not_fit_are_refused_before_anything_runs(tmp_path, gold, 
 
 def test_masks_under_the_name_of_a_system_are_refused(tmp_path, gold, spies):
     path = write_masks(tmp_path / "tool.jsonl", SOME)
-    with pytest.raises(ConfigurationError, match="--masks rules: a system has this name"):
+    with refuses(ConfigurationError, match="--masks: a system has the name rules"):
         compare(settings(gold, masks={"rules": path}))
 
 

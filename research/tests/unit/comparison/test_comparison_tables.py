@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import refuses
 from two_documents import ALL, SOME, Scored, write_gold, write_masks
 
 from inverse_deid.core.errors import OutputError, OutputExistsError
@@ -219,7 +220,7 @@ def test_masks_are_sorted_offsets(comparison):
 def test_only_an_earlier_comparison_is_replaced_and_only_when_asked(tmp_path, comparison):
     folder = write(tmp_path / "out", comparison)
     (folder / "masks" / "stale.jsonl").write_text("")
-    with pytest.raises(OutputExistsError, match="--force"):
+    with refuses(OutputExistsError, match="--force"):
         check_folder(folder, force=False)
     check_folder(folder, force=True)
     write(folder, comparison)
@@ -235,7 +236,7 @@ def test_other_folders_and_files_are_never_replaced(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "comparison.json").write_text('{"format": "something else"}')
     for name in ("file", "full"):
-        with pytest.raises(OutputExistsError, match="Choose another"):
+        with refuses(OutputExistsError, match="Choose another"):
             check_folder(tmp_path / name, force=True)
 
 

@@ -1,4 +1,4 @@
-"""The first tables, with one way of masking for a whole store."""
+"""The first tables: those of `tables`, as a new store gets them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, mask_capitals
 
-from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.reasons import (
+from inverse_deid.choices.reasons import (
     CATEGORY_NAMES,
     describe_reason,
     describe_sureness,
     explain_document,
 )
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, Reason
 
 JARGON = ("p_safe", "threshold", "token", "network", "model", "logit", "probab", "veto", "class", "PHI")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inverse_deid.core.categories import (
+from inverse_deid.choices.categories import (
     ALL_CATEGORIES,
     Category,
     check_categories,

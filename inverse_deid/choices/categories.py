@@ -27,6 +27,20 @@ class Category(StrEnum):
     ORIGIN = "origin"  # nationality, ethnicity, religion and language
 
 
+NAMES: Mapping[Category, str] = MappingProxyType(
+    {
+        Category.NAME: "names",
+        Category.PLACE: "places and organisations",
+        Category.DATE: "dates",
+        Category.AGE: "ages",
+        Category.CONTACT: "contacts",
+        Category.ID: "id numbers",
+        Category.PROFESSION: "professions",
+        Category.ORIGIN: "nationality, religion and language",
+    }
+)
+"""The categories as users read them, on all surfaces."""
+
 Categories = frozenset[Category]
 
 CLASS_OF: Mapping[Category, HyperClass] = MappingProxyType(
@@ -68,7 +82,7 @@ def parse_categories(text: str) -> Categories:
     terms = [term.strip().lower() for term in text.split(",")]
     if terms[0].startswith("-"):
         raise ConfigurationError(
-            "--categories begins with a name to take out. Write all before it: all,-NAME"
+            "begins with a name to take out. Write all before it: all,-NAME", choice="categories"
         )
     for term in terms:
         name = term.removeprefix("-").strip()
@@ -76,8 +90,9 @@ def parse_categories(text: str) -> Categories:
         if named is None:
             if name not in set(Category):
                 raise ConfigurationError(
-                    f"--categories: {name!r} is unknown. Presets are {', '.join(PRESETS)}, and categories "
-                    f"are {', '.join(Category)}. Separate them by commas"
+                    f"{name!r} is unknown. Presets are {', '.join(PRESETS)}, and categories "
+                    f"are {', '.join(Category)}. Separate them by commas",
+                    choice="categories",
                 )
             named = frozenset({Category(name)})
         chosen = chosen - named if term.startswith("-") else chosen | named
@@ -93,7 +108,7 @@ def check_categories(categories: Categories) -> None:
     """
     if not categories & ALL_CATEGORIES:
         raise ConfigurationError(
-            f"--categories must leave at least one of {', '.join(CLASS_OF)} to be masked"
+            f"must leave at least one of {', '.join(CLASS_OF)} to be masked", choice="categories"
         )
 
 

@@ -1,0 +1,191 @@
+"""Reads what was chosen: checks each value by the kind of its choice, and refuses contradictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from inverse_deid.choices.categories import Categories, Category, parse_categories
+from inverse_deid.choices.records import Choice, Contradiction, Given, Kind, Needs, Surface, Table
+from inverse_deid.choices.table import CHOICES, CONTRADICTIONS, REPLACED_CATEGORIES
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.text.tokenizer import tokenize
+
+NameChoice = Callable[[str, object], str]
+"""How a surface writes a choice: its name, and with a value also that; None = the name alone."""
+
+
+def name_keyword(name: str, value: object = None) -> str:
+    """Return a choice as it is written in Python.
+
+    Example:
+        >>> name_keyword("dates", "shift"), name_keyword("careful", True), name_keyword("key")
+        ('dates="shift"', 'careful=True', 'key')
+    """
+    written = f'"{value}"' if isinstance(value, str) else str(value)
+    return name if value is None else f"{name}={written}"
+
+
+def read_choices(
+    given: Mapping[str, Any], table: Table = CHOICES, surface: Surface = Surface.PYTHON
+) -> dict[str, Any]:
+    """Return what was chosen, in the types of the settings; what is None is not chosen.
+
+    Raises:
+        ConfigurationError: A choice is unknown, or its value of another type or out of range.
+
+    Example:
+        >>> read_choices({"deny": ["Mill Lane"], "dates": "year", "low": None})
+        {'deny': frozenset({'Mill Lane'}), 'dates': 'year'}
+    """
+    known = {one.name: one for one in table if surface in one.surfaces}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ConfigurationError(f"unknown setting {unknown[0]!r}. The settings are {', '.join(known)}")
+    return {
+        name: _READERS[known[name].kind](known[name], value)
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def refuse_contradictions(
+    given: Given,
+    name: NameChoice = name_keyword,
+    table: Table = CHOICES,
+    contradictions: tuple[Contradiction, ...] = CONTRADICTIONS,
+) -> None:
+    """Refuse choices that make others idle, that lack a key, or that replace what is kept.
+
+    Args:
+        given: As `read_choices` returns it.
+        name: How the surface writes a choice.
+        table: All choices.
+        contradictions: Between them.
+
+    Raises:
+        ConfigurationError: There is such a choice.
+    """
+    by_name = {one.name: one for one in table}
+    chosen = {one: value for one, value in given.items() if by_name[one].is_given(value)}
+    for rule in contradictions:
+        if isinstance(rule, Needs):
+            problem = _find_need(rule, chosen, name, by_name)
+        else:
+            idle = [name(one, None) for one in rule.others if one in chosen] if rule.choice in chosen else []
+            problem = f"{name(rule.choice, None)} {rule.why}. Leave out {', '.join(idle)}" if idle else ""
+        if problem:
+            raise ConfigurationError(problem)
+    kept = frozenset(Category) - chosen.get("categories", frozenset(Category))
+    for one, category in REPLACED_CATEGORIES.items():
+        if one in chosen and category in kept:
+            raise ConfigurationError(
+                f"{name('categories', None)} keeps every {category}, and {name(one, None)} replaces them. "
+                "Leave out one"
+            )
+    for one, value in chosen.items():
+        if "key" not in chosen and any(
+            value == known.name and known.needs_key for known in by_name[one].values
+        ):
+            raise ConfigurationError(
+                f"{name(one, value)} needs a key: give {name('key', None)}, at least 16 secret bytes"
+            )
+
+
+def _find_need(rule: Needs, chosen: Given, name: NameChoice, table: Mapping[str, Choice]) -> str:
+    """Say what a choice lacks, "" = nothing."""
+    if rule.choice not in chosen or rule.value not in (None, chosen[rule.choice]):
+        return ""
+    if rule.other in chosen and (not rule.values or chosen[rule.other] in rule.values):
+        return ""
+    values = rule.values if table[rule.other].kind == "values" else ()
+    wanted = " or ".join([name(rule.other, value) for value in values] or [name(rule.other, None)])
+    offered = "" if rule.values else f" ({', '.join(value.name for value in table[rule.other].values)})"
+    left_out = name(rule.choice, None)
+    return f"{name(rule.choice, rule.value)} needs {wanted}{offered}. Give both, or leave out {left_out}"
+
+
+def _read_type(expected: str, kinds: tuple[type, ...], choice: Choice, value: object) -> Any:  # noqa: ANN401
+    """Return a value of one of these types; the message never shows it, because it can be a secret."""
+    is_number_for_bool = isinstance(value, bool) and bool not in kinds
+    if not isinstance(value, kinds) or is_number_for_bool:
+        raise ConfigurationError(f"{choice.name} must be {expected}, and is of type {type(value).__name__}")
+    return value
+
+
+def _read_one_of(choice: Choice, value: object) -> str:
+    allowed = choice.names_on(Surface.PYTHON)
+    if not isinstance(value, str) or value not in allowed:
+        raise ConfigurationError(f"{choice.name} must be one of {', '.join(allowed)}")
+    return str(value)
+
+
+def _read_number(expected: str, kinds: tuple[type, ...], choice: Choice, value: object) -> float:
+    number: float = _read_type(expected, kinds, choice, value)
+    least, most = choice.limits or (None, None)
+    if (least is not None and not number >= least) or (most is not None and not number <= most):
+        least_or_more = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise ConfigurationError(f"{choice.name} must be {expected}, {least_or_more}")
+    return number
+
+
+def _read_path(choice: Choice, value: object) -> Path:
+    return Path(str(_read_type("a path", (str, Path), choice, value)))
+
+
+def _read_words(choice: Choice, value: object) -> frozenset[str]:
+    """Return the words or phrases of a list, each with a word in it."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ConfigurationError(
+            f"{choice.name} must be a list of strings, and is of type {type(value).__name__}"
+        )
+    entries = list(value)
+    is_single = choice.kind == "single words"
+    for entry in entries:
+        found = tokenize(entry).words if isinstance(entry, str) else []
+        if not found or (is_single and found != [entry]):
+            expected = "one word of letters and digits" if is_single else "a word or phrase"
+            raise ConfigurationError(
+                f"{choice.name} has an entry that is not {expected}. Correct or remove it"
+            )
+    return frozenset(entries)
+
+
+def _read_categories(choice: Choice, value: object) -> Categories:
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        value = ",".join(str(one) for one in value)
+    return parse_categories(str(_read_type("a string or a list of categories", (str,), choice, value)))
+
+
+def _read_key(choice: Choice, value: object) -> bytes:
+    given: bytes | str = _read_type("bytes, or a string", (bytes, str), choice, value)
+    key = given.encode("utf-8", "surrogateescape") if isinstance(given, str) else bytes(given)
+    return key.removesuffix(b"\n").removesuffix(b"\r") if key.endswith(b"\n") else key
+
+
+def _read_day(choice: Choice, value: object) -> date:
+    day: date = _read_type("a date", (date,), choice, value)
+    return day.date() if isinstance(day, datetime) else day
+
+
+_read_flag = partial(_read_type, "True or False", (bool,))
+
+_READERS: Mapping[Kind, Callable[[Choice, Any], Any]] = {
+    "values": _read_one_of,
+    "flag": _read_flag,
+    "order": _read_flag,
+    "text": partial(_read_type, "a string", (str,)),
+    "number": partial(_read_number, "a number", (int, float)),
+    "count": partial(_read_number, "a whole number", (int,)),
+    "file": _read_path,
+    "folder": _read_path,
+    "words": _read_words,
+    "single words": _read_words,
+    "categories": _read_categories,
+    "day": _read_day,
+    "key": _read_key,
+}
+"""Checks a value of each kind, and returns it in the type that the settings have."""

@@ -1,0 +1,406 @@
+"""The table of choices: everything that a user can choose about masking, once.
+
+A new choice is an entry here, a line in `MaskChoices`, a field of `MaskingSettings` or `CaseSettings`, and
+the code that obeys it. Every surface derives the rest: options, keyword arguments, the schema of requests,
+questions of pages, the fingerprint of a run and its description in reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from inverse_deid.choices.records import (
+    Choice,
+    Contradiction,
+    Excludes,
+    Needs,
+    Permit,
+    Surface,
+    Table,
+    Value,
+)
+
+Device = Literal["auto", "cpu", "cuda"]
+"""Where the network runs; auto = on a GPU if it can, otherwise on the CPU."""
+Policy = Literal["case-aware", "literal"]
+"""How the rules judge words that may be names."""
+
+MAX_SPAN_YEARS = 17
+MAX_MARKER_CHARS = 40
+
+_MASKED, _REPLACED, _SPEED, _MODELS = (
+    "What is masked",
+    "What replaces it",
+    "Speed",
+    "Thresholds and models",
+)
+_MASK, _REVIEW, _SERVE, _PYTHON = Surface.MASK, Surface.REVIEW, Surface.SERVE, Surface.PYTHON
+_REQUEST, _TRY, _DESK = Surface.REQUEST, Surface.TRY, Surface.DESK
+_OWN = frozenset({_MASK, _REVIEW, _PYTHON})
+"""Where users mask for themselves, with files of their own."""
+_EVERYWHERE = frozenset(Surface) - {Surface.UTILITY}
+
+_WORDS = (
+    Choice(
+        name="categories",
+        kind="categories",
+        group=_MASKED,
+        help="What is masked: all, hipaa, i2b2 or everything, or categories: name, place, date, age, "
+        "contact, id, profession, origin. Add by commas, take out with a minus: all,-profession. Words of "
+        "other categories are kept (docs/masking.md).",
+        surfaces=_EVERYWHERE,
+        default="all",
+        usual="all, which is without origin",
+        metavar="LIST",
+        question="What should be hidden?",
+        values=(
+            Value(
+                "all",
+                "All personal details",
+                "Names, places, dates, ages, professions, contacts, id numbers.",
+            ),
+            Value("everything", "These, and origin", "And nationality, ethnic group, religion, language."),
+            Value(
+                "hipaa",
+                "Only what US law (HIPAA) lists",
+                "Professions and ages up to 89 stay. Ages from 90 are hidden.",
+            ),
+            Value("i2b2", surfaces=frozenset(Surface) - {_DESK, _TRY}),
+        ),
+        permit=Permit("categories", "categories may only be added"),
+    ),
+    Choice(
+        name="operating_point",
+        kind="values",
+        group=_MASKED,
+        help="How sure to be before a word is kept: strict masks most, lenient least.",
+        surfaces=frozenset(Surface),
+        usual="balanced",
+        question="How strict should the tool be when it is not sure?",
+        values=(
+            Value("strict", "Strict", "Hides more, also some medical words. Less risk, less text."),
+            Value("balanced", "Balanced", "The usual choice."),
+            Value("lenient", "Lenient", "Shows more words. Read the result with more care."),
+        ),
+        permit=Permit("strictness", "the operating point must be {own} or stricter"),
+    ),
+    Choice(
+        name="careful",
+        kind="flag",
+        group=_MASKED,
+        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
+        "leaks and fewer needless masks (docs/masking.md).",
+        surfaces=_OWN | {_SERVE, _DESK},
+        default=False,
+        question="Should words in doubt be read a second time?",
+        values=(
+            Value("once", "Once is enough", "Faster."),
+            Value("twice", "Read twice", "Slower. Hides fewer medical words."),
+        ),
+    ),
+    Choice(
+        name="allow",
+        kind="single words",
+        group=_MASKED,
+        help="File with words to keep, one per line.",
+        surfaces=_OWN | {_REQUEST, _TRY},
+        request_help="Single words to keep.",
+        question="Keep these words",
+        permit=Permit("allow", "words to keep cannot be given here"),
+    ),
+    Choice(
+        name="deny",
+        kind="words",
+        group=_MASKED,
+        help="File with words or phrases to mask, one per line.",
+        surfaces=_OWN | {_REQUEST, _TRY},
+        request_help="Words and phrases to mask as well.",
+        question="Mask these words as well",
+    ),
+)
+
+_REPLACEMENTS = (
+    Choice(
+        name="marker",
+        kind="text",
+        group=_REPLACED,
+        help="Text that replaces masked words.",
+        surfaces=_OWN | {_REQUEST},
+        default="PHI",
+        limits=(1, MAX_MARKER_CHARS),
+    ),
+    Choice(
+        name="replace",
+        kind="values",
+        group=_REPLACED,
+        help="What replaces masked words: the marker, or the suspected category ([NAME], [DATE] ...).",
+        surfaces=_EVERYWHERE,
+        default="marker",
+        question="What should be written in place of hidden words?",
+        values=(
+            Value("marker", "PHI", "The same sign for all."),
+            Value("category", "The kind of word", "[NAME], [PLACE], [DATE] and so on."),
+            Value(
+                "surrogate",
+                note="surrogate: made-up names and numbers that agree within a case and need a key "
+                "(docs/surrogates.md).",
+                surfaces=frozenset({_MASK, _PYTHON}),
+                needs_key=True,
+            ),
+        ),
+        permit=Permit("replacement", "categories are not shown here"),
+    ),
+    Choice(
+        name="dates",
+        kind="values",
+        group=_REPLACED,
+        help="What replaces dates: a mask, the year alone, or Day N from the first dose or date.",
+        surfaces=_OWN | {_REQUEST, _TRY, _DESK},
+        default="mask",
+        question="What should happen to dates?",
+        values=(
+            Value("mask", "Hide them", "No date is left."),
+            Value("year", "Leave the year", "12 March 2021 becomes 2021."),
+            Value(
+                "relative-day",
+                "Count the days",
+                "Day 0 is the first date of the case, so intervals stay.",
+            ),
+            Value(
+                "shift",
+                "Move them",
+                "All dates of a case move by the same secret number of days.",
+                "shift: dates moved by a secret number of days per case.",
+                surfaces=_OWN | {_DESK},
+                needs_key=True,
+            ),
+        ),
+        permit=Permit("dates", "dates are masked here"),
+    ),
+    Choice(
+        name="date_span_years",
+        kind="count",
+        group=_REPLACED,
+        help="Where dates become days or are moved: mask those further than this from the other dates of a "
+        "case, because one may be a birth.",
+        surfaces=_OWN | {_REQUEST},
+        usual="10",
+        limits=(1, MAX_SPAN_YEARS),
+    ),
+    Choice(
+        name="day_first",
+        kind="order",
+        group=_REPLACED,
+        help="What 3/4/2020 means.",
+        surfaces=_OWN | {_REQUEST},
+        request_help="What 3/4/2020 means: true = 3 April.",
+        usual="as the case shows",
+        option="--day-first/--month-first",
+    ),
+    Choice(
+        name="today",
+        kind="day",
+        group=_REPLACED,
+        help="No date is later than this day.",
+        surfaces=_OWN | {_REQUEST},
+        request_help="No date is later than this day, such as 2020-01-31.",
+        usual="as the case report says, or the day of the run",
+    ),
+    Choice(
+        name="ages",
+        kind="values",
+        group=_REPLACED,
+        help="What replaces ages.",
+        surfaces=_OWN | {_REQUEST, _TRY, _DESK},
+        default="mask",
+        question="What should happen to ages?",
+        values=(
+            Value("mask", "Hide them", "No age is left."),
+            Value("band", "Leave a band", "67 becomes 60-69."),
+            Value("keep-under-90", "Leave them", "Ages up to 89 stay. Ages from 90 are hidden."),
+        ),
+        permit=Permit("ages", "ages are masked here"),
+    ),
+    Choice(
+        name="age_bands",
+        kind="values",
+        group=_REPLACED,
+        help="With ages in bands: the scheme.",
+        surfaces=_OWN | {_REQUEST, _TRY, _DESK},
+        values=(
+            Value("10-years", "Leave the decade", "67 becomes 60-69."),
+            Value("5-years", "Leave 5 years", "67 becomes 65-69."),
+            Value("e2b", "Leave the age group", "43 becomes 18-64, with the groups of ICH E2B."),
+        ),
+        detail_of=("ages", "band"),
+    ),
+    Choice(
+        name="key",
+        kind="key",
+        group=_REPLACED,
+        help="File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids.",
+        surfaces=frozenset({_MASK, _PYTHON}),
+    ),
+)
+
+_SPEEDS = (
+    Choice(
+        name="n_threads",
+        kind="count",
+        group=_SPEED,
+        help="Threads of the network. 0 = one per core, shared among the workers.",
+        surfaces=_OWN | {_SERVE},
+        default=0,
+        defaults={_SERVE: 1},
+        limits=(0, None),
+        option="--threads",
+        shapes_output=False,
+    ),
+    Choice(
+        name="device",
+        kind="values",
+        group=_SPEED,
+        help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
+        surfaces=_OWN | {_SERVE},
+        default="cpu",
+        values=(Value("auto"), Value("cpu"), Value("cuda")),
+        shapes_output=False,
+    ),
+)
+
+_NETWORKS = (
+    Choice(
+        name="low",
+        kind="number",
+        group=_MODELS,
+        help="Threshold of words that the rules call safe.",
+        surfaces=_OWN,
+        limits=(0, 1),
+    ),
+    Choice(
+        name="high",
+        kind="number",
+        group=_MODELS,
+        help="Threshold of all other words.",
+        surfaces=_OWN,
+        limits=(0, 1),
+    ),
+    Choice(
+        name="certificate",
+        kind="file",
+        group=_MODELS,
+        help="File with thresholds that inverse-deid calibrate guaranteed.",
+        surfaces=_OWN,
+    ),
+    Choice(
+        name="allow_low_thresholds",
+        kind="flag",
+        group=_MODELS,
+        help="Mask even with thresholds that keep words that are probably identifiers.",
+        surfaces=_OWN | {_SERVE},
+        default=False,
+    ),
+    Choice(
+        name="policy",
+        kind="values",
+        group=_MODELS,
+        help="How the rules judge words that may be names. `literal` follows the publication. It leaks more "
+        "names.",
+        surfaces=_OWN,
+        default="case-aware",
+        values=(Value("case-aware"), Value("literal")),
+    ),
+    Choice(
+        name="rules_only",
+        kind="flag",
+        group=_MODELS,
+        help="Decide by dictionaries and rules, without the network.",
+        surfaces=_OWN,
+        default=False,
+    ),
+    Choice(
+        name="model",
+        kind="folder",
+        group=_MODELS,
+        help="Folder of another model.",
+        surfaces=_OWN | {_SERVE, Surface.UTILITY},
+    ),
+    Choice(
+        name="second_reader",
+        kind="folder",
+        group=_MODELS,
+        help="For careful masking: folder of another second reader.",
+        surfaces=_OWN,
+    ),
+    Choice(
+        name="lexicon",
+        kind="file",
+        group=_MODELS,
+        help="File of another lexicon.",
+        surfaces=_OWN | {_SERVE},
+    ),
+)
+
+CHOICES: Table = (*_WORDS, *_REPLACEMENTS, *_SPEEDS, *_NETWORKS)
+"""All choices, by heading, basics first."""
+
+COLUMNS = "columns"
+"""The permit to copy columns of tables unmasked."""
+PERMITS = (*dict.fromkeys(one.permit.name for one in CHOICES if one.permit is not None), COLUMNS)
+"""What an operator can let requests do that may mask less."""
+
+CONTRADICTIONS: tuple[Contradiction, ...] = (
+    Excludes("careful", ("rules_only",), "needs the network"),
+    Needs("second_reader", "careful", values=(True,)),
+    Excludes(
+        "rules_only",
+        ("model", "operating_point", "low", "high", "allow_low_thresholds"),
+        "decides without the network and its thresholds",
+    ),
+    Needs("date_span_years", "dates", values=("relative-day", "shift")),
+    Needs("day_first", "dates", values=("year", "relative-day", "shift")),
+    Needs("today", "dates", values=("year", "relative-day", "shift")),
+    Needs("age_bands", "ages", values=("band",)),
+    Needs("ages", "age_bands", value="band"),
+)
+"""What makes a choice idle. Values that need a key say so themselves."""
+
+REPLACED_CATEGORIES = {"dates": "date", "ages": "age"}
+"""The category that a choice replaces. It must not be kept: a date beside a moved one tells the shift."""
+
+
+class MaskChoices(TypedDict, total=False):
+    """The keyword arguments of `inverse_deid.mask`, for type checkers; `CHOICES` describes them.
+
+    None = the default. A key that is a string is encoded as UTF-8. As on the command line, one line break at
+    the end of a key does not belong to it.
+    """
+
+    categories: str | Iterable[str] | None
+    operating_point: Literal["strict", "balanced", "lenient"] | None
+    careful: bool | None
+    allow: Iterable[str] | None
+    deny: Iterable[str] | None
+    marker: str | None
+    replace: Literal["marker", "category", "surrogate"] | None
+    dates: Literal["mask", "year", "relative-day", "shift"] | None
+    date_span_years: int | None
+    day_first: bool | None
+    today: date | None
+    ages: Literal["mask", "band", "keep-under-90"] | None
+    age_bands: str | None
+    key: bytes | str | None
+    n_threads: int | None
+    device: Device | None
+    low: float | None
+    high: float | None
+    certificate: str | Path | None
+    allow_low_thresholds: bool | None
+    policy: Policy | None
+    rules_only: bool | None
+    model: str | Path | None
+    second_reader: str | Path | None
+    lexicon: str | Path | None

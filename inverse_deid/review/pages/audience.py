@@ -1,0 +1,70 @@
+"""Whom the pages are for: a team, or the one person of a desk. It is chosen once, with the application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from inverse_deid.review.store.values import CaseState, UserRole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audience:
+    """What differs between the pages of a team and those of a desk.
+
+    `name` is beside that of the program, and `leave` on the button that ends a session. `shows_people`: there
+    are accounts, so pages say who did what, who holds a case and how people agree. `shows_steps`: one person
+    goes from adding files to the download. `selects_cases`: several cases can be handled at once.
+    `deleting_roles` delete files and cases. `state_names` has the states that a case can have.
+    `after_approval` says what becomes of a case, in words that follow "approved". `places` are the folder
+    and the key file that are shown to the user, None = they are elsewhere.
+    """
+
+    name: str
+    leave: str
+    shows_people: bool
+    shows_steps: bool
+    selects_cases: bool
+    deleting_roles: frozenset[UserRole]
+    state_names: Mapping[CaseState, str]
+    after_approval: Mapping[CaseState, str]
+    places: tuple[Path, Path] | None = None
+
+    @property
+    def released(self) -> str:
+        """The word for a case that can be downloaded."""
+        return self.state_names[CaseState.RELEASED]
+
+
+TEAM = Audience(
+    name="review",
+    leave="Log out",
+    shows_people=True,
+    shows_steps=False,
+    selects_cases=True,
+    deleting_roles=frozenset({UserRole.ADMIN}),
+    state_names={state: state.value for state in CaseState},
+    after_approval={
+        CaseState.IN_REVIEW: " It is waiting for the second reviewer.",
+        CaseState.DISAGREED: " The two reviewers differ, so an adjudicator decides.",
+        CaseState.AGREED: " It is waiting for its release.",
+        CaseState.RELEASED: " Released.",
+    },
+)
+
+DESK = Audience(
+    name="desk",
+    leave="Lock",
+    shows_people=False,
+    shows_steps=True,
+    selects_cases=False,
+    deleting_roles=frozenset({UserRole.ADJUDICATOR}),
+    state_names={
+        CaseState.NEW: CaseState.NEW.value,
+        CaseState.IN_REVIEW: CaseState.IN_REVIEW.value,
+        CaseState.RELEASED: "approved",
+    },
+    after_approval=dict.fromkeys(CaseState, ""),
+)
+"""One approval releases a case."""
