@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from inverse_deid.review.store.opening import ReviewStore
 
 # A busy machine is no failure: no example has a deadline.
-settings.register_profile("unhurried", deadline=None)
+# Elsewhere half of the examples are enough to notice a change.
+settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 50)
 settings.load_profile("unhurried")
 
 # A shell starts what runs in the background with the interrupt ignored, and commands of the tests would inherit that.
