@@ -98,7 +98,7 @@ def add_user(
     password_hash = hash_password(password)
     with store.writing() as transaction:
         if transaction.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
-            raise ReviewError(f"the name {name} is already taken. Choose another name.")
+            raise ReviewError(f"the name {name} is already taken. Choose another name")
         row = {
             "name": name,
             "password": password_hash,
@@ -160,7 +160,7 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
         mine = (USERS.c.id == user.id) & (USERS.c.password == row.password)
         values = {"password": password_hash, "must_change_password": False}
         if transaction.update(USERS, mine, **values) != 1:
-            raise NotAllowedError("the password was changed meanwhile. Log in again.")
+            raise NotAllowedError("the password was changed meanwhile. Log in again")
         ended = end_sessions_in(transaction, others_of(session), by=user.name)
         changed = TrailEvent(user=user.name, event=f"password of {user.name} changed")
         transaction.record(changed, *ended)

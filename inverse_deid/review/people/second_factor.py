@@ -80,7 +80,7 @@ def turn_on(
     with store.writing() as transaction:
         mine = (USERS.c.id == user.id) & USERS.c.sealed_secret.is_(None) & USERS.c.issuer.is_(None)
         if transaction.update(USERS, mine, **values) != 1:
-            raise ReviewError("you already have a second factor. Remove it first.")
+            raise ReviewError("you already have a second factor. Remove it first")
         ended = end_sessions_in(transaction, others_of(session), by=user.name)
         added = TrailEvent(user=user.name, event=f"second factor of {user.name} added")
         transaction.record(added, *ended)
