@@ -13,19 +13,20 @@ import json
 import os
 import secrets
 import socket
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+from platformdirs import PlatformDirs
 from sqlalchemy import select
 
 from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.files import check_private, output_errors, printable, replace_own
 from inverse_deid.masking.assemble import build_deidentifier
+from inverse_deid.masking.maskers import BuildMasker
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.files.choices import BuildMasker
 from inverse_deid.review.files.loading import LoadSettings, create_store
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.oversight import read_limits, set_limits
@@ -51,30 +52,16 @@ _RUNNING = "desk.running"
 _TIMEOUT_SECONDS = 5
 
 
-def find_place(
-    folder: Path | None, system: str = sys.platform, environment: Mapping[str, str] = os.environ
-) -> Place:
+def find_place(folder: Path | None) -> Place:
     """Return where a desk keeps its store and its key.
 
     Without a folder it is the one that the system has for data of its user. The key is never in the folder.
-
-    Example:
-        >>> place = find_place(None, "linux", {"HOME": "/home/ann"})
-        >>> place.folder.as_posix(), place.key_file.parent.as_posix()
-        ('/home/ann/.local/share/inverse-deid/desk', '/home/ann/.config/inverse-deid')
     """
-    home = Path(environment.get("HOME") or environment.get("USERPROFILE") or Path.home())
-    if system == "win32":
-        data = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
-        settings = Path(environment.get("APPDATA") or home / "AppData" / "Roaming")
-    elif system == "darwin":
-        data, settings = home / "Library" / "Application Support", home / "Library" / "Preferences"
-    else:
-        data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share")
-        settings = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
-    chosen = (data / _NAME / "desk" if folder is None else folder).absolute()
+    data = PlatformDirs(_NAME, appauthor=False).user_data_path
+    keys = PlatformDirs(_NAME, appauthor=False, roaming=True).user_preference_path
+    chosen = (data / "desk" if folder is None else folder).absolute()
     mark = hashlib.sha256(str(chosen).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    return Place(chosen, settings / _NAME / f"desk-{mark}.key")
+    return Place(chosen, keys / f"desk-{mark}.key")
 
 
 def open_key(place: Place) -> ReviewKey:
@@ -127,27 +114,13 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[bool]:
     """Lock a folder until the block ends, or the program does; yield False if another program has it."""
-    with output_errors(folder):
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    lock = FileLock(folder / _LOCK, blocking=False, mode=0o600)
+    with output_errors(folder), suppress(Timeout):
+        lock.acquire()
     try:
-        yield _lock(descriptor)
+        yield lock.is_locked
     finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        lock.release()
 
 
 def ask_running_desk(place: Place, key: ReviewKey) -> str | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from attack_texts import (
@@ -34,6 +34,7 @@ from attack_texts import (
 )
 
 from inverse_deid.core.revision import require_clean_revision, revision
+from inverse_deid.evaluation.plain_text import markdown_lines
 from inverse_deid.masking.assemble import (
     build_deidentifier,
     packaged_model,
@@ -106,18 +107,17 @@ def _is_below(recalls: Iterable[Recall]) -> bool:
     return any(one.share is not None and one.share < BAR for one in recalls)
 
 
-def _head(first: list[str]) -> list[str]:
+def _table(first: list[str], rows: Iterable[Sequence[str]]) -> list[str]:
     columns = [f"{system}, {form}" for system in SYSTEMS for form in FORMS]
     columns += [f"day one: {next(iter(SYSTEMS))}, {form}" for form in FORMS]
-    names = [*first, *columns]
-    return ["| " + " | ".join(names) + " |", "|---" + "|---:" * (len(names) - 1) + "|"]
+    return markdown_lines([*first, *columns], rows)
 
 
-def _row(name: str, kinds: Iterable[str], figures: Figures, first: Figures, cells: list[str]) -> str:
+def _row(name: str, kinds: Iterable[str], figures: Figures, first: Figures, cells: list[str]) -> list[str]:
     kinds = list(kinds)
     shares = [_percent(sum_kinds(figures, kinds, system, form)) for system in SYSTEMS for form in FORMS]
     shares += [_percent(sum_kinds(first, kinds, next(iter(SYSTEMS)), form)) for form in FORMS]
-    return f"| {name} | " + " | ".join([*cells, *shares]) + " |"
+    return [name, *cells, *shares]
 
 
 def render_report(figures: Figures, first: Figures, n_texts: Mapping[str, int], command: str) -> str:
@@ -151,12 +151,12 @@ def render_report(figures: Figures, first: Figures, n_texts: Mapping[str, int], 
         "only measured",
         f"\n{len(below)} of {sum(kind in WITH_BAR for kind in kinds)} kinds with a bar are below it: "
         f"{', '.join(below) or 'none'}.\n",
-        *_head(["kind", "texts", "tokens", "bar"]),
     ]
+    rows = []
     for kind in kinds:
         bar = f"{100 * BAR:.0f}" if kind in WITH_BAR else ""
         n_tokens = figures[kind, default, "alone"].n_tokens
-        lines.append(_row(kind, [kind], figures, first, [str(n_texts[kind]), str(n_tokens), bar]))
+        rows.append(_row(kind, [kind], figures, first, [str(n_texts[kind]), str(n_tokens), bar]))
     for name, chosen in {
         "all": kinds,
         "all with a bar": [kind for kind in kinds if kind in WITH_BAR],
@@ -164,14 +164,15 @@ def render_report(figures: Figures, first: Figures, n_texts: Mapping[str, int], 
     }.items():
         n_tokens = sum_kinds(figures, chosen, default, "alone").n_tokens
         texts = sum(n_texts[kind] for kind in chosen)
-        lines.append(_row(f"**{name}**", chosen, figures, first, [str(texts), str(n_tokens), ""]))
+        rows.append(_row(f"**{name}**", chosen, figures, first, [str(texts), str(n_tokens), ""]))
+    masked = _row("masked", [_CLEAN], figures, first, [str(figures[_CLEAN, default, "alone"].n_tokens)])
     lines += [
+        *_table(["kind", "texts", "tokens", "bar"], rows),
         "\n## Clean sentences\n",
         f"Percent of the tokens of {len(read_clean_sentences())} clinical sentences without identifiers that "
         f"are masked, each sentence alone and {_TOGETHER['long']} together (long).",
         f"By default at most {100 * MOST_CLEAN_MASKED:.1f} may be.\n",
-        *_head(["", "tokens"]),
-        _row("masked", [_CLEAN], figures, first, [str(figures[_CLEAN, default, "alone"].n_tokens)]),
+        *_table(["", "tokens"], [masked]),
     ]
     return "\n".join(lines) + "\n"
 

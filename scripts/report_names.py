@@ -38,6 +38,7 @@ from name_cases import (
 
 from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.core.values import Document
+from inverse_deid.evaluation.plain_text import markdown_lines
 from inverse_deid.masking.assemble import (
     MaskingSettings,
     build_deidentifier,
@@ -151,20 +152,26 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def _row(name: str, tally: Tally) -> str:
+def _cells(name: str, tally: Tally) -> tuple[str, ...]:
     """Return a row; controls, which should be kept, have no leaks."""
     if not tally.n:
-        return f"| {name} | 0 | - | - | - | - |"
+        return (name, "0", "-", "-", "-", "-")
     low, high = wilson(tally.masked, tally.n)
     tokens = _percent(tally.masked_tokens / tally.n_tokens if tally.n_tokens else None)
-    shares = f"{_percent(tally.share)} | {_percent(low)} to {_percent(high)} | {tokens}"
     leaks = "-" if name.endswith(_KEPT) else f"{tally.leaks_per_thousand:.0f}"
-    return f"| {name} | {tally.n} | {shares} | {leaks} |"
+    return (
+        name,
+        f"{tally.n}",
+        _percent(tally.share),
+        f"{_percent(low)} to {_percent(high)}",
+        tokens,
+        leaks,
+    )
 
 
 def _table(title: str, rows: Iterable[tuple[str, Tally]]) -> list[str]:
-    head = [f"\n### {title}\n", "| group | n | masked | interval | tokens masked | leaks per 1,000 |"]
-    return [*head, "|---|---:|---:|---:|---:|---:|", *(_row(name, tally) for name, tally in rows)]
+    columns = ("group", "n", "masked", "interval", "tokens masked", "leaks per 1,000")
+    return [f"\n### {title}\n", *markdown_lines(columns, [_cells(name, tally) for name, tally in rows])]
 
 
 def _region_tables(figures: Figures) -> list[str]:
@@ -189,11 +196,11 @@ def _region_tables(figures: Figures) -> list[str]:
         ],
     )
     lines += ["\n### By region and form: percent of names masked\n"]
-    lines += ["| region | " + " | ".join(NAME_FORMS) + " |", "|---" + "|---:" * len(NAME_FORMS) + "|"]
-    for region in regions():
-        cells = [_percent(pick(region=region, form=form).share) for form in NAME_FORMS]
-        lines.append(f"| {region} | " + " | ".join(cells) + " |")
-    return lines
+    shares = [
+        (region, *(_percent(pick(region=region, form=form).share) for form in NAME_FORMS))
+        for region in regions()
+    ]
+    return [*lines, *markdown_lines(("region", *NAME_FORMS), shares)]
 
 
 def _word_tables(figures: Figures) -> list[str]:
@@ -220,14 +227,13 @@ def _other_tables(figures: Figures, golden: Sequence[tuple[bare_names.Case, bool
         for kind in (LISTED, UNLISTED)
     ]
     lines += _table("Bare surnames as subject or object", rows)
-    lines += [
-        "\n### Bare surnames of `tests/golden/bare_names.toml`\n",
-        "| group | place | n | leaks per 1,000 |",
+    golden_rows = [
+        (f"{group}, {place}", f"{rate.n}", f"{1000 * rate.kept / rate.n:.0f}")
+        for (group, place), rate in bare_names.rates(golden).items()
+        if group in bare_names.SURNAMES
     ]
-    lines.append("|---|---|---:|---:|")
-    for (group, place), rate in bare_names.rates(golden).items():
-        if group in bare_names.SURNAMES:
-            lines.append(f"| {group} | {place} | {rate.n} | {1000 * rate.kept / rate.n:.0f} |")
+    lines.append("\n### Bare surnames of `tests/golden/bare_names.toml`\n")
+    lines += markdown_lines(("group, place", "n", "leaks per 1,000"), golden_rows)
     kinds = ("name", "abbreviation", "unit")
     rows = [(kind, figures.total("hospitals", lambda found, k=kind: found == (k,))) for kind in kinds]
     rows[2] = (f"unit of a hospital{_KEPT}", rows[2][1])

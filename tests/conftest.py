@@ -1,5 +1,5 @@
 """The fixtures, which the tests of the research share."""
 
-from shared_fixtures import command, fake_assemble, pytest_make_parametrize_id
+from shared_fixtures import alone, clock, command, fake_assemble, pytest_make_parametrize_id, store
 
-__all__ = ["command", "fake_assemble", "pytest_make_parametrize_id"]
+__all__ = ["alone", "clock", "command", "fake_assemble", "pytest_make_parametrize_id", "store"]

@@ -16,7 +16,7 @@ from review_stores import KEY
 from starlette.testclient import TestClient
 
 from inverse_deid.desk import open_desk_store
-from inverse_deid.review.files.choices import BuildMasker
+from inverse_deid.masking.maskers import BuildMasker
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.files.waiting import UploadState, list_uploads
 from inverse_deid.review.pages.application import make_application

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
+import openpyxl
 from word_files import KINDS, PACKAGE, relations
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -51,18 +51,6 @@ def book(*sheets: bytes, **more: bytes) -> dict[str, bytes]:
         **{f"xl/{name}": data for name, data in zip(names, sheets, strict=True)},
         **{f"xl/{name}.xml": data for name, data in more.items()},
     }
-
-
-def zipped(parts: Mapping[str, bytes], comment: bytes = b"") -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.comment = comment
-        for name, data in parts.items():
-            info = zipfile.ZipInfo(name, (2021, 3, 4, 5, 6, 8))
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.comment = comment
-            archive.writestr(info, data)
-    return target.getvalue()
 
 
 def shared_strings(c: Canary) -> bytes:
@@ -197,3 +185,17 @@ def hostile(c: Canary) -> dict[str, bytes]:
         f"{c()}/{c()}.bin": c().encode(),
         **{name: c().encode() for name in hidden.split()},
     }
+
+
+def workbook_of(*rows: Sequence[object], **more: Sequence[Sequence[object]]) -> bytes:
+    """Return an Excel file with a sheet of these rows; each keyword is the rows of another sheet."""
+    workbook = openpyxl.Workbook()
+    for row in rows:
+        workbook.active.append(row)
+    for name, others in more.items():
+        sheet = workbook.create_sheet(name)
+        for row in others:
+            sheet.append(row)
+    target = io.BytesIO()
+    workbook.save(target)
+    return target.getvalue()

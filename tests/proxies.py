@@ -54,15 +54,18 @@ def nginx(site: Path, changes: Mapping[str, str], folder: Path, *, port: int) ->
     command = [_PROGRAM, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
         try:
-            _wait_for(port, process, folder)
+            wait_for(port, process, folder / "error.log")
             yield folder
         finally:
             process.terminate()
             process.wait(20)
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
-    until = time.monotonic() + 20
+def wait_for(
+    port: int, process: subprocess.Popen[bytes], log: Path | None = None, seconds: float = 20
+) -> None:
+    """Wait until a server takes connections; its log is shown if it does not."""
+    until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
@@ -70,4 +73,4 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], folder: Path) -> None
             time.sleep(0.05)
         else:
             return
-    raise AssertionError((folder / "error.log").read_text(encoding="utf-8"))
+    raise AssertionError(log.read_text(encoding="utf-8") if log else "the server does not answer")

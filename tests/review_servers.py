@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from proxies import wait_for
 from review_stores import PASSWORD
 
 
@@ -50,23 +50,11 @@ def started(*words, log=subprocess.DEVNULL):
     environment = {**os.environ, "PYTHONPATH": found}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment) as process:
         try:
-            wait_for(port, process)
+            wait_for(port, process, seconds=120)
             yield port, process
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(30)
-
-
-def wait_for(port, process):
-    until = time.monotonic() + 120
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise AssertionError("the server does not answer")
 
 
 def certificate(folder, *host_names):

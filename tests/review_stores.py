@@ -80,6 +80,13 @@ def store_of(
     return store
 
 
+def write_key(folder: Path) -> None:
+    """Write the key of a store next to it, as commands look for it."""
+    file = folder / "review.db.key"
+    file.write_bytes(KEY.secret)
+    file.chmod(0o600)
+
+
 def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> User:
     """Add an account that nobody can log in to, as hashing passwords is slow."""
     with store.writing() as transaction:

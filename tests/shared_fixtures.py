@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fake_maskers import FakeMasker, mask_capitals
 from hypothesis import settings
 
-from inverse_deid.masking import assemble
+from inverse_deid.masking import assemble, texts  # noqa: F401 - what `texts` imports stays the real one
+from inverse_deid.masking.assemble import LoadedParts, MaskingSettings
+
+if TYPE_CHECKING:
+    from review_stores import Clock
+
+    from inverse_deid.review.store.opening import ReviewStore
 
 # A busy machine is no failure: no example has a deadline.
-settings.register_profile("unhurried", deadline=None)
+# Elsewhere half of the examples are enough to notice a change.
+settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 50)
 settings.load_profile("unhurried")
 
 # A shell starts what runs in the background with the interrupt ignored, and commands of the tests would inherit that.
@@ -35,11 +44,42 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 @pytest.fixture
-def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]:
-    """The command gets the masker in this list instead of the real one."""
+def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> list[FakeMasker]:
+    """The command gets the masker in this list instead of the real one, for settings that the real one would take."""
     maskers = [mask_capitals()]
-    monkeypatch.setattr(assemble, "build_deidentifier", lambda _settings: maskers[0])
-    yield maskers
+
+    def build(settings: MaskingSettings, parts: LoadedParts | None = None) -> FakeMasker:
+        assert isinstance(settings, MaskingSettings)
+        return maskers[0]
+
+    monkeypatch.setattr(assemble, "build_deidentifier", build)
+    return maskers
+
+
+@pytest.fixture
+def clock() -> Clock:
+    from review_stores import Clock
+
+    return Clock()
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[ReviewStore]:
+    """A small review store, made as the `STORE` of the module says in the words of `store_of`."""
+    from review_stores import store_of
+
+    with store_of(tmp_path, **{"clock": clock, **getattr(request.module, "STORE", {})}) as made:
+        yield made
+
+
+@pytest.fixture
+def alone(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[ReviewStore]:
+    """A store in which one approval is enough, made as `ALONE` or else `STORE` of the module says."""
+    from review_stores import store_of
+
+    said = getattr(request.module, "ALONE", getattr(request.module, "STORE", {}))
+    with store_of(tmp_path, **{"clock": clock, "approvals": 1, **said}) as made:
+        yield made
 
 
 @pytest.fixture

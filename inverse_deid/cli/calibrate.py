@@ -256,7 +256,6 @@ def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateO
 def _found_lines(
     calibrated: Calibrated, calibration: CalibrationSet, options: CalibrateOptions
 ) -> Iterator[str]:
-    """Return the counts and the chosen thresholds, line by line."""
     aim, evaluation, thresholds = options.aim, calibrated.evaluation, calibrated.thresholds
     slope = f", moved by density ({thresholds.density_slope:g})" if thresholds.density_slope else ""
     yield f"documents      {len(evaluation.ids):,}, with PHI {len(calibration.docs):,}"
@@ -274,7 +273,6 @@ def _found_lines(
 
 
 def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
-    """Return the guarantee in plain words, line by line."""
     yield describe_guarantee(aim)
     if aim.confidence is not None:
         yield f"Of calibrations done like this, up to {100 * (1 - aim.confidence):.4g} % promise too much."

@@ -18,7 +18,10 @@ from inverse_deid.core.extras import need_modules
 if TYPE_CHECKING:
     from inverse_deid.review.pages.door import Door, Place
 
-_NEEDED = ("sqlalchemy", "cryptography", "argon2", "starlette", "uvicorn", "httptools", "prometheus_client")
+_NEEDED = (
+    *("sqlalchemy", "cryptography", "argon2", "starlette", "uvicorn", "httptools", "prometheus_client"),
+    *("platformdirs", "filelock"),
+)
 
 
 @click.command()

@@ -207,8 +207,6 @@ def _measure_explained(
 
 
 def _make_clinical_test(lexicon: Lexicon) -> WordTest:
-    """Return a test for words that the packaged lists contain as clinical, and not as function words."""
-
     @cache
     def is_clinical(word: str) -> bool:
         flags = lexicon.flags(word)

@@ -64,7 +64,6 @@ def risk(
 
 
 def _risk_lines(risk: Risk) -> Iterator[str]:
-    """Yield the estimate in plain words."""
     yield from align(list(_document_rows(risk)))
     yield ""
     yield from align(list(_estimate_rows(risk)))
@@ -133,7 +132,6 @@ def _type_rows(risk: Risk) -> Iterator[tuple[str, ...]]:
 
 
 def _assumption_lines(assumed: Assumptions) -> Iterator[str]:
-    """Yield each assumption with its name in the file and its meaning."""
     for name in ("direct", "quasi", "neither"):
         yield f"{name}: {', '.join(sorted(getattr(assumed, name))) or '-'}"
     yield f"quasi_needed = {assumed.quasi_needed}: leaked quasi-identifiers that put a document at risk"

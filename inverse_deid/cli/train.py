@@ -28,7 +28,6 @@ FINE_TUNING_RATE = 5e-4
 
 
 def _shared(command: Callable[..., int]) -> Callable[..., int]:
-    """Return the options that both commands have."""
     options = (
         click.option(
             "--config",

@@ -122,7 +122,6 @@ def _find_model(masked: Path | None, model: Path | None) -> Path | None:
 def _mask_gold(
     docs: Sequence[CausalityDocument], choices: Mapping[str, Any]
 ) -> tuple[list[MaskedOutput], list[str]]:
-    """Return the outputs of the model for the gold, and the ids of documents that failed."""
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
     from inverse_deid.masking.choices import choose_settings
 
@@ -151,7 +150,6 @@ def utility_lines(result: UtilityResult) -> Iterator[str]:
 
 
 def _item_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
-    """Yield a row per kind that has items."""
     yield "for causality assessment", "items kept", "part", "of", "at best", "words kept"
     for column, title in _TITLES.items():
         kept, best = result.kept.figures(column), result.at_best.figures(column)
@@ -160,7 +158,6 @@ def _item_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
 
 
 def _narrative_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
-    """Yield a row per kind that narratives have."""
     yield "narratives that lost none", "share", "part", "of", "95 % interval", "at best"
     for column, title in _TITLES.items():
         share = result.kept.figures(column).narratives

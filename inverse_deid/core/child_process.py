@@ -108,7 +108,6 @@ class LimitedProcess:
         return found
 
     def _wait(self, deadline: float, is_stopped: Callable[[], bool]) -> bool:
-        """Wait for a message of the child, and return whether there is one."""
         while not self._pipe.poll(_POLL_SECONDS):
             if is_stopped():
                 raise StageError("the time of the request is over")
@@ -135,7 +134,6 @@ class LimitedProcess:
 
 
 def _try(answer: Answer, question: object) -> Any:  # noqa: ANN401
-    """Return an answer, or the error, which is raised in the child."""
     try:
         return answer(question)
     except InverseDeidError as error:

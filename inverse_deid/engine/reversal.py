@@ -153,7 +153,6 @@ def _check_end(cases: Iterator[HiddenCase]) -> None:
 
 
 def _read_originals(record: Record, hidden: Sequence[HiddenText], encoding: str, where: str) -> list[str]:
-    """Return the original of each text of a document."""
     if [one.location for one in hidden] != list(record.columns or ("",)):
         raise InputError(
             f"{where} has {len(record.docs)} texts and {len(hidden)} in the map, or of other columns. Name "
@@ -192,7 +191,6 @@ def _match_originals(part: Case, hidden: HiddenCase, marker: str, done: Revealed
 
 
 def _put(part: Case, originals: Sequence[str]) -> None:
-    """Write the texts into the elements of the case."""
     nodes = list(part.node.iter())
     values = [value for value in part.values if value.sort == Sort.FREE_TEXT]
     for value, original in zip(values, originals, strict=True):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import InputError, InverseDeidError, Remedy
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
@@ -27,7 +28,7 @@ from inverse_deid.engine.jobs.planning import Job, check_target
 from inverse_deid.engine.masker import JobMasker, Masker, mask_records
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, note_source, write_batch
+from inverse_deid.engine.serial import note_source, write_batch
 from inverse_deid.engine.streams import write_stream_job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Record, Source
@@ -65,7 +66,6 @@ class _DocumentGroup:
         return mask_records(masker, [record for _, _, record in self._opened.values()])
 
     def write(self, masked: Sequence[Sequence[MaskedDocument]], journal: Journal) -> Tally:
-        """Write the files that are to be done."""
         written: dict[Job, Written] = {}
         for (job, opened), result in zip(self._opened.items(), masked, strict=True):
             if job in self._todo:
@@ -239,16 +239,16 @@ def group_jobs(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     """Group files that are one document each; the groups depend on the jobs alone."""
     limit = FIRST_BATCH_CHARS
     for single, consecutive in groupby(jobs, key=lambda job: job.format.is_single_document):
-        group: list[Job] = []
-        n_bytes = 0
-        for job in consecutive:
-            group.append(job)
-            n_bytes += job.n_bytes
-            if not single or n_bytes >= limit or len(group) >= MAX_FILES_A_GROUP:
-                yield group
-                group, n_bytes, limit = [], 0, BATCH_CHARS
-        if group:
+        n_files = MAX_FILES_A_GROUP if single else 1
+        for group in cut_batches(
+            consecutive,
+            lambda job: job.n_bytes,
+            most=BATCH_CHARS,
+            first=limit,
+            n_items=n_files,
+        ):
             yield group
+            limit = BATCH_CHARS
 
 
 def _is_complete(job: Job, entry: Entry | None, inputs: frozenset[tuple[int, int]], *, force: bool) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from inverse_deid.core.batches import BATCH_CHARS, BATCH_RECORDS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import RefusedRecordError, Remedy, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
@@ -14,10 +15,6 @@ from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
 from inverse_deid.formats.records import FindsOut, Record, RemovesParts, ReportingSink, Sink, Source, Warns
 from inverse_deid.formats.registry import input_errors
-
-FIRST_BATCH_CHARS = 8_000
-BATCH_CHARS = 400_000
-BATCH_RECORDS = 256
 
 OnProgress = Callable[[int, int], None]
 """Told of every batch: documents and tokens."""
@@ -36,32 +33,15 @@ class SourceProgress:
     meter: FileMeter | None = None  # told how much of the file is done, None = a pipe
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
-    """How much goes into a batch; the first is small so that output appears at once."""
-
-    first_chars: int = FIRST_BATCH_CHARS
-    chars: int = BATCH_CHARS
-    records: int = BATCH_RECORDS
-
-
-def batches(records: Iterable[Record], limits: BatchLimits) -> Iterator[list[Record]]:
-    """Group records; the groups depend on the records alone, so a resumed run has the same.
-
-    Example:
-        >>> [len(batch) for batch in batches([Record(n) for n in range(5)], BatchLimits(records=2))]
-        [2, 2, 1]
-    """
-    batch: list[Record] = []
-    n_chars, limit = 0, limits.first_chars
-    for record in records:
-        batch.append(record)
-        n_chars += record.n_chars
-        if n_chars >= limit or len(batch) >= limits.records:
-            yield batch
-            batch, n_chars, limit = [], 0, limits.chars
-    if batch:
-        yield batch
+def batch_records(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield the records of a file in the batches of a run."""
+    return cut_batches(
+        records,
+        lambda record: record.n_chars,
+        most=BATCH_CHARS,
+        first=FIRST_BATCH_CHARS,
+        n_items=BATCH_RECORDS,
+    )
 
 
 def guard_records(records: Iterator[Record]) -> Iterator[Record]:
@@ -138,7 +118,7 @@ def mask_source(
     tally = progress.tally
     tally.note_columns(source.columns)
     n_done = n_before
-    todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()), source, progress.meter)
+    todo = _skip(n_before, batch_records(guard_records(source.records())), source, progress.meter)
 
     kept = check_kept(masker, source.unit)
 
@@ -170,7 +150,6 @@ class _Batch(NamedTuple):
 def _skip(
     n_records: int, found: Iterable[list[Record]], source: Source, meter: FileMeter | None
 ) -> Iterator[_Batch]:
-    """Return the batches after the first records."""
     n_seen = 0
     for batch in found:
         n_seen += len(batch)

@@ -145,7 +145,6 @@ class WorkerProcess:
         return found
 
     def _count_death(self) -> InverseDeidError:
-        """Replace the process, and return the error to raise."""
         self._replace()
         self._n_deaths += 1
         if self._n_deaths < MAX_DEATHS_IN_A_ROW:

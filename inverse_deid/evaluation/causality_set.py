@@ -165,7 +165,6 @@ class _UtilityMark(msgspec.Struct, frozen=True):
 
 
 def _read_items(doc: Document, listed: object) -> tuple[Item, ...]:
-    """Return the items of one document."""
     marks: dict[int, list[_UtilityMark]] = {}
     for number, row in enumerate(listed if isinstance(listed, list) else [None], start=1):
         mark: _UtilityMark | None = None

@@ -228,7 +228,6 @@ def _read_rows(data: bytes) -> list[dict[str, str]] | None:
 
 
 def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing: bool) -> tuple[str, ...]:
-    """Return the ids without masks, if they are allowed."""
     if twice := find_repeated(ids):
         raise AnnotationError(
             f"repeated in the gold: {name_documents(twice)}. Give every document its own id"

@@ -186,7 +186,6 @@ def read_grades(path: Path, *, allow_ungraded: bool = False) -> GradedList:
 
 
 def _check_same_list(first: GradedList, second: GradedList) -> None:
-    """Refuse two lists that are not copies of one list."""
     if len(first.leaks) != len(second.leaks):
         raise AnnotationError(
             f"the second list has {len(second.leaks):,} leaks, the first {len(first.leaks):,}. "

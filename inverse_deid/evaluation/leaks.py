@@ -138,7 +138,6 @@ def find_leaks(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_T
 
 
 def _hide_masked(text: str, hidden: BoolArray, start: int, end: int) -> str:
-    """Return a piece of the text as the output shows it, in one line."""
     runs = groupby(range(start, end), key=lambda i: bool(hidden[i]))
     piece = "".join(HIDDEN if is_hidden else "".join(text[i] for i in run) for is_hidden, run in runs)
     return " ".join(piece.split())

@@ -179,7 +179,6 @@ def is_masked_form(masked: str, original: str, masks: Sequence[Range]) -> bool:
 
 
 def _split_kept(original: str, masks: Sequence[Range]) -> Iterator[str]:
-    """Yield the text before, between and after the masks."""
     position = 0
     for start, end in sorted(masks):
         if start > position or position == 0:

@@ -59,7 +59,7 @@ def align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 def markdown_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str] = ()
 ) -> str:
-    r"""Render a Markdown table below its title as a heading. All columns but the first are flush right.
+    r"""Render a Markdown table below its title as a heading, and notes below it.
 
     Example:
         >>> print(markdown_table("Recall", ("run", "recall"), [("a|b", "0.985")]))
@@ -70,7 +70,12 @@ def markdown_table(
         | a\|b | 0.985 |
         <BLANKLINE>
     """
+    paragraphs = [line for note in notes for line in (note, "")]
+    return "\n".join([f"### {title}", "", *markdown_lines(columns, rows), "", *paragraphs])
+
+
+def markdown_lines(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table. All columns but the first are flush right."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (columns, *rows)]
     lines.insert(1, "|---|" + "---:|" * (len(columns) - 1))
-    paragraphs = [line for note in notes for line in (note, "")]
-    return "\n".join([f"### {title}", "", *lines, "", *paragraphs])
+    return lines

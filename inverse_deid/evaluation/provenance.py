@@ -49,7 +49,6 @@ def name_files(*paths: Path) -> Iterator[None]:
 
 
 def _hash_source(path: Path) -> SourceFile:
-    """Hash a file, or all files of a folder that are not hidden."""
     with name_files(path), input_errors():
         if not path.is_dir():
             return SourceFile(name=str(path), sha256=sha256_of(path))

@@ -162,7 +162,6 @@ class _OutputReader:
         return behind - first, int((self._masked_before[starts] == self._masked_before[ends]).sum())
 
     def is_kept(self, item: Item) -> bool:
-        """Return whether the output still states an item."""
         if item.kind is not ItemKind.ONSET:
             return self._are_kept(item.spans)
         durations = [span for span in item.spans if span.part is OnsetPart.DURATION]
@@ -175,7 +174,6 @@ class _OutputReader:
         return all(n_tokens == n_kept for n_tokens, n_kept in map(self.count_tokens, spans))
 
     def _read_output(self, span: UtilitySpan) -> str:
-        """Return the text of the output for a span."""
         pieces, position = [], span.start
         for start, end, stand_in in _find_stand_ins(self._text, self._output):
             if start < span.end and span.start < end:

@@ -153,7 +153,6 @@ class _Page:
             self.add_layout(sign)
 
     def end_line(self) -> None:
-        """Begin a line with the next text."""
         self._is_line_due = True
 
     def note(self, kind: str, n: int = 1) -> None:
@@ -162,7 +161,6 @@ class _Page:
             self.removed[kind] = self.removed.get(kind, 0) + n
 
     def add_element(self, node: etree._Element, *, is_kept: bool = False) -> None:
-        """Add an element and all in it."""
         tag = _name_of(node)
         if tag in _REMOVED:
             for one in node.iter():
@@ -242,7 +240,6 @@ class _Page:
             self._add_value(node.get("value", ""))
 
     def _add_select(self, node: etree._Element) -> None:
-        """Add the choices of a list that are shown."""
         options = list(node.iter("option"))
         chosen = [one for one in options if "selected" in one.attrib]
         if not chosen and "multiple" not in node.attrib:
@@ -263,7 +260,6 @@ class _Page:
         self.end_line()
 
     def _add_drawing(self, node: etree._Element) -> None:
-        """Count a drawing, and add its labels, each on a line of its own."""
         self.note("image")
         for label in node.iter(etree.Element):
             if _name_of(label) in ("text", "foreignobject"):
@@ -287,7 +283,6 @@ class _Page:
             self.add_text(text, is_kept=is_kept)
 
     def _read_attributes(self, cell: etree._Element) -> str:
-        """Return how many columns and rows a cell has, as attributes."""
         numbers = {name: _read_span(cell, name) for name in _MAX_SPANS}
         return "".join(f' {name}="{number}"' for name, number in numbers.items() if number != 1)
 
@@ -420,7 +415,6 @@ def _name_of(node: etree._Element) -> str:
 
 
 def _text_in(node: etree._Element) -> str:
-    """Return the text in an element and in all that it has."""
     return "".join(str(text) for text in node.itertext(etree.Element))
 
 

@@ -176,7 +176,6 @@ def _text_of(root: etree._Element) -> str:
 
 
 def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiSpan:
-    """Return the span of one gold tag."""
     where = f"document {name}: tag at line {tag.sourceline}"
     try:
         start, end = int(tag.get("start", "")), int(tag.get("end", ""))

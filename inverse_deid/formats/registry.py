@@ -112,7 +112,6 @@ def choose_format(place: PurePath, head: bytes, otherwise: Remedy | None = None)
 
 
 def _list_others(usual: Format) -> list[Format]:
-    """Return the formats that share the suffixes of one."""
     return [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
 
 

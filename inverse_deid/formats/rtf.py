@@ -275,7 +275,6 @@ class _Reader:
             self._leave_out(_UNKNOWN)
 
     def _take_destination(self, word: str) -> bool:
-        """Begin what a group is, and tell whether the word says it."""
         group = self._group
         if word in _STORIES:
             if not group.is_left_out:
@@ -349,7 +348,6 @@ class _Reader:
         self._bytes += data[n:]
 
     def _flush(self) -> None:
-        """Decode the bytes that belong together."""
         data, self._bytes = self._bytes, b""
         if self._group.is_font_table and data.strip(b" ;").lower() == b"symbol":
             self._symbol_fonts.add(self._group.font)
@@ -390,7 +388,6 @@ _ESCAPES = {"\\": "\\\\", "{": "\\{", "}": "\\}", "\t": "\\tab ", "\n": "\\par\n
 
 
 def _build(masked: MaskedDocument) -> bytes:
-    """Return a file of plain paragraphs."""
     return f"{_HEAD}{''.join(map(_escape, masked.text))}}}\n".encode("ascii")
 
 

@@ -179,7 +179,6 @@ def load_parts(settings: MaskingSettings) -> LoadedParts:
 
 
 def _name_parts(settings: MaskingSettings) -> tuple[object, ...]:
-    """Return the settings that name what is loaded."""
     readers = (settings.rules_only, settings.careful, settings.second_reader)
     return (settings.model, settings.lexicon, *readers, settings.n_threads, settings.device)
 
@@ -297,7 +296,6 @@ def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
 
 
 def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
-    """Read the certificate that the settings name, if they leave the decisions to it."""
     path = settings.certificate or Path()
     clashing = {
         "operating-point": settings.operating_point is not None,
@@ -327,7 +325,6 @@ def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
 def _read_thresholds(
     certificate: Mapping[str, Any], settings: MaskingSettings, *, model: str, lexicon: str
 ) -> Thresholds:
-    """Return the thresholds of a certificate that holds for this version, model and lexicon."""
     bound = {
         "version of certificates": (certificate.get("version"), CERTIFICATE_VERSION),
         "version of inverse-deid": (certificate.get("tool_version"), __version__),

@@ -143,7 +143,6 @@ def _find_joints(tokens: JoinedTokens) -> BoolArray:
 
 
 def _mask_speakers(decisions: Decisions, speakers: BoolArray) -> Decisions:
-    """Mask the speakers of conversations, as names."""
     if not speakers.any():
         return decisions
     categories = np.where(speakers & decisions.keep, np.uint8(_NAME), decisions.categories)
@@ -247,7 +246,6 @@ def _find_capitalised(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
 
 
 def _find_typos(tokens: JoinedTokens, of: slice, names: set[str], safe: BoolArray) -> set[str]:
-    """Return the words of a document that are not safe and a typo away from names."""
     unsafe = {tokens.words[i].casefold() for i in range(of.start, of.stop) if not safe[i]}
     return OneTypo(names).among(filter(str.isalpha, unsafe)) - names
 
@@ -302,7 +300,6 @@ class NamesOfCase:
 
 
 def _list_certain_names(masked: MaskedDocument) -> Iterator[str]:
-    """Yield the words, folded, that are surely names in a document."""
     decisions = masked.decisions
     surely = (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
     found = ~decisions.keep & (surely | np.isin(decisions.reasons, _REASONS_OF_NAMES))

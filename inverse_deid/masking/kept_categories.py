@@ -221,7 +221,6 @@ def _find_bare_times(tokens: Tokens, decisions: Decisions, by_category: BoolArra
 
 
 def _is_beside(tokens: Tokens, i: int) -> bool:
-    """Tell whether one character separates a token from the next one."""
     return 0 <= i < len(tokens) - 1 and int(tokens.starts[i + 1] - tokens.ends[i]) == 1
 
 

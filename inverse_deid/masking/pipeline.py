@@ -389,7 +389,6 @@ def _by_document(
     slices: Iterable[slice],
     decisions: Decisions,
 ) -> Decisions:
-    """Apply a pass that reads one document at a time."""
     keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
     for one, of in zip(tokens, slices, strict=True):
         decided = decide(one, decisions.of(of))

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeGuard, Unpack, overload
 
 from inverse_deid.choices.table import MaskChoices
+from inverse_deid.core.batches import cut_batches
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument, mark_replaced
 from inverse_deid.lexicon import load_lexicon
@@ -313,7 +314,12 @@ def _mask_all(
         surrogates_for = KeyedSurrogates(chosen.cases.key or b"", medical_words.among)
     masked: dict[int, MaskedText] = {}
     with keyword_errors(), _open_bar(len(texts), is_shown=show_bar) as bar:
-        for batch in _batches(texts, _cases_of(texts, case_ids)):
+        for batch in cut_batches(
+            _cases_of(texts, case_ids),
+            lambda case: sum(len(texts[row]) for row in case[1]),
+            most=_BATCH_CHARS,
+            n_items=_BATCH_CASES,
+        ):
             cases = [
                 CaseTexts(id=case_id, docs=tuple(Document(str(row), texts[row]) for row in in_case))
                 for case_id, in_case in batch
@@ -337,22 +343,6 @@ def _cases_of(texts: Sequence[str], case_ids: Sequence[str] | None) -> list[tupl
     for row, case_id in enumerate(case_ids):
         rows_of.setdefault(case_id, []).append(row)
     return list(rows_of.items())
-
-
-def _batches(
-    texts: Sequence[str], cases: Iterable[tuple[str, list[int]]]
-) -> Iterator[list[tuple[str, list[int]]]]:
-    """Return whole cases, about `_BATCH_CHARS` characters at a time."""
-    batch: list[tuple[str, list[int]]] = []
-    n_chars = 0
-    for case in cases:
-        batch.append(case)
-        n_chars += sum(len(texts[row]) for row in case[1])
-        if n_chars >= _BATCH_CHARS or len(batch) == _BATCH_CASES:
-            yield batch
-            batch, n_chars = [], 0
-    if batch:
-        yield batch
 
 
 def _without_original(doc: MaskedDocument) -> MaskedText:

@@ -60,7 +60,6 @@ class _Graph:
         )
 
     def model(self, inputs: Sequence[onnx.ValueInfoProto], output: onnx.ValueInfoProto) -> bytes:
-        """Check the graph and write it as bytes."""
         graph = helper.make_graph(self.nodes, "inverse_deid", inputs, [output], self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
         model.ir_version = IR_VERSION

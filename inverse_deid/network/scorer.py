@@ -145,7 +145,6 @@ class Scorer:
     def _inputs(
         self, batch: _TokenBatch, group: Sequence[_Window], vectors: FloatArray
     ) -> dict[str, np.ndarray]:
-        """Return the inputs of the token graph for a group of windows, padded with their last tokens."""
         starts = np.array([w.start for w in group], np.int64)
         lengths = np.array([w.end - w.start for w in group], np.int32)
         steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)

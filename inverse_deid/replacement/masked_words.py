@@ -137,7 +137,6 @@ class MaskedWords:
             yield list(self._split_mask(first, stop, groups))
 
     def _split_mask(self, first: int, stop: int, groups: Sequence[HyperClass]) -> Iterator[WordRun]:
-        """Split a mask where the category changes at a space."""
         begin = first
         for i in range(first + 1, stop + 1):
             if i < stop and (groups[i] is groups[i - 1] or self._gap_before(i) != " "):
@@ -146,7 +145,6 @@ class MaskedWords:
             begin = i
 
     def _gap_before(self, token: int) -> str:
-        """Return the text between a token and the one before it."""
         tokens = self.masked.tokens
         return tokens.text[tokens.ends[token - 1] : tokens.starts[token]]
 

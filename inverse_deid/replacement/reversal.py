@@ -308,7 +308,6 @@ class MapReader:
 
 
 def _read_salt(stream: BinaryIO) -> bytes:
-    """Read the beginning of a map and return its salt."""
     magic = stream.read(len(MAGIC))
     if magic != MAGIC:
         known = magic.startswith(_KIND)

@@ -97,7 +97,6 @@ def _find_spelled(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int
 
 
 def _raw_gap(tokens: JoinedTokens, left: int) -> str:
-    """Return the text between a token and the next."""
     doc = int(tokens.doc[left])
     offset = int(tokens.offsets[doc])
     return tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
@@ -280,7 +279,6 @@ def _reads_as_a_name(run: str, words: KnownWords) -> bool:
 
 
 def _are_pieces(pieces: Sequence[str], sign: str, words: KnownWords) -> bool:
-    """Tell whether pieces make a name, or a strange sign separates pieces that are not a word."""
     word = "".join(pieces).translate(LEET)
     quantities = ("".join(pieces), pieces[0], "".join(pieces[:2]))  # `400|mg`, `50mg|oral`
     if not word.isalpha() or len(word) <= MIN_NAME or any(map(is_glued_quantity, quantities)):

@@ -299,7 +299,6 @@ class KnownIdentifiers:
         return chosen
 
     def _is_prefix(self, word: str) -> bool:
-        """Tell whether a longer known word begins with a word."""
         place = bisect_right(self._sorted_runs, word)
         return place < len(self._sorted_runs) and self._sorted_runs[place].startswith(word)
 
@@ -435,7 +434,6 @@ class _Days:
         return any((key, one, year) in self._whole for one in self._months_of.get(month, ()))
 
     def is_named_day(self, day: str, month: str) -> bool:
-        """Tell whether two words are the day and, by its name, the month of a known day."""
         if month not in self._names:
             return False
         return any((self._day_of.get(day), one) in self._without_year for one in self._months_of[month])

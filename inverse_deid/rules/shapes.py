@@ -91,7 +91,6 @@ def _stand_in(word: str) -> str:
 
 @lru_cache(4096)
 def _test_shapes(word: str) -> list[bool]:
-    """Test one word for every shape."""
     return [bool(test(word)) for test in SHAPES.values()]
 
 

@@ -30,7 +30,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.files import WrittenState
 from inverse_deid.engine.masker import Masker, check_kept, mask_with_fields
-from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
+from inverse_deid.engine.serial import batch_records, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors
@@ -80,7 +80,6 @@ def check_unchanged(partition: Partition) -> None:
 
 
 def _open_part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> tuple[BinaryIO, ReadOptions]:
-    """Return the bytes of a partition, and how they are read."""
     if partition.format.is_split_by_row_group and not partition.is_packed:
         row_groups = (partition.start, partition.end)
         return whole, replace(options, n_before=partition.n_before, row_groups=row_groups)
@@ -136,7 +135,7 @@ def _write(
         sink = source.sink(file)
         n_records = 0
         kept = check_kept(masker, source.unit)
-        for batch in batches(_read(source, partition), BatchLimits()):
+        for batch in batch_records(_read(source, partition)):
             n_records += len(batch)
             results = mask_with_fields(masker, batch, b"", "", kept)
             write_batch(results, [sink], tally, partition.shown, source.unit)

@@ -268,7 +268,6 @@ def _json(content: Mapping[str, Any]) -> bytes:
 
 
 def _sizes(out: Place) -> dict[str, int]:
-    """Return the size of every file in the output folder."""
     out.fs.invalidate_cache()
     if not out.fs.isdir(out.path):
         return {}
@@ -350,7 +349,6 @@ def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receip
 
 
 def _read_receipts(plan: RunPlan, places: Mapping[str, Partition]) -> Iterator[tuple[Partition, Receipt]]:
-    """Return the receipts that can be read, and their partitions."""
     out = plan.out
     with storage_errors(out):
         paths = [out.child(name).path for name in places]

@@ -135,7 +135,6 @@ def _make_partitions(whole: Partition, head_bytes: int, cuts: list[_Cut]) -> Ite
 def _cuts(
     stream: BinaryIO, source: Source, options: ReadOptions, partition_bytes: int
 ) -> tuple[int, list[_Cut]]:
-    """Length of the head, and the cuts."""
     if isinstance(source, ParquetTable):
         return 0, list(_row_group_cuts(stream, partition_bytes))
     if isinstance(source, CsvTable):

@@ -11,7 +11,6 @@ import logging
 import math
 import re
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -20,12 +19,10 @@ from datetime import date
 from http import HTTPStatus
 
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import Scope
 
 from inverse_deid import __version__
 from inverse_deid.choices.table import COLUMNS
@@ -33,9 +30,7 @@ from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
     InverseDeidError,
-    describe_error,
 )
-from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
 from inverse_deid.masking.choices import Chosen
@@ -53,10 +48,11 @@ from inverse_deid.service.files import (
     read_file_form,
 )
 from inverse_deid.service.interface import describe_api
-from inverse_deid.service.page_views import STATIC_FOLDER, render_description, render_page, static_address
+from inverse_deid.service.page_views import PAGES, render_description, render_page
 from inverse_deid.service.settings import ServiceSettings
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import WebSettings, run_server
+from inverse_deid.web.shell import Shell, read_body
 
 LOGGER = logging.getLogger("inverse_deid.service")
 RETRY_AFTER_SECONDS = 1
@@ -92,16 +88,19 @@ def build_app(
             Route("/health", service.health, methods=["GET"]),
             Route("/openapi.json", service.openapi, methods=["GET"]),
             metrics.route(),
-            Mount(
-                static_address(),
-                StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")]),
-            ),
+            PAGES.mount(),
         ],
         exception_handlers={404: _http_error, 405: _http_error},
         lifespan=service.lifespan,
     )
     app.router.redirect_slashes = False  # a redirect repeats the path
-    app.add_middleware(_Gate, settings=settings)
+    app.add_middleware(
+        Shell,
+        gate=_Gate(settings),
+        static=PAGES.address,
+        unforeseen=_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error"),
+        log=LOGGER,
+    )
     return app
 
 
@@ -163,7 +162,7 @@ class _Service:
             return _describe_refusal(error)
 
     async def _mask_documents(self, request: Request) -> Response:
-        body = await _body(request, self._settings.max_body_bytes)
+        body = await read_body(request, self._settings.max_body_bytes)
         if body is None:
             return _too_large(f"the request is larger than {self._settings.max_body_bytes} bytes")
         given = read_request(body, self._settings.max_documents)
@@ -252,62 +251,25 @@ def _describe_counts(tally: Tally) -> dict[str, object]:
     return counts
 
 
-async def _body(request: Request, max_bytes: int) -> bytes | None:
-    """Return the body, or None if it is too large."""
-    announced = request.headers.get("content-length", "0")
-    if not announced.isdecimal() or len(announced) > 18 or int(announced) > max_bytes:
-        return None
-    parts: list[bytes] = []
-    n_bytes = 0
-    async for part in request.stream():
-        n_bytes += len(part)
-        if n_bytes > max_bytes:
-            return None
-        parts.append(part)
-    return b"".join(parts)
-
-
 class _Gate:
-    """Wraps all routes: checks the token, sets headers, logs a line, and strips errors of their text."""
+    """Checks the token of requests and logs a line about each."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
-        self._app = app
+    def __init__(self, settings: ServiceSettings) -> None:
         self._clients = settings.clients
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started = time.perf_counter()
-        status = HTTPStatus.INTERNAL_SERVER_ERROR.value
-        has_begun = False
-        is_static = scope["path"].startswith(static_address() + "/")
-
-        async def note(message: Message) -> None:
-            nonlocal status, has_begun
-            if message["type"] == "http.response.start":
-                status, has_begun = message["status"], True
-                headers = MutableHeaders(scope=message)
-                headers.update(dict(HEADERS))
-                if is_static and status in (200, 304):
-                    headers["Cache-Control"] = KEEP
-            await send(message)
-
-        try:
-            refused = self._refuse(scope, is_static=is_static)
-            await (refused or self._app)(scope, receive, note)
-        except ClientDisconnect:
-            status = 499
-        except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
-            LOGGER.error("%s", describe_error(error))  # noqa: TRY400
-            if not has_begun:
-                await _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error")(scope, receive, note)
-        path = "(static)" if is_static else scope["path"] if scope["path"] in _PATHS else "(no such path)"
+    def note_end(self, scope: Scope, status: int, seconds: float) -> None:
+        """Log a line without anything that a client wrote."""
+        path = scope["path"] if scope["path"] in _PATHS else "(no such path)"
+        path = "(static)" if scope["path"].startswith(PAGES.address + "/") else path
         method = scope["method"] if scope["method"] in ("GET", "POST") else "(other)"
         client: Client | None = scope.get(_CLIENT)
-        _log_request(method, path, status, time.perf_counter() - started, client.name if client else "-")
+        name = client.name if client else "-"
+        milliseconds = round(1000 * seconds, 1)
+        request = {"method": method, "path": path, "status": status, "ms": milliseconds, "client": name}
+        line = "%s %s %d %.1f ms %s"
+        LOGGER.info(line, method, path, status, milliseconds, name, extra={"request": request})
 
-    def _refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
+    def refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
         """Return the refusal of a request, None = it is allowed."""
         headers = scope["headers"]
         came_from = {value for name, value in headers if name == b"sec-fetch-site"}
@@ -331,12 +293,6 @@ class _Gate:
             refused.headers["retry-after"] = str(math.ceil(error.seconds))
             return refused
         return None
-
-
-def _log_request(method: str, path: str, status: int, seconds: float, client: str) -> None:
-    milliseconds = round(1000 * seconds, 1)
-    request = {"method": method, "path": path, "status": status, "ms": milliseconds, "client": client}
-    LOGGER.info("%s %s %d %.1f ms %s", method, path, status, milliseconds, client, extra={"request": request})
 
 
 def _describe_refusal(error: InverseDeidError) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.masker import Masker, mask_texts
+from inverse_deid.masking.maskers import Maskers
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.replacers import MaskedCase
 
@@ -55,8 +56,7 @@ class Batcher(Generic[Settings]):
     """
 
     def __init__(self, make_masker: Callable[[Settings], Masker], limits: BatchingSettings) -> None:
-        self._make_masker = make_masker
-        self._ready: OrderedDict[Settings, Masker] = OrderedDict()
+        self._ready: Maskers[Settings, Masker] = Maskers(make_masker, MAX_READY)
         self._limits = limits
         self._queue: deque[_Waiting[Settings]] = deque()
         self._n_chars = 0
@@ -136,7 +136,7 @@ class Batcher(Generic[Settings]):
     def _mask_batch(self, batch: Sequence[_Waiting[Settings]]) -> list[MaskedCase] | Exception:
         """Return the masked cases, or the error; the message of an unforeseen one may quote a text."""
         try:
-            masker = self._masker_of(batch[0].settings)
+            masker = self._ready.get(batch[0].settings)
             return mask_texts(masker, [case for waiting in batch for case in waiting.cases])
         except ConfigurationError:
             return ConfigurationError("these settings cannot be used with the model of this service")
@@ -144,16 +144,6 @@ class Batcher(Generic[Settings]):
             return StageError(str(error))
         except Exception as error:  # noqa: BLE001 - one batch fails, the service continues
             return StageError(f"could not be masked ({type(error).__name__})")
-
-    def _masker_of(self, settings: Settings) -> Masker:
-        """Return the masker for some settings, made now unless it is ready."""
-        masker = self._ready.pop(settings, None)
-        if masker is None:
-            masker = self._make_masker(settings)
-        self._ready[settings] = masker
-        if len(self._ready) > MAX_READY:
-            self._ready.popitem(last=False)
-        return masker
 
 
 def _answer(batch: Sequence[_Waiting[Settings]], found: list[MaskedCase] | Exception) -> None:

@@ -159,7 +159,6 @@ def _parse(body: bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
 
 
 def _problems(given: object, allowed: frozenset[str]) -> Iterator[str]:
-    """Return what is wrong with one document."""
     if not isinstance(given, dict):
         yield "must be an object with id and text"
         return

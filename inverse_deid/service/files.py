@@ -10,7 +10,7 @@ import asyncio
 import io
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,6 +22,7 @@ from python_multipart.exceptions import FormParserError
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from inverse_deid.core.batches import cut_batches
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import (
     ConfigurationError,
@@ -145,7 +146,6 @@ async def _limit(stream: AsyncGenerator[bytes, None], max_bytes: int) -> AsyncGe
 
 
 def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> FileRequest:
-    """Return the request of a file and the other fields of its form."""
     if not fields.keys() <= _REPEATED | _SINGLE:
         raise FormatError(f"unknown field. The fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
     twice = [one for one, values in fields.items() if one in _SINGLE and len(values) > 1]
@@ -264,7 +264,9 @@ class FileJob:
                 "inverse-deid mask"
             )
         found: list[MaskedCase] = []
-        for some in _split(cases, self._batch_chars):
+        for some in cut_batches(
+            cases, lambda case: sum(len(doc.text) for doc in case.docs), most=self._batch_chars
+        ):
             if self._is_stopped:
                 raise StageError("the time of the request is over")
             self._waits = asyncio.run_coroutine_threadsafe(
@@ -322,7 +324,6 @@ def _mask_file(
     marker: str,
     ask: Callable[[object], Any],
 ) -> MaskedFile:
-    """Mask a file, in the child."""
     target = io.BytesIO()
     tally = Tally()
     # Nobody can repeat the pseudonyms of this key.
@@ -348,11 +349,9 @@ class _Parent:
     day_first: bool | None = None  # the order of numeric dates
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Mask documents, each as a case of its own."""
         return [case.docs[0] for case in self.mask_cases([CaseTexts(id=one.id, docs=(one,)) for one in docs])]
 
     def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
-        """Mask the texts of cases."""
         return cast("list[MaskedCase]", self.ask(cases))
 
 
@@ -392,17 +391,3 @@ def _read_options(request: FileRequest, replaced: frozenset[str]) -> ReadOptions
     if not request.format.holds_cases:
         return request.options
     return replace(request.options, profile=builtin_profile(DEFAULT_PROFILE).follow(replaced))
-
-
-def _split(cases: Sequence[CaseTexts], batch_chars: int) -> Iterator[list[CaseTexts]]:
-    """Yield cases in order, about `batch_chars` characters at a time."""
-    some: list[CaseTexts] = []
-    n_chars = 0
-    for case in cases:
-        some.append(case)
-        n_chars += sum(len(doc.text) for doc in case.docs)
-        if n_chars >= batch_chars:
-            yield some
-            some, n_chars = [], 0
-    if some:
-        yield some

@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
-from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from inverse_deid import __version__
 from inverse_deid.choices.categories import NAMES, Category
 from inverse_deid.choices.questions import Answer, Question, list_questions
 from inverse_deid.choices.records import Surface, find_choice, list_choices
 from inverse_deid.choices.table import CHOICES
-from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.service.choices import Operator
 from inverse_deid.service.description import list_operations
 from inverse_deid.service.interface import describe_api
 from inverse_deid.service.settings import ServiceSettings
+from inverse_deid.web.shell import Pages
 
+PAGES = Pages("inverse_deid.service", "pages")
 _CATEGORIES = find_choice(CHOICES, "categories")
-
-STATIC_FOLDER = Path(__file__).with_name("pages") / "static"
-"""Scripts and styles; nothing of a text."""
-
-
-@lru_cache(maxsize=1)
-def static_address() -> str:
-    """Return the address of scripts and styles; it changes with them, so that browsers may keep them."""
-    return address_of([STATIC_FOLDER, COMMON_FOLDER])
-
-
-@lru_cache(maxsize=1)
-def _make_environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("inverse_deid.service", "pages/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def render_page(settings: ServiceSettings) -> str:
@@ -52,21 +29,17 @@ def render_page(settings: ServiceSettings) -> str:
         if one.kind in ("words", "single words")
         and (one.permit is None or one.permit.name in operator.permits)
     ]
-    return (
-        _make_environment()
-        .get_template("try.html")
-        .render(
-            static=static_address(),
-            version=__version__,
-            needs_token=settings.clients is not None,
-            has_details=settings.has_details,
-            questions=list(_list_questions(operator)),
-            categories=[(one.value, NAMES[one], one in operator.masking.categories) for one in Category],
-            may_keep=_CATEGORIES.permit is not None and _CATEGORIES.permit.name in operator.permits,
-            words=words,
-            suffixes=sorted({suffix for one in FORMATS.values() for suffix in one.suffixes}),
-            max_file_bytes=settings.max_file_bytes,
-        )
+    return PAGES.render(
+        "try.html",
+        version=__version__,
+        needs_token=settings.clients is not None,
+        has_details=settings.has_details,
+        questions=list(_list_questions(operator)),
+        categories=[(one.value, NAMES[one], one in operator.masking.categories) for one in Category],
+        may_keep=_CATEGORIES.permit is not None and _CATEGORIES.permit.name in operator.permits,
+        words=words,
+        suffixes=sorted({suffix for one in FORMATS.values() for suffix in one.suffixes}),
+        max_file_bytes=settings.max_file_bytes,
     )
 
 
@@ -84,13 +57,9 @@ def _list_questions(operator: Operator) -> Iterator[tuple[Question, list[Answer]
 def render_description() -> str:
     """Return the page that describes the interface."""
     api = describe_api()
-    return (
-        _make_environment()
-        .get_template("docs.html")
-        .render(
-            static=static_address(),
-            version=__version__,
-            summary=api["info"]["summary"],
-            operations=list(list_operations(api)),
-        )
+    return PAGES.render(
+        "docs.html",
+        version=__version__,
+        summary=api["info"]["summary"],
+        operations=list(list_operations(api)),
     )

@@ -179,7 +179,6 @@ class OneTypo:
 
 
 def _leave_out_letters(word: str) -> set[str]:
-    """Return a word without each of its letters in turn, and with all of them."""
     if len(word) > _LONGEST_WITH_TYPO:
         return set()
     return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}

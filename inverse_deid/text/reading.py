@@ -261,8 +261,5 @@ def _find_wrapped_lines(text: str) -> Iterator[Piece]:
     for i in cut:
         end = ends[i]
         start = end - (2 if text.endswith("\r", 0, end - 1) else 1)
-        yield start, end + _indent(lines[i + 1]), " "
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
+        following = lines[i + 1]
+        yield start, end + len(following) - len(following.lstrip(" \t")), " "

@@ -130,7 +130,6 @@ def _check(docs: RunDocuments) -> None:
 
 
 def _has(docs: Sequence[Document], *, phi: bool) -> Iterator[bool]:
-    """Whether each document has a token that is PHI, or that is not."""
     return (bool(((span_of_token(tokenize(doc.text), doc.spans) >= 0) == phi).any()) for doc in docs)
 
 

@@ -111,7 +111,6 @@ def _inputs(docs: Sequence[tuple[Tokens, RuleAnalysis]], columns: Sequence[int])
 
 
 def _mean(opinions: Sequence[Sequence[FloatArray]]) -> list[FloatArray]:
-    """Return the mean of several opinions of each document."""
     return [np.mean(of_doc, axis=0, dtype=np.float32) for of_doc in zip(*opinions, strict=True)]
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.core.batches import BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import AnnotationError, ModelError, Remedy, StageError, name_documents
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
@@ -28,7 +29,6 @@ from inverse_deid.training.documents import corpus_sha256
 HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS = 14.0, -6.0, 200
 """`high` from 0.999999 to 0.0025; above, single precision tells few probabilities apart."""
 
-_BATCH_CHARS = 400_000
 
 Int64Array = npt.NDArray[np.int64]
 Keeps = Mapping[int, BoolArray]
@@ -162,7 +162,7 @@ def count_kept_phi(
     n_phi = np.zeros(calibration.n_counted, np.int64)
     n_kept = np.zeros((calibration.n_counted, len(sequence)), np.int64)
     n_done = 0
-    for docs in _batches(calibration.docs):
+    for docs in cut_batches(calibration.docs, lambda doc: len(doc.text), most=BATCH_CHARS):
         owners = calibration.owners[n_done : n_done + len(docs)]
         batch = _AnalysedBatch(docs, stages)
         np.add.at(n_phi, owners, [phi.sum() for phi in batch.phi])
@@ -171,19 +171,6 @@ def count_kept_phi(
         n_done += len(docs)
         on_batch(len(docs))
     return KeptPhi(n_phi, n_kept)
-
-
-def _batches(docs: Sequence[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    n_chars = 0
-    for doc in docs:
-        batch.append(doc)
-        n_chars += len(doc.text)
-        if n_chars >= _BATCH_CHARS:
-            yield batch
-            batch, n_chars = [], 0
-    if batch:
-        yield batch
 
 
 class _AnalysedBatch:

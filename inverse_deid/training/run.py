@@ -50,7 +50,7 @@ from inverse_deid.training.config import CalibrationConfig, RunConfig, calibrati
 from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
 from inverse_deid.training.evidence import Evidence, evidence_lines, keep_margin
-from inverse_deid.training.examples import ExampleMaker, Teacher, Weights
+from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid.training.logs import TrainingLog
 from inverse_deid.training.scoring import score_documents
 
@@ -154,7 +154,6 @@ def read_calibration(folder: Path) -> CalibrationConfig:
 def _build(
     config: RunConfig, start: ModelParts | None, vectors: WordVectors, around: Surroundings
 ) -> keras.Model:
-    """Build the network with random weights, or with those of the model to start from."""
     keras.utils.set_random_seed(config.training.seed)
     names = feature_names(config.network.feature_set)
     with enough_memory("while the network was built"):
@@ -242,7 +241,7 @@ def _fit(
         network=config.network,
         training=config.training,
         vectors=vectors,
-        teachers=[_read_teacher(path) for path in config.teachers],
+        teachers=[read_encoder(path) if is_encoder(path) else read_model(path) for path in config.teachers],
     )
     validate = validator(
         [corpus.held_out for corpus in data.corpora],
@@ -290,10 +289,6 @@ def validator(
         return float(np.mean(recalls))
 
     return measure
-
-
-def _read_teacher(folder: Path) -> Teacher:
-    return read_encoder(folder) if is_encoder(folder) else read_model(folder)
 
 
 def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around: Surroundings) -> str:

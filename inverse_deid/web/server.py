@@ -27,7 +27,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.core.page_files import HEADERS
 from inverse_deid.web.connections import (
     MAX_HEADERS,
     ConnectionLimits,
@@ -38,6 +37,7 @@ from inverse_deid.web.connections import (
     parse_address,
 )
 from inverse_deid.web.metrics import METRICS_PATH, Metrics
+from inverse_deid.web.shell import HEADERS
 
 LOG = logging.getLogger("inverse_deid.web")
 
@@ -213,7 +213,7 @@ def _is_forwarded(scope: Scope) -> bool:
 
 
 def _refuse(message: str, status: int) -> Response:
-    return PlainTextResponse(message, status, dict(HEADERS))
+    return PlainTextResponse(message, status, HEADERS)
 
 
 def _allow_open_files() -> None:

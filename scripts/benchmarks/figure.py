@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from benchmarks.growth import Growth, fitted_exponent
-from inverse_deid.evaluation.page.charts import Scale, element, line, text
+from inverse_deid.evaluation.page.svg import Scale, element, line, svg_file, text, x_axis, y_axis
 
-WIDTH, HEIGHT = 720, 330
+HEIGHT = 330
 _TOP, _BOTTOM = 44, 272
 _PANELS = ((62, 336), (416, 684))
 _STYLE = (
@@ -23,22 +23,14 @@ _STYLE = (
 def growth_figure(number: Growth, length: Growth) -> str:
     """An SVG file with both growths side by side."""
     titles = ("seconds of the command, by documents", "seconds of a document, by its tokens")
-    marks = [element("style", Markup(_STYLE)), element("rect", width=WIDTH, height=HEIGHT, fill="#fff")]
+    marks = []
     for growth, title, (left, right) in zip((number, length), titles, _PANELS, strict=True):
         marks += _panel(growth, title, left, right)
     marks.append(element("circle", cx=66, cy=318, r=4, class_="dot"))
     marks.append(text("without start-up, and fitted line", 76, 322, "m"))
     marks.append(element("circle", cx=286, cy=318, r=4, class_="whole"))
     marks.append(text("start-up included", 296, 322, "m"))
-    svg = element(
-        "svg",
-        element("title", "Growth of time"),
-        *marks,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        role="img",
-    )
-    return f"{svg}\n"
+    return svg_file("Growth of time", _STYLE, HEIGHT, marks)
 
 
 def _panel(growth: Growth, title: str, left: float, right: float) -> Iterator[Markup]:
@@ -49,7 +41,8 @@ def _panel(growth: Growth, title: str, left: float, right: float) -> Iterator[Ma
     across = _decades(growth.sizes)
     up = _decades([*growth.seconds, *growth.net_seconds])
     x, y = Scale(*across, left, right), Scale(*up, _BOTTOM, _TOP)
-    yield from _axes(across, up, x, y)
+    yield from x_axis(x, [(n, f"{10**n:,}") for n in range(across[0], across[1] + 1)], _TOP, _BOTTOM)
+    yield from y_axis(y, [(n, f"{10.0**n:g}") for n in range(up[0], up[1] + 1)], left, right)
     exponent = fitted_exponent(growth.sizes, growth.net_seconds)
     if exponent is not None:
         yield _fit(growth, exponent, x, y)
@@ -68,16 +61,6 @@ def _fit(growth: Growth, exponent: float, x: Scale, y: Scale) -> Markup:
     ends = [(x.at(size), y.at(height + exponent * (size - middle))) for size in (sizes[0], sizes[-1])]
     (x1, y1), (x2, y2) = ends
     return line(x1, y1, x2, y2, "fit")
-
-
-def _axes(across: tuple[int, int], up: tuple[int, int], x: Scale, y: Scale) -> Iterator[Markup]:
-    """A grid line and a label for every power of ten."""
-    for power in range(across[0], across[1] + 1):
-        yield line(x.at(power), _TOP, x.at(power), _BOTTOM, "grid")
-        yield text(f"{10**power:,}", x.at(power), _BOTTOM + 18, "m", anchor="middle")
-    for power in range(up[0], up[1] + 1):
-        yield line(x.start, y.at(power), x.end, y.at(power), "grid")
-        yield text(f"{10.0**power:g}", x.start - 7, y.at(power) + 4, "m", anchor="end")
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:

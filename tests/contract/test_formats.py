@@ -5,10 +5,10 @@ import json
 import logging
 import re
 
-import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from excel_files import workbook_of
 from fake_maskers import CANARY, keep_all, mask_all
 from pdf_files import of_text as as_pdf
 from rtf_files import of_text as as_rtf
@@ -58,13 +58,7 @@ def as_parquet(*texts: str) -> bytes:
 
 
 def as_xlsx(*texts: str) -> bytes:
-    book = openpyxl.Workbook()
-    book.active.append(["text", "age"])
-    for number, text in enumerate(texts):
-        book.active.append([text, number])
-    target = io.BytesIO()
-    book.save(target)
-    return target.getvalue()
+    return workbook_of(["text", "age"], *([text, number] for number, text in enumerate(texts)))
 
 
 def as_docx(text: str) -> bytes:

@@ -120,7 +120,9 @@ def test_padding_has_no_influence_in_keras(both):
 
 def test_rows_are_probabilities_of_the_named_classes(both):
     _, parts, examples = both
-    for found in _scores(parts, examples):
+    scores = _scores(parts, examples)
+    assert scores
+    for found in scores:
         assert found.shape[1] == len(class_names(parts.network.targets))
         assert np.allclose(found.sum(axis=1), 1, atol=1e-5)
 

@@ -5,7 +5,8 @@ import random
 
 import openpyxl
 import pytest
-from excel_files import book, part, zipped
+from excel_files import book, part
+from word_files import zipped
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.containers.office_package import open_package

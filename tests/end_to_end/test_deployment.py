@@ -13,9 +13,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from proxies import nginx
-from review_servers import certificate, cookies, free_port, log_in, running, serving, wait_for
-from review_stores import KEY, store_of
+from proxies import nginx, wait_for
+from review_servers import certificate, cookies, free_port, log_in, running, serving
+from review_stores import store_of, write_key
 from review_visitors import account
 
 pytestmark = pytest.mark.slow
@@ -30,9 +30,7 @@ def store_file(tmp_path):
     """Make a store with one account, and its key next to it."""
     with store_of(tmp_path, clock=time.time) as store:
         account(store, "ann")
-    key = tmp_path / "review.db.key"
-    key.write_bytes(KEY.secret)
-    key.chmod(0o600)
+    write_key(tmp_path)
     return tmp_path / "review.db"
 
 
@@ -188,7 +186,7 @@ def test_a_server_that_is_told_to_stop_ends_cleanly(store_file):
     port = free_port()
     command = [sys.executable, "-m", "inverse_deid.cli.main", "review", "serve", "--store", str(store_file)]
     with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL) as process:
-        wait_for(port, process)
+        wait_for(port, process, seconds=120)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) in (0, -signal.SIGTERM)  # systemd calls both a clean end
 

@@ -8,7 +8,6 @@ import os
 import re
 import stat
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from masked_folders import MASKED, NOTE, visible
+
+from inverse_deid.masking import assemble
 
 
 def test_all_formats_of_a_folder_are_masked_and_mirrored(command, given, out):
@@ -309,14 +310,13 @@ def test_an_unforeseen_error_shows_no_text(command, fake_assemble, given, out):
 
 
 def test_word_lists_are_read(command, given, out, tmp_path, fake_assemble, monkeypatch):
-    seen = {}
-    module = sys.modules["inverse_deid.masking.assemble"]
-    monkeypatch.setattr(module, "build_deidentifier", lambda s: seen.update(asdict(s)) or fake_assemble[0])
+    seen = []
+    monkeypatch.setattr(assemble, "build_deidentifier", lambda given: seen.append(given) or fake_assemble[0])
     (given / "a.txt").write_text(NOTE)
     words = tmp_path / "words"
     words.write_bytes("\ufeff# mine\r\nTylenol\r\n\r\n Aspirin \r\n".encode())
     assert command("mask", given, "--out", out, "--allow", words).status == 0
-    assert seen["allow"] == {"Tylenol", "Aspirin"}
+    assert [settings.allow for settings in seen] == [{"Tylenol", "Aspirin"}]
     assert command("mask", given, "--out", out, "--deny", tmp_path / "none").status == 2
 
 

@@ -5,23 +5,22 @@ import gzip
 import io
 import json
 import re
-import time
 import zipfile
 from datetime import date
 
 import openpyxl
-import psutil
 import pytest
 from case_maskers import masker_of, spans_by
-from excel_files import hostile, zipped
+from excel_files import hostile, workbook_of
 from fake_maskers import CANARY
 from hostile_files import numbered
 from masked_folders import visible
 from review_stores import FACTS, KEY, review, store_of, user
-from test_mask_workers import contents, finish, start
+from test_mask_workers import assert_same_with_two_workers
 from test_real_pipeline import finish as finish_real
+from test_real_pipeline import finish_within
 from test_real_pipeline import start as start_real
-from word_files import unpacked
+from word_files import unpacked, zipped
 
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
@@ -29,17 +28,7 @@ from inverse_deid.review.files.exporting import export_released
 from inverse_deid.review.files.loading import LoadSettings
 from inverse_deid.review.store.values import ReviewPolicy
 
-
-def made(*rows):
-    workbook = openpyxl.Workbook()
-    for row in rows:
-        workbook.active.append(row)
-    target = io.BytesIO()
-    workbook.save(target)
-    return target.getvalue()
-
-
-TABLE = made(["id", "text", "age"], [1, f"seen by {CANARY}", 43], [2, "well", 44])
+TABLE = workbook_of(["id", "text", "age"], [1, f"seen by {CANARY}", 43], [2, "well", 44])
 
 
 def cells_of(path):
@@ -74,15 +63,8 @@ def test_excel_files_of_a_folder_are_masked_and_what_was_removed_is_said(command
 
 
 def with_and_without_ids():
-    workbook = openpyxl.Workbook()
-    for row in (["case id", "text"], ["c7", f"seen by {CANARY}"]):
-        workbook.active.append(row)
-    other = workbook.create_sheet(CANARY)
-    for row in (["text"], [f"told by {CANARY}"]):
-        other.append(row)
-    target = io.BytesIO()
-    workbook.save(target)
-    return target.getvalue()
+    others = {CANARY: (["text"], [f"told by {CANARY}"])}
+    return workbook_of(["case id", "text"], ["c7", f"seen by {CANARY}"], **others)
 
 
 def zip_of(name, data):
@@ -126,13 +108,13 @@ def test_the_review_says_so_of_a_sheet_without_the_id_column(command, given, tmp
 
 
 def test_all_cells_are_masked_on_request(command, given, out):
-    (given / "form.xlsx").write_bytes(made(["Name", CANARY], ["course", "well since", 4711]))
+    (given / "form.xlsx").write_bytes(workbook_of(["Name", CANARY], ["course", "well since", 4711]))
     assert command("mask", given, "--out", out, "--all-cells").status == 0
     assert cells_of(out / "form.xlsx") == [[["PHI", "PHI", None], ["course", "well since", "□"]]]
 
 
 def test_a_missing_column_is_said_with_those_there_are(command, given, out):
-    (given / "a.xlsx").write_bytes(made(["id", "narrative", "country"], [1, CANARY, "x"]))
+    (given / "a.xlsx").write_bytes(workbook_of(["id", "narrative", "country"], [1, CANARY, "x"]))
     result = command("mask", given, "--out", out)
     assert result.status == 2
     assert (
@@ -141,59 +123,11 @@ def test_a_missing_column_is_said_with_those_there_are(command, given, out):
     assert CANARY not in result.stderr
 
 
-def test_a_complete_run_is_resumed_and_a_changed_output_masked_again(command, given, out):
-    (given / "a.xlsx").write_bytes(TABLE)
-    assert command("mask", given, "--out", out).status == 0
-    written = (out / "a.xlsx").read_bytes()
-    assert "Nothing is left" in command("mask", given, "--out", out, "--resume").stderr
-    (out / "a.xlsx").unlink()
-    assert command("mask", given, "--out", out, "--resume").status == 0
-    assert (out / "a.xlsx").read_bytes() == written
-
-
-@pytest.mark.parametrize("suffix", [".xls", ".xlsm", ".xlsb", ".ods"])
-def test_other_files_of_excel_are_refused_with_a_remedy(command, given, out, suffix):
-    (given / f"a{suffix}").write_bytes(TABLE)
-    result = command("mask", given, "--out", out)
-    assert (result.status, "Save it as .xlsx" in result.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [(("--offsets",), "not JSON Lines"), (("--map", "maps", "--key", "key"), "no --map")],
-)
-def test_what_an_excel_file_cannot_do_is_refused(command, given, out, options, complaint, tmp_path):
-    (given / "a.xlsx").write_bytes(TABLE)
-    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
-    result = command("mask", given, "--out", out, *(o if o[0] == "-" else tmp_path / o for o in options))
-    assert (result.status, complaint in result.stderr) == (2, True)
-    assert not list(out.rglob("*.xlsx"))
-
-
-def test_standard_input_and_ray_are_refused(command, given, out):
-    (given / "a.xlsx").write_bytes(TABLE)
-    piped = command("mask", "-", "--format", "xlsx")
-    assert (piped.status, "cannot come from standard input" in piped.stderr) == (2, True)
-    on_ray = command("mask", given, "--out", out, "--engine", "ray", "--format", "xlsx")
-    assert (on_ray.status, "--engine ray" in on_ray.stderr) == (2, True)
-
-
-def test_bad_files_are_named_and_the_others_finished(command, given, out):
-    (given / "cut.xlsx").write_bytes(TABLE[:-30])
-    (given / "old.xlsx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode())
-    (given / "good.xlsx").write_bytes(TABLE)
-    result = command("mask", given, "--out", out)
-    assert result.status == 1
-    assert list(out.glob("*.xlsx")) == [out / "good.xlsx"]
-    assert "cut.xlsx" in result.stderr
-    assert "old.xlsx: is encrypted" in result.stderr
-
-
 def test_dates_ages_and_surrogates_agree_within_a_row(command, given, out, fake_assemble, tmp_path):
     fake_assemble[0] = masker_of(spans_by(NAME=r"\b(Zebulonova)", DATE=r"(\d{4}-\d\d-\d\d)"))
     (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
     (given / "a.xlsx").write_bytes(
-        made(["text", "onset"], ["Zebulonova fell on 2019-10-12", date(2019, 10, 14)])
+        workbook_of(["text", "onset"], ["Zebulonova fell on 2019-10-12", date(2019, 10, 14)])
     )
     options = (
         "--key",
@@ -215,19 +149,16 @@ def test_dates_ages_and_surrogates_agree_within_a_row(command, given, out, fake_
 def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
     given = tmp_path / "in"
     given.mkdir()
-    (given / "long.xlsx").write_bytes(made(["text"], *([f"case {n} Zebu left " * 40] for n in range(1500))))
+    (given / "long.xlsx").write_bytes(
+        workbook_of(["text"], *([f"case {n} Zebu left " * 40] for n in range(1500)))
+    )
     (given / "short.xlsx").write_bytes(TABLE)
-    results = []
-    for n in (1, 2):
-        status, said, _ = finish(start(given, "--out", tmp_path / str(n), "--workers", n))
-        assert status == 0, said
-        results.append(contents(tmp_path / str(n)))
-    assert results[0] == results[1]
+    assert_same_with_two_workers(given, tmp_path)
 
 
 def test_the_real_rules_mask_a_name_in_one_cell_and_its_other_mention_in_another(tmp_path):
     rows = [["Reporter", "Mrs. Zebulonova"], ["Course", "Zebulonova took aspirin and had a rash."]]
-    (tmp_path / "a.xlsx").write_bytes(made(*rows))
+    (tmp_path / "a.xlsx").write_bytes(workbook_of(*rows))
     order = (tmp_path / "a.xlsx", "--out", tmp_path / "out", "--rules-only", "--all-cells")
     status, said = finish_real(start_real(*order))
     assert status == 0, said
@@ -252,15 +183,7 @@ def test_ten_thousand_rows_take_little_memory(tmp_path, options):
         one.append([number, f"Case {number}: {story}", date(2019, 1, 1)])
     workbook.save(tmp_path / "a.xlsx")
     process = start_real(tmp_path / "a.xlsx", "--out", tmp_path / "out", "--rules-only", *options)
-    most_bytes = 0
-    watched = psutil.Process(process.pid)
-    while process.poll() is None:
-        with contextlib.suppress(psutil.Error):
-            most_bytes = max(most_bytes, watched.memory_info().rss)
-        time.sleep(0.05)
-    status, said = finish_real(process)
-    assert status == 0, said
-    assert 0 < most_bytes < MAX_MIB << 20
+    finish_within(process, MAX_MIB)
     with contextlib.closing(openpyxl.load_workbook(tmp_path / "out" / "a.xlsx", read_only=True)) as written:
         assert sum(1 for _ in written.active.iter_rows()) == 10_001
 

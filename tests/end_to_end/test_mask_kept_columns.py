@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from excel_files import workbook_of
 
 from inverse_deid.cli.main import main
 
@@ -99,10 +100,8 @@ def test_typed_dates_keep_their_type_and_time(command, given, out, key):
     }
     table = pa.table(frame).append_column("day", pa.array([date(2019, 10, 12), None], pa.date32()))
     pq.write_table(table, given / "a.parquet")
-    book = openpyxl.Workbook()
-    book.active.append(["id", "text", "d", "day", "age"])
-    book.active.append(["1", NOTE, moment, date(2019, 10, 12), 43])
-    book.save(given / "a.xlsx")
+    row = ["1", NOTE, moment, date(2019, 10, 12), 43]
+    (given / "a.xlsx").write_bytes(workbook_of(["id", "text", "d", "day", "age"], row))
     kept = [part for name in ("d", "day", "age") for part in ("--keep-column", name)]
     options = ("--dates", "shift", "--ages", "keep-under-90", "--key", key, *kept)
     done = command("mask", given, "--out", out, *options)
@@ -199,10 +198,8 @@ def test_nested_fields_and_keys_are_checked(command, given, out, key):
 
 
 def test_kept_cells_of_a_form_are_checked(command, given, out, key):
-    book = openpyxl.Workbook()
-    for cells in (["note", "onset", "seen"], [NOTE, date(2019, 10, 12), "Ada Okonkwo"]):
-        book.active.append(cells)
-    book.save(given / "a.xlsx")
+    row = [NOTE, date(2019, 10, 12), "Ada Okonkwo"]
+    (given / "a.xlsx").write_bytes(workbook_of(["note", "onset", "seen"], row))
     options = ("--all-cells", "--dates", "shift", "--key", key)
     done = command("mask", given, "--out", out, *options, "--keep-column", "seen")
     assert (done.status, "a name" in done.stderr) == (2, True)

@@ -1,24 +1,23 @@
-"""`inverse-deid mask` and `review` with PDF, RTF, HTML and Markdown files."""
+"""`inverse-deid mask` and `review` with PDF, RTF, HTML, Markdown, Word and Excel files."""
 
-import contextlib
 import io
 import json
 import re
 import sys
-import time
 from datetime import date
 
-import psutil
 import pypdfium2
 import pytest
+from excel_files import workbook_of
 from fake_maskers import CANARY
 from masked_folders import visible
 from pdf_files import SCANNED, below, of_nested_forms, of_pages, of_text, shown
 from review_stores import FACTS, KEY, review, store_of, user
 from rtf_files import of_text as rtf_of
-from test_mask_workers import contents, finish, start
-from test_real_pipeline import finish as finish_real
+from test_mask_workers import assert_same_with_two_workers
+from test_real_pipeline import finish_within
 from test_real_pipeline import start as start_real
+from word_files import paragraph, simple, zipped
 
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.formats.pdf.writing import _load_font
@@ -34,19 +33,33 @@ FILES = {
     "b.rtf": rtf_of(f"seen by {CANARY}\nand well"),
     "c.html": f"<p title='{CANARY}'>seen by Zebu<b>lonova</b></p><p>and well</p>".encode(),
     "d.md": f"---\nauthor: {CANARY}\n---\n# seen\n<!-- {CANARY} -->\n[by](https://example.org/{CANARY})\n".encode(),
+    "e.docx": zipped(simple(paragraph("seen by ", CANARY[:3], CANARY[3:]) + paragraph("and well"))),
+    "f.xlsx": workbook_of(["id", "text", "age"], [1, f"seen by {CANARY}", 43], [2, "and well", 44]),
 }
+OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode()
+"""A file of an Office before 2007, or an encrypted one."""
 MASKED = {
     "a.pdf": "seen by PHI\n\f\nand well",
     "b.rtf": "seen by PHI\nand well",
     "c.html": "seen by PHI\nand well",
     "d.md": "---\nauthor: PHI\n---\n# seen\n<!-- PHI -->\n[by](https://example.org/PHI)\n",
+    "e.docx": "seen by PHI\nand well",
+    "f.xlsx": "seen by PHI\nand well",
 }
-KINDS = {"a.pdf": "pdf", "b.rtf": "rtf", "c.html": "html", "d.md": "text"}
+KINDS = {
+    "a.pdf": "pdf",
+    "b.rtf": "rtf",
+    "c.html": "html",
+    "d.md": "text",
+    "e.docx": "docx",
+    "f.xlsx": "xlsx",
+}
 
 
 def text_of(path):
     kind = FORMATS[KINDS[path.name]]
-    return kind.open(io.BytesIO(path.read_bytes()), ReadOptions(), "x").doc.text
+    records = kind.open(io.BytesIO(path.read_bytes()), ReadOptions(), "x").records()
+    return "\n".join(record.doc.text for record in records)
 
 
 def test_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
@@ -66,6 +79,10 @@ def test_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, give
 def test_files_without_text_are_named_and_the_others_finished(command, given, out):
     (given / "scan.pdf").write_bytes(of_pages(shown(below(CANARY)), SCANNED, SCANNED))
     (given / "cut.rtf").write_bytes(FILES["b.rtf"][:-1])
+    (given / "cut.docx").write_bytes(FILES["e.docx"][:-30])
+    (given / "cut.xlsx").write_bytes(FILES["f.xlsx"][:-30])
+    (given / "old.docx").write_bytes(OLD)
+    (given / "old.xlsx").write_bytes(OLD)
     (given / "empty.html").write_bytes(b"<script>x</script>")
     (given / "good.pdf").write_bytes(FILES["a.pdf"])
     result = command("mask", given, "--out", out)
@@ -73,8 +90,36 @@ def test_files_without_text_are_named_and_the_others_finished(command, given, ou
     assert visible(out) == ["good.pdf"]
     assert "scan.pdf: pages 2, 3 have no text. Run OCR first" in result.stderr
     assert "cut.rtf: is not an RTF file or is damaged" in result.stderr
+    assert "cut.docx: " in result.stderr
+    assert "cut.xlsx: " in result.stderr
+    assert "old.docx: is encrypted" in result.stderr
+    assert "old.xlsx: is encrypted" in result.stderr
     assert "empty.html: has no text" in result.stderr
     assert CANARY not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["e.docx", "f.xlsx"])
+def test_a_complete_run_is_resumed_and_a_missing_output_masked_again(command, given, out, name):
+    (given / name).write_bytes(FILES[name])
+    assert command("mask", given, "--out", out).status == 0
+    written = (out / name).read_bytes()
+    assert "Nothing is left" in command("mask", given, "--out", out, "--resume").stderr
+    (out / name).unlink()
+    assert command("mask", given, "--out", out, "--resume").status == 0
+    assert (out / name).read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("suffix", "remedy"),
+    [
+        *((suffix, "Save it as .docx") for suffix in (".doc", ".docm", ".odt")),
+        *((suffix, "Save it as .xlsx") for suffix in (".xls", ".xlsm", ".xlsb", ".ods")),
+    ],
+)
+def test_other_files_of_an_office_are_refused_with_a_remedy(command, given, out, suffix, remedy):
+    (given / f"a{suffix}").write_bytes(FILES["e.docx"])
+    result = command("mask", given, "--out", out)
+    assert (result.status, remedy in result.stderr) == (2, True)
 
 
 @pytest.mark.slow
@@ -103,7 +148,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, 
     assert visible(out) == []
 
 
-@pytest.mark.parametrize("name", ["a.pdf", "b.rtf", "c.html"])
+@pytest.mark.parametrize("name", [name for name in FILES if name != "d.md"])
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -125,7 +170,7 @@ def test_what_a_file_cannot_do_is_refused(command, given, out, tmp_path, name, o
     assert not (out / name).exists()
 
 
-@pytest.mark.parametrize("kind", ["pdf", "rtf", "html"])
+@pytest.mark.parametrize("kind", ["pdf", "rtf", "html", "docx", "xlsx"])
 def test_standard_input_is_refused(command, kind):
     result = command("mask", "-", "--format", kind)
     assert (result.status, "cannot come from standard input" in result.stderr) == (2, True)
@@ -136,15 +181,10 @@ def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
     given.mkdir()
     for name, data in FILES.items():
         (given / name).write_bytes(data)
-    results = []
-    for n in (1, 2):
-        status, said, _ = finish(start(given, "--out", tmp_path / str(n), "--workers", n))
-        assert status == 0, said
-        results.append(contents(tmp_path / str(n)))
-    assert results[0] == results[1]
+    assert_same_with_two_workers(given, tmp_path)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [name for name in FILES if name != "f.xlsx"])
 def test_files_are_reviewed_and_released(tmp_path, name):
     (tmp_path / name).write_bytes(FILES[name])
     settings = LoadSettings(
@@ -170,14 +210,6 @@ def test_a_file_of_300_pages_takes_little_memory(tmp_path):
         of_text(*("\n".join(f"{line} {page} {n}" for n in range(35)) for page in range(300)))
     )
     process = start_real(tmp_path / "a.pdf", "--out", tmp_path / "out")
-    most_bytes = 0
-    watched = psutil.Process(process.pid)
-    while process.poll() is None:
-        with contextlib.suppress(psutil.Error):
-            most_bytes = max(most_bytes, watched.memory_info().rss)
-        time.sleep(0.05)
-    status, said = finish_real(process)
-    assert status == 0, said
-    assert 0 < most_bytes < MAX_MIB << 20
+    finish_within(process, MAX_MIB)
     with pypdfium2.PdfDocument(tmp_path / "out" / "a.pdf") as written:
         assert len(written) == 300

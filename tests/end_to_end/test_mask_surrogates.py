@@ -22,6 +22,7 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import PartialFile, output_errors
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
+from inverse_deid.masking import assemble
 from inverse_deid.replacement.surrogates import faker_names
 
 SPANS = spans_by(
@@ -347,14 +348,9 @@ def test_missing_packages_are_said_before_anything_is_read(command, given, out, 
 
 
 def test_replace_category_asks_for_category_markers(command, fake_assemble, given, out, monkeypatch):
-    import sys
-
     asked = []
-    build = sys.modules["inverse_deid.masking.assemble"].build_deidentifier
     monkeypatch.setattr(
-        sys.modules["inverse_deid.masking.assemble"],
-        "build_deidentifier",
-        lambda settings: asked.append(settings.replace) or build(settings),
+        assemble, "build_deidentifier", lambda given: asked.append(given.replace) or fake_assemble[0]
     )
     (given / "a.txt").write_text(TEXT)
     assert command("mask", given, "--out", out, "--replace", "category").status == 0

@@ -5,25 +5,17 @@ import io
 import json
 import re
 from dataclasses import replace
-from datetime import date
 
-import pytest
 from case_maskers import masker_of, spans_by
 from fake_maskers import CANARY, FakeMasker
 from hostile_files import numbered
 from masked_folders import visible
-from review_stores import FACTS, KEY, review, store_of, user
-from test_mask_workers import contents, finish, start
 from test_real_pipeline import finish as finish_real
 from test_real_pipeline import start as start_real
 from word_files import hostile, paragraph, simple, unpacked, zipped
 
 from inverse_deid.formats.docx import FORMAT
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.files.exporting import export_released
-from inverse_deid.review.files.loading import LoadSettings
-from inverse_deid.review.store.values import ReviewPolicy
 
 LETTER = zipped(simple(paragraph("seen by ", CANARY[:3], CANARY[3:]) + paragraph("well")))
 
@@ -52,61 +44,6 @@ def test_word_files_of_a_folder_are_masked_and_what_was_removed_is_said(command,
     assert noted["total"]["removed_parts"]["macro"] == 1
     assert [file["format"] for file in noted["files"]] == ["docx"] * 3
     assert CANARY not in result.stderr + report.read_text()
-
-
-def test_a_complete_run_is_resumed_and_a_changed_output_masked_again(command, given, out):
-    (given / "a.docx").write_bytes(LETTER)
-    assert command("mask", given, "--out", out).status == 0
-    written = (out / "a.docx").read_bytes()
-    assert "Nothing is left" in command("mask", given, "--out", out, "--resume").stderr
-    (out / "a.docx").unlink()
-    assert command("mask", given, "--out", out, "--resume").status == 0
-    assert (out / "a.docx").read_bytes() == written
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (("--offsets",), "not JSON Lines"),
-        (("--annotations", "notes"), "not i2b2 XML"),
-        (("--map", "maps", "--key", "key"), "no --map"),
-    ],
-)
-def test_what_a_word_file_cannot_do_is_refused(command, given, out, options, complaint, tmp_path):
-    (given / "a.docx").write_bytes(LETTER)
-    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
-    result = command("mask", given, "--out", out, *(o if o[0] == "-" else tmp_path / o for o in options))
-    assert result.status == 2
-    assert complaint in result.stderr
-    assert not list(out.rglob("*.docx"))
-
-
-def test_standard_input_and_ray_are_refused(command, given, out):
-    (given / "a.docx").write_bytes(LETTER)
-    piped = command("mask", "-", "--format", "docx")
-    assert (piped.status, "cannot come from standard input" in piped.stderr) == (2, True)
-    on_ray = command("mask", given, "--out", out, "--engine", "ray", "--format", "docx")
-    assert (on_ray.status, "--engine ray" in on_ray.stderr) == (2, True)
-
-
-@pytest.mark.parametrize("suffix", [".doc", ".docm", ".odt"])
-def test_other_files_of_word_are_refused_with_a_remedy(command, given, out, suffix):
-    (given / f"a{suffix}").write_bytes(LETTER)
-    result = command("mask", given, "--out", out)
-    assert result.status == 2
-    assert "Save it as .docx" in result.stderr
-
-
-def test_bad_files_are_named_and_the_others_finished(command, given, out):
-    (given / "cut.docx").write_bytes(LETTER[:-30])
-    (given / "old.docx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode())
-    (given / "good.docx").write_bytes(LETTER)
-    result = command("mask", given, "--out", out)
-    assert result.status == 1
-    assert list(out.glob("*.docx")) == [out / "good.docx"]
-    assert "cut.docx" in result.stderr
-    assert "old.docx: is encrypted" in result.stderr
-    assert CANARY not in result.stderr
 
 
 class AddsWords(FakeMasker):
@@ -157,21 +94,6 @@ def test_dates_ages_and_surrogates_are_those_of_a_text_file(command, given, out,
     assert re.search(r"\d\d-[A-Z]{3}-\d{4}", shown)
 
 
-def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
-    given = tmp_path / "in"
-    given.mkdir()
-    for number in range(12):
-        (given / f"{number}.docx").write_bytes(
-            zipped(simple(paragraph(f"case {number} ", "Ze", "bu", " left")))
-        )
-    results = []
-    for n in (1, 2):
-        status, said, _ = finish(start(given, "--out", tmp_path / str(n), "--workers", n))
-        assert status == 0, said
-        results.append(contents(tmp_path / str(n)))
-    assert results[0] == results[1]
-
-
 def test_the_real_rules_mask_a_name_in_several_runs_and_its_other_mention_in_a_footnote(tmp_path):
     parts = hostile(numbered()[0])
     body = paragraph("Mrs. Zeb", "ulonova took aspirin and had a ", "rash.")
@@ -183,20 +105,6 @@ def test_the_real_rules_mask_a_name_in_several_runs_and_its_other_mention_in_a_f
     assert CANARY.encode() not in b"".join(written.values())
     assert "rash" in text_of(tmp_path / "out" / "a.docx")
     assert "aspirin" in text_of(tmp_path / "out" / "a.docx")
-
-
-def test_a_word_file_is_reviewed_and_released(tmp_path):
-    (tmp_path / "a.docx").write_bytes(LETTER)
-    settings = LoadSettings(
-        policy=ReviewPolicy(approvals=1),
-        facts=FACTS,
-        cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret),
-    )
-    with store_of(tmp_path, inputs=[tmp_path / "a.docx"], settings=settings) as store:
-        review(store, user(store, "ann"), mask=[3])
-        exported = export_released(store, tmp_path / "out")
-        assert (exported.n_cases, exported.problems) == (1, ())
-    assert text_of(tmp_path / "out" / "a.docx") == "seen by PHI\nPHI"
 
 
 def test_a_masked_word_file_cannot_be_revealed(command, tmp_path):

@@ -48,6 +48,16 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def assert_same_with_two_workers(given: Path, folder: Path) -> None:
+    """Mask files with one worker and with two; the outputs must have the same bytes."""
+    results = []
+    for n in (1, 2):
+        status, said, _ = finish(start(given, "--out", folder / str(n), "--workers", n))
+        assert status == 0, said
+        results.append(contents(folder / str(n)))
+    assert results[0] == results[1]
+
+
 def workers_of(process: subprocess.Popen) -> list[psutil.Process]:
     found = psutil.Process(process.pid).children(recursive=True)
     return [child for child in found if "spawn_main" in " ".join(child.cmdline())]

@@ -19,10 +19,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from excel_files import book, inline, sheet, zipped
+from excel_files import book, inline, sheet
 from fake_maskers import FakeMasker
 from kill_points import kill_at
 from masked_folders import NOTE
+from word_files import zipped
 
 HEADER, ROW_ID, PLACE, PART = "Quillfeather", "Vandersloot", "Brimblecombe", "Ottershaw"
 WORDS = (HEADER, ROW_ID, PLACE, PART)

@@ -5,8 +5,10 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from fake_maskers import CANARY
 
@@ -23,6 +25,19 @@ def start(*args) -> subprocess.Popen:
 def finish(process: subprocess.Popen) -> tuple[int, str]:
     _, stderr = process.communicate(timeout=120)
     return process.returncode, stderr.decode()
+
+
+def finish_within(process: subprocess.Popen, mib: int) -> None:
+    """Wait until a run has succeeded, which never took more memory."""
+    most_bytes = 0
+    watched = psutil.Process(process.pid)
+    while process.poll() is None:
+        with suppress(psutil.Error):
+            most_bytes = max(most_bytes, watched.memory_info().rss)
+        time.sleep(0.05)
+    status, said = finish(process)
+    assert status == 0, said
+    assert 0 < most_bytes < mib << 20
 
 
 def write_cases(file: Path, n: int) -> Path:

@@ -39,17 +39,15 @@ def served(store):
     return served_app(make_application(store), "localhost")
 
 
+STORE = {"texts": TEXTS, "clock": time.time}
+PEOPLE = {"ann": "reviewer", "bea": "reviewer", "carl": "adjudicator", "dora": "admin"}
+
+
 @pytest.fixture
-def store(tmp_path):
-    with store_of(tmp_path, TEXTS, clock=time.time, masker=mask_capitals()) as store:
-        for name, role in (
-            ("ann", "reviewer"),
-            ("bea", "reviewer"),
-            ("carl", "adjudicator"),
-            ("dora", "admin"),
-        ):
-            account(store, name, UserRole(role))
-        yield store
+def store(store):
+    for name, role in PEOPLE.items():
+        account(store, name, UserRole(role))
+    return store
 
 
 @pytest.fixture

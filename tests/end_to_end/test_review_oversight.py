@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 from review_servers import serving
-from review_stores import KEY, change, json_lines, place, read_entries, review, store_of
+from review_stores import change, json_lines, place, read_entries, review, store_of, write_key
 from review_visitors import Visitor, account
 from sqlalchemy import select
 
@@ -48,8 +48,7 @@ RELEASED, DISPUTED, FIRST_NEW, N_CASES = 1, 2, 3, 40
 def store(tmp_path_factory):
     """Return an open store with a released case, a disputed one and new ones; its key is next to it."""
     folder = tmp_path_factory.mktemp("oversight")
-    (folder / "review.db.key").write_bytes(KEY.secret)
-    (folder / "review.db.key").chmod(0o600)
+    write_key(folder)
     with store_of(folder, [f"seen by {CANARY} today"] * N_CASES, clock=time.time) as made:
         for name, role in ROLES.items():
             account(made, name, role)

@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 from fake_maskers import near_the_threshold
-from review_stores import PASSWORD, Clock, read_entries, store_of
+from review_stores import PASSWORD, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 
 from inverse_deid.choices.reasons import REASONS
@@ -22,7 +22,7 @@ from inverse_deid.review.pages.case_page import (
     CATEGORY_TAGS,
     encode_case,
 )
-from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address
+from inverse_deid.review.pages.visits import MAX_POST_BYTES, PAGES
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import CaseState, UserRole
 
@@ -33,24 +33,11 @@ PAYLOADS = [
     '"><svg onload=x>',
 ]
 TEXT = "seen by Okonkwo today, then okonkwo left"
-STATIC = static_address()
+STATIC = PAGES.address
 
 
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path, clock):
-    with store_of(tmp_path, [TEXT, TEXT, "nothing to hide"], clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-def alone(tmp_path, clock):
-    with store_of(tmp_path, [TEXT], clock=clock, approvals=1) as store:
-        yield store
+STORE = {"texts": [TEXT, TEXT, "nothing to hide"]}
+ALONE = {"texts": [TEXT]}
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from review_servers import certificate, cookies, log_in, serving
-from review_stores import KEY, PASSWORD, store_of
+from review_stores import PASSWORD, store_of, write_key
 from review_visitors import account
 
 pytestmark = pytest.mark.slow
@@ -24,9 +24,7 @@ def store_file(tmp_path):
     """Make a store with one account, and its key next to it."""
     with store_of(tmp_path, clock=time.time) as store:
         account(store, "ann")
-    key = tmp_path / "review.db.key"
-    key.write_bytes(KEY.secret)
-    key.chmod(0o600)
+    write_key(tmp_path)
     return tmp_path / "review.db"
 
 

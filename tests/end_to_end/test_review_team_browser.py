@@ -35,12 +35,14 @@ FIRST = "a first sentence of many words"
 OWN = "an own sentence of many words"
 
 
+STORE = {"texts": TEXTS, "clock": time.time, "approvals": 1}
+
+
 @pytest.fixture
-def store(tmp_path):
-    with store_of(tmp_path, TEXTS, clock=time.time, masker=mask_capitals(), approvals=1) as store:
-        for name, role in PEOPLE.items():
-            account(store, name, UserRole(role))
-        yield store
+def store(store):
+    for name, role in PEOPLE.items():
+        account(store, name, UserRole(role))
+    return store
 
 
 @pytest.fixture

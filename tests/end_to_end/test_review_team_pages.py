@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from fake_maskers import near_the_threshold
-from review_stores import PASSWORD, Clock, change_rows, json_lines, read_entries, store_of
+from review_stores import PASSWORD, change_rows, json_lines, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 from sqlalchemy import update
 
@@ -17,7 +17,7 @@ from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.values import Reason
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.trail_page import GROUPS, describe_event
-from inverse_deid.review.pages.visits import STATIC_FOLDER
+from inverse_deid.review.pages.visits import PAGES
 from inverse_deid.review.people.accounts import find_session, find_user
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.tables import CASES, TRAIL
@@ -29,21 +29,8 @@ FIRST = "a first sentence of many words"
 OWN = "an own sentence of many words"
 
 
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path, clock):
-    with store_of(tmp_path, [TEXT] * 4, clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-def alone(tmp_path, clock):
-    with store_of(tmp_path, [TEXT] * 3, clock=clock, approvals=1) as store:
-        yield store
+STORE = {"texts": [TEXT] * 4}
+ALONE = {"texts": [TEXT] * 3}
 
 
 def approve(who, case_id):
@@ -502,7 +489,7 @@ class TestPlainWords:
 
     def test_scripts_show_none_either(self):
         for file in ("why", "reader", "case", "dialogs", "pages"):
-            code = (STATIC_FOLDER / f"{file}.js").read_text(encoding="utf-8")
+            code = (PAGES.folder / f"{file}.js").read_text(encoding="utf-8")
             shown = re.findall(r'"[^"\n]*"|`[^`]*`', code)
             words = [re.sub(r"\$\{[^}]*\}", "", one) for one in shown if " " in one]
             assert WORDS.findall(" ".join(words)) == [], file

@@ -174,7 +174,9 @@ def test_the_pages_are_served_without_a_token_and_hold_no_secret(service):
             assert answer.headers["cache-control"] == "no-store"
             assert "unsafe" not in answer.headers["content-security-policy"]
         assert SECRET not in html
-        for address in set(re.findall(r'(?:href|src)="(/static/[^"]+)"', html)):
+        addresses = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', html))
+        assert addresses
+        for address in addresses:
             with service.ask(address, token="wrong") as answer:
                 assert "immutable" in answer.headers["cache-control"]
 

@@ -19,7 +19,7 @@ from inverse_deid.training.corpora.dates import render_date
 
 KEY = b"an example key, not a secret"
 SPAN_YEARS = 10
-N_CASES = 1500
+N_CASES = [400, pytest.param(1500, marks=pytest.mark.slow)]
 WRITTEN = r"\|([^|]+?)\|"
 TOLD = ("Born on |{}|. ", "DOB: |{}|. ", "|{}| (D.O.B.) ")
 LEADS = (*TOLD, "Ms X, |{}|, female. ", "Since |{}| deaf. ")
@@ -72,9 +72,10 @@ def masked(invented: Invented, mode: DateMode) -> tuple[str, object]:
     return found.docs[0].text, found.dates
 
 
-def test_no_day_count_tells_the_age() -> None:
+@pytest.mark.parametrize("n_cases", N_CASES)
+def test_no_day_count_tells_the_age(n_cases: int) -> None:
     counted = 0
-    for invented in map(Invented, range(N_CASES)):
+    for invented in map(Invented, range(n_cases)):
         text, _ = masked(invented, DateMode.RELATIVE_DAY)
         days = [int(number) for number in re.findall(r"\bDay ([+-]?\d+)", text)]
         assert all(abs(day) <= SPAN_YEARS * 366 for day in days)
@@ -84,11 +85,12 @@ def test_no_day_count_tells_the_age() -> None:
         steps = re.findall(r"about (Year|Month) ([+-]?\d+)", text)
         assert all(abs(int(n)) <= SPAN_YEARS * (12 if unit == "Month" else 1) for unit, n in steps)
         counted += len(days) > 1
-    assert counted > 0.8 * N_CASES
+    assert counted > 0.8 * n_cases
 
 
-def test_the_birth_is_masked_wherever_it_stands() -> None:
-    for invented in map(Invented, range(N_CASES)):
+@pytest.mark.parametrize("n_cases", N_CASES)
+def test_the_birth_is_masked_wherever_it_stands(n_cases: int) -> None:
+    for invented in map(Invented, range(n_cases)):
         for mode in (DateMode.RELATIVE_DAY, DateMode.SHIFT):
             text, policy = masked(invented, mode)
             assert not _shows(text) or invented.reads_as_an_event

@@ -93,7 +93,9 @@ def test_masking_and_calibration_agree_on_what_is_masked(
     scored: list[ScoredCorpus], recall: float, slope: float
 ) -> None:
     config = CalibrationConfig(strict_recall=recall, density_slope=slope)
-    for pair in operating_points(scored, config).values():
+    pairs = operating_points(scored, config)
+    assert pairs
+    for pair in pairs.values():
         for corpus in scored:
             point, hidden = measure(corpus, pair), masked(corpus, pair)
             hits, n_phi, n_masked = (

@@ -20,7 +20,9 @@ def figures(docs, masks):
 
 @given(masked_corpora())
 def test_figures_lie_between_0_and_1_and_nothing_is_undefined_but_a_share_of_nothing(corpus):
-    for share in figures(*corpus).values():
+    found = figures(*corpus)
+    assert found
+    for share in found.values():
         assert 0 <= share.part <= share.whole
         assert (share.value is None) == (share.whole == 0)
 

@@ -130,7 +130,9 @@ POINTS = st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=1, max_size=8)
 def test_any_curve_stays_on_its_drawing(points, recall, precision):
     curve = [CurvePoint(0.5, found, p, kept) for found, p, kept in points]
     drawn = etree.fromstring(str(draw_curve("k", "t", curve, recall, precision)))
-    for path in drawn.iter("path"):
+    paths = list(drawn.iter("path"))
+    assert paths
+    for path in paths:
         numbers = [float(n) for n in re.findall(r"-?[\d.]+", path.get("d"))]
         assert all(0 <= x <= 720 for x in numbers[::2])
         assert all(0 <= y <= 348 for y in numbers[1::2])

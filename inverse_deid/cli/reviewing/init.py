@@ -243,7 +243,6 @@ def _make_settings(
     display: ProgressDisplay,
     jobs: Sequence[Job],
 ) -> LoadSettings:
-    """Return how the files are read, masked and written."""
     cases = options.choose(secret.secret).cases
     return LoadSettings(
         facts=facts,
@@ -257,7 +256,6 @@ def _make_settings(
 
 
 def _report(tally: Tally, options: MaskOptions, results: Iterator[str], seconds: float) -> None:
-    """Say what was done."""
     lines = (
         *(f"inverse-deid: {line}" for line in failure_lines(tally)),
         *warning_lines(tally, keeps_all=options.keep_all_columns),

@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from inverse_deid import __version__
 from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.files import printable, write_whole
-from inverse_deid.core.page_files import COMMON_FOLDER
+from inverse_deid.core.packaged import SHARED_PAGES
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally
@@ -123,7 +123,7 @@ class ExplainedRun:
 
 def render_explained(found: Sequence[tuple[str, MaskedDocument]], tally: Tally) -> Iterator[str]:
     """Yield the page of some documents, each with the name of its place, in parts."""
-    folders = (COMMON_FOLDER, Path(__file__).parent)
+    folders = (SHARED_PAGES, Path(__file__).parent)
     names = ("pages.css", "marks.css", "explained.css")
     style = "\n" + "".join(
         next(folder / name for folder in folders if (folder / name).exists()).read_text("utf-8")

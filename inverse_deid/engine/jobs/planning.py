@@ -109,7 +109,6 @@ class _Planner:
         self.tally = Tally()
 
     def plan(self, path: Path) -> Iterator[Job]:
-        """Plan the jobs of a file, or of all files of a folder."""
         try:
             with input_errors():
                 is_folder = path.is_dir()

@@ -170,7 +170,6 @@ def _format_value(value: Value | str) -> tuple[str, str]:
 
 
 def _format_cell(value: Value) -> str:
-    """Return a value with its interval and counts in one cell."""
     formatted, interval = _format_value(value)
     bounds = f" ({interval})" if interval else ""
     if not isinstance(value, Measure) or value.part is None:

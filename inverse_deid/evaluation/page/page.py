@@ -424,7 +424,6 @@ def _environment() -> Environment:
 
 
 def _list_facts(report: EvaluationReport) -> list[str]:
-    """Return the measured amounts and the version."""
     facts = [
         count_nouns(report.documents, "document"),
         count_nouns(report.tokens, "word"),

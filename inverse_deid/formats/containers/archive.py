@@ -37,6 +37,7 @@ from inverse_deid.formats.containers.parts import (
     Part,
     inside,
     open_part,
+    refuse,
 )
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
@@ -90,7 +91,7 @@ class _Archive:
                 kind = self._choose_format(info)
                 new_name = names.choose(kind, info.filename)
             except InputError as error:
-                yield Part(number, "", label, partial(_refuse, error.add_prefix("")))
+                yield Part(number, "", label, partial(refuse, error.add_prefix("")))
                 continue
             yield Part(number, new_name, label, partial(self._open, kind, info, new_name))
 
@@ -125,10 +126,6 @@ class _Archive:
         if stream is None:
             raise FormatError(_DAMAGED)
         return open_part(kind, stream, inside(self.options, new_name), f"{self.name}/{info.filename}")
-
-
-def _refuse(problem: InputError) -> Source:
-    raise problem
 
 
 def read_zip(stream: BinaryIO, options: ReadOptions, name: str) -> Container:

@@ -126,7 +126,6 @@ class _Reader:
     mail: Mail
 
     def read(self, message: Message[str, str], level: int = 0) -> Mail:
-        """Read a message and all that is in it."""
         self.mail.subject, n_lost = decode_words(
             next((value for name, value in message.raw_items() if name.lower() == "subject"), "")
         )
@@ -150,7 +149,6 @@ class _Reader:
         self._remove("header", sum(name.lower() not in _PLAIN_HEADERS for name in names))
 
     def _take(self, part: Message[str, str], level: int, *, is_outermost: bool = False) -> None:
-        """Sort a part."""
         if level > MAX_LEVELS:
             raise FormatError("has parts that are nested too deeply. Save it again")
         self._count_around(part, is_outermost=is_outermost)
@@ -199,7 +197,6 @@ class _Reader:
                 self._remove("other form of the text", bool("".join(form.mail.texts).strip()))
 
     def _take_message(self, part: Message[str, str], level: int) -> None:
-        """Read an e-mail that is attached as such."""
         inner = part.get_payload()
         if not isinstance(inner, list) or len(inner) != 1 or _encoding(part) not in _SIMPLE_ENCODINGS:
             self._leave_out(_PACKED)

@@ -36,6 +36,7 @@ from inverse_deid.formats.containers.parts import (
     Part,
     inside,
     open_part,
+    refuse,
     rename_document,
 )
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
@@ -165,7 +166,7 @@ def _list_parts(
         except InputError as error:
             problem = error.add_prefix("")
         if kind is None:
-            yield Part(number, "", label, partial(_refuse, problem))
+            yield Part(number, "", label, partial(refuse, problem))
             continue
         suffix = kind.suffix_of(PurePosixPath(f"a{attachment.suffix}"))
         old = f"attachment-{number:02d}{suffix}"
@@ -193,10 +194,6 @@ def _open_attachment(
     if attachment.charset:
         options = replace(options, encoding=attachment.charset)
     return open_part(kind, io.BytesIO(attachment.data), options, name)
-
-
-def _refuse(problem: InputError) -> Source:
-    raise problem
 
 
 def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:

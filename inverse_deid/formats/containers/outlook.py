@@ -153,7 +153,6 @@ def _read_text(streams: dict[str, bytes], number: int, encoding: str) -> str:
 
 
 def _find_encoding(storage: Storage, n_header_bytes: int) -> str:
-    """Return the encoding of texts that are not Unicode."""
     from oxmsg.properties import Properties
 
     with suppress(*_BROKEN):

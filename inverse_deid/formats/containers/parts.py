@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Protocol
 
-from inverse_deid.core.errors import FormatError, InverseDeidError, RefusedRecordError, Remedy, StageError
+from inverse_deid.core.errors import (
+    FormatError,
+    InputError,
+    InverseDeidError,
+    RefusedRecordError,
+    Remedy,
+    StageError,
+)
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.containers.office_package import UNREADABLE
 from inverse_deid.formats.records import (
@@ -35,6 +42,15 @@ IF_UNKNOWN = Remedy(step="save it as a file of its own and mask that")
 MAX_PART_BYTES = 256 * 1024 * 1024
 """The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
 TOO_LARGE = f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own"
+
+
+def refuse(problem: InputError) -> Source:
+    """Raise what is wrong with a part, in place of opening it.
+
+    Raises:
+        InputError: Always.
+    """
+    raise problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +165,6 @@ class Container:
         self._note(part, source)
 
     def _note(self, part: Part, source: Source) -> None:
-        """Count what a part says of itself once it was read."""
         self._columns |= source.columns
         if isinstance(source, Warns):
             self.warnings |= {f"{part.label} {place}": text for place, text in source.warnings.items()}
@@ -239,7 +254,6 @@ class ContainerSink:
         return self._reports
 
     def _move_to(self, number: int) -> Sink:
-        """Finish all parts before one, and begin that one."""
         if number != self._number or self._sink is None:
             self._finish_before(number)
             self._begin(number)

@@ -58,10 +58,6 @@ def _is_of_text(deletion: etree._Element) -> bool:
     return next(place.iter(*_TEXTS), None) is not None
 
 
-def _is_always(node: etree._Element) -> bool:
-    return True
-
-
 _HAS_WORDS: dict[str, Callable[[etree._Element], bool]] = {
     _DELETION: _is_of_text,
     "field instruction": lambda node: node.get(f"{W}fldCharType", "begin") == "begin",
@@ -107,7 +103,7 @@ def count_left_out(root: etree._Element) -> Counter[str]:
     counts: Counter[str] = Counter()
     for node in root.iter(etree.Element):
         kind = _COUNTED.get(str(node.tag), "")
-        counts[kind] += _HAS_WORDS.get(kind, _is_always)(node)
+        counts[kind] += _HAS_WORDS[kind](node) if kind in _HAS_WORDS else 1
     counts["alternative text"] += sum(
         bool(node.get("descr") or node.get("title")) for node in root.iter(_SHAPE)
     )

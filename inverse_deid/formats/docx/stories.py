@@ -159,7 +159,6 @@ class _Builder:
         self._joined: etree._Element | None = None  # a paragraph whose end was deleted
 
     def blocks(self, parent: etree._Element, container: etree._Element) -> None:
-        """Add the paragraphs and tables of a container, at least one paragraph."""
         for node in _unwrap(container):
             if node.tag == f"{W}p":
                 self._paragraph(parent, node)

@@ -178,7 +178,6 @@ def _note(
 
 
 def _list_kept(value: Value, node: etree._Element, profile: Profile, dialect: Dialect) -> Iterator[str]:
-    """Yield what a profile keeps of a value."""
     if _keeps(value, profile, dialect):
         yield value.text.strip()
         yield from (text.strip() for text in _pieces(value, node))
@@ -198,7 +197,6 @@ def _pieces(value: Value, node: etree._Element) -> Iterator[str]:
 
 
 def _keeps(value: Value, profile: Profile, dialect: Dialect) -> bool:
-    """Return whether the profile says that a value stays as it is."""
     match value.sort:
         case Sort.FREE_TEXT | Sort.FILE:
             return False

@@ -140,7 +140,6 @@ class _Check:
         yield from self._check_known_values()
 
     def _check_value(self, value: Value) -> Iterator[Finding]:
-        """Find a structured value that should be gone."""
         if value.sort == Sort.ATTACHMENT and self._profile.attachments == FieldAction.DROP:
             yield Finding(Rule.ATTACHMENT_LEFT, value.element_id, value.path)
         if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.AGE, Sort.PRODUCT):
@@ -227,7 +226,6 @@ class _Check:
         yield from self._find_names(names)
 
     def _find_names(self, names: KnownValueFinder) -> Iterator[Finding]:
-        """Find names in attributes, tags, prefixes and namespaces."""
         valued = {(value.index, value.slot) for value in self._found.values}
         for index, node in enumerate(self._found.nodes):
             for name, text in node.attrib.items():

@@ -129,7 +129,6 @@ class Message:
             yield BrokenCase(self._n_cases + 1 if is_in_case else 0, str(self._failure))
 
     def _read_root(self, prolog: Prolog) -> etree._Element:
-        """Read to the start of the outermost element."""
         problem: FormatError | None = None
         try:
             for event, node in cast(Iterator[tuple[str, etree._Element]], self._events):
@@ -142,7 +141,6 @@ class Message:
         raise problem or FormatError("has no element. Give an E2B file")
 
     def _read_frame(self, prolog: Prolog) -> Frame:
-        """Read to the start of the first part."""
         root = self._root
         dialect = _dialect(str(root.tag))
         if prolog.doctype and dialect.name == "r3":
@@ -305,7 +303,6 @@ def _tails(node: etree._Element | None) -> str:
 
 
 def _is_element(node: etree._Element) -> bool:
-    """Return whether it is not a comment, an instruction or an entity."""
     tag: object = node.tag
     return isinstance(tag, str)
 

@@ -180,7 +180,6 @@ class CaseRewriter:
             etree.cleanup_namespaces(root)  # those that they alone used can say anything as well
 
     def _write_texts(self, values: Sequence[Value], masked_texts: Sequence[str]) -> None:
-        """Put every masked text in its place."""
         texts = iter(masked_texts)
         for value in values:
             if value.sort == Sort.FREE_TEXT:

@@ -114,7 +114,6 @@ class _Surveyor:
         self._taken: set[int] = set()  # inside a structured value: its text went with it
 
     def _find_named_slots(self, *, batch: bool) -> dict[tuple[int, str], Element]:
-        """Return the slots that the table names."""
         named: dict[tuple[int, str], Element] = {}
         for element in elements_in(self._dialect.name, batch=batch):
             place = element.places[self._dialect.name]
@@ -162,7 +161,6 @@ class _Surveyor:
     def _whole(
         self, index: int, node: etree._Element, sort: Sort, element: Element | None
     ) -> Iterator[Value]:
-        """Yield the text of an element with all that is in it, as one value."""
         is_file = sort in (Sort.ATTACHMENT, Sort.FILE)
         (self._done if is_file else self._taken).update(self._index[n] for n in node.iterdescendants())
         text = all_text(node).strip()

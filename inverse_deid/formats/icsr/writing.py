@@ -99,7 +99,6 @@ class MessageWriter:
 
 
 def _tags(shell: etree._Element) -> tuple[str, str]:
-    """Return start and end tag of an element."""
     shell.text = "-"
     whole = etree.tostring(shell, encoding="unicode")
     shell.text = None

@@ -42,7 +42,6 @@ def order_lines(segments: Sequence[Segment]) -> list[str]:
 
 
 def _group_rows(segments: Sequence[Segment]) -> list[Row]:
-    """Return the rows from top to bottom."""
     rows: list[Row] = []
     for one in sorted(segments, key=lambda one: (-one.centre, one.left)):
         first = rows[-1][0] if rows else None
@@ -96,7 +95,6 @@ def _find_columns(rows: Sequence[Row]) -> tuple[int, int, float] | None:
 
 
 def _most_covered(gaps: Sequence[tuple[float, float]]) -> float:
-    """Return the middle of the range that most gaps cover."""
     edges = sorted([*((left, 0) for left, _ in gaps), *((right, 1) for _, right in gaps)])
     n_open = most = 0
     middle = edges[0][0]
@@ -132,7 +130,6 @@ def _is_prose(segments: Sequence[Segment]) -> bool:
 
 
 def _read_flow(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of rows one below the other."""
     if not rows:
         return
     gaps = [measure_gap(above, below) for above, below in pairwise(rows)]

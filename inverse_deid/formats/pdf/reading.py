@@ -159,13 +159,11 @@ class _Reader:
         self._n_chars = 0
 
     def close(self) -> None:
-        """Let go of the form fields."""
         if self._form:
             self._raw.FPDFDOC_ExitFormFillEnvironment(self._form)
             self._form = None
 
     def read(self) -> PdfContent:
-        """Read all pages, and count what is left behind."""
         raw, pdf = self._raw, self._pdf
         form_type = pdf.get_formtype()
         if form_type == raw.FORMTYPE_XFA_FULL:
@@ -217,7 +215,6 @@ class _Reader:
 
     @contextmanager
     def _opened_form(self, page: Any) -> Iterator[None]:  # noqa: ANN401
-        """Let the form know of a page, without which boxes are not checked."""
         if self._form:
             self._raw.FORM_OnAfterLoadPage(page, self._form)
         try:
@@ -308,7 +305,6 @@ class _Reader:
         return covered / max(width * height, 1.0), n_pictures, has_hidden
 
     def _count_pictures(self, one: Any, kind: int, depth: int = 8) -> int:  # noqa: ANN401
-        """Return how many pictures are in a form object."""
         raw = self._raw
         if kind != raw.FPDF_PAGEOBJ_FORM or not depth:
             return 0
@@ -381,7 +377,6 @@ class _Reader:
         return f"{label.rstrip(': ')}: {value}" if label else value
 
     def _chosen(self, widget: Any) -> Iterator[str]:  # noqa: ANN401
-        """Yield the options of a list that were chosen, as they are shown."""
         raw, form = self._raw, self._form
         for i in range(min(raw.FPDFAnnot_GetOptionCount(form, widget), _MAX_LISTED)):
             if not raw.FPDFAnnot_IsOptionSelected(form, widget, i):
@@ -390,7 +385,6 @@ class _Reader:
                 yield _read_string(lambda *to, i=i: raw.FPDFAnnot_GetOptionLabel(form, widget, i, *to))
 
     def _count_parts(self) -> None:
-        """Count what no page shows."""
         raw, pdf = self._raw, self._pdf
         self._note("attachment", raw.FPDFDoc_GetAttachmentCount(pdf))
         self._note("XFA form", int(raw.FPDF_GetXFAPacketCount(pdf) > 0))

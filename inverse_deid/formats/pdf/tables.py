@@ -88,7 +88,6 @@ class _Column:
     right: float
 
     def has(self, one: Segment) -> bool:
-        """Tell whether a cell is in it, also in part."""
         return one.left < self.right - _TOUCHING and one.right > self.left + _TOUCHING
 
 
@@ -173,7 +172,6 @@ def _fit_columns(rows: Sequence[Row], *, is_strict: bool) -> list[_Column] | Non
 
 
 def _merge(segments: Sequence[Segment]) -> list[_Column]:
-    """Return the ranges that segments cover."""
     columns: list[_Column] = []
     for one in sorted(segments, key=lambda one: one.left):
         if columns and one.left < columns[-1].right - _TOUCHING:
@@ -184,7 +182,6 @@ def _merge(segments: Sequence[Segment]) -> list[_Column]:
 
 
 def _find_clash(row: Row, columns: Sequence[_Column], *, is_strict: bool) -> _Column | None:
-    """Return a column with two cells of one row."""
     for one, other in pairwise(row):
         if is_strict or _are_cells(one, other):
             place = _place(one, columns)
@@ -223,13 +220,11 @@ def _find_other_table(rows: Sequence[Row], columns: Sequence[_Column]) -> int:
 
 
 def _split(rows: Sequence[Row]) -> int:
-    """Return the row below the widest gap."""
     gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
     return 1 + max(range(len(gaps)), key=gaps.__getitem__)
 
 
 def _show_table(rows: Sequence[Row], columns: Sequence[_Column]) -> Iterator[Line]:
-    """Yield the lines of a table, one for each row, with all lines of its cells."""
     cells = [_fill(row, columns) for row in rows]
     for start, stop in _group_lines(rows, cells, columns):
         joined = [
@@ -243,7 +238,6 @@ def _show_table(rows: Sequence[Row], columns: Sequence[_Column]) -> Iterator[Lin
 
 
 def _fill(row: Row, columns: Sequence[_Column]) -> list[Row]:
-    """Return what is in each column."""
     cells: list[Row] = [[] for _ in columns]
     for one in row:
         cells[_place(one, columns)].append(one)
@@ -288,7 +282,6 @@ def _are_wrapped(lines: Sequence[Sequence[Row]], columns: Sequence[_Column]) -> 
 
 
 def _join(parts: Sequence[str]) -> str:
-    """Return the text of a cell of several lines."""
     joined = ""
     for part in filter(None, parts):
         joined += part if not joined or joined.endswith("-") else f" {part}"
@@ -296,7 +289,6 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def _show_alone(row: Row) -> Line:
-    """Return a row that is in no table."""
     text = row[0].text
     for one, other in pairwise(row):
         text += ("\t" if _are_cells(one, other) else " ") + other.text

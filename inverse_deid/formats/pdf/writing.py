@@ -97,7 +97,6 @@ def _load_font() -> TTFont:
 
 
 def _fit(page: str, font: TTFont) -> tuple[float, list[_Line]]:
-    """Return the largest size of the font with which a page is one page, or the smallest, and its lines."""
     known = font.face.charToGlyph
     page = "".join(sign if ord(sign) in known or sign in "\n\t" else _replace(sign) for sign in page)
     size, lines = _SIZES[0], list[_Line]()
@@ -165,7 +164,6 @@ def _replace(sign: str) -> str:
 
 
 def _wrap(text: str, font: TTFont, size: float, width: float = _PAGE_WIDTH - 2 * _MARGIN) -> Iterator[_Line]:
-    """Yield the lines that a line of the text becomes."""
     words: list[tuple[float, str]] = []
     x, is_first = 0.0, True
     for n_tabs, cell in enumerate(text.split("\t")):

@@ -193,7 +193,6 @@ def plain_name(name: str) -> str:
 
 
 def _fold(name: str) -> str:
-    """Return a name in the form in which names of headers are compared."""
     return " ".join(name.split()).casefold() if len(name) <= _MAX_NAME_CHARS else name
 
 

@@ -77,7 +77,6 @@ def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[Bin
 
 
 def _decode(head: Head, codec: TextCodec) -> str:
-    """Return the beginning as text, as far as it can be read."""
     decoder = codecs.getincrementaldecoder(codec.name)("replace")
     return decoder.decode(head.data[len(codec.mark) :], head.is_whole)
 

@@ -237,7 +237,6 @@ class _Case:
 
 
 def _has_object(value: Any) -> bool:  # noqa: ANN401 - JSON
-    """Tell whether a value is an object or a list with one, however deep."""
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_has_object, value)))
 
 
@@ -389,7 +388,6 @@ def _is_unicode(found: Any) -> bool:  # noqa: ANN401 - JSON
 
 
 def _measure_depth(found: Any) -> int:  # noqa: ANN401 - JSON
-    """Return how many objects and lists are in each other."""
     level, depth = [found], 0
     while level:
         depth += 1

@@ -217,7 +217,6 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
 
 
 def _parse(line: bytes, codec: TextCodec) -> dict[str, Any] | FormatError:
-    """Return the object of a line, or what is wrong with it."""
     try:
         parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
@@ -339,7 +338,6 @@ def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES
 
 
 def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[PhiSpan, ...]:
-    """Return the spans in text order."""
     remedy = 'A span is {"start", "end", "type"} with whole numbers and the name of a type'
     if not isinstance(listed, list):
         raise AnnotationError(f"{where}: spans must be a list. {remedy}")

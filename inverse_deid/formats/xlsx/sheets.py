@@ -183,11 +183,9 @@ class _Target:
         self._n_chars = 0
 
     def doctype(self, *_: object) -> None:
-        """Refuse a document type declaration."""
         raise FormatError(self._package.has_doctype)
 
     def data(self, text: str) -> None:
-        """Collect text where it counts."""
         if self._words is not None:
             self._n_chars += len(text)
             if self._n_chars > MAX_CELL_CHARS:
@@ -211,7 +209,6 @@ class _StringsTarget(_Target):
         self._is_in_text = False
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
-        """Begin an element."""
         if tag == f"{S}si":
             if self._is_in_text:  # the numbers of all texts after it would be in doubt
                 raise FormatError(self._package.program.damaged)
@@ -223,7 +220,6 @@ class _StringsTarget(_Target):
             self._words = self._text
 
     def end(self, tag: str) -> None:
-        """End an element."""
         if tag == f"{S}t":
             self._words = None
         elif tag == f"{S}rPh":
@@ -293,7 +289,6 @@ class _SheetTarget(_Target):
         self._has_formula = self._has_value = False  # the cell that is open
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
-        """Begin an element."""
         name = tag.rpartition("}")[2]
         if kind := _COUNTED.get(name):
             self.counted[kind] += 1
@@ -334,7 +329,6 @@ class _SheetTarget(_Target):
         return FormatError(f"has {what} {place}. The columns of cells are in doubt. Save it again in Excel")
 
     def end(self, tag: str) -> None:
-        """End an element."""
         self._open.pop()
         if not tag.startswith(S):
             return

@@ -125,7 +125,6 @@ class CellBlock:
         return self._fill_kept(record, rows)
 
     def _fill_kept(self, record: Record, rows: Sequence[SheetRow]) -> Sequence[SheetRow]:
-        """Return the rows with the new values of checked cells."""
         new = dict(zip(self.checked, iterate_changes(record), strict=True))
         changed = {place: value for place, value in new.items() if value is not None}
         if not changed:
@@ -493,7 +492,6 @@ def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
 
 
 def _refuse_missing(options: ReadOptions, found: Sequence[str]) -> None:
-    """Refuse a column to be kept that is in no sheet."""
     for choice, name in list_named_columns(options):
         if name in options.kept_columns and name not in found:
             raise no_column(choice, name, found)

@@ -41,7 +41,6 @@ class _CodeList:
     patterns: tuple[re.Pattern[str], ...]
 
     def has(self, value: str) -> bool:
-        """Return whether a value is in the list."""
         return value.casefold() in self.values or any(one.fullmatch(value) for one in self.patterns)
 
 

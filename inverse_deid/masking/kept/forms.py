@@ -136,7 +136,6 @@ def _judge_key(cell: KeptCell, value: str, day_first: bool | None) -> Verdict | 
 
 
 def _judge_person(value: str, column: str) -> Verdict | None:
-    """Judge a value of a column whose name says that it has births, names or ages."""
     has_digit = any(map(str.isdigit, value))
     if says(column, "birth") and has_digit:
         is_size = says(column, "size") and _SIZE.fullmatch(value)
@@ -219,7 +218,6 @@ def _numbers_people(words: frozenset[str]) -> bool:
 
 
 def _judge_place(value: str, column: str) -> Verdict | None:
-    """Refuse coordinates."""
     is_named = says(column, "coordinate") and _NUMBER.fullmatch(value)
     is_pair = _PAIR_OF_COORDINATES.fullmatch(value) and not says(column, "measure")
     is_place = is_named or is_pair or _COORDINATE.fullmatch(value)

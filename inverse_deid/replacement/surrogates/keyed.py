@@ -200,7 +200,6 @@ class CaseSurrogates:
 
 @cache
 def _load_jobs() -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the names of jobs, and their last words."""
     found = [job.lower() for job in faker_words("job", [""], ["jobs"]) if _SIMPLE_JOB.fullmatch(job)]
     return tuple(found), frozenset(name.split()[-1] for name in found)
 

@@ -192,7 +192,6 @@ class NumberSurrogates:
         return self.draw_free(text, lambda rng: f"{begin}{self._domain(host)}{_shake(path, rng)}")
 
     def _domain(self, host: str) -> str:
-        """Return the domain that replaces one domain in all addresses."""
         rng = self._draws.rng("domain", host.casefold())
         label = "".join(rng.choice(string.ascii_lowercase) for _ in range(_LABEL_LETTERS))
         return f"{label}.example.org"

@@ -134,7 +134,6 @@ class PersonSurrogates:
         return self._draw(word, self._pools_for(word.key))
 
     def _is_initials(self, word: _NameWord) -> bool:
-        """Tell whether a word is two or three capitals and not a short name."""
         n = len(word.key)
         if not word.text.isupper() or n > _LONGEST_INITIALS or word.key in self._cased:
             return False

@@ -113,7 +113,6 @@ class PlaceSurrogates:
         return self._replace_place(text)
 
     def _replace_parts(self, text: str) -> str | None:
-        """Replace all parts between commas, or none."""
         pieces: list[str] = []
         for piece in re.split(r"(\s*,\s*)", text):
             is_gap = not piece.strip(" ,\t\n")
@@ -157,7 +156,6 @@ class PlaceSurrogates:
         return None
 
     def _replace_number(self, number: str | None) -> str:
-        """Return the number that replaces a house number throughout the case."""
         if not number:
             return ""
         if number not in self._of_number:
@@ -212,7 +210,6 @@ class PlaceSurrogates:
         return self._draws.rng(purpose, joined(original)).sample(choices, len(choices))
 
     def _make(self, text: str, name: str, shapes: Iterable[str]) -> str | None:
-        """Return a place in one of the shapes, named by the surrogate of its name."""
         stem = self._draw_stem(joined(name)) if name else None
         return None if stem is None else self._take_first(text, [shape.format(stem) for shape in shapes])
 
@@ -229,7 +226,6 @@ class PlaceSurrogates:
         return as_person or self._of_name.get(key)
 
     def _take_first(self, text: str, found: Iterable[str]) -> str | None:
-        """Take the first that is not real and that no other place has."""
         free = (one for one in found if not self._reserved.is_real(one))
         return next((one for one in free if self._reserved.take(one, text)), None)
 

@@ -52,7 +52,9 @@ class Reserved:
         values = list(real_values)
         self._whole = {joined(value) for value in values}
         self._real = {word for value in values for word in words_of(value)}
-        self._all = self._real | {word for text in kept for word in _find_capitalised(text)}
+        self._all = self._real | {
+            fold(word) for text in kept for word in _RUN.findall(text) if not word.islower()
+        }
         self._text = " ".join(sorted(self._real))
         self._near = NearNames(word for word in self._real if word.isalpha())
         self._names = {word for value in values for word in _possible_names(value)}
@@ -114,11 +116,6 @@ class Reserved:
     def take(self, surrogate: str, original: str) -> bool:
         """Give a surrogate to an original; return False if another original has it."""
         return self._given.setdefault(joined(surrogate), joined(original)) == joined(original)
-
-
-def _find_capitalised(text: str) -> Iterator[str]:
-    """Yield the words of a text that have a capital, without case and accents."""
-    yield from (fold(word) for word in _RUN.findall(text) if not word.islower())
 
 
 def digits_of(text: str) -> str:

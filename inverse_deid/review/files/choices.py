@@ -6,12 +6,10 @@ the release. An invented example shows what a choice does, masked by the real pi
 
 from __future__ import annotations
 
-import gc
 import re
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import date
-from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,9 +23,9 @@ from inverse_deid.core.values import Document
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.survey import SurveyedColumn
 from inverse_deid.formats.tables.columns import ColumnFate
-from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.masking.choices import Chosen, choose_settings
+from inverse_deid.masking.maskers import BuildMasker, Maskers
 from inverse_deid.replacement.case_texts import CaseTexts
 
 EXAMPLE = (
@@ -95,43 +93,6 @@ def _is_about(name: str, other: str) -> bool:
     """Tell whether a choice is another one, or describes it more closely."""
     detail = find_choice(CHOICES, name).detail_of
     return name == other or (detail is not None and detail[0] == other)
-
-
-BuildMasker = Callable[[MaskingSettings], DocumentMasker]
-"""Loads dictionaries and model; takes about a second."""
-
-
-class Maskers:
-    """Gives maskers by their settings, and keeps the last ones that were asked for.
-
-    One masker must not be used by two threads at once: hold `lock` while it works. Each takes about 100 MB,
-    so that old ones go before a new one comes.
-    """
-
-    def __init__(self, build: BuildMasker, n_kept: int = 1) -> None:
-        self._build = build
-        self._n_kept = n_kept
-        self._kept: OrderedDict[MaskingSettings, DocumentMasker] = OrderedDict()
-        self.lock = Lock()
-
-    def get(self, settings: MaskingSettings) -> DocumentMasker:
-        """Return a masker; the caller holds the lock."""
-        masker = self._kept.pop(settings, None)
-        if masker is None:
-            while len(self._kept) >= self._n_kept:
-                self._kept.popitem(last=False)
-            masker = self._build(settings)
-        self._kept[settings] = masker
-        return masker
-
-    def drop_idle(self) -> None:
-        """Forget all maskers, unless one works now."""
-        if self.lock.acquire(blocking=False):
-            try:
-                self._kept.clear()
-            finally:
-                self.lock.release()
-            gc.collect()
 
 
 class ExamplePart(NamedTuple):

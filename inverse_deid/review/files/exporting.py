@@ -209,7 +209,6 @@ def _copy(file: IO[bytes], target: IO[bytes]) -> tuple[str, int]:
 
 
 def _conclude(store: ReviewStore, out: _Releases, files: Sequence[Path], event: str, by: str) -> Exported:
-    """Note an export in the trail, and return its result."""
     with store.writing() as transaction:
         numbered = " with numbered names" if out.is_renamed else ""
         transaction.record(TrailEvent(user=by, event=event + numbered))
@@ -297,7 +296,6 @@ class _Releases:
         return self._renames is not None
 
     def name_of(self, source: Row[Any]) -> str:
-        """Return the name that a file gets."""
         return self._new_names.get(source.id) or str(source.export_name)
 
     def _number(self, source: Row[Any], renames: Renames) -> None:
@@ -499,7 +497,6 @@ def adopt_annotations(store: ReviewStore, at: LayerRevision, doc: Document) -> E
 
 
 def _plan_steps(content: CaseContent, now: LayerTokens, doc: Document) -> list[Step]:
-    """Return the steps from a layer to the spans of a document."""
     part = next((p for p in content.parts if content.text[p.start : p.end] == doc.text), None)
     if part is None:
         raise ReviewError("the annotated document has another text than the case, so nothing was imported")

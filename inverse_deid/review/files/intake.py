@@ -13,11 +13,13 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import func, insert, select
 
+from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
@@ -31,7 +33,7 @@ from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs.planning import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.masker import Masker
-from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, OnProgress, guard_records, note_source
+from inverse_deid.engine.serial import OnProgress, guard_records, note_source
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
@@ -215,13 +217,11 @@ class _Waiting:
                 self._sizes.append(self._stream.write(self._sealer.seal(content, "waiting")))
 
     def contents(self) -> Iterator[bytes]:
-        """Yield all contents in the order in which they were added."""
         self._stream.seek(0)
         for size in self._sizes:
             yield self._sealer.open(self._stream.read(size), "waiting")
 
     def close(self) -> None:
-        """Forget everything."""
         self._stream.close()
 
 
@@ -301,17 +301,13 @@ class _Intake:
 
     def _batches(self, jobs: Sequence[Job | GivenFile]) -> Iterator[list[_Item]]:
         """Group the cases of all files; the first batch is small, so that something is seen soon."""
-        waiting: list[_Item] = []
-        n_chars, limit = 0, FIRST_BATCH_CHARS
-        for job in jobs:
-            for item in self._items(job):
-                waiting.append(item)
-                n_chars += sum(len(doc.text) for doc in item.docs)
-                if n_chars >= limit:
-                    yield waiting
-                    waiting, n_chars, limit = [], 0, BATCH_CHARS
-        if waiting:
-            yield waiting
+        items = chain.from_iterable(map(self._items, jobs))
+        return cut_batches(
+            items,
+            lambda item: sum(len(doc.text) for doc in item.docs),
+            most=BATCH_CHARS,
+            first=FIRST_BATCH_CHARS,
+        )
 
     def _items(self, job: Job | GivenFile) -> Iterator[_Item]:
         """Yield the cases of one file; it is complete after the last one, or refused."""
@@ -338,7 +334,6 @@ class _Intake:
             self.tally.fail(job.shown, problem)
 
     def _read(self, job: Job | GivenFile) -> _IncomingFile:
-        """Read a file that is not in the store yet."""
         if isinstance(job, GivenFile):
             data = job.data
         else:

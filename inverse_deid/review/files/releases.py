@@ -179,5 +179,4 @@ class _ReviewedMasker:
         self._docs = list(docs)
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Return the given documents."""
         return self._docs

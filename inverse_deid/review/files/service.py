@@ -37,10 +37,9 @@ from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format
 from inverse_deid.formats.survey import MAX_ROWS, TableSurvey, survey_columns
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
+from inverse_deid.masking.maskers import BuildMasker, Maskers
 from inverse_deid.review.files.choices import (
-    BuildMasker,
     Examples,
-    Maskers,
     MaskingChoices,
     describe_fates,
     make_read_options,

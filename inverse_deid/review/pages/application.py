@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import (
@@ -26,9 +24,7 @@ from inverse_deid.core.errors import (
     InverseDeidError,
     Remedy,
     UnreadableInputError,
-    describe_error,
 )
-from inverse_deid.core.page_files import HEADERS, KEEP
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.work_list import count_cases
@@ -46,19 +42,19 @@ from inverse_deid.review.pages.audience import DESK, TEAM
 from inverse_deid.review.pages.door import Door
 from inverse_deid.review.pages.visits import (
     LOG,
-    STATIC_FOLDER,
+    PAGES,
     Handler,
     LogIns,
     report_problem,
     require,
     require_stream,
-    static_address,
 )
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import UserRole
 from inverse_deid.web.connections import parse_address
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import LogFormat, WebSettings, run_server
+from inverse_deid.web.shell import HEADERS, OVER_TLS, Shell
 
 if TYPE_CHECKING:
     from inverse_deid.review.pages.sign_in import Provider
@@ -220,7 +216,16 @@ def make_application(
             *(_list_intake_routes() if intake else ()),
             *_list_routes(),
         ],
-        middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts, refuses=refuses)],
+        middleware=[
+            Middleware(
+                Shell,
+                gate=_Gate(hosts, refuses),
+                static=PAGES.address,
+                unforeseen=Response("an unforeseen error", status_code=500),
+                log=LOG,
+                headers=HEADERS | OVER_TLS if is_secure else HEADERS,
+            )
+        ],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
     # The address of such a redirect would contain the `Host` of the request.
@@ -350,9 +355,7 @@ def _list_routes() -> list[Route | Mount]:
             )
             for method, path, roles, handler in handlers
         ),
-        Mount(
-            static_address(), StaticFiles(directory=STATIC_FOLDER, packages=[("inverse_deid.core", "pages")])
-        ),
+        PAGES.mount(),
     ]
 
 
@@ -373,51 +376,19 @@ def _report_missing(request: Request, error: Exception) -> Response:
     return report_problem(request, int(getattr(error, "status_code", 404)), "this page does not exist")
 
 
-class _Shield:
-    """Sets the headers, responds only to known host names (against DNS rebinding), and logs no text.
+class _Gate:
+    """Responds only to known host names (against DNS rebinding).
 
     `refuses` says whether a request comes from another user of this computer.
     """
 
-    def __init__(
-        self, app: ASGIApp, *, is_secure: bool, hosts: frozenset[str] | None, refuses: Callable[[Scope], bool]
-    ) -> None:
-        self._app = app
+    def __init__(self, hosts: frozenset[str] | None, refuses: Callable[[Scope], bool]) -> None:
         self._hosts = hosts
         self._refuses = refuses
-        self._headers = (
-            (*HEADERS, ("Strict-Transport-Security", "max-age=31536000")) if is_secure else HEADERS
-        )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        is_static = scope["path"].startswith(static_address() + "/")
-        has_begun = False
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal has_begun
-            if message["type"] == "http.response.start":
-                has_begun = True
-                headers = MutableHeaders(scope=message)
-                headers.update(dict(self._headers))
-                if is_static and message["status"] in (200, 304):
-                    headers["Cache-Control"] = KEEP
-            await send(message)
-
-        refused = self._refuse(Request(scope), is_static=is_static)
-        try:
-            await (refused or self._app)(scope, receive, send_with_headers)
-        except ClientDisconnect:
-            pass
-        except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
-            LOG.error("%s", describe_error(error))
-            if not has_begun:
-                await Response("an unforeseen error", status_code=500)(scope, receive, send_with_headers)
-
-    def _refuse(self, request: Request, *, is_static: bool) -> Response | None:
+    def refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
         """Return the refusal of a request, None = a handler may answer it."""
+        request = Request(scope)
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
             return Response("wrong host name", status_code=421)
         if not is_static and self._refuses(request.scope):
@@ -425,3 +396,6 @@ class _Shield:
         if _TOO_LONG.search(request.scope["path"]):
             return _report_missing(request, HTTPException(404))
         return None
+
+    def note_end(self, scope: Scope, status: int, seconds: float) -> None:
+        """Note nothing: paths contain numbers of cases."""

@@ -28,11 +28,12 @@ from starlette.types import Scope
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.files import replace_own
 from inverse_deid.review.flow.work_list import count_cases
-from inverse_deid.review.pages.visits import render_page, set_cookie, static_address
+from inverse_deid.review.pages.visits import PAGES, render_page, set_cookie
 from inverse_deid.review.people.accounts import begin_session
 from inverse_deid.review.store.keys import Sealer
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import User
+from inverse_deid.web.shell import read_body
 
 MAX_TOKENS = 8
 """Addresses that are open at a time; the oldest is closed when one more is made."""
@@ -43,6 +44,7 @@ OPENING = "open.html"
 
 CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _ESTABLISHED = "01"
+_MAX_PROOF_BYTES = 200
 _NONCE = re.compile(r"[0-9a-f]{32}")
 
 
@@ -146,7 +148,7 @@ class Door:
         home = "/" if has_cases else "/add"
         page = (
             '<!doctype html><html lang="en"><title>inverse-deid</title>'
-            f'<link rel="icon" href="{static_address()}/mark.png">'
+            f'<link rel="icon" href="{PAGES.address}/mark.png">'
             f'<a href="{home}">Open the desk</a>'
         )
         response = HTMLResponse(page, headers={"Refresh": f"0; url={home}"})
@@ -155,11 +157,7 @@ class Door:
 
     async def send_address(self, request: Request) -> Response:
         """Send a new address, sealed, to a program that has the key: `NONCE PROOF` in, hexadecimal out."""
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > 200:
-                break
+        body = await read_body(request, _MAX_PROOF_BYTES) or b""
         nonce, _, proof = body.decode("ascii", "replace").partition(" ")
         right = prove(self._secret, nonce).encode()
         if not (_NONCE.fullmatch(nonce) and hmac.compare_digest(right, proof.encode())):

@@ -18,14 +18,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -41,13 +39,13 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
     describe_error,
 )
-from inverse_deid.core.page_files import COMMON_FOLDER, address_of
 from inverse_deid.formats.tables.strict_json import parse_json
 from inverse_deid.review.pages.audience import Audience
 from inverse_deid.review.people.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import User, UserRole
 from inverse_deid.web.connections import name_client
+from inverse_deid.web.shell import Pages, read_body
 
 MAX_POST_BYTES = 256 * 1024
 MAX_FIELDS = 2_000
@@ -60,8 +58,7 @@ NOTICE_SECONDS = 60
 MAX_NOTICE_CHARS = 300
 MAX_SEARCH_CHARS = 200
 
-STATIC_FOLDER = Path(__file__).with_name("static")
-"""Scripts and styles; nothing of a case."""
+PAGES = Pages("inverse_deid.review", "pages")
 
 LOG = logging.getLogger("inverse_deid.review")
 
@@ -93,10 +90,6 @@ _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
 )
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)
-
-
-class PostTooLargeError(ReviewError):
-    """A post is larger than any that the pages send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,10 +329,10 @@ def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = F
             return report_problem(request, 500, "an unforeseen error. Nothing of this step was stored.")
 
     async def endpoint(request: Request) -> Response:
-        try:
-            body = await _read_body(request)
-        except PostTooLargeError as error:
-            return report_problem(request, 413, str(error))
+        body = await read_body(request, MAX_POST_BYTES) if request.method == "POST" else b""
+        if body is None:
+            limit = f"a request can have at most {MAX_POST_BYTES // 1024} KiB"
+            return report_problem(request, 413, limit)
         log_ins = _find_queue(request)
         if log_ins is not None:
             return await log_ins.run(request, partial(answer_safely, request, body))
@@ -360,25 +353,6 @@ def _find_queue(request: Request) -> LogIns | None:
     elif path in _PROVIDER_PATHS:
         queue = state.sign_ins
     return queue
-
-
-async def _read_body(request: Request) -> bytes:
-    """Return the body of a post of bounded size."""
-    if request.method != "POST":
-        return b""
-    pieces: list[bytes] = []
-    stated = request.headers.get("content-length", "0")
-    n_bytes = int(stated) if stated.isdecimal() else 0
-    if n_bytes <= MAX_POST_BYTES:
-        n_bytes = 0
-        async for piece in request.stream():
-            n_bytes += len(piece)
-            if n_bytes > MAX_POST_BYTES:
-                break
-            pieces.append(piece)
-    if n_bytes > MAX_POST_BYTES:
-        raise PostTooLargeError(f"a request can have at most {MAX_POST_BYTES // 1024} KiB")
-    return b"".join(pieces)
 
 
 def _wants_json(request: Request) -> bool:
@@ -443,23 +417,6 @@ def _parse_payload(body: bytes) -> dict[str, Any]:
     raise ReviewError("the request cannot be read. Load the page again")
 
 
-@lru_cache(maxsize=1)
-def static_address() -> str:
-    """Return the address of scripts and styles; it changes with them, so that browsers may keep them."""
-    return address_of([STATIC_FOLDER, COMMON_FOLDER])
-
-
-@lru_cache(maxsize=1)
-def _make_environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("inverse_deid.review.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def render_page(
     request: Request,
     template: str,
@@ -479,10 +436,8 @@ def render_page(
         "path": request.scope["path"],
         "intake": request.app.state.intake is not None,
         "audience": request.app.state.audience,
-        "static": static_address(),
     }
-    html = _make_environment().get_template(template).render(**{**common, **values})
-    return HTMLResponse(html, status_code=status)
+    return HTMLResponse(PAGES.render(template, **{**common, **values}), status_code=status)
 
 
 async def show_log_in(request: Request) -> Response:

@@ -48,7 +48,6 @@ _TESTS = """
 
 
 def _split(names: str) -> list[str]:
-    """Return the names of a list."""
     return [" ".join(name.split()) for name in names.split(",")]
 
 

@@ -95,7 +95,6 @@ def _load_fields() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def _pattern_table() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return every pattern with the regular expression of its shape."""
     patterns = dict.fromkeys(
         pattern for kind in _load_fields()["kinds"] for pattern in load_lists("dates")[kind]
     )

@@ -177,7 +177,6 @@ def coin_name(rng: random.Random) -> str:
 
 @cache
 def _listed_words() -> Container[str]:
-    """Return the keys of all words of the packaged lexicon."""
     words_of_lists: Container[str] = load_lexicon().artefact.words
     return words_of_lists
 

@@ -199,7 +199,7 @@ class EncoderTraining:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Learn from one batch, and return the sum of its weighted losses and that of the weights."""
         inputs, tokens = one.batch(group)
-        with self._precision(inputs["pieces"].device.type):
+        with torch.autocast(inputs["pieces"].device.type, torch.bfloat16, enabled=self.encoder.bfloat16):
             opinion = self.teacher.opinion(inputs) if self.teacher else None
             scores = self.network(inputs)
         targets, weights = self._targets(one.labels[tokens].long(), one.weights[tokens].float(), opinion)
@@ -210,9 +210,6 @@ class EncoderTraining:
         nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         optimizer.step()
         return loss.detach(), weights.sum()
-
-    def _precision(self, device: str) -> torch.autocast:
-        return torch.autocast(device, torch.bfloat16, enabled=self.encoder.bfloat16)
 
     def _targets(
         self, labels: torch.Tensor, weights: torch.Tensor, opinion: torch.Tensor | None

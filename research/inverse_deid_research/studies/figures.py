@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from markupsafe import Markup
 
-from inverse_deid.evaluation.page.charts import (
-    WIDTH,
+from inverse_deid.evaluation.page.svg import (
     Scale,
     coordinate,
     element,
     line,
     nice_ticks,
+    svg_file,
     text,
     x_axis,
     y_axis,
@@ -63,19 +63,10 @@ def panels(title: str, charts: Sequence[Panel]) -> str:
     row = _HEIGHT + _TOP + _BOTTOM
     height = (len(charts) + 1) // 2 * row
     style = _STYLE + (_GUIDE_STYLE if any(chart.guide for chart in charts) else "")
-    marks = [element("style", style)]
+    marks = []
     for i, chart in enumerate(charts):
         marks += _draw_panel(chart, _LEFT + (i % 2) * (_PANEL + _GAP), (i // 2) * row + _TOP)
-    svg = element(
-        "svg",
-        element("title", title),
-        *marks,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {height}",
-        width=WIDTH,
-        height=height,
-    )
-    return f"{svg}\n"
+    return svg_file(title, style, height, marks)
 
 
 def _draw_panel(chart: Panel, left: float, top: float) -> list[Markup]:

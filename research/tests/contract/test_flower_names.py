@@ -32,7 +32,9 @@ def test_flower_says_itself_that_these_names_are_public():
     flower = importlib.util.find_spec("flwr")
     if flower is None:
         pytest.skip("Flower is not installed")
-    for name in names_of_flower():
+    names = names_of_flower()
+    assert names
+    for name in names:
         module, _, attribute = name.rpartition(".")
         source = Path(flower.origin).parent / module.partition(".")[2] / "__init__.py"
         declared = source.read_text(encoding="utf-8").partition("__all__ = ")[2]

@@ -50,7 +50,9 @@ def test_every_command_names_its_extra(tmp_path):
         "scale": [["mask", g, "--out", out, "--engine", "ray"]],
     }
     expected = {tuple(given): extra for extra, commands in extras.items() for given in commands}
-    for arguments, status, output in run_bare(*expected):
+    found = list(run_bare(*expected))
+    assert len(found) == len(expected)
+    for arguments, status, output in found:
         assert status == 2, (arguments, output)
         assert "unforeseen" not in output, (arguments, output)
         extra = expected[tuple(arguments)]

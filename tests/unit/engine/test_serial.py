@@ -4,16 +4,12 @@ import io
 import msgspec
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, keep_all, mask_capitals
-from hypothesis import given
-from hypothesis import strategies as st
 
 from inverse_deid.core.errors import StageError, UnreadableInputError
 from inverse_deid.core.values import Document, Reason
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.engine.serial import (
-    BatchLimits,
     SourceProgress,
-    batches,
     guard_records,
     mask_source,
     write_batch,
@@ -25,44 +21,6 @@ from inverse_deid.formats.tables.json_lines import read_json_lines
 
 def records(*n_chars: int) -> list[Record]:
     return [Record(i, (Document(str(i), "x" * n),)) for i, n in enumerate(n_chars)]
-
-
-def sizes(given_records, **limits) -> list[int]:
-    return [len(batch) for batch in batches(given_records, BatchLimits(**limits))]
-
-
-def test_the_first_batch_is_small():
-    assert sizes(records(5, 5, 5, 5, 5, 5), first_chars=10, chars=15) == [2, 3, 1]
-
-
-def test_a_long_document_is_a_batch_of_its_own():
-    assert sizes(records(500, 1, 1), first_chars=10, chars=10) == [1, 2]
-
-
-def test_records_without_text_count_as_records():
-    assert sizes([Record(i) for i in range(5)], records=2) == [2, 2, 1]
-
-
-@given(st.lists(st.integers(0, 30), max_size=40))
-def test_batches_lose_and_reorder_nothing(n_chars):
-    found = list(batches(records(*n_chars), BatchLimits(10, 25, 4)))
-    assert [record.number for batch in found for record in batch] == list(range(len(n_chars)))
-    assert all(found)
-
-
-def test_memory_is_bounded_by_one_batch():
-    n_read = 0
-
-    def endless():
-        nonlocal n_read
-        while True:
-            n_read += 1
-            yield Record(n_read, (Document("a", "x" * 100),))
-
-    stream = batches(endless(), BatchLimits(100, 1000, 50))
-    for _ in range(5):
-        next(stream)
-    assert n_read == 1 + 4 * 10
 
 
 class Other:

@@ -8,14 +8,14 @@ from datetime import date, datetime, time, timedelta
 
 import openpyxl
 import pytest
-from excel_files import MAIN, SAFE, book, hostile, inline, part, sheet, zipped
+from excel_files import MAIN, SAFE, book, hostile, inline, part, sheet, workbook_of
 from fake_maskers import FakeMasker, keep_all, mask_all, mask_capitals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libreoffice import OFFICE, convert
 from openpyxl.comments import Comment
 from refusals import refuses
-from word_files import unpacked
+from word_files import unpacked, zipped
 
 from inverse_deid.core.errors import (
     ConfigurationError,
@@ -48,18 +48,6 @@ def masked(data, options=None, masker=None):
         sink.write(record, result)
     sink.finish()
     return target.getvalue()
-
-
-def made(*rows, **more):
-    """Return a workbook that openpyxl writes; each keyword is the rows of another sheet."""
-    workbook = openpyxl.Workbook()
-    for row in rows:
-        workbook.active.append(row)
-    for name, others in more.items():
-        one = workbook.create_sheet(name)
-        for row in others:
-            one.append(row)
-    return saved(workbook)
 
 
 def saved(workbook):
@@ -157,15 +145,15 @@ def test_columns_are_masked_kept_and_dropped():
         ["c1", "Ann fell", date(1980, 5, 12), 43],
         ["c2", "well", None, None],
     ]
-    source = opened(made(*rows), KEEPS)
+    source = opened(workbook_of(*rows), KEEPS)
     assert source.columns == {"id": "id", "text": "masked", "dob": "dropped", "age": "kept unchecked"}
-    assert cells_of(masked(made(*rows), KEEPS)) == [
+    assert cells_of(masked(workbook_of(*rows), KEEPS)) == [
         [["id", "text", "age"], ["c1", "PHI fell", 43], ["c2", "well", None]]
     ]
 
 
 def test_several_text_columns_are_one_case():
-    data = made(["id", "a", "b"], [1, "Ann fell", "Bob saw"], [2, None, "well"])
+    data = workbook_of(["id", "a", "b"], [1, "Ann fell", "Bob saw"], [2, None, "well"])
     options = ReadOptions(text_columns=("b", "a"))
     assert [record.columns for record in opened(data, options).records()] == [("b", "a")] * 2
     assert cells_of(masked(data, options))[0] == [
@@ -339,7 +327,7 @@ def test_every_text_is_read_as_it_was_written(text):
 
 
 def test_the_header_may_follow_other_rows_and_those_are_dropped():
-    data = made([CANARY], [], ["id", "text"], [1, "well"])
+    data = workbook_of([CANARY], [], ["id", "text"], [1, "well"])
     source = opened(data)
     assert [(record.number, record.place) for record in source.records()] == [(4, "row 4")]
     assert source.removed["row above the header"] == 1
@@ -347,7 +335,9 @@ def test_the_header_may_follow_other_rows_and_those_are_dropped():
 
 
 def test_sheets_without_the_column_are_dropped_and_listed():
-    data = made(["id", "text"], [1, "well"], other=[["a"], [CANARY]], more=[["text", "id"], ["Ann fell", 5]])
+    data = workbook_of(
+        ["id", "text"], [1, "well"], other=[["a"], [CANARY]], more=[["text", "id"], ["Ann fell", 5]]
+    )
     source = opened(data)
     records = list(source.records())
     assert [(record.doc.id, record.place) for record in records] == [("1", "row 2"), ("5", "sheet 3 row 2")]
@@ -359,7 +349,7 @@ def test_sheets_without_the_column_are_dropped_and_listed():
 def test_a_sheet_without_the_id_column_is_named_and_its_rows_are_numbered():
     options = ReadOptions(text_columns=("note",), id_column="case id", keep_unchecked=("age",))
     rows = [["case id", "note", "age"], ["c7", "Ann fell", 43]]
-    data = made(*rows, other=[["id", "note"], [CANARY, "Bob fell"]], third=[["x"]], fourth=rows)
+    data = workbook_of(*rows, other=[["id", "note"], [CANARY, "Bob fell"]], third=[["x"]], fourth=rows)
     source = opened(data, options)
     found = [(record.doc.id, record.is_numbered) for record in source.records()]
     assert found == [("c7", False), ("2:2", True), ("c7", False)]
@@ -374,14 +364,14 @@ def test_a_sheet_without_the_id_column_is_named_and_its_rows_are_numbered():
 
 
 def test_no_sheet_is_named_if_no_id_column_was():
-    data = made(["id", "text"], [1, "well"], other=[["text"], ["well"]])
+    data = workbook_of(["id", "text"], [1, "well"], other=[["text"], ["well"]])
     assert opened(data).warnings == {}
 
 
 @pytest.mark.parametrize("name", [" note", "note ", "no\nte", "\u200bnote"])
 def test_a_column_is_found_if_its_name_only_looks_the_same(name):
     wanted = "no te" if "\n" in name else "note"
-    data = made(["id", name, "sex "], [1, "Ann fell", "f"])
+    data = workbook_of(["id", name, "sex "], [1, "Ann fell", "f"])
     written = masked(data, ReadOptions(text_columns=(wanted,), keep_unchecked=(" sex",)))
     assert cells_of(written) == [[["id", name.strip(), "sex"], [1, "PHI fell", "f"]]]
 
@@ -395,27 +385,27 @@ def test_a_column_is_found_if_its_name_only_looks_the_same(name):
 )
 def test_a_column_that_is_there_twice_is_named_before_anything_is_masked(header, message):
     with pytest.raises(FormatError, match=message):
-        opened(made(header, ["x"] * len(header)))
+        opened(workbook_of(header, ["x"] * len(header)))
 
 
 def test_a_missing_column_names_those_there_are():
     with refuses(
         FormatError, match=r"no column named 'text'. It has: id, narrative, country. Use --text-column."
     ):
-        opened(made(["id", "narrative", "country"], [1, "x", "y"]))
+        opened(workbook_of(["id", "narrative", "country"], [1, "x", "y"]))
     with refuses(FormatError, match="--keep-unchecked"):
-        opened(made(["id", "text"], [1, "x"]), KEEPS)
+        opened(workbook_of(["id", "text"], [1, "x"]), KEEPS)
     with pytest.raises(FormatError, match="two columns have the same name"):
-        opened(made(["text", "text"], [1, "x"]))
+        opened(workbook_of(["text", "text"], [1, "x"]))
     with pytest.raises(FormatError, match="no values"):
-        opened(made())
+        opened(workbook_of())
     with pytest.raises(FormatError) as caught:
-        opened(made([CANARY, "1980-05-12"], ["x", "y"]))
+        opened(workbook_of([CANARY, "1980-05-12"], ["x", "y"]))
     assert CANARY not in str(caught.value)
 
 
 def test_all_cells_mask_every_text_and_date_and_hide_numbers():
-    data = made(["Name", "Ann Lee"], ["dose", 5, "mg daily", date(2019, 10, 12)], third=[["Bob fell"]])
+    data = workbook_of(["Name", "Ann Lee"], ["dose", 5, "mg daily", date(2019, 10, 12)], third=[["Bob fell"]])
     assert [record.doc.text for record in opened(data, ALL).records()] == [
         "Name\tAnn Lee\ndose\tmg daily\t2019-10-12",
         "Bob fell",
@@ -428,7 +418,7 @@ def test_all_cells_mask_every_text_and_date_and_hide_numbers():
 
 
 def test_a_column_can_be_kept_of_all_cells_if_the_first_row_names_it():
-    data = made([], ["age", "who"], [43, "Ann"], other=[["Ann", 7], ["age", 8], ["Bob", 9]])
+    data = workbook_of([], ["age", "who"], [43, "Ann"], other=[["Ann", 7], ["age", 8], ["Bob", 9]])
     shown = cells_of(masked(data, ReadOptions(all_cells=True, keep_unchecked=("age",))))
     assert shown[0][1:] == [["age", "who"], [43, "PHI"]]
     assert shown[1] == [["PHI", "□"], ["age", "□"], ["PHI", "□"]]
@@ -456,7 +446,7 @@ def test_all_cells_and_columns_contradict_each_other(more):
 
 def test_a_long_sheet_is_several_documents_of_one_case():
     row = ["word " * 1000]
-    data = made(*[row] * 45)
+    data = workbook_of(*[row] * 45)
     records = list(opened(data, ALL).records())
     assert len(records) == 3
     assert {record.case_id for record in records} == {"cases.xlsx"}
@@ -466,7 +456,7 @@ def test_a_long_sheet_is_several_documents_of_one_case():
 
 
 def test_a_mask_across_cells_goes_into_the_first():
-    record = next(iter(opened(made(["ab", "cd", "ef"]), ALL).records()))
+    record = next(iter(opened(workbook_of(["ab", "cd", "ef"]), ALL).records()))
     (one,) = mask_records(keep_all(), [record])[0]
     across = replace(one, text="aX\tef", masks=((1, 5),), replaced=((1, 2),))
     rows = record.carried[0].fill(record, [across])
@@ -476,7 +466,7 @@ def test_a_mask_across_cells_goes_into_the_first():
 
 
 def test_a_text_too_long_for_a_cell_is_refused_whole():
-    source = opened(made(["text"], ["x " * 10], ["y"]))
+    source = opened(workbook_of(["text"], ["x " * 10], ["y"]))
     sink = source.sink(io.BytesIO())
     record = next(iter(source.records()))
     (one,) = mask_records(keep_all(), [record])[0]
@@ -517,7 +507,7 @@ STRICT = part("workbook", "<sheets/>").replace(
 HARMFUL = {
     "no zip": b"PK" + CANARY.encode(),
     "old": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode(),
-    "cut": made(["text"], [CANARY])[:-40],
+    "cut": workbook_of(["text"], [CANARY])[:-40],
     "no workbook": with_part("xl/workbook.xml", b"<x/>"),
     "strict": with_part("xl/workbook.xml", STRICT),
     "no sheets": with_part("xl/workbook.xml", part("workbook", "<sheets/>")),
@@ -562,7 +552,7 @@ def test_a_harmful_or_damaged_file_is_refused_with_a_remedy(data):
 
 
 def test_a_file_with_a_password_is_refused():
-    data = bytearray(made(["text"], ["x"]))
+    data = bytearray(workbook_of(["text"], ["x"]))
     with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:
         offset = archive.infolist()[0].header_offset
     data[offset + 6] |= 1
@@ -603,7 +593,7 @@ def test_a_file_with_changed_bytes_never_raises_anything_else(data):
 
 def test_the_survey_finds_the_columns_of_all_sheets():
     story = "The patient had a rash two hours after the first dose and was given an antihistamine."
-    data = made(
+    data = workbook_of(
         ["Cases of 2021"],
         ["id", "text", "when"],
         [7, story, date(2019, 10, 12)],
@@ -630,7 +620,7 @@ def test_libreoffice_opens_the_new_file(tmp_path, options):
 
 
 def test_a_second_header_in_another_order_is_refused_so_that_no_text_is_kept():
-    data = made(["text", "sex"], ["well", "f"], ["sex", "text"], ["m", f"{CANARY} fell"])
+    data = workbook_of(["text", "sex"], ["well", "f"], ["sex", "text"], ["m", f"{CANARY} fell"])
     with pytest.raises(FormatError, match="second header"):
         masked(data, ReadOptions(keep_unchecked=("sex",)))
 
@@ -710,7 +700,7 @@ def test_a_cell_that_is_merged_as_its_heading_is_belongs_to_its_column():
 
 
 def test_cells_in_columns_without_a_name_are_counted():
-    source = opened(made(["id", "text"], [1, "well", "lost"]))
+    source = opened(workbook_of(["id", "text"], [1, "well", "lost"]))
     assert [record.doc.text for record in source.records()] == ["well"]
     assert source.removed["cell in a column without a name"] == 1
 

@@ -2,9 +2,14 @@
 
 import json
 import os
+import sys
 
 import pytest
 from desk_visitors import desk_of
+from platformdirs import windows
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
+from platformdirs.windows import Windows
 from review_stores import KEY
 
 from inverse_deid import desk
@@ -13,45 +18,38 @@ from inverse_deid.desk import USUAL_PORT, ask_running_desk, bind, find_place, ho
 from inverse_deid.review.pages.door import MAX_TOKENS, OPENING, TOKEN_MINUTES, Place, open_answer, prove
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the folders of Linux")
 @pytest.mark.parametrize(
-    ("system", "environment", "folder", "key_folder"),
+    ("environment", "folder", "key_folder"),
     [
-        (
-            "linux",
-            {"HOME": "/home/ann"},
-            "/home/ann/.local/share/inverse-deid/desk",
-            "/home/ann/.config/inverse-deid",
-        ),
-        (
-            "linux",
-            {"HOME": "/h", "XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c"},
-            "/d/inverse-deid/desk",
-            "/c/inverse-deid",
-        ),
-        (
-            "darwin",
-            {"HOME": "/Users/ann"},
-            "/Users/ann/Library/Application Support/inverse-deid/desk",
-            "/Users/ann/Library/Preferences/inverse-deid",
-        ),
-        (
-            "win32",
-            {"HOME": "/u", "LOCALAPPDATA": "/u/local", "APPDATA": "/u/roaming"},
-            "/u/local/inverse-deid/desk",
-            "/u/roaming/inverse-deid",
-        ),
+        ({"HOME": "/home/ann"}, "/home/ann/.local/share/inverse-deid/desk", "/home/ann/.config/inverse-deid"),
+        ({"XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c"}, "/d/inverse-deid/desk", "/c/inverse-deid"),
     ],
 )
-def test_data_and_key_are_in_two_folders_of_the_user(system, environment, folder, key_folder):
-    place = find_place(None, system, environment)
+def test_data_and_key_are_in_two_folders_of_the_user(monkeypatch, environment, folder, key_folder):
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    place = find_place(None)
     assert (place.folder.as_posix(), place.key_file.parent.as_posix()) == (folder, key_folder)
 
 
+@pytest.mark.parametrize("system", [Unix, MacOS, Windows])
+def test_the_key_is_beside_the_folder_on_every_system(monkeypatch, system):
+    monkeypatch.setattr(desk, "PlatformDirs", system)
+    monkeypatch.setattr(
+        windows, "get_win_folder", lambda name: {"CSIDL_APPDATA": "/u/roaming"}.get(name, "/u/local")
+    )
+    place = find_place(None)
+    assert place.folder not in place.key_file.parents
+    assert place.folder.parent != place.key_file.parent
+
+
 def test_each_folder_has_its_own_key(tmp_path):
-    environment = {"HOME": str(tmp_path)}
-    first, second = (find_place(tmp_path / name, "linux", environment).key_file for name in "ab")
+    first, second = (find_place(tmp_path / name).key_file for name in "ab")
     assert first != second
-    assert first == find_place(tmp_path / "a", "linux", environment).key_file
+    assert first == find_place(tmp_path / "a").key_file
 
 
 def test_a_new_key_is_for_its_owner_alone_and_is_found_again(tmp_path):

@@ -13,12 +13,12 @@ from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.survey import SurveyedColumn
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+from inverse_deid.masking.maskers import Maskers
 from inverse_deid.replacement.settings import AgeMode, DateMode
 from inverse_deid.review.files.choices import (
     EXAMPLE,
     QUESTIONS,
     Examples,
-    Maskers,
     MaskingChoices,
     find_danger,
     make_read_options,

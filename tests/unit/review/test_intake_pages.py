@@ -6,9 +6,9 @@ import re
 import threading
 import zipfile
 
-import openpyxl
 import pytest
 from desk_visitors import desk_of
+from excel_files import workbook_of
 from fake_maskers import CANARY, mask_capitals
 from review_stores import store_of
 from review_visitors import account
@@ -109,15 +109,8 @@ def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
 
 
 def test_a_sheet_without_the_chosen_ids_is_masked_and_noticed(desk):
-    workbook = openpyxl.Workbook()
-    for row in (["case no", "text"], [7, LONG]):
-        workbook.active.append(row)
-    other = workbook.create_sheet("Okonkwo")
-    for row in (["text"], ["seen by Okonkwo"]):
-        other.append(row)
-    target = io.BytesIO()
-    workbook.save(target)
-    upload = desk.add("cases.xlsx", target.getvalue()).json()
+    data = workbook_of(["case no", "text"], [7, LONG], Okonkwo=(["text"], ["seen by Okonkwo"]))
+    upload = desk.add("cases.xlsx", data).json()
     desk.choose({f"column {upload['id']} 0": "id", f"column {upload['id']} 1": "masked"})
     (done,) = desk.wait(*ENDED)
     assert (done["state"], done["n_done"]) == ("done", 2)

@@ -1,7 +1,7 @@
 """Roles, first passwords, and the own password of a user."""
 
 import pytest
-from review_stores import KEY, PASSWORD, Clock, store_of, user
+from review_stores import KEY, PASSWORD, user
 
 from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.review.people import accounts
@@ -24,15 +24,9 @@ NEW = "quite another sentence"
 
 
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path, clock):
-    with store_of(tmp_path, clock=clock) as store:
-        add_user(store, "ann", PASSWORD, UserRole.REVIEWER, by="dora", must_change=True)
-        yield store
+def store(store):
+    add_user(store, "ann", PASSWORD, UserRole.REVIEWER, by="dora", must_change=True)
+    return store
 
 
 def events(store):

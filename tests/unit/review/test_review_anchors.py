@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from review_stores import KEY, Clock, store_of, user
+from review_stores import KEY, Clock, store_of, user, write_key
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
@@ -19,12 +19,10 @@ from inverse_deid.review.store.trail import export_trail, read_anchors, verify_e
 
 
 @pytest.fixture
-def store(tmp_path):
-    with store_of(tmp_path) as store:
-        user(store, "ann")
-        (tmp_path / "review.db.key").write_bytes(KEY.secret)
-        (tmp_path / "review.db.key").chmod(0o600)
-        yield store
+def store(store, tmp_path):
+    user(store, "ann")
+    write_key(tmp_path)
+    return store
 
 
 def call(*words):

@@ -205,6 +205,7 @@ def test_a_target_that_cannot_seek_is_enough(store):
 
 def test_one_file_is_written_as_the_export_writes_it(store, tmp_path):
     export_released(store, tmp_path / "out")
+    assert len(list_sources(store)) == 3
     for source in list_sources(store):
         stream = io.BytesIO()
         exported = released_file(store, source.id, stream, by="ann")

@@ -1,7 +1,7 @@
 """A case from new to released: layers, states, locks, two reviewers, adjudication."""
 
 import pytest
-from review_stores import TEXT, Clock, change, place, review, store_of, user
+from review_stores import TEXT, change, place, review, store_of, user
 from sqlalchemy import literal, select
 
 from inverse_deid.core.errors import (
@@ -39,24 +39,6 @@ from inverse_deid.review.store.values import (
 )
 
 MASK, UNMASK, CATEGORY = ActionKind.MASK, ActionKind.UNMASK, ActionKind.CATEGORY
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path, clock):
-    with store_of(tmp_path, clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-def alone(tmp_path, clock):
-    """One approval is enough."""
-    with store_of(tmp_path, clock=clock, approvals=1) as store:
-        yield store
 
 
 def kept(view):

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from fake_maskers import BROKEN_STAGE, FakeMasker, mask_capitals
 from pdf_files import of_nested_forms
-from review_stores import FACTS, KEY, TEXT, change, change_rows, json_lines, place, review, store_of, user
+from review_stores import FACTS, KEY, TEXT, change, change_rows, json_lines, place, review, user
 from sqlalchemy import select
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, StageError
@@ -61,10 +61,7 @@ def trail_of(store, folder):
     return [json.loads(line)["entry"] for line in (folder / "trail.jsonl").read_text().splitlines()[:-1]]
 
 
-@pytest.fixture
-def store(tmp_path):
-    with store_of(tmp_path, [TEXT, "by Bo"], approvals=1) as store:
-        yield store
+STORE = {"texts": [TEXT, "by Bo"], "approvals": 1}
 
 
 @pytest.fixture

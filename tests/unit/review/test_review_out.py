@@ -83,14 +83,9 @@ ODD = "Été à l'hôpital 😀 : Zoë\r\nLi a été vue.\rÄrger\n"
 
 class TestSessions:
     @pytest.fixture
-    def clock(self):
-        return Clock()
-
-    @pytest.fixture
-    def store(self, tmp_path, clock):
-        with store_of(tmp_path, clock=clock) as store:
-            add_user(store, "Ann", PASSWORD, UserRole.REVIEWER)
-            yield store
+    def store(self, store):
+        add_user(store, "Ann", PASSWORD, UserRole.REVIEWER)
+        return store
 
     def test_a_session_has_a_new_id_and_ends(self, store, clock, tmp_path):
         first = log_in(store, "ann", PASSWORD)

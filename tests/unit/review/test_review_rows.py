@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import suppress
 
 import pytest
-from review_stores import KEY, PASSWORD, TEXT, change, place, review, store_of, user
+from review_stores import KEY, PASSWORD, TEXT, change, place, review, user
 
 from inverse_deid.core.errors import (
     InverseDeidError,
@@ -46,16 +46,17 @@ from inverse_deid.review.store.trail import (
 )
 from inverse_deid.review.store.values import ActionKind, UserRole, WorkFilter
 
+STORE = {"texts": [TEXT, TEXT]}
+
 
 @pytest.fixture
-def store(tmp_path):
+def store(store):
     """Case 1 is released by ann and bea, and ann is at work on case 2."""
-    with store_of(tmp_path, [TEXT, TEXT]) as store:
-        ann, bea = user(store, "ann"), user(store, "bea")
-        review(store, ann, 1)
-        review(store, bea, 1)
-        change(store, place(store, ann, 2), ActionKind.MASK, 5)
-        yield store
+    ann, bea = user(store, "ann"), user(store, "bea")
+    review(store, ann, 1)
+    review(store, bea, 1)
+    change(store, place(store, ann, 2), ActionKind.MASK, 5)
+    return store
 
 
 def forge(store, tmp_path, *statements):

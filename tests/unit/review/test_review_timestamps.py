@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from click.testing import CliRunner
 from refusals import refuses
-from review_stores import KEY, store_of, user
+from review_stores import user, write_key
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError
@@ -99,13 +99,14 @@ def authority(running):
     return running
 
 
+STORE = {"clock": time.time}
+
+
 @pytest.fixture
-def store(tmp_path):
-    with store_of(tmp_path, clock=time.time) as store:
-        user(store, "ann")
-        (tmp_path / "review.db.key").write_bytes(KEY.secret)
-        (tmp_path / "review.db.key").chmod(0o600)
-        yield store
+def store(store, tmp_path):
+    user(store, "ann")
+    write_key(tmp_path)
+    return store
 
 
 def verify(tmp_path, authority, certificate="good"):

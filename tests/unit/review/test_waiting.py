@@ -2,7 +2,6 @@
 
 import pytest
 from fake_maskers import CANARY
-from review_stores import store_of
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
 from inverse_deid.review.files import waiting
@@ -23,10 +22,9 @@ from inverse_deid.review.store.tables import WAITING, WAITING_PIECES
 
 
 @pytest.fixture
-def store(tmp_path):
-    with store_of(tmp_path) as store:
-        open_waiting_area(store)
-        yield store
+def store(store):
+    open_waiting_area(store)
+    return store
 
 
 def given(store, name="case.txt", data=b"seen by Ann", state=UploadState.READY):

@@ -223,7 +223,9 @@ def test_the_project_keeps_no_text_of_real_narratives():
     """The files of marks and lists have nothing but ids, hashes, offsets, types and the two words of `meta`."""
     folder = Path(__file__).parents[3] / "narratives"
     for name in prepare.MARKED.values():
-        for line in read(folder / name):
+        lines = list(read(folder / name))
+        assert lines
+        for line in lines:
             assert set(line) <= {"id", "sha256", "spans", "meta"}
             assert len(line["sha256"]) == 16
             assert all(set(span) == {"start", "end", "type"} for span in line["spans"])

@@ -147,7 +147,7 @@ def test_a_peer_masks_our_documents_in_its_own_python(material, tmp_path):
     assert (figures["documents"], figures["documents_changed"], figures["failures"]) == (4, 4, 0)
     assert figures["tokens"] == 4 * 5
     assert figures["versions"] == {"scrubadub": "1.2"}
-    assert figures["seconds"] >= 0
+    assert 0 < figures["seconds"] < 60
     assert CANARY not in json.dumps(figures)
 
 

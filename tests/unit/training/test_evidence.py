@@ -89,7 +89,9 @@ def test_a_lower_threshold_has_the_bound_that_it_claims(n_leaks):
     is_close = (one.identifiers >= 0) & (np.arange(len(one.p_safe)) % 20 == 0)
     p_safe = np.where(is_close, np.linspace(0.5, 0.98, len(one.p_safe)), one.p_safe)
     one = dataclasses.replace(one, p_safe=p_safe.astype(np.float32))
-    for name, pair in tuned(one).items():
+    found = tuned(one)
+    assert found
+    for name, pair in found.items():
         recall = measure(one, pair).recall
         aim = {"strict": 0.989, "balanced": 0.98}.get(name, 0)
         if pair.high < START[name].high:
@@ -107,7 +109,9 @@ def test_higher_thresholds_need_no_evidence_and_the_order_stays():
 @pytest.mark.parametrize("slope", [0.0, 0.2, 0.5])
 def test_another_slope_is_not_a_way_around(slope):
     aims = with_aims(AIMS, density_slope=slope)
-    for name, pair in tuned(corpus(17, 4), aims=aims).items():
+    found = tuned(corpus(17, 4), aims=aims)
+    assert found
+    for name, pair in found.items():
         assert pair.density_slope == START[name].density_slope
         assert (pair.low, pair.high) >= (START[name].low, START[name].high)
 

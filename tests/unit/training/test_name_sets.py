@@ -60,6 +60,7 @@ def test_no_template_is_in_the_annotated_narratives() -> None:
     path = Path(__file__).parents[3] / "narratives" / "invented.jsonl"
     narratives = " ".join(re.findall(r"\w+", path.read_text(encoding="utf-8").casefold()))
     for kind in KINDS:
+        assert templates(kind)
         for template in templates(kind):
             parts = [re.findall(r"\w+", part.casefold()) for part in re.split(r"\{\w+\}", template)]
             assert not [part for part in parts if len(part) > 4 and " ".join(part) in narratives], template

@@ -216,7 +216,6 @@ def _structure_if(condition: bool) -> StringRole:
 
 
 def _is_structure(node: etree._Element, name: str, value: str) -> bool:
-    """Return whether the vocabulary knows a value of an attribute."""
     if name == "code":
         return vocabulary.is_code(value, node.get("codeSystem", ""), _local(node))
     if name == "codeSystemVersion":
@@ -256,7 +255,6 @@ def _role_of_value(node: etree._Element, value: str) -> StringRole:
 
 
 def _measure(observation: etree._Element | None) -> Measure | None:
-    """Return what an observation measures, if its range is known."""
     code = None if observation is None else observation.find(f"{{{HL7}}}code")
     if code is None or code.get("codeSystem") != vocabulary.OBSERVATIONS:
         return None
@@ -351,7 +349,6 @@ class R2:
 
 @lru_cache(maxsize=1)
 def _tests() -> Mapping[str, Callable[[str], bool]]:
-    """Return a test for the text of each element that contains a code."""
     tests: dict[str, Callable[[str], bool]] = {
         "numbers": _is_number,
         "codes": _match(_CODE),

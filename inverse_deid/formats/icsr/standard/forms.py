@@ -132,7 +132,6 @@ def _is_id(text: str) -> bool:
 
 
 def _is_day(text: str) -> bool:
-    """Tell whether a value is a day, or has one with the name of its month."""
     return _DAY.fullmatch(text) is not None or _NAMED_DAY.search(text) is not None
 
 
@@ -140,10 +139,6 @@ def _is_phone(text: str) -> bool:
     """Tell whether a value is a telephone number in groups, and not a code of a person."""
     is_grouped = _PHONE.fullmatch(text) is not None and re.search(r"[+()\s]", text) is not None
     return is_grouped and sum(map(str.isdigit, text)) >= 9
-
-
-def _is_postcode(text: str) -> bool:
-    return _POSTCODE.fullmatch(text) is not None and not _SPOKEN.search(text) and not _is_day(text)
 
 
 def _is_route(text: str) -> bool:
@@ -195,7 +190,9 @@ _TESTS: Mapping[Form, Callable[[str], bool]] = {
     Form.PLACE: lambda text: _is_term(text, n_words=6, n_digits=3) and not _BETWEEN_PERSONS.search(text),
     Form.ORGANISATION: lambda text: _is_term(text, n_words=12, n_digits=4) and not _TOLD.search(text),
     Form.ADDRESS: lambda text: _is_term(text, n_words=14, n_digits=6) and not _is_phone(text),
-    Form.POSTCODE: _is_postcode,
+    Form.POSTCODE: lambda text: (
+        bool(_POSTCODE.fullmatch(text)) and not _SPOKEN.search(text) and not _is_day(text)
+    ),
     Form.PHONE: lambda text: _PHONE.fullmatch(text) is not None,
     Form.EMAIL: lambda text: _EMAIL.fullmatch(text) is not None,
     Form.PRODUCT: _is_product,

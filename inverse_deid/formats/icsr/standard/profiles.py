@@ -220,7 +220,6 @@ def _keep(element: Element) -> FieldAction:
 
 
 def _remove(element: Element) -> FieldAction:
-    """Return the action that removes a value and leaves a valid message."""
     if element.kind in (ElementKind.FREE_TEXT, ElementKind.ATTACHMENT, ElementKind.PRODUCT):
         return _keep(element)
     if element.kind == ElementKind.AGE:
@@ -233,7 +232,6 @@ def _remove(element: Element) -> FieldAction:
 
 
 def _find_elements(entry: str, action: FieldAction) -> Iterator[Element]:
-    """Yield the elements that an entry names."""
     is_start = entry.endswith("*")
     found = [e for e in elements().values() if (e.id.startswith(entry[:-1]) if is_start else e.id == entry)]
     if not found:

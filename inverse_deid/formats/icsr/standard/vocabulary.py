@@ -108,7 +108,6 @@ def _vocabulary() -> _Vocabulary:
 
 
 def _expand(name: str) -> str:
-    """Return the name of an attribute as lxml has it."""
     for prefix, space in (("xsi:", XSI_NAMESPACE), ("xml:", XML_NAMESPACE)):
         if name.startswith(prefix):
             return f"{{{space}}}{name.removeprefix(prefix)}"

@@ -29,6 +29,7 @@ def document(name):
 
 def test_a_mask_before_the_concepts_costs_nothing():
     found = measure_utility([document("a")], {"a": [at("Ann")]}, FakeExtractor())
+    assert found
     for row in found.values():
         assert (row.f1_original, row.f1_masked, row.touched) == (1.0, 1.0, 0)
         assert (row.difference, row.p_value) == (0.0, 1.0)

@@ -180,6 +180,7 @@ def test_a_model_comes_back_equal(folder):
     tagger, path = folder
     passages = [s for doc in documents(0, 5) for s in tagger.passage_maker().encode_gold(doc)]
     again = read_tagger(path)
+    assert passages
     for one, other in zip(tagger.label(passages), again.label(passages), strict=True):
         assert all(np.array_equal(one[task], other[task]) for task in BOTH)
     for one, other in zip(tagger.network.model.weights, again.network.model.weights, strict=True):

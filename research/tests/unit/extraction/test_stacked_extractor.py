@@ -150,5 +150,6 @@ def test_what_is_told_as_identifiers_is_what_is_masked(stacked, passages):
     network, inputs = stacked.network, inputs_of(stacked, passages)
     crf = network.model.get_layer(f"{PHI}_crf")
     choice = network.model.get_layer(CHOICE)(crf(network.scorer(inputs)[PHI], inputs["valid"]))
+    assert passages
     for row, found in zip(choice.numpy().argmax(axis=2), stacked.label(passages), strict=True):
         assert np.array_equal(row[: len(found[PHI])], found[PHI])

@@ -96,6 +96,7 @@ def test_the_mean_is_that_of_the_sites(course, start):
     first = next(methods.train_averaged(course))
     dones = [one_epoch(course, number, 0, start) for number in range(3)]
     n_tokens = np.array([done.n_tokens for done in dones], np.float64)
+    assert first.networks[COMMON]
     for i, array in enumerate(first.networks[COMMON]):
         wanted = sum(
             done.weights[i] * share for done, share in zip(dones, n_tokens / n_tokens.sum(), strict=True)

@@ -227,6 +227,7 @@ def test_an_adversary_that_may_see_the_words_learns_the_task(material):
 def test_pairs_differ_in_one_phi_token_at_most_and_no_side_tells(material):
     sentences = movable_sentences(material.train)
     made = draw_pairs(sentences * 40, material.table, np.random.default_rng(1))
+    assert made
     for pair in made:
         differing = np.flatnonzero(pair.first.rows != pair.second.rows).tolist()
         assert differing == ([] if pair.same else [pair.moved])
@@ -239,7 +240,9 @@ def test_pairs_differ_in_one_phi_token_at_most_and_no_side_tells(material):
 
 def test_a_twin_is_never_the_sentence_itself(material):
     rng = np.random.default_rng(1)
-    for sentence in movable_sentences(material.train) * 10:
+    sentences = movable_sentences(material.train)
+    assert sentences
+    for sentence in sentences * 10:
         moved, place = move_token(sentence, material.table, rng)
         assert moved.rows[place] != sentence.rows[place]
         assert moved.rows[place] in material.table.of(sentence.rows[place : place + 1])[0]

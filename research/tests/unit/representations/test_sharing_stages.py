@@ -78,7 +78,7 @@ def test_a_stage_is_not_repeated_and_its_weights_come_back(tmp_path):
         record = stages.train("first", {"own": own}, trains(own))
         assert all((weight == 7).all() for weight in own.get_weights())
         assert record["epochs"] == 2
-        assert record["cpu_seconds"] >= 0
+        assert record["cpu_seconds"] > 0
     assert calls == ["train"]
     own = network()
     FinishedStages(tmp_path, "run", "other key").train("first", {"own": own}, trains(own))

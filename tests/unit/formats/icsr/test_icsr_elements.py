@@ -106,6 +106,7 @@ def test_an_element_that_is_not_there_is_not_found(dialect, element):
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_value_belongs_to_two_elements(dialect):
     case = only_case(invent(dialect).data)
+    assert elements_in(dialect, batch=False)
     for element in elements_in(dialect, batch=False):
         place = element.places[dialect]
         others = {

@@ -46,7 +46,9 @@ def test_free_text_goes_through_the_masker_in_every_profile(name):
 
 @pytest.mark.parametrize("name", builtin_names())
 def test_a_profile_does_only_what_the_element_allows(name):
-    for element, action in builtin_profile(name).actions.items():
+    found = builtin_profile(name).actions
+    assert found
+    for element, action in found.items():
         known = elements()[element]
         assert action != FieldAction.MASK or known.msk
         assert action not in (FieldAction.DROP, FieldAction.BLANK) or not known.required

@@ -19,6 +19,7 @@ def test_more_than_forty_patterns_render_differently() -> None:
 def test_every_pattern_renders_without_braces() -> None:
     rng = random.Random(1)
     for kind, patterns in load_lists("dates").items():
+        assert patterns
         for pattern in patterns:
             text = render_date(pattern, random_date(rng), rng)
             assert "{" not in text, kind

@@ -217,7 +217,9 @@ def test_names_stand_beside_the_word_that_they_are(docs: list[Document]) -> None
 
 
 def test_every_lookalike_has_a_phrase_with_the_word() -> None:
-    for _, name, phrases in templates.load_lookalikes():
+    found = templates.load_lookalikes()
+    assert found
+    for _, name, phrases in found:
         assert any(re.search(rf"(?i)\b{name}\b", phrase) for phrase in phrases), name
 
 
