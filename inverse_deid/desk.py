@@ -32,7 +32,7 @@ from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.oversight import read_limits, set_limits
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place, open_answer, prove
-from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.people.accounts import insert_user
 from inverse_deid.review.store.keys import ReviewKey, make_key_file
 from inverse_deid.review.store.migrations import migrate_store
 from inverse_deid.review.store.opening import ReviewStore, open_store
@@ -101,17 +101,10 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
         store, _ = create_store(path, key, (), None, settings)
     with store.writing() as transaction:
         found = transaction.read(select(USERS).where(USERS.c.name == USER_NAME), USERS)
-        user_id = found[0].id if found else None
-        if user_id is None:
-            row = {
-                "name": USER_NAME,
-                "password": "none",
-                "role": UserRole.ADJUDICATOR.value,
-                "is_active": True,
-            }
-            user_id = transaction.insert(USERS, row)
-            event = f"account of {USER_NAME} added"
-            transaction.record(TrailEvent(user="command", event=event, new=UserRole.ADJUDICATOR.value))
+        if found:
+            user_id = found[0].id
+        else:
+            user_id = insert_user(transaction, USER_NAME, UserRole.ADJUDICATOR, by="command")
         limits = read_limits(transaction)
     if limits == ReviewLimits():  # nobody waits for the locks of a desk, and it has no admin to break them
         set_limits(store, ReviewLimits(max_locks=10_000), by="command")

@@ -73,7 +73,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         defaults: Of single surfaces, if it is another one there.
         usual: What happens by default, in words; "" = what `default` says.
         limits: Least and greatest number, or length of a text. None = without.
-        option: Other names on the command line; "" = made from `name`.
+        option: Other name on the command line, or those of yes and no: `day-first/month-first`.
         metavar: Stands for the value in the help of commands; "" = that of the type.
         request_help: What it does, where a request is given words and no files; "" = as `help`.
         question: Of pages; "" = pages do not ask.

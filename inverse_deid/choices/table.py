@@ -198,7 +198,7 @@ _REPLACEMENTS = (
         surfaces=_OWN | {_REQUEST},
         request_help="What 3/4/2020 means: true = 3 April.",
         usual="as the case shows",
-        option="--day-first/--month-first",
+        option="day-first/month-first",
     ),
     Choice(
         name="today",
@@ -256,7 +256,7 @@ _SPEEDS = (
         default=0,
         defaults={_SERVE: 1},
         limits=(0, None),
-        option="--threads",
+        option="threads",
         shapes_output=False,
     ),
     Choice(

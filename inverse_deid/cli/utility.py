@@ -86,7 +86,7 @@ def utility(
     choices = take_choices(given)
     if masked is not None and choices:
         chosen = " and ".join(map(name_option, choices))
-        raise ConfigurationError(f"{chosen} would mask the gold set. Leave it out, or MASKED.")
+        raise ConfigurationError(f"{chosen} would mask the gold set. Leave it out, or MASKED")
     if json_path is not None:
         check_target(json_path, FORMAT_NAME, force=force)
     docs = read_causality_set(gold)

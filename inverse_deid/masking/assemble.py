@@ -20,7 +20,7 @@ from inverse_deid.choices.categories import (
     permits_years,
 )
 from inverse_deid.choices.table import CHOICES, Device, Policy
-from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, FormatError, Remedy, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.seals import is_sealed

@@ -13,6 +13,7 @@ from inverse_deid.choices.categories import list_categories, permits_years
 from inverse_deid.choices.reading import NameChoice, name_keyword, read_choices, refuse_contradictions
 from inverse_deid.choices.records import Surface, find_choice
 from inverse_deid.choices.table import CHOICES
+from inverse_deid.core.errors import InverseDeidError, add_remedies
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
@@ -130,11 +131,7 @@ def keyword_errors() -> Iterator[None]:
         raise type(error)(add_remedies(str(error), error.remedies, _name_keyword)) from error.__cause__
 
 
-def name_keywords(message: str) -> str:
-    """Return a message that names options as keyword arguments.
-
-    Example:
-        >>> name_keywords("no column named 'text'. Use --text-column.")
-        "no column named 'text'. Use text_column."
-    """
-    return _OPTION.sub(lambda match: match[1].replace("-", "_"), message)
+def _name_keyword(choice: str, value: str) -> str | None:
+    if not any(one.name == choice and Surface.PYTHON in one.surfaces for one in CHOICES):
+        return None
+    return name_keyword(choice, value or None)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.choices.table import Device
-from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.errors import ConfigurationError, ModelError, Remedy
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
 from inverse_deid.core.values import BoolArray, FloatArray, RuleAnalysis, Tokens

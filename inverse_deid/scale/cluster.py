@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inverse_deid.choices.table import Device
-from inverse_deid.core.errors import ClusterError, ConfigurationError, InverseDeidError
+from inverse_deid.core.errors import ClusterError, ConfigurationError, InverseDeidError, Remedy
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.scale.actor import OUTCOME, PARTITION, ActorJob, Outcome, PartitionActor
 from inverse_deid.scale.partitions import Partition

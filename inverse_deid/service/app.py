@@ -35,6 +35,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
+from inverse_deid.service.choices import describe_problem
 from inverse_deid.service.clients import Client, TooOftenError
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.files import (

@@ -6,7 +6,7 @@ setting, never a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -18,9 +18,9 @@ from msgspec import Meta
 from inverse_deid.choices.categories import ALL_CATEGORIES, parse_categories, permits_years
 from inverse_deid.choices.records import Choice, Kind, Surface, Table, list_choices
 from inverse_deid.choices.table import CHOICES, PERMITS
-from inverse_deid.core.errors import ConfigurationError, FormatError
+from inverse_deid.core.errors import ConfigurationError, FormatError, InverseDeidError, add_remedies
 from inverse_deid.masking.assemble import MaskingSettings
-from inverse_deid.masking.choices import Chosen, choose_settings, keyword_errors
+from inverse_deid.masking.choices import Chosen, choose_settings
 
 MAX_WORDS = 1_000
 MAX_WORD_CHARS = 200
@@ -44,7 +44,7 @@ def parse_permits(text: str) -> frozenset[str]:
     unknown = [name for name in names if name not in PERMITS]
     if unknown:
         raise ConfigurationError(
-            f"--permit: {unknown[0]!r} is unknown. Give all, none, or some of {', '.join(PERMITS)}"
+            f"{unknown[0]!r} is unknown. Give all, none, or some of {', '.join(PERMITS)}", choice="permit"
         )
     return frozenset(names)
 
@@ -86,10 +86,9 @@ class Operator:
             # Words of a request are added to those of the operator.
             choices[name] = getattr(self.masking, name) | frozenset(choices.get(name, ()))
         try:
-            with keyword_errors():
-                chosen = choose_settings(self.masking, choices, today, surface=Surface.REQUEST)
+            chosen = choose_settings(self.masking, choices, today, surface=Surface.REQUEST)
         except ConfigurationError as error:
-            problem = str(error)
+            problem = describe_problem(error)
         problem = problem or self._find_refused(chosen, today)
         if problem:
             raise FormatError(f"settings: {problem}")
@@ -116,6 +115,16 @@ class Operator:
                 problem = permit.refusal.format(own=own.value_of(choice.name))
                 return f"{problem}. The operator does not permit it"
         return ""
+
+
+def describe_problem(error: InverseDeidError, more_fields: Collection[str] = ()) -> str:
+    """Return what is wrong and which fields mend it: the settings, and others of the request."""
+    known = {one.name for one in list_choices(CHOICES, Surface.REQUEST)} | set(more_fields)
+
+    def name_field(choice: str, value: str) -> str | None:
+        return f"{choice} {value}".rstrip() if choice in known else None
+
+    return add_remedies(str(error), error.remedies, name_field)
 
 
 def _is_less(choice: Choice, value: Any, own: Any) -> bool:  # noqa: ANN401

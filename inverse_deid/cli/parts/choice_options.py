@@ -51,7 +51,7 @@ def make_option(choice: Choice, surface: Surface) -> AddOption:
     usual = choice.usual or ("" if default is None or choice.kind == "flag" else str(default))
     text = choice.help_on(surface) + (f" Or set {KEY_VARIABLE}." if choice.kind == "key" else "")
     return click.option(
-        choice.option or _option_of(choice.name),
+        "/".join(_names_of(choice)),
         choice.name,
         type=_type_of(choice, surface),
         is_flag=True if choice.kind == "flag" else None,
@@ -75,8 +75,9 @@ def _type_of(choice: Choice, surface: Surface) -> Any:  # noqa: ANN401 - as clic
     return types.get(choice.kind)
 
 
-def _option_of(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _names_of(choice: Choice) -> list[str]:
+    """Return the names of a choice on the command line: one, or that of yes and that of no."""
+    return [f"--{name.replace('_', '-')}" for name in (choice.option or choice.name).split("/")]
 
 
 def name_option(name: str, value: object = None) -> str:
@@ -88,8 +89,7 @@ def name_option(name: str, value: object = None) -> str:
     """
     if name == "key":
         return f"--key FILE or set {KEY_VARIABLE}"
-    option = next((one.option for one in CHOICES if one.name == name), "") or _option_of(name)
-    option = option.replace("/", " or ")
+    option = " or ".join(_names_of(next(one for one in CHOICES if one.name == name)))
     return option if value is None or isinstance(value, bool) else f"{option} {value}"
 
 

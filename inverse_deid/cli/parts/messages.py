@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import InverseDeidError, Remedy, add_remedies
 
-_OPTIONS = {"n_threads": "threads"}
+_OPTIONS = {one.name: one.option.split("/")[0] for one in CHOICES if one.option}
 """The options that are not called as the choice is."""
 
 

@@ -59,7 +59,7 @@ class MaskingChoices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         given = [(one, fields.get(one.name) or one.default) for one in QUESTIONS]
         if any(one.find_answer(value) is None for one, value in given):
-            raise ReviewError("the form has an unknown answer. Load the page again.")
+            raise ReviewError("the form has an unknown answer. Load the page again")
         return cls(tuple((one.name, value) for one, value in given if value != one.default))
 
     def answer_to(self, question: Question) -> str:

@@ -403,7 +403,7 @@ def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iter
     with store.reading(snapshot=True) as transaction:
         held_back = check_for_export(transaction)
         if problems := [*held_back.sources.values(), *held_back.cases.values()]:
-            raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup.")
+            raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup")
         cases = transaction.read(released, CASES)
     disclose_all(store, by, [case.id for case in cases], way)
     with store.reading(snapshot=True) as transaction:

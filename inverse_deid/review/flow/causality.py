@@ -249,7 +249,7 @@ def _read_finished(transaction: Transaction, case_id: int) -> tuple[CaseContent,
     """Return an agreed or released case and its final decisions."""
     state = CaseState(lock_row(transaction, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
-        raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first.")
+        raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first")
     content = read_content(transaction, case_id)
     return content, read_final(transaction, case_id, content)
 

@@ -81,7 +81,7 @@ def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading 
 def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, user: User) -> None:
     """Lock a case and make or revive the layer of a reviewer."""
     if case.n_approvals >= transaction.policy.approvals:
-        raise NotAllowedError(f"case {case.id} has all its approvals. Take another case.")
+        raise NotAllowedError(f"case {case.id} has all its approvals. Take another case")
     _check_taker(transaction, case, user)
     take_lock(transaction, case, user.id)
     is_blind = transaction.policy.blind_to_model and case.n_approvals > 0
@@ -108,7 +108,7 @@ def _check_taker(transaction: Transaction, case: Row[Any], user: User) -> None:
     """Refuse a case that the policy does not give to a user."""
     check_assignee(case, user.id)
     if case.assignee_id is None and read_limits(transaction).only_assigned:
-        raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin.")
+        raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin")
     refuse_adder(transaction, user.name, case)
 
 

@@ -98,17 +98,18 @@ def add_user(
     password_hash = hash_password(password)
     with store.writing() as transaction:
         if transaction.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
-            raise ReviewError(f"the name {name} is already taken. Choose another name.")
-        row = {
-            "name": name,
-            "password": password_hash,
-            "role": role.value,
-            "is_active": True,
-            "must_change_password": must_change,
-        }
-        user_id = transaction.insert(USERS, row)
-        transaction.record(TrailEvent(user=by, event=f"account of {name} added", new=role.value))
+            raise ReviewError(f"the name {name} is already taken. Choose another name")
+        values = {"password": password_hash, "must_change_password": must_change}
+        user_id = insert_user(transaction, name, role, by=by, **values)
     return User(user_id, name, role, must_change_password=must_change)
+
+
+def insert_user(transaction: Transaction, name: str, role: UserRole, *, by: str, **values: object) -> int:
+    """Insert the row of a new account, which has no password if none is given, and return its id."""
+    row = {"name": name, "password": NO_PASSWORD, "role": role.value, "is_active": True, **values}
+    user_id = transaction.insert(USERS, row)
+    transaction.record(TrailEvent(user=by, event=f"account of {name} added", new=role.value))
+    return user_id
 
 
 def list_users(store: ReviewStore) -> tuple[User, ...]:
@@ -138,8 +139,8 @@ def set_password(
         row = _find_local(transaction, name)
         values = {"password": password_hash, "must_change_password": must_change}
         transaction.update(USERS, USERS.c.id == row.id, **values)
-        ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=by)
-        transaction.record(TrailEvent(user=by, event=f"password of {row.name} changed"), *ended)
+        transaction.record(TrailEvent(user=by, event=f"password of {row.name} changed"))
+        end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=by)
 
 
 def change_own_password(store: ReviewStore, session: Session, old: str, new: str) -> None:
@@ -160,10 +161,9 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
         mine = (USERS.c.id == user.id) & (USERS.c.password == row.password)
         values = {"password": password_hash, "must_change_password": False}
         if transaction.update(USERS, mine, **values) != 1:
-            raise NotAllowedError("the password was changed meanwhile. Log in again.")
-        ended = end_sessions_in(transaction, others_of(session), by=user.name)
-        changed = TrailEvent(user=user.name, event=f"password of {user.name} changed")
-        transaction.record(changed, *ended)
+            raise NotAllowedError("the password was changed meanwhile. Log in again")
+        transaction.record(TrailEvent(user=user.name, event=f"password of {user.name} changed"))
+        end_sessions_in(transaction, others_of(session), by=user.name)
 
 
 def check_own_password(store: ReviewStore, session: Session, password: str) -> Row[Any]:
@@ -210,8 +210,9 @@ def set_role(
             _refuse_last_admin(transaction, row)
         transaction.update(USERS, USERS.c.id == row.id, role=role.value)
         event = TrailEvent(user=by, event=f"role of {row.name} changed", old=row.role, new=role.value)
+        transaction.record(event)
         mine = SESSIONS.c.user_id == row.id if keep is None else others_of(keep)
-        transaction.record(event, *end_sessions_in(transaction, mine, by=by))
+        end_sessions_in(transaction, mine, by=by)
 
 
 def _refuse_last_admin(transaction: Transaction, row: Row[Any]) -> None:
@@ -233,14 +234,13 @@ def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "com
         if not is_active:
             _refuse_last_admin(transaction, row)
         transaction.update(USERS, USERS.c.id == row.id, is_active=is_active)
-        ended: list[TrailEvent] = []
+        done = "opened" if is_active else "closed"
+        transaction.record(TrailEvent(user=by, event=f"account of {row.name} {done}"))
         if not is_active:
-            ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=by)
+            end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=by)
             locked = CASES.c.lock_user_id == row.id
             transaction.update(CASES, locked, lock_user_id=None, lock_until=None)
             transaction.update(CASES, CASES.c.assignee_id == row.id, assignee_id=None)
-        done = "opened" if is_active else "closed"
-        transaction.record(TrailEvent(user=by, event=f"account of {row.name} {done}"), *ended)
 
 
 def unlock(store: ReviewStore, name: str, *, by: str = "command") -> None:
@@ -275,8 +275,8 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
         values |= {"sealed_secret": None, "recovery_codes": None}
         transaction.update(USERS, USERS.c.id == row.id, **values)
         event = TrailEvent(user="command", event=f"account of {row.name} linked", new=f"{issuer} {subject}")
-        ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by="command")
-        transaction.record(event, *ended)
+        transaction.record(event)
+        end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by="command")
 
 
 def _check_name(name: str) -> str:
@@ -417,8 +417,7 @@ def log_in(
     with store.writing() as transaction:
         # A password whose code never comes counts as a failure of its name.
         end_try(transaction, limits, tried[1:] if needs_code else tried, forgets=not needs_code)
-        session, events = begin_session_in(transaction, user, address, old_session_id, needs_code=needs_code)
-        transaction.record(*events)
+        session = begin_session_in(transaction, user, address, old_session_id, needs_code=needs_code)
         record_counts(transaction)
     return session
 
@@ -426,9 +425,7 @@ def log_in(
 def begin_session(store: ReviewStore, user: User) -> Session:
     """Begin a session of a user who was recognised in another way than by a password."""
     with store.writing() as transaction:
-        session, events = begin_session_in(transaction, user)
-        transaction.record(*events)
-    return session
+        return begin_session_in(transaction, user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,30 +453,24 @@ def sign_in(
         row = _read_one(transaction, mine)
         problem = _refuse_identity(transaction, row, who)
         if problem or who.role is None:
-            ended = []
             if row is not None:
-                ended = end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
-            transaction.record(*ended)
+                end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
             record_failure(transaction, None if row is None else row.name, "log-in refused", address)
         else:
-            events = []
             if row is None:
                 user = User(0, _check_name(who.name), who.role, issuer=who.issuer)
-                new = {"name": user.name, "password": NO_PASSWORD, "role": who.role.value, "is_active": True}
-                new |= {"must_change_password": False, "issuer": who.issuer, "subject": who.subject}
-                user = replace(user, id=transaction.insert(USERS, new))
-                event = f"account of {user.name} added"
-                events.append(TrailEvent(user=PROVIDER, event=event, new=who.role.value))
+                known_as = {"issuer": who.issuer, "subject": who.subject}
+                user = replace(
+                    user, id=insert_user(transaction, user.name, who.role, by=PROVIDER, **known_as)
+                )
             else:
                 user = replace(_read_user(row), role=who.role)
                 if row.role != who.role.value:
                     transaction.update(USERS, USERS.c.id == row.id, role=who.role.value)
                     event, roles = f"role of {row.name} changed", (row.role, who.role.value)
-                    events.append(TrailEvent(user=PROVIDER, event=event, old=roles[0], new=roles[1]))
-                    events += end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
-            session, begun = begin_session_in(transaction, user, address, old_session_id)
-            transaction.record(*events, *begun)
-            return session
+                    transaction.record(TrailEvent(user=PROVIDER, event=event, old=roles[0], new=roles[1]))
+                    end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
+            return begin_session_in(transaction, user, address, old_session_id)
     raise LogInError(problem)
 
 
@@ -505,18 +496,14 @@ def begin_session_in(
     old_session_id: str | None = None,
     *,
     needs_code: bool = False,
-) -> tuple[Session, list[TrailEvent]]:
-    """Begin a session in a transaction; an old one of the same browser ends.
-
-    Returns:
-        The session, and the events for the trail.
-    """
+) -> Session:
+    """Begin a session in a transaction; an old one of the same browser ends."""
     is_over = (SESSIONS.c.expires_at <= transaction.now()) | (
         SESSIONS.c.seen_at <= transaction.now() - 60.0 * IDLE_MINUTES
     )
-    events = end_sessions_in(transaction, is_over)
+    end_sessions_in(transaction, is_over)
     if old_session_id is not None:
-        events += end_sessions_in(transaction, SESSIONS.c.id_hash == _hash_id(old_session_id), by=user.name)
+        end_sessions_in(transaction, SESSIONS.c.id_hash == _hash_id(old_session_id), by=user.name)
     session_id = secrets.token_urlsafe(32)
     row = {
         "id_hash": _hash_id(session_id),
@@ -528,9 +515,9 @@ def begin_session_in(
     }
     transaction.insert(SESSIONS, row)
     event = "log-in waits for a code" if needs_code else "log in"
-    events.append(TrailEvent(user=user.name, event=event))
+    transaction.record(TrailEvent(user=user.name, event=event))
     step = Step.CODE if needs_code else None
-    return Session(session_id, _make_csrf_token(transaction.store, session_id), user, step), events
+    return Session(session_id, _make_csrf_token(transaction.store, session_id), user, step)
 
 
 def find_session(store: ReviewStore, session_id: str, *, prolongs: bool = True) -> Session:
@@ -553,7 +540,7 @@ def find_session(store: ReviewStore, session_id: str, *, prolongs: bool = True) 
     if row is None or is_over or not row.is_active:
         if row is not None:
             with store.writing() as transaction:
-                transaction.record(*end_sessions_in(transaction, mine))
+                end_sessions_in(transaction, mine)
         raise LogInError("log in first")
     if prolongs and now - row.seen_at > _SEEN_EVERY_SECONDS:
         with store.writing() as transaction:
@@ -605,7 +592,7 @@ def end_own_sessions(store: ReviewStore, session: Session, id_hash: str | None =
     if id_hash is not None:
         mine &= SESSIONS.c.id_hash == id_hash
     with store.writing() as transaction:
-        transaction.record(*end_sessions_in(transaction, mine, by=session.user.name))
+        end_sessions_in(transaction, mine, by=session.user.name)
 
 
 def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
@@ -615,9 +602,7 @@ def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
         ReviewError: The account does not exist.
     """
     with store.writing() as transaction:
-        ended = end_sessions_in(transaction, SESSIONS.c.user_id == _find_row(transaction, name).id, by=by)
-        transaction.record(*ended)
-    return len(ended)
+        return end_sessions_in(transaction, SESSIONS.c.user_id == _find_row(transaction, name).id, by=by)
 
 
 def others_of(session: Session) -> ColumnElement[bool]:
@@ -627,16 +612,16 @@ def others_of(session: Session) -> ColumnElement[bool]:
 
 def end_sessions_in(
     transaction: Transaction, condition: ColumnElement[bool], *, by: str | None = None
-) -> list[TrailEvent]:
-    """Delete sessions, and return what the trail says of them; None = their time was over."""
+) -> int:
+    """Delete sessions in a transaction and return how many; `by` None = their time was over."""
     found = select(SESSIONS.c.id_hash, USERS.c.name)
     found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(condition)
     rows = transaction.execute(found.order_by(SESSIONS.c.id_hash).with_for_update(of=SESSIONS)).all()
     transaction.delete(SESSIONS, SESSIONS.c.id_hash.in_([row.id_hash for row in rows]))
-    return [
-        TrailEvent(user=by or row.name, event=f"session of {row.name} {'ended' if by else 'expired'}")
-        for row in rows
-    ]
+    for row in rows:
+        event = f"session of {row.name} {'ended' if by else 'expired'}"
+        transaction.record(TrailEvent(user=by or row.name, event=event))
+    return len(rows)
 
 
 def is_csrf_token(session: Session, given: str) -> bool:

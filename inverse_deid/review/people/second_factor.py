@@ -80,10 +80,9 @@ def turn_on(
     with store.writing() as transaction:
         mine = (USERS.c.id == user.id) & USERS.c.sealed_secret.is_(None) & USERS.c.issuer.is_(None)
         if transaction.update(USERS, mine, **values) != 1:
-            raise ReviewError("you already have a second factor. Remove it first.")
-        ended = end_sessions_in(transaction, others_of(session), by=user.name)
-        added = TrailEvent(user=user.name, event=f"second factor of {user.name} added")
-        transaction.record(added, *ended)
+            raise ReviewError("you already have a second factor. Remove it first")
+        transaction.record(TrailEvent(user=user.name, event=f"second factor of {user.name} added"))
+        end_sessions_in(transaction, others_of(session), by=user.name)
     return codes
 
 
@@ -125,9 +124,7 @@ def complete_log_in(store: ReviewStore, session: Session, code: str, *, address:
     with store.writing() as transaction:
         waiting = (SESSIONS.c.user_id == session.user.id) & SESSIONS.c.needs_code
         transaction.delete(SESSIONS, waiting)
-        begun, events = begin_session_in(transaction, session.user, address)
-        transaction.record(*events)
-    return begun
+        return begin_session_in(transaction, session.user, address)
 
 
 def require(store: ReviewStore, *, is_required: bool, by: str = "command") -> None:

@@ -86,7 +86,7 @@ def write_backup(store: ReviewStore, key: ReviewKey, path: Path, *, by: str, for
         with output_errors(path), path.open("rb") as stream:
             is_backup = stream.read(len(MAGIC)) in (MAGIC, b"")
         if not is_backup:  # it could be the store or its key
-            raise OutputExistsError(f"{printable(path)} is not a backup and is kept. Use another name.")
+            raise OutputExistsError(f"{printable(path)} is not a backup and is kept. Use another name")
     with store.reading(snapshot=True) as transaction:
         n_cases = int(transaction.execute(select(func.count()).select_from(CASES)).scalar_one())
         write_whole(path, _encode(transaction, key, store.now()), private=True)

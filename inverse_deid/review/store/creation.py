@@ -84,7 +84,7 @@ def make_tables(
 
 def _check_empty(connection: Connection) -> None:
     if inspect(connection).has_table(META.name):
-        raise OutputExistsError("the database already has a store. Use another database.")
+        raise OutputExistsError("the database already has a store. Use another database")
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def _new_file(path: Path | None) -> Iterator[Path]:
         yield _NOWHERE
         return
     if os.path.lexists(path):
-        raise OutputExistsError(f"{path} already exists, and a store is never overwritten. Use another name.")
+        raise OutputExistsError(f"{path} already exists, and a store is never overwritten. Use another name")
     place = partial_path(path)
     is_complete = False
     try:

@@ -49,7 +49,7 @@ def make_engine(address: str | Path) -> Engine:
     if problem:
         raise ConfigurationError(
             f"the address of the store cannot be used ({problem}). Give a file, or a URL such as "
-            "postgresql+psycopg://HOST/NAME and install its driver."
+            "postgresql+psycopg://HOST/NAME and install its driver"
         )
     if is_sqlite:
 
@@ -80,7 +80,7 @@ def database_errors(done: str) -> Iterator[None]:
     if problem:
         raise OutputError(
             f"the store cannot be {done} ({problem}). Nothing of this step was stored. Check disk space, "
-            "permissions and the connection, then try again."
+            "permissions and the connection, then try again"
         )
 
 

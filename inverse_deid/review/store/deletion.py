@@ -243,7 +243,7 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
     with store.writing() as transaction:
         lock_numbers(transaction)
         if _read_source(transaction, source_id).sealed != source.sealed:
-            raise ReviewError(f"file {source_id} was changed by somebody else. Try again.")
+            raise ReviewError(f"file {source_id} was changed by somebody else. Try again")
         sealed = store.sealer.seal(data, f"file {source_id}")
         transaction.update(SOURCES, SOURCES.c.id == source_id, sealed=sealed)
         content_hash = hash_file(store.file_key, data)

@@ -135,7 +135,7 @@ def refuse_head() -> UnreadableInputError:
     """Return the error for a head that was altered."""
     return UnreadableInputError(
         "the head of the trail was altered outside the program. Run inverse-deid review verify, and restore "
-        "a backup."
+        "a backup"
     )
 
 

@@ -41,7 +41,7 @@ class ReviewKey:
 
     def __post_init__(self) -> None:
         if len(self.secret) < MIN_KEY_BYTES:
-            raise ConfigurationError(f"the key is too short. It needs at least {MIN_KEY_BYTES} bytes.")
+            raise ConfigurationError(f"the key is too short. It needs at least {MIN_KEY_BYTES} bytes")
 
     def derive(self, purpose: str) -> bytes:
         """Return 32 bytes for one purpose, which reveal nothing about the key or about other purposes."""
@@ -144,4 +144,4 @@ class StoreKeys:
             data = tuple(ReviewKey(bytes.fromhex(one)) for one in secrets["data"])
             case = bytes.fromhex(secrets["case"])
             return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
-        raise UnreadableInputError("the keys of the store were altered. Restore a backup.")
+        raise UnreadableInputError("the keys of the store were altered. Restore a backup")

@@ -303,7 +303,7 @@ class ReviewStore:
             yield
             return
         if not self._turn.acquire(timeout=BUSY_SECONDS):
-            raise OutputError("others are writing to the store. Nothing of this step was stored. Try again.")
+            raise OutputError("others are writing to the store. Nothing of this step was stored. Try again")
         try:
             yield
         finally:
@@ -398,7 +398,7 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
     try:
         if version != SCHEMA_VERSION:
             raise UnreadableInputError(
-                f"{_name_store(address)} has the older version {version}. Run inverse-deid review migrate."
+                f"{_name_store(address)} has the older version {version}. Run inverse-deid review migrate"
             )
         with store.reading() as transaction:
             store.load_settings(transaction)
@@ -420,7 +420,7 @@ def open_any_version(
     """
     path, name = store_path(address), _name_store(address)
     if path is not None and not path.is_file():
-        raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init.")
+        raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init")
     engine = make_engine(address)
     is_open = False
     try:

@@ -124,7 +124,7 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
         # Triggers could forge rows at any moment: a row is checked as it was read for its new seal.
         reseal(transaction, by=by, check=partial(recorded.check, store.seals))
         if missing := recorded.list_missing():
-            raise ReviewError(f"{missing[0].problem}. Restore a backup.")
+            raise ReviewError(f"{missing[0].problem}. Restore a backup")
         transaction.delete(SESSIONS, true())
         transaction.execute(delete(FAILURES))  # hashes that nobody can compare any more
         transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))

@@ -161,7 +161,7 @@ class RecordedRows:
             UnreadableInputError: It is not as the trail left it.
         """
         if fault := self._find_fault(seals, table, values):
-            raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup.")
+            raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup")
 
     def list_missing(self) -> list[Suspect]:
         """Return the rows that the trail has and that were not seen."""

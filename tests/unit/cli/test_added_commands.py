@@ -88,4 +88,4 @@ def test_an_unknown_command_is_still_unknown(alone):
 )
 def test_the_hint_is_the_command_of_the_tool_that_installed_the_program(mark, command, tmp_path):
     (tmp_path / mark).touch()
-    assert f"inverse-deid, run {command}" in research_hint(environment=tmp_path)
+    assert f"inverse-deid, run `{command}" in research_hint(environment=tmp_path)

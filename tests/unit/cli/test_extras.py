@@ -71,7 +71,7 @@ def test_every_command_names_its_extra(tmp_path):
 )
 def test_the_hint_is_the_command_of_the_tool_that_installed_the_program(mark, command, tmp_path):
     (tmp_path / mark).touch()
-    assert f"inverse-deid, run {command}" in install_hint("desk", tmp_path)
+    assert f"inverse-deid, run `{command}" in install_hint("desk", tmp_path)
 
 
 def texts():

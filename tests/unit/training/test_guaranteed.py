@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 from inverse_deid.core.errors import AnnotationError, ModelError, StageError
 from inverse_deid.core.phi import HyperClass, PhiType
@@ -214,7 +215,7 @@ def test_a_set_without_phi_counts_nobody():
     ],
 )
 def test_calibration_sets_that_count_twice_are_refused(docs, patients, complaint):
-    with pytest.raises(AnnotationError, match=complaint):
+    with refuses(AnnotationError, match=complaint):
         calibration_set([marked(doc_id, f"{CANARY} {text}", CANARY) for doc_id, text in docs], patients)
 
 
