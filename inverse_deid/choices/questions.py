@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from inverse_deid.choices.categories import PRESETS, Category
 from inverse_deid.choices.records import Choice, Surface, Table, list_choices
-from inverse_deid.choices.table import CHOICES
+from inverse_deid.choices.table import CHOICES, REPLACED_CATEGORIES
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -18,6 +19,7 @@ class Answer(msgspec.Struct, frozen=True):
     label: str
     text: str
     settings: Mapping[str, Any]
+    idle: tuple[str, ...] = ()  # questions that do not matter with it, because nothing is left to replace
 
     @property
     def as_json(self) -> str:
@@ -73,4 +75,6 @@ def _list_answers(choice: Choice, surface: Surface, table: Table) -> Iterator[An
         for name, one in details:
             yield Answer(one.name, one.label, one.text, {**settings, name: one.name})
         if not details:
-            yield Answer(value.name, value.label, value.text, settings)
+            hidden = PRESETS[value.name] if choice.kind == "categories" else frozenset(Category)
+            idle = tuple(name for name, category in REPLACED_CATEGORIES.items() if category not in hidden)
+            yield Answer(value.name, value.label, value.text, settings, idle)
