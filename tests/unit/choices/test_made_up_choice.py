@@ -106,6 +106,7 @@ def test_every_choice_has_a_type_for_checkers_and_a_setting():
     names = [one.name for one in CHOICES]
     assert len(set(names)) == len(names)
     assert set(names) == set(MaskChoices.__annotations__) == settings - {"keep_years"}
+    assert all(f"    {one.name}: " in MaskChoices.__doc__ for one in CHOICES)
 
 
 @pytest.mark.parametrize(

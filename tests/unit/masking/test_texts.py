@@ -18,7 +18,6 @@ from fake_maskers import BROKEN_STAGE, CANARY, mask_capitals
 import inverse_deid
 from inverse_deid import Document, MaskedText, MaskingSettings
 from inverse_deid.choices.categories import PRESETS, Category
-from inverse_deid.choices.table import CHOICES, MaskChoices
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.masking import texts
 from inverse_deid.masking.case_masker import CaseMasker
@@ -364,14 +363,6 @@ def test_a_missing_text_needs_no_case_id(builder):
     series = pd.Series(["a", None])
     assert inverse_deid.mask(series, case_ids=pd.Series(["1", None])).iloc[0] == "a"
     assert inverse_deid.mask("a rash", case_ids="case-1").text == "a rash"
-
-
-def test_every_setting_is_a_keyword_argument():
-    known = {field.name for kind in (MaskingSettings, CaseSettings) for field in dataclasses.fields(kind)}
-    chosen = {one.name for one in CHOICES}
-    assert (
-        set(MaskChoices.__annotations__) == chosen == known - {"keep_years"}
-    )  # which follows from the dates
 
 
 def test_choices_become_settings(tmp_path):
