@@ -73,7 +73,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         defaults: Of single surfaces, if it is another one there.
         usual: What happens by default, in words; "" = what `default` says.
         limits: Least and greatest number, or length of a text. None = without.
-        option: Other name on the command line, or those of yes and no: `day-first/month-first`.
+        option: Other name on the command line, or those of yes and no; "" = as `name`.
         metavar: Stands for the value in the help of commands; "" = that of the type.
         value_help: What it does, where it is given as a value and not as a file; "" = as `help`.
         question: Of pages; "" = pages do not ask.

@@ -20,7 +20,7 @@ from inverse_deid.choices.table import CONTRADICTIONS
 from inverse_deid.cli.masking import run as mask_run
 from inverse_deid.cli.masking import settings as mask_settings
 from inverse_deid.cli.masking.mask import mask
-from inverse_deid.cli.parts.choice_options import name_option
+from inverse_deid.cli.parts.messages import name_option
 from inverse_deid.cli.reviewing import init as review_init
 from inverse_deid.engine.tally import Tally
 
@@ -282,7 +282,7 @@ def idle_options():
         if isinstance(rule, Excludes):
             yield from ((*SAMPLES[rule.choice][0], *SAMPLES[one][0]) for one in rule.others)
         else:
-            option = name_option(rule.choice, rule.value).split()
+            option = name_option(rule.choice, rule.value or "").split()
             yield tuple(option) if rule.value else SAMPLES[rule.choice][0]
 
 
