@@ -16,6 +16,7 @@ class Surface(StrEnum):
     REVIEW = "review"  # its commands init and add
     SERVE = "serve"  # the command, for the operator of a service
     UTILITY = "utility"  # the command
+    CALIBRATE = "calibrate"  # the command
     PYTHON = "python"  # keyword arguments of inverse_deid.mask
     REQUEST = "request"  # settings of a request to the service
     TRY = "try"  # the page to try the service

@@ -41,7 +41,8 @@ _MASK, _REVIEW, _SERVE, _PYTHON = Surface.MASK, Surface.REVIEW, Surface.SERVE, S
 _REQUEST, _TRY, _DESK = Surface.REQUEST, Surface.TRY, Surface.DESK
 _OWN = frozenset({_MASK, _REVIEW, _PYTHON})
 """Where users mask for themselves, with files of their own."""
-_EVERYWHERE = frozenset(Surface) - {Surface.UTILITY}
+_CALIBRATE = Surface.CALIBRATE
+_EVERYWHERE = frozenset(Surface) - {Surface.UTILITY, _CALIBRATE}
 
 _WORDS = (
     Choice(
@@ -77,7 +78,7 @@ _WORDS = (
         kind="values",
         group=_MASKED,
         help="How sure to be before a word is kept: strict masks most, lenient least.",
-        surfaces=frozenset(Surface),
+        surfaces=frozenset(Surface) - {_CALIBRATE},
         usual="balanced",
         question="How strict should the tool be when it is not sure?",
         values=(
@@ -93,7 +94,7 @@ _WORDS = (
         group=_MASKED,
         help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
         "leaks and fewer needless masks (docs/masking.md).",
-        surfaces=_OWN | {_SERVE, _DESK},
+        surfaces=_OWN | {_SERVE, _DESK, _CALIBRATE},
         default=False,
         question="Should words in doubt be read a second time?",
         values=(
@@ -328,21 +329,21 @@ _NETWORKS = (
         kind="folder",
         group=_MODELS,
         help="Folder of another model.",
-        surfaces=_OWN | {_SERVE, Surface.UTILITY},
+        surfaces=_OWN | {_SERVE, _CALIBRATE, Surface.UTILITY},
     ),
     Choice(
         name="second_reader",
         kind="folder",
         group=_MODELS,
         help="For careful masking: folder of another second reader.",
-        surfaces=_OWN,
+        surfaces=_OWN | {_CALIBRATE},
     ),
     Choice(
         name="lexicon",
         kind="file",
         group=_MODELS,
         help="File of another lexicon.",
-        surfaces=_OWN | {_SERVE},
+        surfaces=_OWN | {_SERVE, _CALIBRATE},
     ),
 )
 

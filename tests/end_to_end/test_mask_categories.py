@@ -168,7 +168,10 @@ def test_the_explanation_says_which_words_are_kept_for_their_category(case, out)
         (["--categories", "hippa"], "'hippa' is unknown"),
         (["--categories", "origin"], "at least one"),
         (["--categories", "all,-age", "--rules-only"], "--rules-only"),
-        (["--categories", "all,-age", "--ages", "keep-under-90"], "every age is kept, so nothing can replace it"),
+        (
+            ["--categories", "all,-age", "--ages", "keep-under-90"],
+            "every age is kept, so nothing can replace it",
+        ),
         (["--categories", "hipaa,-date", "--dates", "year"], "every date is kept, so nothing can replace it"),
     ],
 )

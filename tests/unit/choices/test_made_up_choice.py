@@ -35,7 +35,7 @@ MADE_UP = Choice(
     permit=Permit("shoes", "shoes are masked here"),
 )
 TABLE = (*CHOICES, MADE_UP)
-COMMANDS = (Surface.MASK, Surface.REVIEW, Surface.SERVE, Surface.UTILITY)
+COMMANDS = (Surface.MASK, Surface.REVIEW, Surface.SERVE, Surface.UTILITY, Surface.CALIBRATE)
 
 
 @pytest.mark.parametrize("surface", COMMANDS)
