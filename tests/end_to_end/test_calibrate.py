@@ -314,7 +314,7 @@ def test_a_certificate_goes_with_no_choice_that_could_keep_more(
     words.write_text("fever\n")
     given = [words if option == "WORDS" else option for option in options]
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], *given))
-    assert line.endswith(f"Leave out {named}")
+    assert line.rstrip(".").endswith(f"Leave out {named}")
     assert not (out / "case.jsonl").exists()
 
 
@@ -350,4 +350,4 @@ def test_documents_that_the_second_reader_learned_from_are_refused(gold, tmp_pat
 
 def test_a_second_reader_needs_careful(gold, tmp_path):
     refused = run("calibrate", gold, *AIM, "--second-reader", tmp_path, "--out", tmp_path / "none.json")
-    assert "--second-reader is for --careful" in only_line(refused)
+    assert "--second-reader: has no effect alone. Add --careful" in only_line(refused)
