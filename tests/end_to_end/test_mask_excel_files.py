@@ -160,7 +160,7 @@ def test_other_files_of_excel_are_refused_with_a_remedy(command, given, out, suf
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [(("--offsets",), "not JSON Lines"), (("--map", "maps", "--key", "key"), "no --map")],
+    [(("--offsets",), "not JSON Lines"), (("--map", "maps", "--key", "key"), "Leave out --map")],
 )
 def test_what_an_excel_file_cannot_do_is_refused(command, given, out, options, complaint, tmp_path):
     (given / "a.xlsx").write_bytes(TABLE)

@@ -69,7 +69,7 @@ def test_a_complete_run_is_resumed_and_a_changed_output_masked_again(command, gi
     [
         (("--offsets",), "not JSON Lines"),
         (("--annotations", "notes"), "not i2b2 XML"),
-        (("--map", "maps", "--key", "key"), "no --map"),
+        (("--map", "maps", "--key", "key"), "Leave out --map"),
     ],
 )
 def test_what_a_word_file_cannot_do_is_refused(command, given, out, options, complaint, tmp_path):
