@@ -280,17 +280,19 @@ def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
 def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
     path = settings.certificate or Path()
     clashing = {
-        "operating-point": settings.operating_point is not None,
+        "operating_point": settings.operating_point is not None,
         "low": settings.low is not None,
         "high": settings.high is not None,
-        "rules-only": settings.rules_only,
+        "rules_only": settings.rules_only,
         "allow": bool(settings.allow),
         "policy": settings.policy != "case-aware",
         "categories": bool(kept_classes(settings.categories)),
     }
-    if any(clashing.values()):
-        given = ", ".join(name for name, is_given in clashing.items() if is_given)
-        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules. Leave out {given}")
+    if given := [name for name, is_given in clashing.items() if is_given]:
+        raise ConfigurationError(
+            f"{path}: the certificate brings thresholds and rules",
+            remedies=[Remedy(given[0], also=tuple(given[1:]), step="leave out {}")],
+        )
     try:
         certificate = json.loads(path.read_bytes())
     except OSError as error:
