@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inverse_deid.review.store.opening import ReviewStore
 
 # A busy machine is no failure: no example has a deadline.
-# Elsewhere half of the examples are enough to notice a change.
+# Where no CI runs, half of the examples are enough to notice a change.
 settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 50)
 settings.load_profile("unhurried")
 
