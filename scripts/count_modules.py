@@ -2,11 +2,11 @@
 
 Usage: python scripts/count_modules.py [--list]
 
-A narrative is masked by the command `mask`. A case goes over the desk: a file is added, its choices are made, it
-is masked, read, changed and approved. A request is answered by the service. Everything runs with the packaged
-model, from the start of the command or the first request to its end. What a module does when it is imported is
-not counted, nor are functions that the standard library writes (of data classes, say). `--list` names the
-modules.
+A narrative is masked by the command `mask`. A case goes over the desk: a file is added, its choices are
+made, it is masked, read, changed and approved. A request is answered by the service. Everything runs with
+the packaged model, from the start of the command or the first request to its end. Imports are not counted,
+nor are functions that the standard library writes (of data classes, say).
+`--list` names the modules.
 """
 
 from __future__ import annotations

@@ -27,20 +27,6 @@ class Category(StrEnum):
     ORIGIN = "origin"  # nationality, ethnicity, religion and language
 
 
-NAMES: Mapping[Category, str] = MappingProxyType(
-    {
-        Category.NAME: "names",
-        Category.PLACE: "places and organisations",
-        Category.DATE: "dates",
-        Category.AGE: "ages",
-        Category.CONTACT: "contacts",
-        Category.ID: "id numbers",
-        Category.PROFESSION: "professions",
-        Category.ORIGIN: "nationality, religion and language",
-    }
-)
-"""The categories as users read them, on all surfaces."""
-
 Categories = frozenset[Category]
 
 CLASS_OF: Mapping[Category, HyperClass] = MappingProxyType(

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from inverse_deid.choices.categories import PRESETS, Category
 from inverse_deid.choices.records import Choice, Surface, Table, list_choices
-from inverse_deid.choices.table import CHOICES
+from inverse_deid.choices.table import CHOICES, REPLACED_CATEGORIES
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -18,6 +19,7 @@ class Answer(msgspec.Struct, frozen=True):
     label: str
     text: str
     settings: Mapping[str, Any]
+    idle: tuple[str, ...] = ()  # questions that do not matter with it, because nothing is left to replace
 
     @property
     def as_json(self) -> str:
@@ -45,8 +47,8 @@ def list_questions(surface: Surface, table: Table = CHOICES) -> tuple[Question, 
 
     Example:
         >>> ages = next(one for one in list_questions(Surface.DESK) if one.name == "ages")
-        >>> [one.value for one in ages.answers], ages.answers[1].settings
-        (['mask', '10-years', '5-years', 'e2b', 'keep-under-90'], {'ages': 'band', 'age_bands': '10-years'})
+        >>> [one.value for one in ages.answers][:3], ages.answers[1].settings
+        (['mask', '10-years', '5-years'], {'ages': 'band', 'age_bands': '10-years'})
     """
     asked = [one for one in list_choices(table, surface) if one.question and one.values_on(surface)]
     return tuple(
@@ -73,4 +75,6 @@ def _list_answers(choice: Choice, surface: Surface, table: Table) -> Iterator[An
         for name, one in details:
             yield Answer(one.name, one.label, one.text, {**settings, name: one.name})
         if not details:
-            yield Answer(value.name, value.label, value.text, settings)
+            hidden = PRESETS[value.name] if choice.kind == "categories" else frozenset(Category)
+            idle = tuple(name for name, category in REPLACED_CATEGORIES.items() if category not in hidden)
+            yield Answer(value.name, value.label, value.text, settings, idle)

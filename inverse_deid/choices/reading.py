@@ -11,22 +11,8 @@ from typing import Any
 from inverse_deid.choices.categories import Categories, Category, parse_categories
 from inverse_deid.choices.records import Choice, Contradiction, Given, Kind, Needs, Surface, Table
 from inverse_deid.choices.table import CHOICES, CONTRADICTIONS, REPLACED_CATEGORIES
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.text.tokenizer import tokenize
-
-NameChoice = Callable[[str, object], str]
-"""How a surface writes a choice: its name, and with a value also that; None = the name alone."""
-
-
-def name_keyword(name: str, value: object = None) -> str:
-    """Return a choice as it is written in Python.
-
-    Example:
-        >>> name_keyword("dates", "shift"), name_keyword("careful", True), name_keyword("key")
-        ('dates="shift"', 'careful=True', 'key')
-    """
-    written = f'"{value}"' if isinstance(value, str) else str(value)
-    return name if value is None else f"{name}={written}"
 
 
 def read_choices(
@@ -53,59 +39,58 @@ def read_choices(
 
 
 def refuse_contradictions(
-    given: Given,
-    name: NameChoice = name_keyword,
-    table: Table = CHOICES,
-    contradictions: tuple[Contradiction, ...] = CONTRADICTIONS,
+    given: Given, table: Table = CHOICES, contradictions: tuple[Contradiction, ...] = CONTRADICTIONS
 ) -> None:
     """Refuse choices that make others idle, that lack a key, or that replace what is kept.
 
     Args:
         given: As `read_choices` returns it.
-        name: How the surface writes a choice.
         table: All choices.
         contradictions: Between them.
 
     Raises:
-        ConfigurationError: There is such a choice.
+        ConfigurationError: There is such a choice; its remedies say which one to make or to leave out.
     """
     by_name = {one.name: one for one in table}
     chosen = {one: value for one, value in given.items() if by_name[one].is_given(value)}
     for rule in contradictions:
         if isinstance(rule, Needs):
-            problem = _find_need(rule, chosen, name, by_name)
-        else:
-            idle = [name(one, None) for one in rule.others if one in chosen] if rule.choice in chosen else []
-            problem = f"{name(rule.choice, None)} {rule.why}. Leave out {', '.join(idle)}" if idle else ""
-        if problem:
-            raise ConfigurationError(problem)
+            _refuse_need(rule, chosen, by_name[rule.other])
+        elif rule.choice in chosen:
+            for one in rule.others:
+                if one in chosen:
+                    raise ConfigurationError(rule.why, choice=rule.choice, remedies=[_leave_out(one)])
     kept = frozenset(Category) - chosen.get("categories", frozenset(Category))
     for one, category in REPLACED_CATEGORIES.items():
         if one in chosen and category in kept:
             raise ConfigurationError(
-                f"{name('categories', None)} keeps every {category}, and {name(one, None)} replaces them. "
-                "Leave out one"
+                f"every {category} is kept, so nothing can replace it",
+                choice="categories",
+                remedies=[_leave_out("categories"), _leave_out(one)],
             )
     for one, value in chosen.items():
-        if "key" not in chosen and any(
-            value == known.name and known.needs_key for known in by_name[one].values
-        ):
+        if "key" not in chosen and value in [known.name for known in by_name[one].values if known.needs_key]:
             raise ConfigurationError(
-                f"{name(one, value)} needs a key: give {name('key', None)}, at least 16 secret bytes"
+                f"{value} needs a key of at least 16 secret bytes",
+                choice=one,
+                remedies=[Remedy("key", step="give {}")],
             )
 
 
-def _find_need(rule: Needs, chosen: Given, name: NameChoice, table: Mapping[str, Choice]) -> str:
-    """Say what a choice lacks, "" = nothing."""
+def _leave_out(name: str) -> Remedy:
+    return Remedy(name, step="leave out {}")
+
+
+def _refuse_need(rule: Needs, chosen: Given, other: Choice) -> None:
+    """Refuse a choice that lacks another one."""
     if rule.choice not in chosen or rule.value not in (None, chosen[rule.choice]):
-        return ""
-    if rule.other in chosen and (not rule.values or chosen[rule.other] in rule.values):
-        return ""
-    values = rule.values if table[rule.other].kind == "values" else ()
-    wanted = " or ".join([name(rule.other, value) for value in values] or [name(rule.other, None)])
-    offered = "" if rule.values else f" ({', '.join(value.name for value in table[rule.other].values)})"
-    left_out = name(rule.choice, None)
-    return f"{name(rule.choice, rule.value)} needs {wanted}{offered}. Give both, or leave out {left_out}"
+        return
+    if other.name in chosen and (not rule.values or chosen[other.name] in rule.values):
+        return
+    wanted = [one.name for one in other.values] if other.kind == "values" and not rule.values else rule.values
+    needed = [Remedy(other.name, value if isinstance(value, str) else "", step="add {}") for value in wanted]
+    problem = f"{rule.value} needs another choice" if rule.value else "has no effect alone"
+    raise ConfigurationError(problem, choice=rule.choice, remedies=[*needed, _leave_out(rule.choice)])
 
 
 def _read_type(expected: str, kinds: tuple[type, ...], choice: Choice, value: object) -> Any:  # noqa: ANN401

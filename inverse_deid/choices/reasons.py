@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
+from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import MaskedDocument, Reason, Tokens
 
@@ -17,19 +18,6 @@ _TITLES = frozenset(
     {"dr", "drs", "prof", "professor", "mr", "mrs", "ms", "miss", "mx", "sr", "sister", "nurse", "rev", "sir"}
 )
 """Titles that an explanation names. They decide nothing."""
-
-CATEGORY_NAMES: Mapping[HyperClass, str] = MappingProxyType(
-    {
-        HyperClass.NAME: "a name",
-        HyperClass.PLACE: "a place or an organisation",
-        HyperClass.DATE: "a date",
-        HyperClass.AGE: "an age",
-        HyperClass.CONTACT: "a phone number or another contact",
-        HyperClass.ID: "an id number",
-        HyperClass.PROFESSION: "a profession",
-    }
-)
-"""What a masked word seems to be."""
 
 HIDDEN_GAP = "Masked: a sign between words that could hide something."
 """Why a place without a word is masked."""
@@ -129,7 +117,7 @@ def _write_reason(
         parts.append("follows a title")
     sentences = [f"{'Kept' if reason.keeps else 'Masked'}: {', '.join(parts)}."]
     if category is not None and reason is not Reason.FAILED_CLOSED:
-        sentences.append(f"Seems to be {CATEGORY_NAMES[category]}.")
+        sentences.append(f"Seems to be {CLASS_NAMES[category].one}.")
     if sureness:
         sentences.append(f"{sureness.capitalize()} sure that this is not an identifier.")
     return " ".join(sentences)

@@ -16,6 +16,7 @@ class Surface(StrEnum):
     REVIEW = "review"  # its commands init and add
     SERVE = "serve"  # the command, for the operator of a service
     UTILITY = "utility"  # the command
+    CALIBRATE = "calibrate"  # the command
     PYTHON = "python"  # keyword arguments of inverse_deid.mask
     REQUEST = "request"  # settings of a request to the service
     TRY = "try"  # the page to try the service
@@ -73,9 +74,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         defaults: Of single surfaces, if it is another one there.
         usual: What happens by default, in words; "" = what `default` says.
         limits: Least and greatest number, or length of a text. None = without.
-        option: Other name on the command line, or those of yes and no: `day-first/month-first`.
+        option: Other name on the command line, or those of yes and no; "" = as `name`.
         metavar: Stands for the value in the help of commands; "" = that of the type.
-        request_help: What it does, where a request is given words and no files; "" = as `help`.
+        value_help: What it does, where it is given as a value and not as a file; "" = as `help`.
         question: Of pages; "" = pages do not ask.
         permit: What lets requests mask less with it, None = it cannot mask less, or nothing does.
         detail_of: The choice and its value that this one describes more closely; pages ask both at once.
@@ -94,7 +95,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[int, int | None] | None = None
     option: str = ""
     metavar: str = ""
-    request_help: str = ""
+    value_help: str = ""
     question: str = ""
     permit: Permit | None = None
     detail_of: tuple[str, str] | None = None
@@ -110,7 +111,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     def help_on(self, surface: Surface) -> str:
         """Return what it does, with notes on the values that a surface offers."""
-        start = self.request_help if surface is Surface.REQUEST and self.request_help else self.help
+        is_value = surface in (Surface.REQUEST, Surface.PYTHON)
+        start = self.value_help if is_value and self.value_help else self.help
         return " ".join([start, *(one.note for one in self.values_on(surface) if one.note)])
 
     def default_on(self, surface: Surface) -> str | float | bool | None:

@@ -41,7 +41,8 @@ _MASK, _REVIEW, _SERVE, _PYTHON = Surface.MASK, Surface.REVIEW, Surface.SERVE, S
 _REQUEST, _TRY, _DESK = Surface.REQUEST, Surface.TRY, Surface.DESK
 _OWN = frozenset({_MASK, _REVIEW, _PYTHON})
 """Where users mask for themselves, with files of their own."""
-_EVERYWHERE = frozenset(Surface) - {Surface.UTILITY}
+_CALIBRATE = Surface.CALIBRATE
+_EVERYWHERE = frozenset(Surface) - {Surface.UTILITY, _CALIBRATE}
 
 _WORDS = (
     Choice(
@@ -77,7 +78,7 @@ _WORDS = (
         kind="values",
         group=_MASKED,
         help="How sure to be before a word is kept: strict masks most, lenient least.",
-        surfaces=frozenset(Surface),
+        surfaces=frozenset(Surface) - {_CALIBRATE},
         usual="balanced",
         question="How strict should the tool be when it is not sure?",
         values=(
@@ -93,7 +94,7 @@ _WORDS = (
         group=_MASKED,
         help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
         "leaks and fewer needless masks (docs/masking.md).",
-        surfaces=_OWN | {_SERVE, _DESK},
+        surfaces=_OWN | {_SERVE, _DESK, _CALIBRATE},
         default=False,
         question="Should words in doubt be read a second time?",
         values=(
@@ -107,7 +108,7 @@ _WORDS = (
         group=_MASKED,
         help="File with words to keep, one per line.",
         surfaces=_OWN | {_REQUEST, _TRY},
-        request_help="Single words to keep.",
+        value_help="Single words to keep.",
         question="Keep these words",
         permit=Permit("allow", "words to keep cannot be given here"),
     ),
@@ -117,7 +118,7 @@ _WORDS = (
         group=_MASKED,
         help="File with words or phrases to mask, one per line.",
         surfaces=_OWN | {_REQUEST, _TRY},
-        request_help="Words and phrases to mask as well.",
+        value_help="Words and phrases to mask as well.",
         question="Mask these words as well",
     ),
 )
@@ -196,7 +197,7 @@ _REPLACEMENTS = (
         group=_REPLACED,
         help="What 3/4/2020 means.",
         surfaces=_OWN | {_REQUEST},
-        request_help="What 3/4/2020 means: true = 3 April.",
+        value_help="What 3/4/2020 means: true = 3 April.",
         usual="as the case shows",
         option="day-first/month-first",
     ),
@@ -206,7 +207,7 @@ _REPLACEMENTS = (
         group=_REPLACED,
         help="No date is later than this day.",
         surfaces=_OWN | {_REQUEST},
-        request_help="No date is later than this day, such as 2020-01-31.",
+        value_help="No date is later than this day, such as 2020-01-31.",
         usual="as the case report says, or the day of the run",
     ),
     Choice(
@@ -242,6 +243,8 @@ _REPLACEMENTS = (
         kind="key",
         group=_REPLACED,
         help="File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids.",
+        value_help="16 secret bytes or more, for shifts and surrogates. A string is encoded as UTF-8, and "
+        "one line break at its end does not belong to it.",
         surfaces=frozenset({_MASK, _PYTHON}),
     ),
 )
@@ -326,21 +329,21 @@ _NETWORKS = (
         kind="folder",
         group=_MODELS,
         help="Folder of another model.",
-        surfaces=_OWN | {_SERVE, Surface.UTILITY},
+        surfaces=_OWN | {_SERVE, _CALIBRATE, Surface.UTILITY},
     ),
     Choice(
         name="second_reader",
         kind="folder",
         group=_MODELS,
         help="For careful masking: folder of another second reader.",
-        surfaces=_OWN,
+        surfaces=_OWN | {_CALIBRATE},
     ),
     Choice(
         name="lexicon",
         kind="file",
         group=_MODELS,
         help="File of another lexicon.",
-        surfaces=_OWN | {_SERVE},
+        surfaces=_OWN | {_SERVE, _CALIBRATE},
     ),
 )
 
@@ -373,11 +376,7 @@ REPLACED_CATEGORIES = {"dates": "date", "ages": "age"}
 
 
 class MaskChoices(TypedDict, total=False):
-    """The keyword arguments of `inverse_deid.mask`, for type checkers; `CHOICES` describes them.
-
-    None = the default. A key that is a string is encoded as UTF-8. As on the command line, one line break at
-    the end of a key does not belong to it.
-    """
+    """The keyword arguments of `inverse_deid.mask`; None = the default."""
 
     categories: str | Iterable[str] | None
     operating_point: Literal["strict", "balanced", "lenient"] | None
@@ -404,3 +403,14 @@ class MaskChoices(TypedDict, total=False):
     model: str | Path | None
     second_reader: str | Path | None
     lexicon: str | Path | None
+
+
+def _describe_keyword(choice: Choice) -> str:
+    """Return a line for the docstring of `MaskChoices`."""
+    names = choice.names_on(_PYTHON) if choice.kind == "values" else ()
+    usual = choice.usual or ("" if choice.default is None else str(choice.default))
+    values = f" One of {', '.join(names)}." if names else ""
+    return f"    {choice.name}: {choice.help_on(_PYTHON)}{values}{f' Default: {usual}.' if usual else ''}"
+
+
+MaskChoices.__doc__ = "\n".join([f"{MaskChoices.__doc__}\n\nArgs:", *map(_describe_keyword, CHOICES)])

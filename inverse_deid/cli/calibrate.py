@@ -7,15 +7,18 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import click
 
 from inverse_deid import __version__
+from inverse_deid.choices.records import Surface, list_choices
+from inverse_deid.choices.table import CHOICES
+from inverse_deid.cli.parts.choice_options import choice_options, take_choices
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.report_files import check_target, write_json
-from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import printable
 from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
@@ -40,6 +43,7 @@ from inverse_deid.masking.assemble import (
     packaged_model,
     packaged_second_reader,
 )
+from inverse_deid.masking.choices import choose_settings
 from inverse_deid.masking.pipeline import Deidentifier
 from inverse_deid.network.folder import read_manifest
 from inverse_deid.network.second_reader import read_encoder
@@ -67,13 +71,10 @@ class CalibrateOptions:
     confidence: float | None
     unit: str
     method: str
-    model: Path | None
-    lexicon: Path | None
-    careful: bool
-    second_reader: Path | None
     patients: Path | None
     out: Path
     force: bool
+    choices: dict[str, Any]  # of the readers and the lexicon
 
     @property
     def aim(self) -> Aim:
@@ -101,7 +102,7 @@ class Calibrated:
 _HEADINGS = {
     "The guarantee": ["target_leak_rate", "confidence", "unit", "method", "patients"],
     "The certificate": ["out", "force"],
-    "The tool": ["model", "lexicon", "careful", "second_reader"],
+    "The tool": [one.name for one in list_choices(CHOICES, Surface.CALIBRATE)],
 }
 _EXAMPLES = {
     "At most 1 % of the documents may leak": "inverse-deid calibrate GOLD.jsonl --target-leak-rate 0.01 "
@@ -138,14 +139,7 @@ _EXAMPLES = {
     show_default=True,
     help="Exact tests with a confidence, or conformal risk control, which holds on average.",
 )
-@click.option("--model", type=_ANY, help="Model folder instead of the packaged model.")
-@click.option("--lexicon", type=_FILE, help="Lexicon file instead of the packaged lexicon.")
-@click.option(
-    "--careful",
-    is_flag=True,
-    help="Calibrate both readers together, for `mask --careful`.",
-)
-@click.option("--second-reader", type=_ANY, help="With --careful: folder of another second reader.")
+@choice_options(Surface.CALIBRATE)
 @click.option(
     "--patients", type=_FILE, help="CSV file with the columns id and patient. Each patient then counts once."
 )
@@ -164,9 +158,10 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     Exit status: 0 = done. 2 = refused, because there are too few documents or the
     model leaks too much. Nothing was written.
     """
-    options = CalibrateOptions(**given)
-    if options.second_reader is not None and not options.careful:
-        raise ConfigurationError("--second-reader is for --careful. Give both")
+    options = CalibrateOptions(choices=take_choices(given), **given)
+    # The model's own thresholds are not used here.
+    base = MaskingSettings(allow_low_thresholds=True)
+    settings = choose_settings(base, options.choices, date.min, surface=Surface.CALIBRATE).masking
     aim = options.aim
     check_target(options.out, CERTIFICATE_FORMAT, force=options.force)
     gold = read_annotated(options.gold)
@@ -174,19 +169,11 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     patients = None if options.patients is None else read_patients(options.patients, ids)
     calibration = calibration_set(gold, patients)
     refuse_too_few(calibration.n_counted, aim)
-    manifest = read_manifest(options.model or packaged_model())
+    manifest = read_manifest(settings.model or packaged_model())
     refuse_training_documents(options.gold, manifest.get("provenance") or {})
-    if options.careful:
-        encoder = read_encoder(options.second_reader or packaged_second_reader())
+    if settings.careful:
+        encoder = read_encoder(settings.second_reader or packaged_second_reader())
         refuse_training_documents(options.gold, encoder.provenance)
-    # The model's own thresholds are not used here.
-    settings = MaskingSettings(
-        model=options.model,
-        lexicon=options.lexicon,
-        careful=options.careful,
-        second_reader=options.second_reader,
-        allow_low_thresholds=True,
-    )
     assembly = assemble(settings)
     calibrated = _choose_thresholds(gold, calibration, assembly, aim)
     write_json(options.out, _certificate(calibrated, assembly, options))

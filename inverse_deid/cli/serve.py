@@ -10,7 +10,7 @@ import click
 
 from inverse_deid.choices.records import Surface
 from inverse_deid.choices.table import PERMITS
-from inverse_deid.cli.parts.choice_options import choice_options, list_headings, name_option, take_choices
+from inverse_deid.cli.parts.choice_options import choice_options, list_headings, take_choices
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.server_options import read_metrics_token, read_private, server_options
 from inverse_deid.core.errors import ConfigurationError
@@ -121,7 +121,6 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         None,
         choices,
         date.today(),
-        name=name_option,
         surface=Surface.SERVE,  # noqa: DTZ011, RUF100
     ).masking
     settings = ServiceSettings(

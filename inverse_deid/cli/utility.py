@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from inverse_deid.choices.records import Surface
-from inverse_deid.cli.parts.choice_options import choice_options, name_option, take_choices
+from inverse_deid.cli.parts.choice_options import choice_options, take_choices
+from inverse_deid.cli.parts.messages import name_option
 from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, name_documents
 from inverse_deid.evaluation.causality_set import (
@@ -127,7 +128,7 @@ def _mask_gold(
 
     # Only figures are written, so low thresholds release no text.
     base = MaskingSettings(allow_low_thresholds=True)
-    chosen = choose_settings(base, choices, date.min, name=name_option, surface=Surface.UTILITY)
+    chosen = choose_settings(base, choices, date.min, surface=Surface.UTILITY)
     found = build_deidentifier(chosen.masking).mask_many([doc.doc for doc in docs])
     outputs = [MaskedOutput(result.id, result.masks, result.text) for result in found]
     return outputs, [result.id for result in found if result.failed]

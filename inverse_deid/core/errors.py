@@ -49,13 +49,13 @@ class Remedy:
             offers, such as saving the file in another form.
         value: Of the choice, "" = it depends, or the choice is a switch.
         step: What to do, with `{}` in the place of the choice.
-        also: A choice that is made as well.
+        also: Choices that are made as well.
     """
 
     choice: str = ""
     value: str = ""
     step: str = "use {}"
-    also: str = ""
+    also: tuple[str, ...] = ()
 
 
 class InverseDeidError(Exception):
@@ -194,9 +194,7 @@ def add_remedies(message: str, remedies: Sequence[Remedy], name_choice: NameChoi
 def _describe_step(remedy: Remedy, name_choice: NameChoice) -> str:
     if not remedy.choice:
         return remedy.step
-    named = [name_choice(remedy.choice, remedy.value)]
-    if remedy.also:
-        named.append(name_choice(remedy.also, ""))
+    named = [name_choice(remedy.choice, remedy.value), *(name_choice(one, "") for one in remedy.also)]
     found = [one for one in named if one]
     return remedy.step.format(" and ".join(found)) if len(found) == len(named) else ""
 

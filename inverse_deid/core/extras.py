@@ -14,13 +14,13 @@ from pathlib import Path
 from inverse_deid.core.errors import ConfigurationError
 
 _TOOLS = {
-    "pipx_metadata.json": "`pipx install --force '.[{}]'`",
+    "pipx_metadata.json": "`pipx install -f '.[{}]'`",
     "uv-receipt.toml": "`uv tool install '.[{}]'`, with the extras that you have, as others are removed",
 }
 """The files with which pipx and uv mark an environment of theirs, and how they install an extra into it."""
 _RESEARCH_BY_TOOL = {
     "pipx_metadata.json": "`pipx inject inverse-deid {}`",
-    "uv-receipt.toml": "`uv tool install . --with {}`, with the extras that you have, as others are removed",
+    "uv-receipt.toml": "`uv tool install . -w {}`, with the extras that you have, as others are removed",
 }
 """The same for the research."""
 

@@ -16,7 +16,7 @@ def revision(folder: Path = Path(__file__).parent) -> str:
     here = str(folder)
     try:
         commit = _git("-C", here, "rev-parse", "HEAD")
-        changed = ("status", "--porcelain", "-uno", "--", ":(top)", ":(top,exclude)reports")
+        changed = ("status", "-s", "-uno", "--", ":(top)", ":(top,exclude)reports")
         return commit + ("+" if commit and _git("-C", here, *changed) else "")
     except (OSError, subprocess.TimeoutExpired):
         return ""
@@ -30,12 +30,10 @@ def require_clean_revision(target: Path, folder: Path = Path(__file__).parent) -
     Raises:
         ConfigurationError: Tracked files outside `reports/` differ from the commit.
     """
-    here = str(folder)
-    try:
-        top = _git("-C", here, "rev-parse", "--show-toplevel")
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    is_report = top and target.resolve().is_relative_to(Path(top).resolve() / "reports")
+    top = next(
+        (one for one in (folder.resolve(), *folder.resolve().parents) if (one / ".git").exists()), None
+    )
+    is_report = top is not None and target.resolve().is_relative_to(top / "reports")
     if is_report and (not (found := revision(folder)) or found.endswith("+")):
         raise ConfigurationError(
             f"{target}: reports come from a clean revision, but tracked files have uncommitted changes",

@@ -31,7 +31,7 @@ from inverse_deid.text.tokenizer import tokenize
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"
 _KEYS_WITHOUT_TEXT = frozenset({"id", "failed", "words"})
-_EXPLAIN_AGAIN = Remedy("explain", also="with_text", step="give the output of `inverse-deid mask` with {}")
+_EXPLAIN_AGAIN = Remedy("explain", also=("with_text",), step="give the output of `inverse-deid mask` with {}")
 _MASK_AGAIN = Remedy("offsets", step="give the output of `inverse-deid mask` with {}")
 _REASONS = frozenset(reason.name for reason in Reason)
 
@@ -315,7 +315,7 @@ def _check_explained_ids(
     if absent := [doc_id for doc_id in ids if doc_id not in explained and doc_id not in missing]:
         raise AnnotationError(
             f"in the gold but not explained: {name_documents(absent)}",
-            remedies=[Remedy("explain", also="with_text", step="mask them with {}")],
+            remedies=[Remedy("explain", also=("with_text",), step="mask them with {}")],
         )
 
 
@@ -335,6 +335,8 @@ def _score_documents(
         if not fits:
             raise AnnotationError(
                 f"{found.file}: {name_documents([doc.id])}: explains tokens of another text than the gold",
-                remedies=[Remedy("explain", also="with_text", step="mask the gold documents again with {}")],
+                remedies=[
+                    Remedy("explain", also=("with_text",), step="mask the gold documents again with {}")
+                ],
             )
         yield find_gold_tokens(doc, tokens).mark(slice(None)), found.p_safe

@@ -50,33 +50,15 @@ CERTIFICATE_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
-    """The choices of a user when masking; `inverse_deid.choices.table` describes them.
+    """The choices of a user when masking.
+
+    Each is described in `inverse_deid.choices.table`, under the same name. Paths and thresholds that are None
+    are the packaged ones. A certificate excludes every other choice that could keep more words. The device is
+    not part of the fingerprint: on another one, a probability differs only by rounding.
 
     Args:
-        model: Model folder; None = the packaged one.
-        lexicon: Lexicon artefact; None = the packaged one.
-        policy: How the rules judge ambiguous words.
-        rules_only: Decide without the network.
-        marker: Replaces masked text.
-        replace: Show the marker, or the suspected category.
-        operating_point: Which of the model's threshold pairs: strict, balanced or lenient;
-            None = balanced.
-        low: Threshold where the rules say safe; None = the operating point's.
-        high: Threshold where they do not; None = the operating point's.
-        certificate: File that `inverse-deid calibrate` wrote, with the thresholds; excludes every
-            other choice that could keep more words.
-        allow_low_thresholds: Mask even if `Thresholds.are_low`, wherever they come from.
-        allow: Words to keep, in any case.
-        deny: Words and phrases to mask, in any case, with or without accents.
-        careful: Let a second reader read again what the network is unsure of.
-        second_reader: Encoder folder; None = the packaged one.
-        n_threads: Threads of the network, 0 = one per core.
-        device: Where the network runs; "cuda" needs the package onnxruntime-gpu, "auto" uses it if it can.
-            Not part of the fingerprint: on another device, a probability differs only by rounding.
-        categories: What is masked; words of the other categories may be kept, except ages over 89 and
-            dates of birth.
         keep_years: Keep years without day and month if the categories are those of HIPAA. False where dates
-            are replaced: a year as written would tell how far a date was moved.
+            are replaced: a year as written would tell how far a date was moved. Not chosen by users.
     """
 
     model: Path | None = None
@@ -298,17 +280,19 @@ def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
 def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
     path = settings.certificate or Path()
     clashing = {
-        "operating-point": settings.operating_point is not None,
+        "operating_point": settings.operating_point is not None,
         "low": settings.low is not None,
         "high": settings.high is not None,
-        "rules-only": settings.rules_only,
+        "rules_only": settings.rules_only,
         "allow": bool(settings.allow),
         "policy": settings.policy != "case-aware",
         "categories": bool(kept_classes(settings.categories)),
     }
-    if any(clashing.values()):
-        given = ", ".join(name for name, is_given in clashing.items() if is_given)
-        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules. Leave out {given}")
+    if given := [name for name, is_given in clashing.items() if is_given]:
+        raise ConfigurationError(
+            f"{path}: the certificate brings thresholds and rules",
+            remedies=[Remedy(given[0], also=tuple(given[1:]), step="leave out {}")],
+        )
     try:
         certificate = json.loads(path.read_bytes())
     except OSError as error:

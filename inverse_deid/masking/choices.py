@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.choices.categories import list_categories, permits_years
-from inverse_deid.choices.reading import NameChoice, name_keyword, read_choices, refuse_contradictions
+from inverse_deid.choices.reading import read_choices, refuse_contradictions
 from inverse_deid.choices.records import Surface, find_choice
 from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import InverseDeidError, add_remedies
@@ -64,8 +64,6 @@ def choose_settings(
     settings: MaskingSettings | None,
     choices: Mapping[str, Any],
     today: date,
-    *,
-    name: NameChoice = name_keyword,
     surface: Surface = Surface.PYTHON,
 ) -> Chosen:
     """Return the settings that choices, on top of `settings`, stand for.
@@ -74,7 +72,6 @@ def choose_settings(
         settings: The base, None = the defaults.
         choices: By name, see `MaskChoices`; None = the default.
         today: The last day that a date can be, unless the choices name one.
-        name: How the surface writes a choice, for errors.
         surface: That offers the choices.
 
     Raises:
@@ -94,7 +91,7 @@ def choose_settings(
         if settings is None
         else {one: getattr(settings, one) for one in _OF_MASKING if one not in is_reset}
     )
-    refuse_contradictions(own | read, name)
+    refuse_contradictions(own | read)
     values: dict[str, Any] = {
         one.name: one.default for one in (*fields(MaskingSettings), *fields(CaseSettings))
     }
@@ -134,4 +131,4 @@ def keyword_errors() -> Iterator[None]:
 def _name_keyword(choice: str, value: str) -> str | None:
     if not any(one.name == choice and Surface.PYTHON in one.surfaces for one in CHOICES):
         return None
-    return name_keyword(choice, value or None)
+    return f'{choice}="{value}"' if value else choice

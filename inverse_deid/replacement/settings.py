@@ -74,7 +74,7 @@ class CaseSettings:
         if (self.ages is AgeMode.BAND) != (self.age_bands is not None):
             raise ConfigurationError(
                 "bands of ages need a scheme, and a scheme is for bands",
-                remedies=[Remedy("ages", "band", also="age_bands", step=f"give {{}}, one of {schemes}")],
+                remedies=[Remedy("ages", "band", also=("age_bands",), step=f"give {{}}, one of {schemes}")],
             )
         if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
             raise ConfigurationError(

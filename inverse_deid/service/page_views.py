@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inverse_deid import __version__
-from inverse_deid.choices.categories import NAMES, Category
+from inverse_deid.choices.categories import Category
+from inverse_deid.choices.names import CATEGORY_NAMES
 from inverse_deid.choices.questions import Answer, Question, list_questions
 from inverse_deid.choices.records import Surface, find_choice, list_choices
 from inverse_deid.choices.table import CHOICES
@@ -35,7 +36,9 @@ def render_page(settings: ServiceSettings) -> str:
         needs_token=settings.clients is not None,
         has_details=settings.has_details,
         questions=list(_list_questions(operator)),
-        categories=[(one.value, NAMES[one], one in operator.masking.categories) for one in Category],
+        categories=[
+            (one.value, CATEGORY_NAMES[one].many, one in operator.masking.categories) for one in Category
+        ],
         may_keep=_CATEGORIES.permit is not None and _CATEGORIES.permit.name in operator.permits,
         words=words,
         suffixes=sorted({suffix for one in FORMATS.values() for suffix in one.suffixes}),

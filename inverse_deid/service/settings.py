@@ -48,7 +48,7 @@ def check_address(host: str, clients: Clients | None, proxy: str | None = None) 
                 Remedy("token_file", step="give {}"),
                 Remedy("tokens", step="give {}"),
                 Remedy(step="set INVERSE_DEID_TOKEN"),
-                Remedy("host", also="behind_proxy", step="leave out {}"),
+                Remedy("host", also=("behind_proxy",), step="leave out {}"),
             ],
         )
 

@@ -86,7 +86,10 @@ def list_choices(source):
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in {"Remedy", *KINDS}:
             continue
-        named = [one.value for one in node.keywords if one.arg in ("choice", "also")]
+        named = [one.value for one in node.keywords if one.arg == "choice"]
+        named += [
+            one for also in node.keywords if also.arg == "also" for one in getattr(also.value, "elts", ())
+        ]
         if node.func.id == "Remedy":
             named += node.args[:1]
         choices += [one.value for one in named if isinstance(one, ast.Constant) and one.value]

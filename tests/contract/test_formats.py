@@ -14,6 +14,7 @@ from pdf_files import of_text as as_pdf
 from rtf_files import of_text as as_rtf
 from word_files import paragraph, simple, zipped
 
+from inverse_deid.cli.parts.messages import describe_error
 from inverse_deid.core.errors import InputError
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.records import Format, ReadOptions
@@ -175,7 +176,7 @@ def test_a_broken_file_is_an_error_with_a_remedy_and_without_text(kind, data, ca
     caplog.set_level(logging.DEBUG)
     with pytest.raises(InputError) as caught:
         texts_of(data, kind)
-    message = str(caught.value)
+    message = describe_error(caught.value)
     assert re.search("[;.] ", message)
     assert CANARY not in message + repr(caught.value) + caplog.text
     assert caught.value.__context__ is None

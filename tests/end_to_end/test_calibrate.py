@@ -297,14 +297,14 @@ def test_what_is_no_certificate_is_refused(case, out, tmp_path, data):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (("--low", "0.9"), "low"),
-        (("--high", "0.9"), "high"),
-        (("--operating-point", "strict"), "operating-point"),
-        (("--operating-point", "balanced"), "operating-point"),
-        (("--rules-only",), "rules-only"),
-        (("--policy", "literal"), "policy"),
-        (("--allow", "WORDS"), "allow"),
-        (("--low", "0.5", "--high", "0.9"), "low, high"),
+        (("--low", "0.9"), "--low"),
+        (("--high", "0.9"), "--high"),
+        (("--operating-point", "strict"), "--operating-point"),
+        (("--operating-point", "balanced"), "--operating-point"),
+        (("--rules-only",), "--rules-only"),
+        (("--policy", "literal"), "--policy"),
+        (("--allow", "WORDS"), "--allow"),
+        (("--low", "0.5", "--high", "0.9"), "--low and --high"),
     ],
 )
 def test_a_certificate_goes_with_no_choice_that_could_keep_more(
@@ -314,7 +314,7 @@ def test_a_certificate_goes_with_no_choice_that_could_keep_more(
     words.write_text("fever\n")
     given = [words if option == "WORDS" else option for option in options]
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], *given))
-    assert line.endswith(f"Leave out {named}")
+    assert line.endswith(f"Leave out {named}.")
     assert not (out / "case.jsonl").exists()
 
 

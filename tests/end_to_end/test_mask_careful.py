@@ -102,8 +102,8 @@ def test_the_command_names_both_readers_in_its_report(tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--careful", "--rules-only"], "--careful needs the network"),
-        (["--second-reader", "."], "--second-reader needs --careful"),
+        (["--careful", "--rules-only"], "--careful: needs the network. Leave out --rules-only."),
+        (["--second-reader", "."], "--second-reader: has no effect alone. Add --careful"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(tmp_path, options, complaint):

@@ -168,8 +168,11 @@ def test_the_explanation_says_which_words_are_kept_for_their_category(case, out)
         (["--categories", "hippa"], "'hippa' is unknown"),
         (["--categories", "origin"], "at least one"),
         (["--categories", "all,-age", "--rules-only"], "--rules-only"),
-        (["--categories", "all,-age", "--ages", "keep-under-90"], "--ages replaces them"),
-        (["--categories", "hipaa,-date", "--dates", "year"], "--dates replaces them"),
+        (
+            ["--categories", "all,-age", "--ages", "keep-under-90"],
+            "every age is kept, so nothing can replace it",
+        ),
+        (["--categories", "hipaa,-date", "--dates", "year"], "every date is kept, so nothing can replace it"),
     ],
 )
 def test_what_cannot_be_done_is_refused(case, out, options, message):

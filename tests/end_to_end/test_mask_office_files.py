@@ -154,7 +154,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, 
     [
         (("--offsets",), "not JSON Lines"),
         (("--annotations", "notes"), "not i2b2 XML"),
-        (("--map", "maps", "--key", "key"), "no --map"),
+        (("--map", "maps", "--key", "key"), "Leave out --map"),
         (("--engine", "ray", "--format"), "--engine ray"),
     ],
 )

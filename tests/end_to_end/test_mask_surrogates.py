@@ -301,14 +301,14 @@ def test_a_sidecar_reserves_its_values(command, given, out, key, tmp_path):
     [
         (
             ["--replace", "surrogate"],
-            "--replace surrogate needs a key: give --key FILE or set INVERSE_DEID_KEY",
+            "--replace: surrogate needs a key of at least 16 secret bytes. Give --key.",
         ),
         (["--map", "maps"], "--map needs a key: give --key FILE or set INVERSE_DEID_KEY"),
         (["--replace", "surrogate", "--key", "SHORT"], "the key has 9 bytes and needs at least 16"),
-        (["--map", "OUT", "--key", "KEY"], "--map has the original texts. Give a folder outside of --out"),
+        (["--map", "OUT", "--key", "KEY"], "--map: has the original texts. Give a folder outside of --out"),
         (
             ["--map", "OUT/below", "--key", "KEY"],
-            "--map has the original texts. Give a folder outside of --out",
+            "--map: has the original texts. Give a folder outside of --out",
         ),
         (["--map", "KEY", "--key", "KEY"], "is a file. Give a folder to write into"),
     ],

@@ -8,6 +8,7 @@ from fake_maskers import near_the_threshold
 from review_stores import PASSWORD, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 
+from inverse_deid.choices.names import TYPE_NAMES
 from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
@@ -18,7 +19,6 @@ from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.application import ServeSettings, _list_routes
 from inverse_deid.review.pages.case_page import (
     CATEGORY_CODES,
-    CATEGORY_NAMES,
     CATEGORY_TAGS,
     encode_case,
 )
@@ -548,7 +548,7 @@ class TestCaseData:
             assert gaps[0] + "".join(a + b for a, b in zip(words, gaps[1:], strict=True)) == text
 
     def test_letters_names_and_reasons_are_distinct(self):
-        for names in (CATEGORY_CODES, CATEGORY_NAMES, CATEGORY_TAGS):
+        for names in (CATEGORY_CODES, TYPE_NAMES, CATEGORY_TAGS):
             assert set(names) == set(PhiType)
             assert len(set(names.values())) == len(names)
         assert set(REASONS) == set(Reason)

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from inverse_deid.cli.parts.choice_options import name_option, read_files, take_choices
+from inverse_deid.cli.parts.choice_options import read_files, take_choices
+from inverse_deid.cli.parts.messages import name_option
 from inverse_deid.cli.parts.report_files import check_target
 from inverse_deid.cli.parts.secret_files import KEY_VARIABLE, check_list_place, read_secret
 from inverse_deid.core.errors import ConfigurationError
@@ -100,7 +101,7 @@ class MaskOptions:
         if self.workers > 1 and not given.get("n_threads"):
             given["n_threads"] = n_threads_each(self.workers)
         today = date.today() if self.day is None else self.day  # noqa: DTZ011, RUF100 - a person's day
-        return choose_settings(None, given, today, name=name_option)
+        return choose_settings(None, given, today)
 
     @property
     def key(self) -> bytes | None:

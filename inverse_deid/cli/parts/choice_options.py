@@ -80,19 +80,6 @@ def _names_of(choice: Choice) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in (choice.option or choice.name).split("/")]
 
 
-def name_option(name: str, value: object = None) -> str:
-    """Return a choice as it is written on the command line.
-
-    Example:
-        >>> name_option("dates", "shift"), name_option("careful", True), name_option("day_first")
-        ('--dates shift', '--careful', '--day-first or --month-first')
-    """
-    if name == "key":
-        return f"--key FILE or set {KEY_VARIABLE}"
-    option = " or ".join(_names_of(next(one for one in CHOICES if one.name == name)))
-    return option if value is None or isinstance(value, bool) else f"{option} {value}"
-
-
 def take_choices(given: dict[str, Any], table: Table = CHOICES) -> dict[str, Any]:
     """Take the choices out of what click gives a command, and return those that were made."""
     names = [one.name for one in table if one.name in given]

@@ -41,6 +41,7 @@ from inverse_deid.core.files import printable
 from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.files.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
 from inverse_deid.review.files.loading import create_store
 from inverse_deid.review.store.database import store_path
@@ -48,17 +49,13 @@ from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
-_OF_CASES = {
-    *("format_name", "progress", "known"),
+_BORROWED = {
+    *("format_name", "progress", "known", "profile", "delimiter", "encoding"),
     *("text_column", "id_column", "keep_column", "keep_all_columns", "keep_unchecked", "all_cells"),
-    *("delimiter", "encoding"),
-    *("dates", "date_span_years", "day_first", "today", "ages", "age_bands", "profile"),
 }
-"""Options of `mask` that say how the files of this command are read, and what replaces dates and ages."""
-
-_BORROWED = (_OF_CASES | {"verbose"}) - {one.name for one in CHOICES}
-"""Options of `mask`, beside choices of the table, that these commands obey."""
-
+"""Options of `mask`, beside choices of the table, that say how the files of these commands are read."""
+_OF_CASES = _BORROWED | {one.name for one in CHOICES if one.name in CaseSettings.__slots__} - {"key"}
+"""Options that do nothing without a file: these, and those that say what replaces dates and ages."""
 
 _ANY_KEY = bytes(16)
 """Stands for the key of the store, which is not read or made before all else is found to be in order."""
@@ -78,7 +75,8 @@ def _masking_options(command: GroupedCommand) -> GroupedCommand:
     """Add the options that say how files are read and masked."""
     for heading in OPTION_GROUPS:
         command.add_groups({heading: list_options(Surface.REVIEW, heading)})
-        command.borrow(mask, {name for name in _BORROWED if mask.headings.get(name) == heading})
+        borrowed = _BORROWED | {"verbose"}
+        command.borrow(mask, {name for name in borrowed if mask.headings.get(name) == heading})
     return command
 
 

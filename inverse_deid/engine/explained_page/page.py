@@ -15,6 +15,7 @@ from threading import Lock
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from inverse_deid import __version__
+from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.files import printable, write_whole
 from inverse_deid.core.packaged import SHARED_PAGES
@@ -141,6 +142,10 @@ def render_explained(found: Sequence[tuple[str, MaskedDocument]], tally: Tally) 
         style=style,
         style_digest=digest,
         version=__version__,
+        kinds=[
+            *((one.lower(), names.many) for one, names in CLASS_NAMES.items()),
+            ("unknown", "unknown"),
+        ],
         documents=(explain_both(place, doc) for place, doc in found),
         n_shown=len(found),
         n_documents=tally.n_documents,

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from inverse_deid.choices.names import CLASS_NAMES, name_many
+from inverse_deid.core.phi import PhiType
 from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.evaluation.measures.uncertainty import Interval, Method
 
@@ -169,39 +171,11 @@ FIGURE_LABELS: Mapping[str, str] = {
 """Labels of the figures in the order of the page. A label in lower case belongs to the one before."""
 
 CATEGORY_LABELS: Mapping[str, str] = {
-    "NAME": "Names",
-    "PLACE": "Places, organisations",
-    "CONTACT": "Contacts",
-    "ID": "Numbers and codes",
-    "PATIENT": "Patients",
-    "RELATIVE": "Relatives",
-    "DOCTOR": "Health staff",
-    "USERNAME": "User names",
-    "PROFESSION": "Professions",
-    "HOSPITAL": "Hospitals",
-    "ORGANIZATION": "Organisations",
-    "STREET": "Streets",
-    "CITY": "Cities",
-    "STATE": "States",
-    "COUNTRY": "Countries",
-    "ZIP": "Postal codes",
-    "LOCATION-OTHER": "Other places",
-    "AGE": "Ages",
-    "DATE": "Dates",
-    "PHONE": "Phone numbers",
-    "FAX": "Fax numbers",
-    "EMAIL": "E-mail addresses",
-    "URL": "Web addresses",
-    "IPADDR": "IP addresses",
-    "SSN": "Social security numbers",
-    "MEDICALRECORD": "Medical record numbers",
-    "HEALTHPLAN": "Health plan numbers",
-    "ACCOUNT": "Account numbers",
-    "LICENSE": "Licence numbers",
-    "VEHICLE": "Vehicle numbers",
-    "DEVICE": "Device numbers",
-    "BIOID": "Biometric identifiers",
-    "IDNUM": "Other numbers",
+    str(one): f"{name[0].upper()}{name[1:]}"
+    for one, name in (
+        *((one, names.many) for one, names in CLASS_NAMES.items()),
+        *((one, name_many(one)) for one in PhiType),
+    )
 }
 """Labels of hyper-classes and fine types."""
 

@@ -253,7 +253,7 @@ def no_column(choice: str, column: str, names: Sequence[str]) -> FormatError:
         >>> str(no_column("text_column", "text", ["id", " Text"]))
         "no column named 'text'. It has: id, ' Text'"
         >>> no_column("text_column", "text", ["id", " Text"]).remedies
-        (Remedy(choice='text_column', value=' Text', step='use {}', also=''),)
+        (Remedy(choice='text_column', value=' Text', step='use {}', also=()),)
     """
     if not is_header(names):
         return FormatError(

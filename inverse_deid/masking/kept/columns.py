@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from inverse_deid.choices.records import Surface, find_choice
+from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import KeptColumnError, Remedy
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, MaskedDocument
@@ -237,7 +239,8 @@ contain a name
         )
 
     def _refuse_sort(self, record: Record, cell: KeptCell, sort: str) -> KeptColumnError:
-        others = {"date": "shift, relative-day or year", "age": "band or keep-under-90"}[sort]
+        names = find_choice(CHOICES, f"{sort}s").names_on(Surface.PYTHON)[1:]
+        others = f"{', '.join(names[:-1])} or {names[-1]}"
         return KeptColumnError(
             f"{self._locate(record, cell)}: has {sort}s, and {sort}s are masked in the text",
             remedies=[

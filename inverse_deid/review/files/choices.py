@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inverse_deid.choices.categories import parse_categories
 from inverse_deid.choices.questions import Question, list_questions
-from inverse_deid.choices.records import Surface, find_choice
-from inverse_deid.choices.table import CHOICES, REPLACED_CATEGORIES
+from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
 from inverse_deid.formats.records import ReadOptions
@@ -80,19 +78,13 @@ class MaskingChoices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         Where a category is not hidden, nothing replaces its words.
         """
-        answers = (one.find_answer(self.answer_to(one)) for one in QUESTIONS)
-        settings = {name: value for one in answers if one for name, value in one.settings.items()}
-        hidden = parse_categories(settings["categories"])
-        for name, category in REPLACED_CATEGORIES.items():
-            if category not in hidden:
-                settings = {one: value for one, value in settings.items() if not _is_about(one, name)}
-        return choose_settings(None, settings | {"key": key}, today)
-
-
-def _is_about(name: str, other: str) -> bool:
-    """Tell whether a choice is another one, or describes it more closely."""
-    detail = find_choice(CHOICES, name).detail_of
-    return name == other or (detail is not None and detail[0] == other)
+        answers = {one.name: one.find_answer(self.answer_to(one)) for one in QUESTIONS}
+        idle = {name for one in answers.values() if one for name in one.idle}
+        settings: dict[str, Any] = {"key": key}
+        for name, answer in answers.items():
+            if answer is not None and name not in idle:
+                settings |= answer.settings
+        return choose_settings(None, settings, today)
 
 
 class ExamplePart(NamedTuple):

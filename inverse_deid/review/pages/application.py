@@ -115,7 +115,7 @@ class ServeSettings:
         if (self.certificate is None) != (self.private_key is None):
             raise ConfigurationError(
                 "TLS needs a certificate and its key",
-                remedies=[Remedy("certificate", also="private_key", step="give both {}")],
+                remedies=[Remedy("certificate", also=("private_key",), step="give both {}")],
             )
         for file in (self.certificate, self.private_key):
             if file is not None and not file.is_file():
@@ -123,7 +123,7 @@ class ServeSettings:
         if not (self.is_loopback or self.is_secure):
             raise ConfigurationError(
                 f"others can reach {self.address}, so TLS is needed",
-                remedies=[Remedy("certificate", also="private_key"), Remedy("behind_proxy", step="{}")],
+                remedies=[Remedy("certificate", also=("private_key",)), Remedy("behind_proxy", step="{}")],
             )
         parse_address(self.proxy or "127.0.0.1")
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from starlette.responses import JSONResponse, Response
 
+from inverse_deid.choices.names import CLASS_NAMES, TYPE_NAMES
 from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import Reason, Tokens, show_name
@@ -48,16 +49,6 @@ GROUP_LETTERS: Mapping[HyperClass, str] = {
     HyperClass.PROFESSION: "J",
 }
 
-GROUP_NAMES: Mapping[HyperClass, str] = {
-    HyperClass.NAME: "names",
-    HyperClass.PLACE: "places",
-    HyperClass.DATE: "dates",
-    HyperClass.AGE: "ages",
-    HyperClass.CONTACT: "ways to reach somebody",
-    HyperClass.ID: "numbers",
-    HyperClass.PROFESSION: "jobs",
-}
-
 CATEGORY_CODES: Mapping[PhiType, str] = {one: one.value[:2] for one in PhiType} | {
     PhiType.DOCTOR: "DR",
     PhiType.PROFESSION: "JO",
@@ -68,31 +59,7 @@ CATEGORY_CODES: Mapping[PhiType, str] = {one: one.value[:2] for one in PhiType} 
 }
 """Two letters each, typed in the category menu of the reading page."""
 
-CATEGORY_NAMES: Mapping[PhiType, str] = {one: one.value.lower() for one in PhiType} | {
-    PhiType.USERNAME: "user name",
-    PhiType.PROFESSION: "job",
-    PhiType.ORGANIZATION: "organisation",
-    PhiType.STATE: "state or region",
-    PhiType.ZIP: "postcode",
-    PhiType.LOCATION_OTHER: "other place",
-    PhiType.PHONE: "phone number",
-    PhiType.FAX: "fax number",
-    PhiType.EMAIL: "e-mail address",
-    PhiType.URL: "web address",
-    PhiType.IPADDR: "address of a computer (IP)",
-    PhiType.SSN: "social security number",
-    PhiType.MEDICALRECORD: "medical record number",
-    PhiType.HEALTHPLAN: "health plan number",
-    PhiType.ACCOUNT: "account number",
-    PhiType.LICENSE: "licence number",
-    PhiType.VEHICLE: "vehicle number",
-    PhiType.DEVICE: "device number",
-    PhiType.BIOID: "body feature, such as a fingerprint",
-    PhiType.IDNUM: "other number",
-}
-"""Names in full, for people."""
-
-CATEGORY_TAGS: Mapping[PhiType, str] = {**CATEGORY_NAMES} | {
+CATEGORY_TAGS: Mapping[PhiType, str] = {**TYPE_NAMES} | {
     PhiType.STATE: "region",
     PhiType.LOCATION_OTHER: "place",
     PhiType.PHONE: "phone",
@@ -273,14 +240,14 @@ def _list_legend() -> dict[str, object]:
                 "name": one.value,
                 "code": CATEGORY_CODES[one],
                 "group": GROUP_LETTERS[HYPER_CLASS_OF[one]],
-                "title": CATEGORY_NAMES[one],
+                "title": TYPE_NAMES[one],
                 "tag": CATEGORY_TAGS[one],
             }
             for one in CATEGORIES
         ],
         "reasons": [REASONS[one] for one in Reason],
         "groups": [
-            {"name": hyper.value, "letter": letter, "title": GROUP_NAMES[hyper]}
+            {"name": hyper.value, "letter": letter, "title": CLASS_NAMES[hyper].many}
             for hyper, letter in GROUP_LETTERS.items()
         ],
     }

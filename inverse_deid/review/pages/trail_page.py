@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from inverse_deid.choices.names import TYPE_NAMES
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.review.pages.case_page import CATEGORY_NAMES
 from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, read_number
 from inverse_deid.review.people.accounts import list_users
 from inverse_deid.review.store.entries import TrailEvent
@@ -164,7 +164,7 @@ def _describe_decision(decision: str | None) -> str:
         ('masked as city', 'kept')
     """
     said, _, category = (decision or "undecided").partition(" ")
-    name = CATEGORY_NAMES[PhiType(category)] if category in set(PhiType) else category.lower()
+    name = TYPE_NAMES[PhiType(category)] if category in set(PhiType) else category.lower()
     return _DECISIONS.get(said, said) + (f" as {name}" if name else "")
 
 

@@ -9,13 +9,15 @@ import pytest
 
 from inverse_deid.choices import table as choice_table
 from inverse_deid.choices.questions import list_questions
-from inverse_deid.choices.reading import name_keyword, read_choices, refuse_contradictions
+from inverse_deid.choices.reading import read_choices, refuse_contradictions
 from inverse_deid.choices.records import Choice, Excludes, Needs, Permit, Surface, Value, list_choices
 from inverse_deid.choices.table import CHOICES, CONTRADICTIONS, MaskChoices
-from inverse_deid.cli.parts.choice_options import list_headings, list_options, name_option, take_choices
+from inverse_deid.cli.parts import messages
+from inverse_deid.cli.parts.choice_options import list_headings, list_options, take_choices
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.masking import choices as masking_choices
 from inverse_deid.masking.assemble import MaskingSettings
-from inverse_deid.masking.choices import choose_settings
+from inverse_deid.masking.choices import choose_settings, keyword_errors
 from inverse_deid.replacement.ages import BAND_SCHEMES
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.service.choices import settings_type
@@ -33,7 +35,7 @@ MADE_UP = Choice(
     permit=Permit("shoes", "shoes are masked here"),
 )
 TABLE = (*CHOICES, MADE_UP)
-COMMANDS = (Surface.MASK, Surface.REVIEW, Surface.SERVE, Surface.UTILITY)
+COMMANDS = (Surface.MASK, Surface.REVIEW, Surface.SERVE, Surface.UTILITY, Surface.CALIBRATE)
 
 
 @pytest.mark.parametrize("surface", COMMANDS)
@@ -78,27 +80,26 @@ def test_it_is_a_question_of_the_pages(surface):
     ("rule", "keyword", "option"),
     [
         (
-            Excludes("made_up", ("low",), "knows no threshold"),
-            "made_up knows no threshold. Leave out low",
-            "--made-up knows no threshold. Leave out --low",
+            Excludes("low", ("made_up",), "is not for shoes"),
+            "low: is not for shoes. Leave out made_up",
+            "--low: is not for shoes. Leave out --made-up.",
         ),
         (
-            Needs("made_up", "dates", value="polish", values=("year",)),
-            'made_up="polish" needs dates="year". Give both, or leave out made_up',
-            "--made-up polish needs --dates year. Give both, or leave out --made-up",
+            Needs("low", "made_up", values=("hide",)),
+            'low: has no effect alone. Add made_up="hide", or leave out low',
+            "--low: has no effect alone. Add --made-up hide, or leave out --low.",
         ),
     ],
 )
-@pytest.mark.parametrize("is_command", [True, False])
-def test_its_contradictions_are_refused_in_the_words_of_the_surface(rule, keyword, option, is_command):
+def test_its_contradictions_are_refused_in_the_words_of_the_surface(monkeypatch, rule, keyword, option):
+    monkeypatch.setattr(masking_choices, "CHOICES", TABLE)
+    given = {"made_up": "polish", "low": 0.5}
     with pytest.raises(ConfigurationError) as caught:
-        refuse_contradictions(
-            {"made_up": "polish", "low": 0.5},
-            name_option if is_command else name_keyword,
-            TABLE,
-            (*CONTRADICTIONS, rule),
-        )
-    assert str(caught.value) == (option if is_command else keyword)
+        refuse_contradictions(given, TABLE, (*CONTRADICTIONS, rule))
+    assert messages.describe_error(caught.value) == option
+    with pytest.raises(ConfigurationError) as said, keyword_errors():
+        raise caught.value
+    assert str(said.value) == keyword
 
 
 def test_every_choice_has_a_type_for_checkers_and_a_setting():
@@ -106,6 +107,7 @@ def test_every_choice_has_a_type_for_checkers_and_a_setting():
     names = [one.name for one in CHOICES]
     assert len(set(names)) == len(names)
     assert set(names) == set(MaskChoices.__annotations__) == settings - {"keep_years"}
+    assert all(f"    {one.name}: " in MaskChoices.__doc__ for one in CHOICES)
 
 
 @pytest.mark.parametrize(

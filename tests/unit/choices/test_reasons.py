@@ -1,8 +1,8 @@
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, mask_capitals
 
+from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.choices.reasons import (
-    CATEGORY_NAMES,
     describe_reason,
     describe_sureness,
     explain_document,
@@ -14,7 +14,7 @@ JARGON = ("p_safe", "threshold", "token", "network", "model", "logit", "probab",
 
 
 @pytest.mark.parametrize("reason", Reason)
-@pytest.mark.parametrize("category", [None, *CATEGORY_NAMES])
+@pytest.mark.parametrize("category", [None, *CLASS_NAMES])
 def test_every_reason_is_a_sentence_without_jargon(reason, category):
     said = describe_reason(reason, 0.5, category, follows_title=not reason.keeps)
     assert said.startswith("Kept: " if reason.keeps else "Masked: ")
@@ -23,7 +23,7 @@ def test_every_reason_is_a_sentence_without_jargon(reason, category):
 
 
 def test_every_category_has_a_name():
-    assert set(CATEGORY_NAMES) == set(HyperClass) - {HyperClass.SAFE}
+    assert set(CLASS_NAMES) == set(HyperClass) - {HyperClass.SAFE}
 
 
 @pytest.mark.parametrize(

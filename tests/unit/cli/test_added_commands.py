@@ -83,7 +83,7 @@ def test_an_unknown_command_is_still_unknown(alone):
     [
         ("pyvenv.cfg", "pip install . ./research"),
         ("pipx_metadata.json", "pipx inject inverse-deid ./research"),
-        ("uv-receipt.toml", "uv tool install . --with ./research`, with the extras that you have"),
+        ("uv-receipt.toml", "uv tool install . -w ./research`, with the extras that you have"),
     ],
 )
 def test_the_hint_is_the_command_of_the_tool_that_installed_the_program(mark, command, tmp_path):

@@ -65,7 +65,7 @@ def test_every_command_names_its_extra(tmp_path):
     ("mark", "command"),
     [
         ("pyvenv.cfg", "pip install '.[desk]'"),
-        ("pipx_metadata.json", "pipx install --force '.[desk]'"),
+        ("pipx_metadata.json", "pipx install -f '.[desk]'"),
         ("uv-receipt.toml", "uv tool install '.[desk]'`, with the extras that you have"),
     ],
 )

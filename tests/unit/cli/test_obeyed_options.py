@@ -15,9 +15,12 @@ import click
 import pytest
 from fake_maskers import mask_capitals
 
+from inverse_deid.choices.records import Excludes
+from inverse_deid.choices.table import CONTRADICTIONS
 from inverse_deid.cli.masking import run as mask_run
 from inverse_deid.cli.masking import settings as mask_settings
 from inverse_deid.cli.masking.mask import mask
+from inverse_deid.cli.parts.messages import name_option
 from inverse_deid.cli.reviewing import init as review_init
 from inverse_deid.engine.tally import Tally
 
@@ -273,18 +276,22 @@ def test_the_review_refuses_what_it_would_not_obey(record, name, given):
     assert re.search(f"No such option.*{given[0]}", said[-1])
 
 
+def idle_options():
+    """What is given for each contradiction of the table: a choice, with what excludes it or without what it needs."""
+    for rule in CONTRADICTIONS:
+        if isinstance(rule, Excludes):
+            yield from ((*SAMPLES[rule.choice][0], *SAMPLES[one][0]) for one in rule.others)
+        else:
+            option = name_option(rule.choice, rule.value or "").split()
+            yield tuple(option) if rule.value else SAMPLES[rule.choice][0]
+
+
 @pytest.mark.parametrize(
     "given",
     [
-        ("--rules-only", "--model", "model"),
-        ("--rules-only", "--operating-point", "strict"),
-        ("--rules-only", "--low", "0.9"),
-        ("--rules-only", "--high", "0.9"),
-        ("--rules-only", "--allow-low-thresholds"),
-        ("--date-span-years", "3"),
-        ("--dates", "year", "--date-span-years", "3"),
-        ("--day-first",),
+        *idle_options(),
         ("--month-first",),
+        ("--dates", "year", "--date-span-years", "3"),
         ("--dates", "mask", "--today", "2020-02-03"),
     ],
     ids=" ".join,

@@ -55,7 +55,7 @@ def test_a_surface_without_the_choice_leaves_the_remedy_out():
 
 
 def test_a_choice_that_needs_another_is_offered_with_it_or_not_at_all():
-    both = [Remedy("certificate", also="private_key", step="give {}")]
+    both = [Remedy("certificate", also=("private_key",), step="give {}")]
     assert describe_problem("TLS is needed", both) == "TLS is needed. Give --certificate and --private-key."
     known = {"certificate": "the certificate"}
     assert add_remedies("TLS is needed", both, lambda choice, _: known.get(choice)) == "TLS is needed"

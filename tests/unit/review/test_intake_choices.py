@@ -63,6 +63,8 @@ def test_without_answers_everything_is_hidden():
 def test_where_ages_are_not_hidden_nothing_replaces_them():
     chosen = MaskingChoices.from_fields({"categories": "hipaa", "ages": "10-years"})
     assert chosen.choose(KEY.secret, TODAY).cases.ages is AgeMode.MASK
+    (asked,) = [one for one in QUESTIONS if one.name == "categories"]
+    assert {one.value: one.idle for one in asked.answers} == {"all": (), "everything": (), "hipaa": ("ages",)}
 
 
 @pytest.mark.parametrize("fields", [{"operating_point": "none"}, {"dates": ["mask"]}, {"categories": 3}])

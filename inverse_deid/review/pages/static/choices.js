@@ -30,10 +30,10 @@ async function ask() {
   if (number === latest) example.removeAttribute("aria-busy");
 }
 
-// Where ages are not hidden at all, nothing replaces them.
+// What is not hidden at all is not replaced either.
 function settle() {
-  const keepsAges = form.elements.hidden.value === "hipaa";
-  document.getElementById("ages").disabled = keepsAges;
+  const idle = [...form.querySelectorAll("[data-idle]:checked")].flatMap((one) => one.dataset.idle.split(" "));
+  for (const question of form.querySelectorAll(".question")) question.disabled = idle.includes(question.id);
 }
 
 for (const question of form.querySelectorAll(".question")) {
