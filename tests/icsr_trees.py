@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from lxml import etree
 from inverse_deid.core.errors import RefusedRecordError
 from inverse_deid.engine.masker import MasksCases, mask_with_fields
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
+from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.source import MessageReport, ReportSource, read_reports
 from inverse_deid.formats.icsr.standard.dates import DateElement, StampDate
@@ -29,6 +29,13 @@ def canonical(data: bytes) -> bytes:
     parser = etree.XMLParser(remove_comments=True, remove_pis=True, load_dtd=False, no_network=True)
     whole = etree.tostring(etree.fromstring(data, parser), method="c14n", with_comments=False)
     return re.sub(rb'(schemaLocation="[^" ]+ )[^" ]*/', rb"\1", whole)
+
+
+def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:
+    """Yield the cases of a message, single or batch, and the faults of those that cannot be read."""
+    for part in Message(stream, limits).parts():
+        if isinstance(part, BrokenCase) or part.is_case:
+            yield part
 
 
 def cases_of(data: bytes, limits: Limits | None = None) -> list[Case | BrokenCase]:

@@ -570,5 +570,5 @@ class TestServeSettings:
         file.write_text("x")
         assert ServeSettings(address="0.0.0.0", proxy="10.0.0.1").is_secure
         assert ServeSettings(address="0.0.0.0", certificate=file, private_key=file).is_secure
-        with pytest.raises(ConfigurationError, match="both"):
+        with pytest.raises(ConfigurationError, match="a certificate and its key"):
             ServeSettings(certificate=file)

@@ -11,13 +11,14 @@ from icsr_trees import (
     mask_message,
     masked_file,
     only_case,
+    read_cases,
     treating,
 )
 from lxml import etree
 
 from inverse_deid.core.errors import InputError
 from inverse_deid.formats.icsr.checks import Rule, check_case
-from inverse_deid.formats.icsr.messages import BrokenCase, read_cases
+from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.formats.icsr.rewriting import fit_text
 from inverse_deid.formats.icsr.standard.dates import StampDate, parse_stamp, stamp_with
 from inverse_deid.formats.icsr.standard.profiles import FieldAction, builtin_names, builtin_profile

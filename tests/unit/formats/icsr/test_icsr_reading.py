@@ -3,11 +3,11 @@ import re
 
 import pytest
 from icsr_messages import R2_DOCTYPE, invent
-from icsr_trees import canonical, cases_of, masked_file, only_case, parts_of
+from icsr_trees import canonical, cases_of, masked_file, only_case, parts_of, read_cases
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
+from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message
 
 CANARY = "Okonjarova"  # as long as R2 allows
 
