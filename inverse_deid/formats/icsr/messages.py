@@ -330,21 +330,3 @@ def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
     if name in _LIMIT_ERRORS:
         return FormatError(f"is nested too deeply or has too long a text {where}. Split or correct it")
     return FormatError(f"is broken XML {where}. Correct it there or export the file again")
-
-
-def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:
-    """Yield the cases of a message, single or batch, and the faults of those that cannot be read.
-
-    Raises:
-        FormatError: Not XML, not E2B, or with declarations of entities.
-        UnreadableInputError: Empty, or of an encoding that is not read or not the declared one.
-
-    Example:
-        >>> import io
-        >>> r2 = b"<ichicsr><safetyreport><safetyreportid>X-1</safetyreportid></safetyreport></ichicsr>"
-        >>> [case.case_id for case in read_cases(io.BytesIO(r2))]
-        ['X-1']
-    """
-    for part in Message(stream, limits).parts():
-        if isinstance(part, BrokenCase) or part.is_case:
-            yield part

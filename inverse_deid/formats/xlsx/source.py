@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.extras import need_modules
@@ -47,19 +47,6 @@ BLOCK_CHARS = 100_000
 
 _IS_WITH_OTHERS = "has a merged cell over a column that is kept and another. Unmerge it in Excel"
 _NO_VALUES = "has no values in any sheet. Give a workbook with text"
-
-
-class CarriedRows(Protocol):
-    """What a record carries: where its texts go, and what else is written."""
-
-    @property
-    def sheet(self) -> int:
-        """The number of the new sheet, counted from 0."""
-        ...
-
-    def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
-        """Return the new rows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
