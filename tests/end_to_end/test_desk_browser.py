@@ -425,7 +425,7 @@ def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
         choose_files(page, [*paths, tmp_path / "in" / "picture.png"])
         check(page)
         page.click("#next")
-        page.locator("input[value=kept]").first.check(force=True)
+        page.locator("input[value=kept]").last.check(force=True)
         page.wait_for_selector("#example:not([aria-busy])")
         check(page)
         page.get_by_role("button", name="Mask ").click()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from gold_files import write_json_lines
+from refusals import refuses
 
 from inverse_deid.choices.categories import CLASS_OF, parse_categories
 from inverse_deid.cli.main import main
@@ -197,7 +198,7 @@ def test_the_rules_alone_mask_words_of_origin(case, out):
 
 def test_a_certificate_does_not_hold_for_kept_categories(tmp_path):
     settings = MaskingSettings(certificate=tmp_path / "c.json", categories=parse_categories("hipaa"))
-    with pytest.raises(ConfigurationError, match="Leave out categories"):
+    with refuses(ConfigurationError, match="Leave out --categories"):
         build_deidentifier(settings)
 
 

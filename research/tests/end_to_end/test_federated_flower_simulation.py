@@ -124,7 +124,7 @@ def test_what_goes_wrong_at_a_site_is_one_line(simulate, folder):
     status, printed = simulate("out", "--engine", "flower", "--processes", "1", "--only", "FedAvg")
     assert status == 2
     assert printed.err.startswith("inverse-deid: site-")
-    assert printed.err.endswith("is not a number. Lower training.learning_rate\n")
+    assert printed.err.endswith("is not a number. Lower training.learning_rate.\n")
     assert printed.err.count("\n") == 1
     assert not is_running()
 
