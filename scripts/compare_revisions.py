@@ -76,7 +76,9 @@ def digest_of(revision: Path, given: Path, options: tuple[str, ...], folder: Pat
             (place / name).chmod(0o600)
         words = [str(place / word) if word in (*files, "RENAMED") else word for word in options]
         command = [sys.executable, "-W", "ignore", "-m", "inverse_deid.cli.main", "mask", str(given)]
-        command += ["--out", str(place / "out"), "--quiet", "--today", "2026-01-01", *words]
+        dated = "--dates" in words or "band" in words
+        words += ["--today", "2026-01-01"] * dated  # or it is the day of the run
+        command += ["--out", str(place / "out"), "--quiet", *words]
         environment = {**os.environ, "PYTHONPATH": str(revision), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(command, env=environment, cwd=place, capture_output=True, check=False)
         seen = hashlib.sha256()
