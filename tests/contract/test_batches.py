@@ -241,6 +241,14 @@ PIECES = [
     "ß",
     "□",
 ]
+PIECES += [
+    "12th day of the 4th month",
+    "Julian 22-187",
+    "aet. xcii",
+    "the big nine-oh",
+    "aged one hundred years and four months",
+]
+PIECES += ["a 5ish girl", "short of forty", "Excel turned the onset into 44291"]
 PIECES += ["3 May 2021", "3rd of March, 1998", "May 3, 2021", "mar/2020", "hosp no: 12", "New York City"]
 PIECES += [
     "initials",
