@@ -93,7 +93,7 @@ class Seen:
         p_safe: float32 (n_tokens,), of the network.
         canaries: Kind and range of what was planted.
         excused: Characters that read, with others, as a sign that may leave (`â€\ufffd`).
-        signs: Those of them that read as no letter or digit: `Â` of `Â±` is no word.
+        signs: Those of them that begin or end what reads as a sign at this end: `Â` of `Â±` is no word.
     """
 
     doc: Document
@@ -196,12 +196,10 @@ def rules_are_heeded(seen: Seen) -> bool:
 def no_forbidden_sign_touches_what_is_kept(seen: Seen) -> bool:
     """No token is kept beside a sign that may not leave; it may be a letter of the same word."""
     tokens, text = seen.masked.tokens, seen.doc.text
-    kept = [
-        (start, end)
-        for start, end in zip(tokens.starts[seen.keep].tolist(), tokens.ends[seen.keep].tolist(), strict=True)
-        if not seen.signs.issuperset(range(start, end))
-    ]
-    around = {i for start, end in kept for i in (start - 1, end) if 0 <= i < len(text)} - seen.excused
+    starts, ends = tokens.starts[seen.keep].tolist(), tokens.ends[seen.keep].tolist()
+    around = {start - 1 for start in starts if start not in seen.signs}
+    around |= {end for end in ends if end - 1 not in seen.signs}
+    around = {i for i in around if 0 <= i < len(text)} - seen.excused
     return {text[i] for i in around} <= ALLOWED_GAP_CHARACTERS
 
 
@@ -517,12 +515,12 @@ class Harness:
         if reading is None:
             return frozenset(), frozenset()
         harmful = {i for start, end in reading.harmful() for i in range(start, end)}
-        signs = {
-            i
-            for (start, end), (begin, stop) in zip(reading.edited, reading.edits, strict=True)
-            if not _WORD.search(reading.text, begin, stop)
-            for i in range(start, end)
-        }
+        signs = set()
+        for (start, end), (begin, stop) in zip(reading.edited, reading.edits, strict=True):
+            read = reading.text[begin:stop]
+            signs |= set(range(start, end)) if not _WORD.search(read) else set()
+            signs |= {start} if not read[:1].isalnum() else set()
+            signs |= {end - 1} if not read[-1:].isalnum() else set()
         covered = frozenset(np.flatnonzero(reading.covered()).tolist())
         return covered - harmful, frozenset(signs - harmful)
 
