@@ -350,4 +350,4 @@ def test_documents_that_the_second_reader_learned_from_are_refused(gold, tmp_pat
 
 def test_a_second_reader_needs_careful(gold, tmp_path):
     refused = run("calibrate", gold, *AIM, "--second-reader", tmp_path, "--out", tmp_path / "none.json")
-    assert "--second-reader is for --careful" in only_line(refused)
+    assert "Add --careful, or leave out --second-reader" in only_line(refused)

@@ -144,7 +144,7 @@ def test_documents_that_fail_are_named_and_lose_everything(command, gold, tmp_pa
 def test_options_of_masking_do_not_go_with_masks(command, gold, masked, option):
     result = command("utility", masked, "--gold", gold, *option)
     assert (result.status, result.stdout) == (2, "")
-    assert "Leave out them or MASKED" in result.stderr
+    assert "Leave it out, or MASKED" in result.stderr
 
 
 @pytest.mark.parametrize(
