@@ -93,7 +93,7 @@ class Seen:
         p_safe: float32 (n_tokens,), of the network.
         canaries: Kind and range of what was planted.
         excused: Characters that read, with others, as a sign that may leave (`â€\ufffd`).
-        signs: Those of them that begin or end what reads as a sign at this end: `Â` of `Â±` is no word.
+        signs: Characters at an end of what reads as a sign that may leave at this end: `Â` of `Â±` is no word.
     """
 
     doc: Document
@@ -199,7 +199,7 @@ def no_forbidden_sign_touches_what_is_kept(seen: Seen) -> bool:
     starts, ends = tokens.starts[seen.keep].tolist(), tokens.ends[seen.keep].tolist()
     around = {start - 1 for start in starts if start not in seen.signs}
     around |= {end for end in ends if end - 1 not in seen.signs}
-    around = {i for i in around if 0 <= i < len(text)} - seen.excused
+    around = {i for i in around if 0 <= i < len(text)} - seen.excused - seen.signs
     return {text[i] for i in around} <= ALLOWED_GAP_CHARACTERS
 
 
@@ -518,11 +518,11 @@ class Harness:
         signs = set()
         for (start, end), (begin, stop) in zip(reading.edited, reading.edits, strict=True):
             read = reading.text[begin:stop]
-            signs |= set(range(start, end)) if not _WORD.search(read) else set()
-            signs |= {start} if not read[:1].isalnum() else set()
-            signs |= {end - 1} if not read[-1:].isalnum() else set()
+            signs |= set(range(start, end)) if ALLOWED_GAP_CHARACTERS.issuperset(read) else set()
+            signs |= {start} if ALLOWED_GAP_CHARACTERS.issuperset(read[:1]) else set()
+            signs |= {end - 1} if ALLOWED_GAP_CHARACTERS.issuperset(read[-1:]) else set()
         covered = frozenset(np.flatnonzero(reading.covered()).tolist())
-        return covered - harmful, frozenset(signs - harmful)
+        return covered - harmful, frozenset(signs)
 
     def _verdicts(self, doc: Document) -> RuleVerdicts:
         """The verdicts on the tokens of a document; any on a token of its reading holds for those it covers."""
