@@ -137,7 +137,7 @@ def test_a_site_of_another_network_is_refused_before_training(centre):
     status, printed = centre.ended(server)
     assert status == 2
     lines = [line for line in printed.splitlines() if line.startswith("inverse-deid: ")]
-    assert lines == ["inverse-deid: site west: has another network; give every site the same [network]"]
+    assert lines == ["inverse-deid: site west: has another network; give every site the same [network]."]
     assert not list((centre.folder / "exchange").rglob("state-*.msg"))
 
 
