@@ -286,7 +286,7 @@ def stand_ins_repeat_nothing(seen: Seen) -> bool:
 @lru_cache
 def _plain_words() -> frozenset[str]:
     """Words of dates, ages, markers and addresses, which tell nobody's name."""
-    statement = ("phi", "older", "earliest", "date", "text")
+    statement = ("phi", "older", "earliest", "date", "text", "unk")  # unknown day: UNK-SEP-1940
     months = ("III", "VII", "VIII", "XII")  # in Roman numerals
     words = {
         *GENERIC_WORDS,
