@@ -61,13 +61,26 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
     # Signs whose encoding has letters: they read as nothing that the network could judge.
     outside = np.concatenate([[0], np.cumsum(~reading.covered())])
     signs = ~is_read & (outside[tokens.ends] == outside[tokens.starts]) & decisions.keep.any()
-    harmed = tokens_touched(tokens, reading.harmful())
+    harmed = tokens_touched(tokens, _with_words(reading, read))
     keep = np.where(is_read, keep, signs) & ~harmed
     reasons[signs] = Reason.KEPT_SAFE_WORD
     reasons[~is_read & ~signs | harmed] = Reason.FAILED_CLOSED
     p_safe[~is_read], thresholds[~is_read] = (np.nan, np.nan) if np.isnan(p_safe).all() else (1.0, 1.0)
     p_safe[~is_read & ~keep] = np.nan
     return Decisions(keep, reasons, p_safe, thresholds, categories)
+
+
+def _with_words(reading: Reading, read: Tokens) -> list[tuple[int, int]]:
+    """Return the ranges that read as a forbidden character, with the words that begin or end within them."""
+    starts, ends = reading.originals(read)
+    ranges = []
+    for start, end in reading.harmful():
+        first, stop = np.searchsorted(ends, start, side="right"), np.searchsorted(starts, end, side="left")
+        has_words = stop > first
+        ranges.append(
+            (min(start, int(starts[first])), max(end, int(ends[stop - 1]))) if has_words else (start, end)
+        )
+    return ranges
 
 
 def _all_masked(n_tokens: int) -> Decisions:
