@@ -197,6 +197,16 @@ _PLACES_AT_START = r"""
     floor corridor tower gate hall lodge stall plot pitch deck level(?=\s\d{1,2}[,;:.)]\s?(?:room|rm|ward|bed|bay|flat|suite|east|west|north|south)\b)
 """
 
+_CONJUNCTIONS = any_of(r"because while when that but since whether if whereas where until after before")
+_PERSONS_IN_ROOMS = any_of(r"man woman lady gentleman patient girl boy pt neighbou?r resident")
+_LIES = any_of(r"lies lay lying stays staying sits moved transferred back asleep found nursed")
+_ROOMS_WITH_SLASH = any_of(r"rooms? rm zimmer chambre suite apt apartment flat habitaci[oó]n stanza")
+_ROOMS_IN_QUOTES = any_of(r"room ward suite wing pod bay dorm theatre lounge")
+_ORDINALS_OF_FLOORS = r"(?:\d{1,3}(?:st|nd|rd|th)|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|top)"
+_ROOMS_WITH_LETTER = any_of(
+    r"bed bay ward cubicle cell wing room pod block bunk theatre station gate desk dorm pavilion resus theater suite apt apartment hall tower villa lit bett cama letto"
+)
+
 _NO_ROOM = r"(?<!heart )(?<!egree )(?<!av )(?<!branch )(?<!nerve )(?<!blood )(?<!white )(?<!red )(?<!mast )(?<!per )(?<!sickle )(?<!total )"
 _ROOM_NUMBER = rf"(?!V[1-6]\b|(?-i:DAY|POD|HD|AND|FOR|WAS|NO|AT|ON|IN|Day)\b|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})(?!\d{{1,4}}/\d{{1,2}}(?!\d)|\d{{1,2}}-\d{{1,2}}-\d{{2,4}}(?!\d)|\d{{1,2}}(?:st|nd|rd|th)\b)(?-i:[A-Z]{{0,3}})[- ]?\d{{1,5}}(?-i:[A-Za-z]?)(?:[-/.]\w{{1,6}}){{0,3}}(?!\w|[.,/-]\d){NOT_A_QUANTITY}"
 
@@ -208,11 +218,11 @@ VETOES = compile_patterns(
         "number-of-person": rf"\b(?:{any_of(_PERSONS)}|(?-i:[Pp]t|[Pp]at|Prob|Vp))\b\.?{_CALLED_A_NUMBER}?(?:\s?[:#=№(\[]{{1,2}}\s?#?\s?|\s?-\s?|\s)({_SUBJECT})",
         "person-as-number": rf"\b{any_of(_DONE_TO)}\s(?:to\s|of\s|for\s|with\s|from\s|numbers?\s)?[“\"'(]?(?!911|999|112|111|1-?800|\d{{3}}[-.]\d{{3}}[-.]\d{{4}})((?-i:[A-Z]{{0,4}})-?\d{{2,7}}(?<!\b\d\d)(?:[-/.]\w{{1,8}}){{0,3}}"
         rf"(?:\s?(?:,|and|&|or)\s?\d{{3,7}}){{0,9}})(?!\w|[.,/]\d|[ -]\d{{3}}|[’']s){NOT_A_QUANTITY}",
-        "number-as-clause": rf"\b(?:because|while|when|that|but|since|whether|if|whereas|where|until|after|before)\s(?!911|999|112|111)((?-i:[A-Z]{{0,3}})\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}})(?=\s(?:{_DID}|had|has|reported|reports|experienced|presented|got)\b)",
+        "number-as-clause": rf"\b{_CONJUNCTIONS}\s(?!911|999|112|111)((?-i:[A-Z]{{0,3}})\d{{3,7}}(?:[-/]\w{{1,8}}){{0,3}})(?=\s(?:{_DID}|had|has|reported|reports|experienced|presented|got)\b)",
         "numbers-as-persons": rf"\b(?:both|either|neither)\s((?-i:(?!{_CODES_OF_DRUGS}-?\d)[A-Z]{{0,3}}-?\d{{2,7}}\s(?:and|or|nor)\s[A-Z]{{0,3}}-?\d{{2,7}}))(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "number-of-person-on": rf"\b(?:patient|subject|participant|volunteer|donor|screening|randomi[sz]ation)(?:['’]s)?\s(?:ids?|nos?\.?|numbers?|codes?)\s(?:\w+\s){{1,4}}(?:was|is|reads?|said|says|states?)\s({_CODE}){NOT_A_QUANTITY}",
         "number-glued-to-label": r"(?<![\w./-])(?-i:(?:SCR|SUBJ|PAT|RAND|Scr|Subj|Pat|Pt|Rand|Rm|RM|Zi)\d{2,7}[A-Z]?)(?!\w|[.,]\d)",
-        "person-in-room": rf"\b(?:man|woman|lady|gentleman|patient|girl|boy|pt|neighbou?r|resident)\sin\s((?-i:[A-Z]?)\d{{1,4}}(?-i:[A-Z]?))(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
+        "person-in-room": rf"\b{_PERSONS_IN_ROOMS}\sin\s((?-i:[A-Z]?)\d{{1,4}}(?-i:[A-Z]?))(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "degrees-before-axis": rf"(?<![\w.,]){_NUMBER}\s?°?\s?(?:(?:north|south|east|west)\s)?(?:latitude|longitude|lat|long|lon|lng)\b",
         "swiss-grid": r"(?<![\w.,])\d['’]\d{3}['’]\d{3}\s?[/,]\s?\d?['’]?\d{3}['’]\d{3}(?!\w)",
         "number-in-two": rf"\b(?-i:[Rr]and|[Ss]cr|[Ss]ubj?|[Pp]t|[Pp]at)\.\s?(?:no\.?\s|nr\.?\s|#\s?)?(\d{{1,4}}\s\d{{3,4}})(?!\w|[.,/]\d){NOT_A_QUANTITY}",
@@ -256,13 +266,13 @@ VETOES = compile_patterns(
         r"[A-Z]\s?\d{3}\s(?!(?:BPM|MCG|AND|PER|THE|WAS|FOR|NOT|BUT)\b)[A-Z]{3}|(?!(?:HR|RR|BP|PR|CK|PT|TP|HB|PO|PH|ST|SC|CO|ON|AT|TO|OF|IN|IS)\b)[A-Z]{2}[ ·-]\d{3}[ ·-](?!(?:HR|RR|BP|PR|CK|PT|ON|AT|TO|OF|IN|IS|MG|ML|KG|MM|CM|IU|OR|PO|IV|IM|SC)\b)[A-Z]{2}|(?<!LOT )(?<!lot )(?<!atch )(?<!ATCH )(?<!no\. )(?<!ber )(?<!: )(?<!# )[ABCEHKMOPTXY]\d{3}[ABCEHKMOPTXY]{2}\d{2,3}|"
         r"[一-鿿]{1,4}\s?\d{2,3}\s?[ぁ-ゟ]\s?[\d・･-]{1,6})(?!\w|[./-]\w)",
         "number-of-room": rf"{_NO_ROOM}\b{any_of(_ROOMS)}\b\.?(?:\s?(?:nos?|number|nr)\b\.?)?(?: ?[:#=] ?| |-)#?({_ROOM_NUMBER})",
-        "room-with-slash": r"\b(?:rooms?|rm|zimmer|chambre|suite|apt|apartment|flat|habitaci[oó]n|stanza)\b\.?\s(?:no\.?\s|number\s|#\s?)?(\d{1,4}/\w{1,4})(?!\w|[.,/-]\d)",
-        "room-with-point": rf"\b(?:lies|lay|lying|stays|staying|sits|moved|transferred|back|asleep|found|nursed)\s(?:in|to)\s(\d{{1,2}}\.\d{{2,3}}[A-Z]?)(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
+        "room-with-slash": rf"\b{_ROOMS_WITH_SLASH}\b\.?\s(?:no\.?\s|number\s|#\s?)?(\d{{1,4}}/\w{{1,4}})(?!\w|[.,/-]\d)",
+        "room-with-point": rf"\b{_LIES}\s(?:in|to)\s(\d{{1,2}}\.\d{{2,3}}[A-Z]?)(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "room-with-name": rf"\b(?:dorm|dormitory|ward|unit|pod|wing|block|hut|cabin|tent|villa|lodge|cottage|suite|room|bay|corridor)\s((?-i:(?!(?:Day|Dose|Week|Visit|Cycle|Grade|Phase|Stage|Type|No|Nos|Number|Nr)\b)[A-Z][a-z]{{2,14}})[ -]\d{{1,4}}[A-Z]?)(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
-        "room-in-quotes": r"\b(?:room|ward|suite|wing|pod|bay|dorm|theatre|lounge)\s(?:named\s|called\s)?[“\"'‘]((?-i:[A-Z])[\w' -]{2,24})[”\"'’]",
+        "room-in-quotes": rf"\b{_ROOMS_IN_QUOTES}\s(?:named\s|called\s)?[“\"'‘]((?-i:[A-Z])[\w' -]{{2,24}})[”\"'’]",
         "number-of-floor": rf"\b(?:(?:on|at|to|in|from|of)\s(?:the\s)?{any_of(_FLOORS)}\s|{any_of(_FLOORS)}\s?(?:(?:no|number|nr)\b\.?\s?[:#]?|[:#])\s?)({_ROOM_NUMBER})",
-        "floor-of-house": r"\b((?:\d{1,3}(?:st|nd|rd|th)|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|top)(?=\s(?:floor|deck|storey|story)\b)|R\d{2,4}/B\d{1,2})\b",
-        "letter-of-room": r"\b(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater|suite|apt|apartment|hall|tower|villa|lit|bett|cama|letto)\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
+        "floor-of-house": rf"\b({_ORDINALS_OF_FLOORS}(?=\s(?:floor|deck|storey|story)\b)|R\d{{2,4}}/B\d{{1,2}})\b",
+        "letter-of-room": rf"\b{_ROOMS_WITH_LETTER}\s((?-i:[B-HJ-Z]|A(?=[,.;)\n]|\Z)))(?![\w'’]|[.-]\w)",
         "floor-at-start": rf"(?:\A|(?<=[.;:!?(]\s)|(?<=[\n(])){any_of(_PLACES_AT_START)}\s({_ROOM_NUMBER})",
         "operating-room": rf"(?:\A|(?<=[.,;:(]\s)|(?<=\bin\s)|(?<=\bto\s)|(?<=\n))(?-i:OR|ER|ED|OT)\s?(\d{{1,2}})(?!\w|[.,/-]\d){NOT_A_QUANTITY}",
         "room-before-word": r"(?<![\w.,/-])((?-i:[A-Z]?\d{1,4}[A-Z]?))[\s-](?:room|ward|bed|bay|rm)(?=\s?[).,;:]|\s?\Z)",
@@ -335,7 +345,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "number-as-clause": [
             Anchor(
-                r"(?:because|while|when|that|but|since|whether|if|whereas|where|until|after|before)\Z",
+                rf"{_CONJUNCTIONS}\Z",
                 behind=SPACES,
                 next=r"[A-Z]{0,3}\d{3}",
             )
@@ -355,7 +365,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "person-in-room": [
             Anchor(
-                r"(?:man|woman|lady|gentleman|patient|girl|boy|pt|neighbou?r|resident)\Z",
+                rf"{_PERSONS_IN_ROOMS}\Z",
                 behind=SPACES,
                 next=r"in\Z",
             )
@@ -366,18 +376,18 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "digits-spaced": [Anchor(r"[A-Z\d]\Z", behind=" ", cased=True, next=r"[A-Z\d]\Z")],
         "room-with-slash": [
             Anchor(
-                r"(?:rooms?|rm|zimmer|chambre|suite|apt|apartment|flat|habitaci[oó]n|stanza)\Z",
+                rf"{_ROOMS_WITH_SLASH}\Z",
                 behind=f"{SPACES}.",
             )
         ],
         "room-with-point": [
             Anchor(
-                r"(?:lies|lay|lying|stays|staying|sits|moved|transferred|back|asleep|found|nursed)\Z",
+                rf"{_LIES}\Z",
                 behind=SPACES,
                 next=r"(?:in|to)\Z",
             )
         ],
-        "room-in-quotes": [Anchor(r"(?:room|ward|suite|wing|pod|bay|dorm|theatre|lounge)\Z", behind=SPACES)],
+        "room-in-quotes": [Anchor(rf"{_ROOMS_IN_QUOTES}\Z", behind=SPACES)],
         "room-with-name": [
             Anchor(
                 r"(?:dorm|dormitory|ward|unit|pod|wing|block|hut|cabin|tent|villa|lodge|cottage|suite|room|bay|corridor|theatre|lounge)\Z",
@@ -422,7 +432,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "floor-of-house": [
             Anchor(
-                r"(?:\d{1,3}(?:st|nd|rd|th)|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|top)\Z",
+                rf"{_ORDINALS_OF_FLOORS}\Z",
                 behind=SPACES,
                 next=r"(?:floor|deck|storey|story)\Z",
             ),
@@ -430,7 +440,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "letter-of-room": [
             Anchor(
-                r"(?:bed|bay|ward|cubicle|cell|wing|room|pod|block|bunk|theatre|station|gate|desk|dorm|pavilion|resus|theater|suite|apt|apartment|hall|tower|villa|lit|bett|cama|letto)\Z",
+                rf"{_ROOMS_WITH_LETTER}\Z",
                 behind=SPACES,
             )
         ],
