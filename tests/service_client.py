@@ -10,7 +10,7 @@ from typing import Any, Self
 import httpx
 from fake_maskers import mask_capitals
 
-from inverse_deid.engine.masker import Masker
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.service.app import MakeMasker, build_app
 from inverse_deid.service.batching import BatchingSettings
 from inverse_deid.service.settings import ServiceSettings
@@ -20,7 +20,7 @@ class ServiceClient:
     """Asks one request after the other."""
 
     def __init__(
-        self, masker: Masker | None, settings: ServiceSettings, make_masker: MakeMasker | None = None
+        self, masker: DocumentMasker | None, settings: ServiceSettings, make_masker: MakeMasker | None = None
     ) -> None:
         self._app = build_app(make_masker or (lambda chosen: masker), settings)
         self._runner = asyncio.Runner()
@@ -55,7 +55,7 @@ class ServiceClient:
         return self.request("POST", path, **options)
 
 
-def client_of(masker: Masker | None = None, **settings: Any) -> ServiceClient:
+def client_of(masker: DocumentMasker | None = None, **settings: Any) -> ServiceClient:
     """A client of a service with a stand-in for the model; requests are not gathered."""
     given = ServiceSettings(**{"batching": BatchingSettings(wait_seconds=0.0), **settings})
     return ServiceClient(masker or mask_capitals(), given)

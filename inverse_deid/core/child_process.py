@@ -1,7 +1,10 @@
 """Work on files that may be hostile, in a child process with limits of memory and time.
 
-A child does one call after the other. It is killed when a call takes too long, needs too much memory or is no
-longer wanted. The next call starts another one. Windows has no limit of memory.
+A child does one piece of work after the other. It is killed when that takes too long, needs too much memory
+or is no longer wanted, and the next work starts another child. Windows has no limit of memory.
+
+A hostile file could take over the child. So what a child sends is data (msgspec), checked against the types
+that the work declares, and never a pickle, which could run code here.
 """
 
 from __future__ import annotations
@@ -11,30 +14,108 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from types import GeneratorType
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args, get_type_hints
 
-from inverse_deid.core.errors import FormatError, InverseDeidError, StageError, describe_error
+import msgspec
+
+from inverse_deid.core import errors
+from inverse_deid.core.errors import FormatError, InverseDeidError, Remedy, StageError, describe_error
 
 MAX_MEMORY_BYTES = 512 * 1024 * 1024
-"""What a file may take. Allocations fail at twice as much.
+"""What a file may take, and `MEMORY_PER_BYTE` for each of its bytes. Allocations fail at twice as much.
 
 A library may continue without what it could not allocate. So a file that came near to that is refused.
 """
+MEMORY_PER_BYTE = 6
 MAX_SECONDS = 60.0
+SECONDS_PER_MIB = 0.5
+"""What a file may take in addition."""
 
 _NAME = "inverse-deid reader"
 _POLL_SECONDS = 0.1
+_STOP = "stop"
 
-Answer = Callable[[Any], Any]
-"""Answers a question that the child has during a call."""
+Found = TypeVar("Found")
+Question = TypeVar("Question")
+Reply = TypeVar("Reply")
+
+
+class Worker(Protocol):
+    """Where files are worked on: in a child process, or here."""
+
+    def call(self, work: Callable[..., Found], *given: object, n_bytes: int = 0) -> Found:
+        """Call a function, see `LimitedProcess.call`."""
+        ...
+
+    def talk(
+        self, work: Callable[..., Generator[Question, Reply, Found]], *given: object, n_bytes: int = 0
+    ) -> Generator[Question, Reply, Found]:
+        """Let a generator ask, see `LimitedProcess.talk`."""
+        ...
+
+
+class InThisProcess:
+    """Works here, without limits: for files of the person who runs the program."""
+
+    def call(self, work: Callable[..., Found], *given: object, n_bytes: int = 0) -> Found:
+        """Call a function."""
+        return work(*given)
+
+    def talk(
+        self,
+        work: Callable[..., Generator[Question, Reply, Found]],
+        *given: object,
+        n_bytes: int = 0,
+    ) -> Generator[Question, Reply, Found]:
+        """Let a generator ask."""
+        return (yield from work(*given))
+
+
+def answer_all(talk: Generator[Question, Reply, Found], answer: Callable[[Question], Reply]) -> Found:
+    """Answer all questions of a talk, and return its result.
+
+    Example:
+        >>> def count(n):
+        ...     return (yield n) + (yield n + 1)
+        >>> answer_all(count(1), lambda number: 10 * number)
+        30
+    """
+    try:
+        question = next(talk)
+        while True:
+            question = talk.send(answer(question))
+    except StopIteration as stop:
+        return cast(Found, stop.value)
+    finally:
+        talk.close()
+
+
+_Kind = Literal["began", "question", "result", "error"]
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """What the child sends: that it has begun to run, a question, a result, or an error."""
+
+    kind: _Kind
+    content: bytes = b""
+    peak_bytes: int = 0
+
+
+class _SaidError(msgspec.Struct, frozen=True):
+    """An error of the child: its class by name, and what it says."""
+
+    kind: str
+    message: str
+    remedies: tuple[Remedy, ...]
 
 
 class LimitedProcess:
-    """A child process for one call at a time. It is started when it is needed."""
+    """A child process for one piece of work at a time. It is started when it is needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,20 +124,20 @@ class LimitedProcess:
 
     def call(
         self,
-        work: Callable[..., Any],
+        work: Callable[..., Found],
         *given: object,
-        answer: Answer | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
         max_seconds: float = MAX_SECONDS,
-    ) -> Any:  # noqa: ANN401 - what it returns
+        n_bytes: int = 0,
+    ) -> Found:
         """Call a function in the child. In the child itself, call it directly.
 
         Args:
-            work: A function of a module.
-            given: Its arguments. They and its result can be pickled.
-            answer: Answers its questions. If given, `work` has a last argument: a function that asks.
+            work: A function of a module. Its annotations say what it returns.
+            given: Its arguments, which can be pickled.
             is_stopped: Tells whether nobody waits for the result any more.
-            max_seconds: How long it may take, without the time for answers.
+            max_seconds: How long it may take.
+            n_bytes: The size of the file: a large one may take more.
 
         Raises:
             InverseDeidError: The function raised it.
@@ -65,55 +146,90 @@ class LimitedProcess:
         """
         if multiprocessing.current_process().name == _NAME:
             return work(*given)
+        talk = self.talk(work, *given, is_stopped=is_stopped, max_seconds=max_seconds, n_bytes=n_bytes)  # type: ignore[arg-type,var-annotated]
+        return cast(Found, answer_all(talk, _refuse_question))
+
+    def talk(
+        self,
+        work: Callable[..., Generator[Question, Reply, Found]],
+        *given: object,
+        is_stopped: Callable[[], bool] = lambda: False,
+        max_seconds: float = MAX_SECONDS,
+        n_bytes: int = 0,
+    ) -> Generator[Question, Reply, Found]:
+        """Let a generator of the child ask; each question waits for its answer, whose time does not count.
+
+        Args:
+            work: Yields questions and is sent the answers, which can be pickled. Its annotation,
+                `Generator[Question, Reply, Found]`, says what it asks and returns.
+            given: As in `call`, as are the errors.
+            is_stopped: As in `call`.
+            max_seconds: As in `call`.
+            n_bytes: As in `call`.
+        """
+        asks, returns = _find_types(work)
+        n_mib = n_bytes / (1024 * 1024)
+        max_bytes = MAX_MEMORY_BYTES + MEMORY_PER_BYTE * n_bytes
+        task = _Talk(is_stopped, max_seconds + SECONDS_PER_MIB * n_mib, max_bytes)
         while not self._lock.acquire(timeout=_POLL_SECONDS):
-            if is_stopped():
-                raise StageError("the time of the request is over")
+            task.check()
+        is_over = False
         try:
-            found = self._call((work, given, answer is not None), answer, is_stopped, max_seconds)
-        except BaseException:
-            self.end()
+            self._begin(task, (work, given, max_bytes))
+            while (said := self._hear(task)).kind == "question":
+                asked = time.monotonic()
+                reply = yield _decode(said.content, asks)
+                task.deadline += time.monotonic() - asked
+                self._send(reply)
+            is_over = True
+            if said.peak_bytes > MAX_MEMORY_BYTES // 2:
+                self.end()  # memory is not always given back, and the next file has a right to all of it
+            if said.kind == "error":
+                raise _restore_error(_decode(said.content, _SaidError))
+            return cast(Found, _decode(said.content, returns))
+        except GeneratorExit:  # whoever asked had an error
+            is_over = self._send(_STOP)
             raise
         finally:
+            if not is_over:
+                self.end()
             self._lock.release()
-        if isinstance(found, InverseDeidError):
-            raise found
-        return found
 
-    def _call(
-        self, task: object, answer: Answer | None, is_stopped: Callable[[], bool], max_seconds: float
-    ) -> Any:  # noqa: ANN401
-        is_late, found, peak_bytes = True, None, 0
-        with suppress(EOFError, OSError):  # it died
-            if self._process is None or not self._process.is_alive():
-                self._start()
-                self._wait(time.monotonic() + MAX_SECONDS, is_stopped)
-                self._pipe.recv()
-            self._pipe.send(task)
-            deadline = time.monotonic() + max_seconds
-            while self._wait(deadline, is_stopped):
-                is_question, found, peak_bytes = self._pipe.recv()
-                if not is_question:
-                    is_late = False
-                    break
-                asked = time.monotonic()
-                self._pipe.send(None if answer is None else _try(answer, found))
-                deadline += time.monotonic() - asked
-        if is_late or peak_bytes > MAX_MEMORY_BYTES:
-            memory = f"{MAX_MEMORY_BYTES >> 20} MB of memory and " if os.name == "posix" else ""
-            raise FormatError(
-                f"could not be read within {memory}{max_seconds:g} s. Split it or save it again"
-            )
-        if peak_bytes > MAX_MEMORY_BYTES // 2:
-            self.end()  # memory is not always given back, and the next file has a right to all of it
-        return found
+    def _begin(self, task: _Talk, work: object) -> None:
+        if self._process is None or not self._process.is_alive():
+            self._start()
+            deadline, task.deadline = task.deadline, time.monotonic() + MAX_SECONDS
+            began = time.monotonic()
+            self._hear(task)
+            task.deadline = deadline + time.monotonic() - began
+        if not self._send(work):
+            raise task.refuse()
 
-    def _wait(self, deadline: float, is_stopped: Callable[[], bool]) -> bool:
-        while not self._pipe.poll(_POLL_SECONDS):
-            if is_stopped():
-                raise StageError("the time of the request is over")
-            if time.monotonic() > deadline:
-                return False
+    def _send(self, what: object) -> bool:
+        """Send something to the child; return whether it lives. The next `_hear` notices if not."""
+        try:
+            self._pipe.send(what)
+        except OSError:
+            return False
         return True
+
+    def _hear(self, task: _Talk) -> _Said:
+        """Wait for what the child says."""
+        is_there = False
+        data = b""
+        with suppress(EOFError, OSError):  # it died
+            while not (is_there := self._pipe.poll(_POLL_SECONDS)):
+                task.check()
+                if time.monotonic() > task.deadline:
+                    break
+            if is_there:
+                data = self._pipe.recv_bytes(task.max_bytes)
+        if not data:
+            raise task.refuse()
+        said = cast(_Said, _decode(data, _Said))
+        if said.peak_bytes > task.max_bytes:
+            raise task.refuse()
+        return said
 
     def _start(self) -> None:
         self.end()
@@ -133,50 +249,114 @@ class LimitedProcess:
             process.join()
 
 
-def _try(answer: Answer, question: object) -> Any:  # noqa: ANN401
+class _Talk:
+    """How long a piece of work may take, and how much memory."""
+
+    def __init__(self, is_stopped: Callable[[], bool], max_seconds: float, max_bytes: int) -> None:
+        self._is_stopped = is_stopped
+        self._max_seconds = max_seconds
+        self.max_bytes = max_bytes
+        self.deadline = time.monotonic() + max_seconds
+
+    def check(self) -> None:
+        """Raise a `StageError` if nobody waits any more."""
+        if self._is_stopped():
+            raise StageError("the time of the request is over")
+
+    def refuse(self) -> FormatError:
+        """Return the error of a file that takes too much."""
+        memory = f"{self.max_bytes >> 20} MB of memory and " if os.name == "posix" else ""
+        return FormatError(
+            f"could not be read within {memory}{self._max_seconds:g} s. Split it or save it again"
+        )
+
+
+def _refuse_question(_question: object) -> None:
+    raise StageError("a child process asked, and nobody answers")
+
+
+def _find_types(work: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return what a function asks and returns; without annotations it is anything."""
+    with suppress(TypeError):  # a function of C
+        found = get_type_hints(work).get("return", Any)
+        given = get_args(found)
+        return (given[0], given[2]) if len(given) == len(("ask", "reply", "return")) else (Any, found)
+    return Any, Any
+
+
+def _decode(data: bytes, kind: Any) -> Any:  # noqa: ANN401
+    problem = ""
     try:
-        return answer(question)
-    except InverseDeidError as error:
-        return strip_error(error)
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        problem = describe_error(error)
+    raise StageError(f"a child process sent {problem}")
+
+
+def _restore_error(said: _SaidError) -> InverseDeidError:
+    kind = getattr(errors, said.kind, None)
+    if not (isinstance(kind, type) and issubclass(kind, InverseDeidError)):
+        kind = StageError
+    return kind(said.message, remedies=said.remedies)
 
 
 def _work(pipe: Connection[Any, Any]) -> None:
-    """Do what the parent asks for, one call after the other."""
+    """Do what the parent asks for, one piece of work after the other."""
     threading.Thread(target=end_with_parent, daemon=True).start()
-    _set_limits()
+    _limit(MAX_MEMORY_BYTES)
 
-    def ask(question: object) -> Any:  # noqa: ANN401
-        pipe.send((True, question, 0))
-        reply = pipe.recv()
-        if isinstance(reply, InverseDeidError):
-            raise reply
-        return reply
+    def say(kind: _Kind, what: object, n_bytes: int = 0) -> None:
+        content = msgspec.msgpack.encode(what)
+        peak_bytes = max(n_bytes, _measure_peak())
+        pipe.send_bytes(msgspec.msgpack.encode(_Said(kind, content, peak_bytes)))
 
-    with suppress(Exception):  # no message of an error shows a text: the call fails because this process ends
-        pipe.send(None)
+    with suppress(Exception):  # no message of an error shows a text: the work fails because this process ends
+        say("began", None)
         while True:
-            work, given, asks = pipe.recv()
-            n_bytes = 0
+            work, given, max_bytes = pipe.recv()
+            _limit(max_bytes)
             try:
-                found = work(*given, ask) if asks else work(*given)
+                found = work(*given)
+                if isinstance(found, GeneratorType):
+                    found = _ask_all(found, say, pipe)
+                if found is _STOPPED:
+                    continue
+                say("result", found)
             except MemoryError:
-                found, n_bytes = None, MAX_MEMORY_BYTES + 1
+                say("result", None, 1 << 62)
             except Exception as error:  # noqa: BLE001 - its message may quote a file
-                found = strip_error(error)
-            pipe.send((False, found, max(n_bytes, _measure_peak())))
-            del found, work, given
+                plain = strip_error(error)
+                say("error", _SaidError(type(plain).__name__, str(plain), plain.remedies))
+            found = work = given = None
 
 
-def _set_limits() -> None:
+_STOPPED = object()
+
+
+def _ask_all(talk: Generator[Any, Any, Any], say: Callable[..., None], pipe: Connection[Any, Any]) -> Any:  # noqa: ANN401
+    reply: object = None
+    while True:
+        try:
+            question = talk.send(reply)
+        except StopIteration as stop:
+            return stop.value
+        say("question", question)
+        reply = pipe.recv()
+        if reply == _STOP:
+            talk.close()
+            return _STOPPED
+
+
+def _limit(max_bytes: int) -> None:
     """Limit the memory of this process where the system can, and write no memory to a disk if it crashes."""
     try:
         import resource
     except ImportError:  # Windows
         return
-    for kind, limit in ((resource.RLIMIT_DATA, 2 * MAX_MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
+    for kind, limit in ((resource.RLIMIT_DATA, 2 * max_bytes), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(kind)[1]
         limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)  # noqa: PLW2901
-        resource.setrlimit(kind, (limit, limit))
+        resource.setrlimit(kind, (limit, hard))
 
 
 def _measure_peak() -> int:

@@ -25,14 +25,16 @@ from inverse_deid.engine.jobs.journal import (
     remove_progress,
 )
 from inverse_deid.engine.jobs.planning import Job, check_target
-from inverse_deid.engine.masker import JobMasker, Masker, mask_records
+from inverse_deid.engine.masker import mask_records
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.serial import note_source, write_batch
+from inverse_deid.engine.serial import write_batch
 from inverse_deid.engine.streams import write_stream_job
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.reading import find_facts
 from inverse_deid.formats.records import Record, Source
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.masking.case_masker import DocumentMasker
 
 _Opened = tuple[str, Source, Record]
 """Fingerprint of the input, its source and its one record."""
@@ -61,7 +63,7 @@ class _DocumentGroup:
                 if job in todo:
                     self._tally.fail(job.shown, error)
 
-    def mask(self, masker: Masker) -> list[tuple[MaskedDocument, ...]]:
+    def mask(self, masker: DocumentMasker) -> list[tuple[MaskedDocument, ...]]:
         """Mask the documents, in order."""
         return mask_records(masker, [record for _, _, record in self._opened.values()])
 
@@ -109,7 +111,7 @@ def _write_files(job: Job, opened: _Opened, masked: Sequence[MaskedDocument], ru
         write_batch([(record, masked)], sinks, tally, job.shown, source.unit)
         for sink in sinks:
             sink.finish()
-        note_source(source, tally)
+        tally.add_facts(find_facts(source, job.shown))
         entry = Entry(input_print, 1, files.sync(), tally)
         is_complete = True
     finally:
@@ -123,7 +125,7 @@ LONG_FILE_BYTES = BATCH_CHARS
 """Longer files are masked one after the other, several batches of each at once; shorter ones side by side."""
 
 
-def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunSettings) -> Tally:
+def run_jobs(jobs: Sequence[Job], journal: Journal, masker: DocumentMasker, run: RunSettings) -> Tally:
     """Do all jobs in order; a file that fails is noted and the others are finished.
 
     Raises:
@@ -156,7 +158,7 @@ class _Step:
         self,
         group: Sequence[Job],
         journal: Journal,
-        masker: JobMasker,
+        masker: DocumentMasker,
         run: RunSettings,
         inputs: frozenset[tuple[int, int]],
     ) -> None:

@@ -20,7 +20,8 @@ from inverse_deid.core.files import sha256_of, write_whole
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.jobs.journal import Entry
 from inverse_deid.engine.jobs.planning import Job
-from inverse_deid.engine.tally import Failure, Tally
+from inverse_deid.engine.tally import Tally
+from inverse_deid.files.facts import Failure
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.tables.columns import ColumnFate

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from inverse_deid.core.batches import BATCH_CHARS, BATCH_RECORDS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import RefusedRecordError, Remedy, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
-from inverse_deid.engine.masker import Masker, check_kept, mask_with_fields
+from inverse_deid.engine.masker import check_kept, mask_with_fields
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
-from inverse_deid.formats.records import FindsOut, Record, RemovesParts, ReportingSink, Sink, Source, Warns
-from inverse_deid.formats.registry import input_errors
+from inverse_deid.files.reading import MaskedRecord, batch_records, guard_records
+from inverse_deid.formats.records import Record, ReportingSink, Sink, Source
+from inverse_deid.masking.case_masker import DocumentMasker
 
 OnProgress = Callable[[int, int], None]
 """Told of every batch: documents and tokens."""
@@ -31,27 +31,6 @@ class SourceProgress:
     key: bytes = field(default=b"", repr=False)  # for the pseudonyms of report ids
     marker: str = "PHI"  # replaces a text of a report that cannot be shown at all
     meter: FileMeter | None = None  # told how much of the file is done, None = a pipe
-
-
-def batch_records(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """Yield the records of a file in the batches of a run."""
-    return cut_batches(
-        records,
-        lambda record: record.n_chars,
-        most=BATCH_CHARS,
-        first=FIRST_BATCH_CHARS,
-        n_items=BATCH_RECORDS,
-    )
-
-
-def guard_records(records: Iterator[Record]) -> Iterator[Record]:
-    """Return the same records; what breaks while the file is read becomes a typed error."""
-    while True:
-        with input_errors():
-            record = next(records, None)
-        if record is None:
-            return
-        yield record
 
 
 def write_batch(
@@ -75,14 +54,25 @@ def write_batch(
         if problem:
             tally.fail(where, f"{problem}. It was left out", remedies)
             continue
-        if record.changes is not None:
-            tally.note_kept(record.changes)
-        if masked or record.report is not None:
-            tally.add_case(masked, is_case=not record.is_frame)
-        if any(one.failed for one in masked):
-            tally.fail(where, "could not be analysed and was masked completely")
-        elif any(one.is_plain for one in masked):
-            tally.fail(where, MARKERS_LEFT)
+        note_record(
+            tally,
+            where,
+            MaskedRecord(tuple(masked), None, record.changes),
+            is_report=record.report is not None,
+            is_frame=record.is_frame,
+        )
+
+
+def note_record(tally: Tally, where: str, masked: MaskedRecord, *, is_report: bool, is_frame: bool) -> None:
+    """Count a record that was masked; a report is a case even without text, the part around it is not."""
+    if masked.changes is not None:
+        tally.note_kept(masked.changes)
+    if masked.docs or is_report:
+        tally.add_case(masked.docs, is_case=not is_frame)
+    if any(one.failed for one in masked.docs):
+        tally.fail(where, "could not be analysed and was masked completely")
+    elif any(one.is_plain for one in masked.docs):
+        tally.fail(where, MARKERS_LEFT)
 
 
 def _write(
@@ -97,16 +87,8 @@ def _write(
     return "", ()
 
 
-def note_source(source: Source, tally: Tally) -> None:
-    """Count what was left out of a file that was read to its end, and the encoding that was found in it."""
-    if isinstance(source, RemovesParts):
-        tally.note_removed(source.removed)
-    if isinstance(source, FindsOut):
-        tally.note_read_as(source.read_as)
-
-
 def mask_source(
-    source: Source, sinks: Sequence[Sink], masker: Masker, progress: SourceProgress, n_before: int = 0
+    source: Source, sinks: Sequence[Sink], masker: DocumentMasker, progress: SourceProgress, n_before: int = 0
 ) -> Iterator[int]:
     """Mask a source; after each batch is written, yield how many of its records are done.
 
@@ -123,7 +105,7 @@ def mask_source(
     kept = check_kept(masker, source.unit)
 
     def mask(item: _Batch) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
-        return mask_with_fields(masker, item.records, progress.key, progress.marker, kept)
+        return mask_with_fields(masker, item.records, progress.key, progress.marker, kept, unit=source.unit)
 
     for (n_done, place, _), masked in in_order(mask, todo, progress.n_at_once):
         before = (tally.n_documents, tally.n_tokens)
@@ -133,8 +115,6 @@ def mask_source(
         if progress.meter is not None:
             progress.meter.reach(place)
         yield n_done
-    if isinstance(source, Warns):
-        tally.warn(progress.name, source.warnings)
     if not n_done and source.unit == "line":
         raise UnreadableInputError("is empty. Give a file that contains text")
 

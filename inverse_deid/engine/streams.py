@@ -15,18 +15,19 @@ from inverse_deid.engine.jobs.journal import (
     write_progress,
 )
 from inverse_deid.engine.jobs.planning import Job
-from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.progress import FileMeter
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.serial import SourceProgress, mask_source, note_source
+from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.reading import find_facts
 from inverse_deid.formats.records import Format, ReadOptions, ReportingSink
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.masking.case_masker import DocumentMasker
 
 PIPE_NAME = "standard input"
 
 
-def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMeter) -> Written:
+def write_stream_job(job: Job, masker: DocumentMasker, run: RunSettings, meter: FileMeter) -> Written:
     """Write all output files, complete and on the disk, but not yet under their names.
 
     The meter measures how much of the file is done.
@@ -55,7 +56,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings, meter: FileMete
                     write_progress(job, begun.at(n_records, files.sync()), seal)
             for sink in sinks:
                 sink.finish()
-            note_source(source, begun.tally)
+            begun.tally.add_facts(find_facts(source, job.shown))
             report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
             entry = replace(begun.at(n_records, files.sync()), report=report)
             is_kept = True
@@ -105,7 +106,9 @@ class _Pipe:
         return len(data)
 
 
-def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, run: RunSettings) -> Tally:
+def mask_pipe(
+    given: BinaryIO, target: BinaryIO, kind: Format, masker: DocumentMasker, run: RunSettings
+) -> Tally:
     """Mask a stream and write it out in its format; faults of the input are in the tally.
 
     Of the settings of the run only reading, progress and batches at once matter.
@@ -122,7 +125,7 @@ def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, r
         for _ in mask_source(source, [sink], masker, progress):
             pass
         sink.finish()
-        note_source(source, tally)
+        tally.add_facts(find_facts(source, PIPE_NAME))
     except InputError as error:
         tally.fail(PIPE_NAME, error)
     return tally

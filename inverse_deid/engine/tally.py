@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from inverse_deid.core.errors import InverseDeidError, Remedy
 from inverse_deid.core.values import MaskedDocument, Reason
+from inverse_deid.files.facts import MAX_FAILURES, Failure, FileFacts
 from inverse_deid.formats.tables.kept_cells import KeptChanges
 
-MAX_FAILURES_LISTED = 1000
 MAX_DOCUMENTS_LISTED = 1000
 MARKERS_LEFT = "its replacements could not be computed, so markers were left"
-
-
-class Failure(NamedTuple):
-    """A file or record that was not masked as it should have been."""
-
-    where: str
-    reason: str
-    remedies: tuple[Remedy, ...] = ()
 
 
 @dataclass(slots=True)
@@ -50,6 +42,21 @@ class Tally:
     def __post_init__(self) -> None:
         if len(self.tokens_by_reason) != len(Reason):
             raise ValueError("a tally of other reasons")
+
+    @property
+    def facts(self) -> FileFacts:
+        """What every surface shows."""
+        return FileFacts(
+            n_documents=self.n_documents,
+            read_as=dict(self.read_as),
+            columns=dict(self.columns),
+            removed=dict(self.removed),
+            n_other_language=self.n_other_language,
+            other_language=tuple(self.other_language),
+            n_failures=self.n_failures,
+            failures=tuple(self.failures),
+            warnings=tuple(self.warnings),
+        )
 
     def add_case(self, texts: Iterable[MaskedDocument], *, is_case: bool = True) -> None:
         """Count one written case of several texts; a part around the cases is not one."""
@@ -78,6 +85,16 @@ class Tally:
         """Note what became of the columns of a table."""
         self.columns |= columns
 
+    def add_facts(self, facts: FileFacts) -> None:
+        """Add what is known of a file beside its documents: columns, parts, encoding, warnings, failures."""
+        self.note_columns(facts.columns)
+        self.note_removed(facts.removed)
+        for how, n in facts.read_as.items():
+            self.read_as[how] = self.read_as.get(how, 0) + n
+        self.n_failures += facts.n_failures
+        self.failures += facts.failures[: MAX_FAILURES - len(self.failures)]
+        self.warnings += facts.warnings[: MAX_FAILURES - len(self.warnings)]
+
     def note_removed(self, removed: Mapping[str, int]) -> None:
         """Count parts of office files that were left out."""
         for kind, n in removed.items():
@@ -88,34 +105,19 @@ class Tally:
         self._count_masks([0] * len(Reason), changes.replaced)
         self.note_removed(changes.emptied)
 
-    def note_read_as(self, read_as: Mapping[str, int]) -> None:
-        """Count files by the encoding that was found."""
-        for how, n in read_as.items():
-            self.read_as[how] = self.read_as.get(how, 0) + n
-
     def fail(self, where: str, reason: str | InverseDeidError, remedies: tuple[Remedy, ...] = ()) -> None:
         """Note a failure; an error has its own remedies."""
         self.n_failures += 1
-        if len(self.failures) < MAX_FAILURES_LISTED:
+        if len(self.failures) < MAX_FAILURES:
             remedies = reason.remedies if isinstance(reason, InverseDeidError) else remedies
             self.failures.append(Failure(where, str(reason), remedies))
-
-    def warn(self, name: str, warnings: Mapping[str, str]) -> None:
-        """Note what is to be known about places of a file."""
-        found = [Failure(f"{name} {place}", text) for place, text in warnings.items()]
-        self.warnings += found[: MAX_FAILURES_LISTED - len(self.warnings)]
 
     def merge(self, other: Tally) -> None:
         """Add the counts of another file."""
         self.n_documents += other.n_documents
         self.n_failed_documents += other.n_failed_documents
         self.n_tokens += other.n_tokens
-        self.n_failures += other.n_failures
-        self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
-        self.warnings += other.warnings[: MAX_FAILURES_LISTED - len(self.warnings)]
-        self.note_columns(other.columns)
-        self.note_removed(other.removed)
-        self.note_read_as(other.read_as)
+        self.add_facts(other.facts)
         self.n_other_language += other.n_other_language
         self._list_other_language(other.other_language)
         self.n_found_complete += other.n_found_complete

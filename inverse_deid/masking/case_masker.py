@@ -79,7 +79,10 @@ class CaseMasker:
         if self._known:
             cases = [replace(case, docs=tuple(map(self._add_known, case.docs))) for case in cases]
         masked = iter(self._mask_with_names_of_others(cases))
-        return [self._replace_words(case, tuple(islice(masked, len(case.docs)))) for case in cases]
+        return [
+            replace_words(case, tuple(islice(masked, len(case.docs))), self.settings, self._surrogates_for)
+            for case in cases
+        ]
 
     def _mask_with_names_of_others(self, cases: Sequence[CaseTexts]) -> list[MaskedDocument]:
         """Mask the texts of cases, and those again that may keep a name of another text of their case."""
@@ -100,18 +103,24 @@ class CaseMasker:
     def _add_known(self, doc: Document) -> Document:
         return replace(doc, known=(*doc.known, *self._known.get(doc.id, ())))
 
-    def _replace_words(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
-        """Replace markers by words; after any error the case keeps its markers.
 
-        Raises:
-            ConfigurationError: The settings cannot be applied to this case.
-        """
-        if not self.settings.replaces and self._surrogates_for is None:
-            return MaskedCase(docs, MaskedDates())
-        try:
-            return replace_case(case, docs, self.settings, self._surrogates_for)
-        except ConfigurationError:
-            raise
-        except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
-            plain = tuple(replace(doc, is_plain=True) for doc in docs)
-            return MaskedCase(plain, MaskedDates(), is_plain=True)
+def replace_words(
+    case: CaseTexts,
+    docs: tuple[MaskedDocument, ...],
+    settings: CaseSettings,
+    surrogates_for: SurrogatesFor | None = None,
+) -> MaskedCase:
+    """Replace the markers of a case by words; after any error it keeps its markers.
+
+    Raises:
+        ConfigurationError: The settings cannot be applied to this case.
+    """
+    if not settings.replaces and surrogates_for is None:
+        return MaskedCase(docs, MaskedDates())
+    try:
+        return replace_case(case, docs, settings, surrogates_for)
+    except ConfigurationError:
+        raise
+    except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
+        plain = tuple(replace(doc, is_plain=True) for doc in docs)
+        return MaskedCase(plain, MaskedDates(), is_plain=True)

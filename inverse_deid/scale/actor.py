@@ -29,9 +29,10 @@ from inverse_deid.core.errors import (
     describe_error,
 )
 from inverse_deid.core.files import WrittenState
-from inverse_deid.engine.masker import Masker, check_kept, mask_with_fields
-from inverse_deid.engine.serial import batch_records, guard_records, write_batch
+from inverse_deid.engine.masker import check_kept, mask_with_fields
+from inverse_deid.engine.serial import write_batch
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.reading import batch_records, guard_records
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
@@ -100,7 +101,7 @@ class Work:
     read_options: ReadOptions
 
 
-def mask_partition(partition: Partition, masker: Masker, work: Work) -> Receipt:
+def mask_partition(partition: Partition, masker: DocumentMasker, work: Work) -> Receipt:
     """Mask a partition, write its output and then its receipt.
 
     Both get their names in one step each and depend on the partition alone: masking it twice, even at
@@ -121,13 +122,13 @@ def mask_partition(partition: Partition, masker: Masker, work: Work) -> Receipt:
     return receipt
 
 
-def seal_key(masker: Masker) -> bytes:
+def seal_key(masker: DocumentMasker) -> bytes:
     """Return the key of a run, which its notes are sealed with; b"" = none."""
     return (masker.settings.key or b"") if isinstance(masker, CaseMasker) else b""
 
 
 def _write(
-    partition: Partition, source: Source, masker: Masker, file: AtomicFile, tally: Tally
+    partition: Partition, source: Source, masker: DocumentMasker, file: AtomicFile, tally: Tally
 ) -> WrittenState | None:
     """Write the output under its name; None = no document of it could be written."""
     is_kept = False
@@ -137,7 +138,7 @@ def _write(
         kept = check_kept(masker, source.unit)
         for batch in batch_records(_read(source, partition)):
             n_records += len(batch)
-            results = mask_with_fields(masker, batch, b"", "", kept)
+            results = mask_with_fields(masker, batch, kept=kept, unit=source.unit)
             write_batch(results, [sink], tally, partition.shown, source.unit)
         if not n_records and source.unit == "line" and partition.is_whole:
             raise UnreadableInputError("is empty. Give a file that contains text")
@@ -208,7 +209,7 @@ class PartitionActor:
 
     def __init__(self, job: ActorJob) -> None:
         self._work = job.work
-        self._masker: Masker | None = None
+        self._masker: DocumentMasker | None = None
         self._problem: InverseDeidError = StageError()
         try:
             self._masker = _load_masker(job)
@@ -237,7 +238,7 @@ class PartitionActor:
             return Outcome(partition.target, problem=f"an unforeseen error ({type(error).__name__})")
 
 
-def _load_masker(job: ActorJob) -> Masker:
+def _load_masker(job: ActorJob) -> DocumentMasker:
     """Load the masker, if this machine has the same program, model and files as the run."""
     if job.version != __version__:
         raise ConfigurationError(

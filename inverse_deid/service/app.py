@@ -31,15 +31,14 @@ from inverse_deid.core.errors import (
     InputError,
     InverseDeidError,
 )
-from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
 from inverse_deid.service.choices import describe_problem
 from inverse_deid.service.clients import Client, TooOftenError
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.files import (
-    MAX_FILES_AT_ONCE,
     MAX_FILES_WAITING,
     FileJob,
     FileRequest,
@@ -59,7 +58,7 @@ RETRY_AFTER_SECONDS = 1
 SWITCH_SECONDS = 0.0005
 """How long the masking thread may keep the interpreter while requests wait to be read."""
 
-MakeMasker = Callable[[Chosen], Masker]
+MakeMasker = Callable[[Chosen], DocumentMasker]
 """Returns the masker for some settings; called in the thread that masks."""
 
 _OPEN_PATHS = frozenset({"/health", "/", "/docs", "/openapi.json"})
@@ -113,7 +112,7 @@ class _Service:
         self._description = json.dumps(describe_api()).encode()
         self._page = render_page(settings)
         self._docs = render_description()
-        self._file_threads = ThreadPoolExecutor(MAX_FILES_AT_ONCE, thread_name_prefix="file")
+        self._file_threads = ThreadPoolExecutor(thread_name_prefix="file")
         self._n_files = 0
 
     def count_waiting(self) -> dict[str, float]:

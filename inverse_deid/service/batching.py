@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.masker import Masker, mask_texts
+from inverse_deid.engine.masker import mask_texts
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.maskers import Maskers
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.replacers import MaskedCase
@@ -55,8 +56,8 @@ class Batcher(Generic[Settings]):
         limits: How requests are gathered.
     """
 
-    def __init__(self, make_masker: Callable[[Settings], Masker], limits: BatchingSettings) -> None:
-        self._ready: Maskers[Settings, Masker] = Maskers(make_masker, MAX_READY)
+    def __init__(self, make_masker: Callable[[Settings], DocumentMasker], limits: BatchingSettings) -> None:
+        self._ready: Maskers[Settings, DocumentMasker] = Maskers(make_masker, MAX_READY)
         self._limits = limits
         self._queue: deque[_Waiting[Settings]] = deque()
         self._n_chars = 0

@@ -7,46 +7,39 @@ is written to a disk. The name of the file tells its format and is not used for 
 from __future__ import annotations
 
 import asyncio
-import io
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import PurePath
-from queue import SimpleQueue
-from typing import Any, cast
+from typing import cast
 
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from inverse_deid.core.batches import cut_batches
-from inverse_deid.core.child_process import LimitedProcess
-from inverse_deid.core.errors import (
-    ConfigurationError,
-    FormatError,
-    InputError,
-    RefusedRecordError,
-    Remedy,
-    StageError,
-)
+from inverse_deid.core.child_process import answer_all
+from inverse_deid.core.errors import ConfigurationError, FormatError, InputError, Remedy, StageError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.serial import SourceProgress, mask_source, note_source
+from inverse_deid.engine.masker import check_kept, mask_read
+from inverse_deid.engine.serial import note_record
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.given import GivenFile
+from inverse_deid.files.reading import MaskedRecord, ReadBatch, Writing, write_cases
+from inverse_deid.files.workers import borrow_worker
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
-from inverse_deid.formats.records import Format, ReadOptions, Record, Sink
-from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, NAME_FORMAT, choose_format, input_errors
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, NAME_FORMAT, choose_format
 from inverse_deid.formats.tables.strict_json import parse_json
+from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.choices import Chosen
-from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.replacers import MaskedCase
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.service.batching import Batcher
 from inverse_deid.service.choices import describe_problem
 
-MAX_FILES_AT_ONCE = 2
 MAX_FILES_WAITING = 8
 MAX_FORM_FIELDS = 64
 MAX_FIELD_BYTES = 64 * 1024
@@ -218,6 +211,8 @@ def _read_json(single: dict[str, str]) -> object:
 class FileJob:
     """Masks one file in a thread of its own, in batches that wait in the queue beside those of others.
 
+    It is the masker of its documents (a `DocumentMasker`): the queue masks them.
+
     Args:
         request: The file.
         chosen: How it is masked.
@@ -226,6 +221,8 @@ class FileJob:
         max_chars: How long one text may be: nothing else is masked at the same time.
         max_seconds: How long reading and writing the file may take.
     """
+
+    fingerprint = ""
 
     def __init__(
         self,
@@ -239,13 +236,18 @@ class FileJob:
     ) -> None:
         self._request = request
         self._chosen = chosen
+        self._documents_alone = replace(chosen, cases=CaseSettings(today=chosen.cases.today))
         self._batcher = batcher
         self._batch_chars = batch_chars
         self._max_chars = max_chars
         self._max_seconds = max_seconds
         self._loop = asyncio.get_running_loop()
-        self._waits: Future[list[MaskedCase]] | None = None
+        self._waits: Future[list[MaskedDocument]] | None = None
         self._is_stopped = False
+        self._masker = CaseMasker(self, chosen.cases)
+        self._kept = check_kept(self._masker, "row")
+        self._tally = Tally()
+        self._content = bytearray()
         self.n_words = 0
         """Masked so far, also if the file is refused later."""
 
@@ -255,25 +257,23 @@ class FileJob:
         if self._waits is not None:
             self._waits.cancel()
 
-    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
-        """Mask cases, some at a time so that requests with little text do not wait long."""
-        longest = max((len(doc.text) for case in cases for doc in case.docs), default=0)
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Mask documents, some at a time so that requests with little text do not wait long."""
+        longest = max((len(doc.text) for doc in docs), default=0)
         if longest > self._max_chars:
             raise FormatError(
                 f"the file has a text of {longest:,} characters, and one may have {self._max_chars:,}. Use "
                 "inverse-deid mask"
             )
-        found: list[MaskedCase] = []
-        for some in cut_batches(
-            cases, lambda case: sum(len(doc.text) for doc in case.docs), most=self._batch_chars
-        ):
+        found: list[MaskedDocument] = []
+        for some in cut_batches(docs, lambda doc: len(doc.text), most=self._batch_chars):
             if self._is_stopped:
                 raise StageError("the time of the request is over")
             self._waits = asyncio.run_coroutine_threadsafe(
-                self._batcher.mask_cases(some, self._chosen), self._loop
+                self._batcher.mask(some, self._documents_alone), self._loop
             )
             masked = self._waits.result()
-            self.n_words += sum(len(doc.tokens) for case in masked for doc in case.docs)
+            self.n_words += sum(len(doc.tokens) for doc in masked)
             found += masked
         return found
 
@@ -286,104 +286,50 @@ class FileJob:
             StageError: The masker broke its contract, or the time is over.
         """
         given, chosen = self._request, self._chosen
-        idle = _idle_processes()
-        process = idle.get()
+        file = GivenFile(f"file{given.suffix}", given.format, given.content)
+        # Nobody can repeat the pseudonyms of this key.
+        writing = Writing(secrets.token_bytes(32), chosen.masking.marker)
         problem = ""
         try:
-            masked: MaskedFile = process.call(
-                _mask_file,
-                given,
-                chosen.cases.replaced,
-                chosen.cases.day_first,
-                chosen.masking.marker,
-                answer=self.mask_cases,
-                is_stopped=lambda: self._is_stopped,
-                max_seconds=self._max_seconds,
-            )
+            with borrow_worker() as worker:
+                talk = worker.talk(
+                    write_cases,
+                    file,
+                    _read_options(given, chosen.cases.replaced),
+                    writing,
+                    is_stopped=lambda: self._is_stopped,
+                    max_seconds=self._max_seconds,
+                )
+                written = answer_all(talk, self._answer)
+            self._tally.add_facts(written.facts)
+            if written.facts.failures:
+                refused = written.facts.failures[0]
+                raise _refuse(refused.where, refused.reason, refused.remedies)
         except InputError as error:
             problem = describe_problem(error, _FIELDS)
-        finally:
-            idle.put(process)
         if problem:
             raise FormatError(problem)
+        return MaskedFile(bytes(self._content), self._tally)
+
+    def _answer(self, asked: ReadBatch | bytes) -> list[MaskedRecord] | None:
+        """Take a piece of the masked file, or mask a batch of records."""
+        if isinstance(asked, bytes):
+            self._content += asked
+            return None
+        for record in asked.records:
+            if record.problem:
+                raise _refuse(record.place, record.problem, record.remedies)
+        masked = mask_read(self._masker, asked.records, self._kept)
+        for record, one in zip(asked.records, masked, strict=True):
+            where, is_report = record.place, record.is_report
+            note_record(self._tally, where, one, is_report=is_report, is_frame=record.is_frame)
         return masked
 
 
-@cache
-def _idle_processes() -> SimpleQueue[LimitedProcess]:
-    found: SimpleQueue[LimitedProcess] = SimpleQueue()
-    for _ in range(MAX_FILES_AT_ONCE):
-        found.put(LimitedProcess())
-    return found
-
-
-def _mask_file(
-    given: FileRequest,
-    replaced: frozenset[str],
-    day_first: bool | None,
-    marker: str,
-    ask: Callable[[object], Any],
-) -> MaskedFile:
-    target = io.BytesIO()
-    tally = Tally()
-    # Nobody can repeat the pseudonyms of this key.
-    key = secrets.token_bytes(32)
-    progress = SourceProgress("file", tally, lambda *_: None, key=key, marker=marker)
-    with input_errors():
-        source = given.format.open(
-            io.BytesIO(given.content), _read_options(given, replaced), f"file{given.suffix}"
-        )
-        sink = _StrictSink(source.sink(target), source.unit)
-        for _ in mask_source(source, [sink], _Parent(ask, day_first), progress):
-            pass
-        sink.finish()
-    note_source(source, tally)
-    return MaskedFile(target.getvalue(), tally)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parent:
-    """The process that masks (a `JobMasker`)."""
-
-    ask: Callable[[object], Any] = field(repr=False)
-    day_first: bool | None = None  # the order of numeric dates
-
-    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        return [case.docs[0] for case in self.mask_cases([CaseTexts(id=one.id, docs=(one,)) for one in docs])]
-
-    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
-        return cast("list[MaskedCase]", self.ask(cases))
-
-
-@dataclass(frozen=True, slots=True)
-class _StrictSink:
-    """Writes into another sink until a record cannot be written (a `ReportingSink`)."""
-
-    sink: Sink = field(repr=False)
-    unit: str
-
-    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        problem = ""
-        try:
-            self.sink.write(record, masked)
-        except RefusedRecordError as error:
-            problem = str(error)
-        if problem:
-            raise self._refuse(record.number, problem)
-
-    def leave_out(self, record: Record) -> None:
-        raise self._refuse(record.number, record.problem, record.remedies)
-
-    def finish(self) -> None:
-        self.sink.finish()
-
-    def as_json(self) -> dict[str, Any]:
-        return {}
-
-    def _refuse(self, number: int, problem: str, remedies: tuple[Remedy, ...] = ()) -> FormatError:
-        where = f"{self.unit} {number} " if number else ""
-        message = f"the file cannot be masked: {where}{problem}. Nothing of it is returned"
-        return FormatError(message, remedies=remedies)
+def _refuse(place: str, problem: str, remedies: tuple[Remedy, ...]) -> FormatError:
+    where = f"{place} " if place else ""
+    message = f"the file cannot be masked: {where}{problem}. Nothing of it is returned"
+    return FormatError(message, remedies=remedies)
 
 
 def _read_options(request: FileRequest, replaced: frozenset[str]) -> ReadOptions:

@@ -24,13 +24,11 @@ from inverse_deid.cli.masking.settings import (
     read_known,
 )
 from inverse_deid.cli.masking.summary import (
+    alarm_lines,
     exit_status,
-    failure_lines,
     figure_lines,
-    language_lines,
     mask_notes,
     result_lines,
-    warning_lines,
 )
 from inverse_deid.cli.parts.progress_display import ProgressDisplay
 from inverse_deid.core.errors import ConfigurationError
@@ -75,11 +73,7 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
         remedy = "" if is_pipe else ". Run the same command with --resume to continue"
         click.echo(f"inverse-deid: stopped{remedy}", err=True)
         return INTERRUPTED
-    for line in failure_lines(tally):
-        click.echo(f"inverse-deid: {line}", err=True)
-    for line in warning_lines(tally, keeps_all=options.keep_all_columns):
-        click.echo(line, err=True)
-    for line in language_lines(tally):
+    for line in alarm_lines(tally, keeps_all=options.keep_all_columns):
         click.echo(line, err=True)
     if not options.quiet:
         figures = figure_lines(tally, time.monotonic() - started) if options.verbose else ()

@@ -20,6 +20,7 @@ from inverse_deid.engine.jobs.checks import GivenPaths, check_ids
 from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_with_key, hash_words
 from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
+from inverse_deid.files.finding import FoundFile
 from inverse_deid.formats.beside.known_values import KnownOfDocuments, read_known_values
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.icsr.standard.profiles import (
@@ -366,7 +367,7 @@ def describe_settings(
     }
 
 
-def read_known(options: MaskOptions, jobs: Sequence[Job]) -> KnownOfDocuments:
+def read_known(options: MaskOptions, jobs: Sequence[Job | FoundFile]) -> KnownOfDocuments:
     """Return the identifiers that documents must not show.
 
     Raises:

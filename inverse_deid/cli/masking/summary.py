@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from inverse_deid.core.files import printable
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.jobs.journal import JOURNAL_NAME
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.facts import list_columns, list_facts
 from inverse_deid.formats.tables.columns import ColumnFate
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def result_lines(tally: Tally, place: str | None) -> Iterator[str]:
         yield f"Masked {count_documents(tally.n_documents)}.{files}"
     yield from problem_lines(tally)
     if tally.n_documents and not was_complete:
-        yield from column_lines(tally.columns)
-        yield from removed_lines(tally.removed)
-        yield from read_as_lines(tally.read_as)
+        yield from fact_lines(tally)
         them = "it" if tally.n_documents == 1 else "them"
         yield f"Read {them} before you share {them}. No tool finds every identifier."
 
@@ -96,110 +95,48 @@ def list_note(path: Path) -> str:
     return f"CONFIDENTIAL: {shown} says which file and id has which new name. Keep it with the originals"
 
 
-def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
-    """Return what became of the columns of tables, see `ColumnFate`.
-
-    Example:
-        >>> list(column_lines({"text": "masked", "id": "id", "dob": "dropped"}))[2]
-        '  kept (unmasked): id (the id)'
-    """
-    masked = _list_names(columns, ColumnFate.MASKED)
-    ids = [f"{name} (the id)" for name in _list_names(columns, ColumnFate.ID)]
-    kept = sorted([*_list_names(columns, ColumnFate.KEPT), *ids])
-    dropped = _list_names(columns, ColumnFate.DROPPED)
-    lines = [
-        f"  {fate}: {', '.join(names)}"
-        for fate, names in (
-            ("masked", masked),
-            ("kept (unmasked)", kept),
-            ("kept without a check", _list_names(columns, ColumnFate.UNCHECKED)),
-            ("dropped", dropped),
-        )
-        if names
-    ]
-    if lines:
-        yield "Columns:"
-    yield from lines
-
-
-def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
-    """Return which parts of files were left out, by kind.
-
-    Example:
-        >>> list(removed_lines({"macro": 1, "image": 12}))
-        ['Removed parts of files: image (12), macro (1)']
-    """
-    if removed:
-        kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
-        yield f"Removed parts of files: {kinds}"
-
-
-def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
-    """Say which encodings and separators were found in the files, unless all are the usual ones.
-
-    Example:
-        >>> list(read_as_lines({"comma, utf-8": 2, "windows-1252": 1}))
-        ['Read as: comma, utf-8 (2 files); windows-1252 (1 file)']
-    """
-    if read_as.keys() - {"comma, utf-8"}:
-        shown = (f"{how} ({n:,} file{'s' * (n != 1)})" for how, n in sorted(read_as.items()))
-        yield f"Read as: {'; '.join(shown)}"
-
-
-def warning_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
-    """Return one line per warning: what was masked in another way, and columns copied because all were.
-
-    Args:
-        tally: Of the whole run.
-        keeps_all: All columns were asked for.
-
-    Example:
-        >>> from inverse_deid.engine.tally import Failure
-        >>> list(warning_lines(Tally(warnings=[Failure("a.xlsx sheet 2", "has no ids")]), keeps_all=False))
-        ['WARNING: a.xlsx sheet 2: has no ids']
-    """
-    for warning in tally.warnings[:MAX_FAILURES_SHOWN]:
-        yield f"WARNING: {warning.where}: {warning.reason}"
-    if len(tally.warnings) > MAX_FAILURES_SHOWN:
-        yield f"WARNING: ... and {len(tally.warnings) - MAX_FAILURES_SHOWN:,} more. --run-report lists them"
-    fates = (ColumnFate.KEPT, ColumnFate.UNCHECKED, ColumnFate.ID)
-    copied = sorted(name for fate in fates for name in _list_names(tally.columns, fate))
-    if copied and keeps_all:
-        yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
-
-
-def language_lines(tally: Tally) -> Iterator[str]:
-    """Return one warning if documents seem not to be English.
-
-    Example:
-        >>> [line.split(".")[0] for line in language_lines(Tally(n_documents=9, n_other_language=2))]
-        ['WARNING: 2 of 9 documents seem not to be English']
-    """
-    n = tally.n_other_language
-    if n:
-        yield (
-            f"WARNING: {n:,} of {tally.n_documents:,} documents {'seems' if n == 1 else 'seem'} not to be "
-            "English. There, much more is masked, facts may be lost, and identifiers may leak. "
-            "`inverse-deid mask --run-report` lists them"
-        )
-
-
-def _list_names(columns: Mapping[str, str], fate: ColumnFate) -> list[str]:
-    """Return the printable names of the columns with this fate, in alphabetical order."""
-    names = sorted(name for name, one in columns.items() if one == fate)
-    return [printable(name) or "(no name)" for name in names]
-
-
 def _format_share(n: int, total: int) -> str:
     return f"{n / total:.2%}" if total else "-"
 
 
-def failure_lines(tally: Tally) -> Iterator[str]:
-    """Return one line per failure: the file, the place, the fault and the remedy."""
-    for failure in tally.failures[:MAX_FAILURES_SHOWN]:
-        yield f"{failure.where}: {describe_problem(failure.reason, failure.remedies)}"
-    if tally.n_failures > MAX_FAILURES_SHOWN:
-        yield f"... and {tally.n_failures - MAX_FAILURES_SHOWN:,} more failures"
+def fact_lines(tally: Tally) -> Iterator[str]:
+    """Return the facts of the files that are no warnings: what became of their columns and parts.
+
+    Example:
+        >>> list(fact_lines(Tally(columns={"text": "masked", "id": "id"}, removed={"image": 2})))
+        ['Columns masked: text', 'Columns kept (unmasked): id (the id)', 'Removed parts of files: image (2)']
+    """
+    yield from (fact.text for fact in list_facts(tally.facts) if not fact.is_warning)
+
+
+def alarm_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
+    """Return one line per failure and per warning: the file, the place, the fault and the remedy.
+
+    Args:
+        tally: Of the whole run.
+        keeps_all: All columns were asked for, so that those that are copied were not named.
+
+    Example:
+        >>> from inverse_deid.files.facts import Failure
+        >>> list(alarm_lines(Tally(warnings=[Failure("a.xlsx sheet 2", "has no ids")]), keeps_all=False))
+        ['WARNING: a.xlsx sheet 2: has no ids.']
+    """
+    alarms = [fact for fact in list_facts(tally.facts, describe_problem) if fact.is_warning]
+    for field, mark in (
+        ("failures", "inverse-deid"),
+        ("warnings", "WARNING"),
+        ("n_other_language", "WARNING"),
+    ):
+        lines = [f"{mark}: {fact.text}" for fact in alarms if fact.field == field]
+        if field == "n_other_language":
+            lines = [f"{line}. `inverse-deid mask --run-report` lists them" for line in lines]
+        yield from lines[:MAX_FAILURES_SHOWN]
+        n_more = (tally.n_failures if field == "failures" else len(lines)) - MAX_FAILURES_SHOWN
+        if n_more > 0:
+            yield f"{mark}: ... and {n_more:,} more. `inverse-deid mask --run-report` lists them"
+    copied = list_columns(tally.columns, ColumnFate.KEPT, ColumnFate.UNCHECKED, ColumnFate.ID)
+    if copied and keeps_all:
+        yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
 
 
 def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:

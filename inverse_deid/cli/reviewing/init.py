@@ -21,16 +21,12 @@ from inverse_deid.cli.masking.settings import (
     read_known,
 )
 from inverse_deid.cli.masking.summary import (
-    column_lines,
+    alarm_lines,
     count_documents,
     exit_status,
-    failure_lines,
+    fact_lines,
     figure_lines,
-    language_lines,
     problem_lines,
-    read_as_lines,
-    removed_lines,
-    warning_lines,
 )
 from inverse_deid.cli.parts.choice_options import list_options
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
@@ -38,8 +34,8 @@ from inverse_deid.cli.parts.progress_display import ProgressDisplay
 from inverse_deid.cli.reviewing.store import anchor_given, make_key, read_key, store_options
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import printable
-from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.finding import FoundFile
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.files.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
@@ -197,7 +193,7 @@ def _refuse_given(names: Collection[str]) -> None:
         raise ConfigurationError(f"{', '.join(given)}: for CASES alone. Give CASES, or leave this out")
 
 
-def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tally]:
+def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[FoundFile], Tally]:
     """Return the files with cases, and a tally of all other files.
 
     Raises:
@@ -210,7 +206,7 @@ def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tall
     return jobs, tally
 
 
-def follow_files(display: ProgressDisplay, jobs: Sequence[Job]) -> Callable[[FileProgress], None]:
+def follow_files(display: ProgressDisplay, jobs: Sequence[FoundFile]) -> Callable[[FileProgress], None]:
     """Return what tells a display how far each file is, in bytes as they are on the disk."""
     sizes = {job.shown: job.n_bytes for job in jobs}
     told: dict[str, int] = {}
@@ -228,9 +224,7 @@ def _result_lines(done: str, tally: Tally, path: Path | None) -> Iterator[str]:
     place = "the database" if path is None else printable(path)
     yield f"{done} {count_documents(tally.n_documents)} for review. The store is: {place}"
     yield from problem_lines(tally)
-    yield from column_lines(tally.columns)
-    yield from removed_lines(tally.removed)
-    yield from read_as_lines(tally.read_as)
+    yield from fact_lines(tally)
 
 
 def _make_settings(
@@ -239,7 +233,7 @@ def _make_settings(
     secret: ReviewKey,
     known: KnownOfDocuments,
     display: ProgressDisplay,
-    jobs: Sequence[Job],
+    jobs: Sequence[FoundFile],
 ) -> LoadSettings:
     cases = options.choose(secret.secret).cases
     return LoadSettings(
@@ -255,9 +249,7 @@ def _make_settings(
 
 def _report(tally: Tally, options: MaskOptions, results: Iterator[str], seconds: float) -> None:
     lines = (
-        *(f"inverse-deid: {line}" for line in failure_lines(tally)),
-        *warning_lines(tally, keeps_all=options.keep_all_columns),
-        *language_lines(tally),
+        *alarm_lines(tally, keeps_all=options.keep_all_columns),
         *results,
         *(figure_lines(tally, seconds) if options.verbose else ()),
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.masking.summary import column_lines, list_note
+from inverse_deid.cli.masking.summary import list_note
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.messages import describe_error, end_sentence
 from inverse_deid.cli.parts.secret_files import check_list_place
@@ -27,6 +27,7 @@ from inverse_deid.cli.reviewing.store import (
 from inverse_deid.core.errors import ConfigurationError, NotAllowedError, ReviewError
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
+from inverse_deid.files.facts import FileFacts, list_facts
 from inverse_deid.review.files.exporting import (
     AnnotationFormat,
     adopt_annotations,
@@ -135,8 +136,8 @@ def export(address: str, key: Path | None, out: Path, form: str, rename: Path | 
     for problem in exported.problems:
         click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     click.echo(f"{exported.n_cases:,} cases written, {exported.n_left_out:,} not released yet", err=True)
-    for line in column_lines(exported.columns):
-        click.echo(line, err=True)
+    for fact in list_facts(FileFacts(columns=exported.columns)):
+        click.echo(fact.text, err=True)
     if rename is not None:
         click.echo(f"note: {list_note(rename)}", err=True)
     if form != "released":

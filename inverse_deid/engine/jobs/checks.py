@@ -16,6 +16,7 @@ from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.files import new_path, partial_path, printable
 from inverse_deid.engine.jobs.journal import JOURNAL_NAME, progress_path
 from inverse_deid.engine.jobs.planning import Job
+from inverse_deid.files.finding import FoundFile
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import input_errors, open_input
@@ -66,7 +67,9 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
                 )
 
 
-def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options: ReadOptions) -> None:
+def check_ids(
+    jobs: Sequence[Job | FoundFile], known: KnownOfDocuments, path: Path, options: ReadOptions
+) -> None:
     """Refuse known identifiers for ids that no document has: a misspelt id would leave a name in.
 
     Files that cannot be read are skipped here. `path` is the file of the identifiers.
@@ -86,7 +89,7 @@ def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options:
     )
 
 
-def _read_ids(job: Job, options: ReadOptions) -> Iterator[str]:
+def _read_ids(job: Job | FoundFile, options: ReadOptions) -> Iterator[str]:
     if job.format.is_single_document:
         yield job.doc_id
         return

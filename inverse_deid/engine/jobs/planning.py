@@ -9,17 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from inverse_deid.core.errors import (
-    ConfigurationError,
-    InputError,
-    OutputExistsError,
-    Remedy,
-    UnreadableInputError,
-)
+from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError, Remedy
 from inverse_deid.core.files import printable
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.facts import MAX_FAILURES
+from inverse_deid.files.finding import HIDDEN, FileFinder, FoundFile
 from inverse_deid.formats.records import Format
-from inverse_deid.formats.registry import input_errors, sniff_format, without_gz
+from inverse_deid.formats.registry import input_errors
 from inverse_deid.formats.renames import Renames
 
 Role = Literal["masked", "explain", "annotations", "map"]
@@ -92,83 +88,62 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
         if originals is not None and originals.resolve().is_relative_to(settings.out.resolve()):
             outside = Remedy("out", step="give a folder outside of {}")
             raise ConfigurationError("has the original texts", choice=choice, remedies=[outside])
+    finder = FileFinder(settings.format, {folder.resolve() for folder in settings.folders})
     planner = _Planner(settings)
-    jobs = [job for path in inputs for job in planner.plan(path)]
-    planner.tally.n_files = len(jobs)
-    return jobs, planner.tally
+    jobs = []
+    for found in finder.find(inputs):
+        try:
+            with input_errors():
+                jobs.append(planner.plan(found))
+        except InputError as error:
+            finder.fail(found.input, error)
+    return jobs, count_found(finder, len(jobs))
+
+
+def count_found(finder: FileFinder, n_files: int) -> Tally:
+    """Return a tally of what was found, and of what was left out."""
+    tally = Tally(n_files=n_files, n_failures=len(finder.failures), failures=finder.failures[:MAX_FAILURES])
+    if finder.n_hidden:
+        tally.note_removed({HIDDEN: finder.n_hidden})
+    return tally
 
 
 class _Planner:
-    """Plans jobs, counts what cannot become one, and remembers which outputs are taken."""
+    """Plans the outputs of files, and remembers which of them are taken."""
 
     def __init__(self, settings: PlanSettings) -> None:
         self._settings = settings
-        self._own = {folder.resolve() for folder in settings.folders}
         self._ignores_case = _is_case_ignored(settings.out)
         self._taken: dict[str, str] = {}
-        self.tally = Tally()
 
-    def plan(self, path: Path) -> Iterator[Job]:
-        try:
-            with input_errors():
-                is_folder = path.is_dir()
-                files = list(self._walk(path)) if is_folder else [path]
-        except InputError as error:
-            self.tally.fail(printable(path), error)
-            return
-        if not files:
-            self.tally.fail(printable(path), "contains no files. Give a folder with case narratives")
-        for file in files:
-            place = PurePosixPath(file.relative_to(path).as_posix() if is_folder else file.name)
-            try:
-                with input_errors():
-                    job = self._make_job(file, place)
-                self._claim(job)
-            except InputError as error:
-                self.tally.fail(printable(file), error)
-            else:
-                yield job
+    def plan(self, found: FoundFile) -> Job:
+        """Return what becomes of a file.
 
-    def _walk(self, folder: Path) -> Iterator[Path]:
-        """Find all files below a folder in a fixed order, without hidden ones and our own outputs."""
-
-        def note_unreadable(error: OSError) -> None:
-            problem = "cannot be read (no permission). Ask its owner"
-            self.tally.fail(printable(Path(str(error.filename))), problem)
-
-        for root, folders, names in os.walk(folder, onerror=note_unreadable):
-            here = Path(root)
-            hidden = [name for name in (*folders, *names) if name.startswith(".")]
-            if n_hidden := sum(not name.startswith(".inverse-deid") for name in hidden):
-                self.tally.note_removed({"hidden file or folder": n_hidden})
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in folders:
-                if (here / name).is_symlink():
-                    problem = "is a link to a folder and was not followed. Give that folder as well"
-                    self.tally.fail(printable(here / name), problem)
-            folders[:] = [name for name in folders if (here / name).resolve() not in self._own]
-            yield from (here / name for name in sorted(names) if not name.startswith("."))
-
-    def _make_job(self, file: Path, place: PurePosixPath) -> Job:
-        if not file.exists():
-            raise UnreadableInputError("does not exist. Check the spelling")
-        if not file.is_file():
-            raise UnreadableInputError("is not a file. Give a file or folder, or - for standard input")
-        kind = self._settings.format or sniff_format(file, place)
-        old_name = PurePosixPath(without_gz(place))
-        name = self._rename(file, old_name, kind)
-        outputs = tuple(self._list_outputs(name, kind))
+        Raises:
+            InputError: It cannot be written as it was asked for, or another file has its place.
+        """
+        name = self._rename(found)
+        outputs = tuple(self._list_outputs(name, found.format))
         shown = str(name).encode("utf-8", "backslashreplace").decode()
-        old = str(old_name).encode("utf-8", "backslashreplace").decode()
-        status = file.stat()
-        identity = (status.st_dev, status.st_ino)
-        return Job(file, printable(file), shown, kind, status.st_size, identity, outputs, old)
+        job = Job(
+            found.input,
+            found.shown,
+            shown,
+            found.format,
+            found.n_bytes,
+            found.identity,
+            outputs,
+            found.name,
+        )
+        self._claim(job)
+        return job
 
-    def _rename(self, file: Path, name: PurePosixPath, kind: Format) -> PurePosixPath:
+    def _rename(self, found: FoundFile) -> PurePosixPath:
         """Return the place of the masked file: a number, if names must not show, in no folder."""
+        kind, name = found.format, found.place
         if self._settings.renames is None:
             return kind.written_name(name)
-        number = self._settings.renames.name("file", str(file.resolve()))
+        number = self._settings.renames.name("file", str(found.input.resolve()))
         return kind.written_name(PurePosixPath(number + kind.suffix_of(name)))
 
     def _list_outputs(self, name: PurePosixPath, kind: Format) -> Iterator[Output]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from inverse_deid.choices.records import Surface, find_choice
@@ -17,9 +17,9 @@ from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import KeptColumnError, Remedy
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.records import Record
 from inverse_deid.formats.tables.columns import looks_like_a_name, says
 from inverse_deid.formats.tables.kept_cells import KeptCell, KeptChanges
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.kept.codes import plain_value
 from inverse_deid.masking.kept.dates import NO_CLOCK, DateDoubt, KeptDate, replace_kept_date
 from inverse_deid.masking.kept.forms import PASSES, Verdict, find_split_date, judge_form, read_date, years_of
@@ -39,11 +39,27 @@ _CLASSES = tuple(HyperClass)
 _PROBE = "A 43-year-old woman had a rash on 12 October 2019 (2019-10-12)."
 
 
-class DocumentMasker(Protocol):
-    """Masks documents."""
+class HasKept(Protocol):
+    """A record with kept columns: a `Record` or what was read of one."""
 
-    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Mask one batch, order kept."""
+    @property
+    def number(self) -> int:
+        """Its position as people count it."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Where people find it."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why it is left out."""
+        ...
+
+    @property
+    def kept(self) -> tuple[KeptCell, ...]:
+        """Its values of kept columns."""
         ...
 
 
@@ -66,6 +82,7 @@ class KeptColumns:
         kinds: What the masker masks, None = it is asked.
 
     Example:
+        >>> from inverse_deid.formats.records import Record
         >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
         >>> kept = KeptColumns(build_deidentifier(MaskingSettings()))
         >>> record = Record(2, kept=(KeptCell("country", "Norway"), KeptCell("seen_by", "Dr. Okonkwo")))
@@ -82,7 +99,7 @@ contain a name
     kinds: MaskedKinds | None = None
     _verdicts: dict[KeptCell, Verdict] = field(default_factory=dict, repr=False)
 
-    def judge(self, records: Iterable[Record]) -> None:
+    def judge(self, records: Iterable[HasKept]) -> None:
         """Refuse values that must not leave.
 
         Raises:
@@ -97,26 +114,28 @@ contain a name
                 if refusal := verdicts[cell].refusal:
                     raise self._refuse(record, cell, refusal)
 
-    def settle(self, records: Sequence[Record], cases: Sequence[MaskedCase | None]) -> list[Record]:
-        """Return records that were judged with what is written instead of their kept dates and ages.
+    def settle(
+        self, records: Sequence[HasKept], cases: Sequence[MaskedCase | None]
+    ) -> list[KeptChanges | None]:
+        """Return what is written instead of the kept dates and ages of records that were judged.
 
         Args:
             records: Of one batch.
             cases: The masked texts of each with its policies, None = it has no text.
 
+        Returns:
+            The changes of each record, None = it has no kept cells, or a problem.
+
         Raises:
             KeptColumnError: The policy masks all dates or all ages, so that they cannot be kept.
         """
         verdicts = self._learn({cell for record in records for cell in record.kept})
-        settled = []
-        for record, case in zip(records, cases, strict=True):
-            is_checked = bool(record.kept) and not record.problem
-            settled.append(
-                replace(record, changes=self._change(record, case, verdicts)) if is_checked else record
-            )
-        return settled
+        return [
+            self._change(record, case, verdicts) if record.kept and not record.problem else None
+            for record, case in zip(records, cases, strict=True)
+        ]
 
-    def refuse_masked(self, records: Iterable[Record], *, dates: bool, ages: bool) -> None:
+    def refuse_masked(self, records: Iterable[HasKept], *, dates: bool, ages: bool) -> None:
         """Refuse dates and ages that a policy would mask, before anything is masked.
 
         Args:
@@ -146,7 +165,7 @@ contain a name
         return self.kinds.dates if sort == "date" else self.kinds.ages
 
     def _change(
-        self, record: Record, case: MaskedCase | None, verdicts: Mapping[KeptCell, Verdict]
+        self, record: HasKept, case: MaskedCase | None, verdicts: Mapping[KeptCell, Verdict]
     ) -> KeptChanges:
         values: dict[int, str] = {}
         replaced: Counter[str] = Counter()
@@ -223,7 +242,7 @@ contain a name
         pairs = zip(cells, masked[: len(cells)], masked[len(cells) :], strict=True)
         return {cell: _judge_masked(cell, alone, named) for cell, alone, named in pairs}
 
-    def _refuse(self, record: Record, cell: KeptCell, kind: str) -> KeptColumnError:
+    def _refuse(self, record: HasKept, cell: KeptCell, kind: str) -> KeptColumnError:
         order = [
             Remedy("day_first", step="say that the day comes first ({})"),
             Remedy("month_first", step="say that the month comes first ({})"),
@@ -238,7 +257,7 @@ contain a name
             ],
         )
 
-    def _refuse_sort(self, record: Record, cell: KeptCell, sort: str) -> KeptColumnError:
+    def _refuse_sort(self, record: HasKept, cell: KeptCell, sort: str) -> KeptColumnError:
         names = find_choice(CHOICES, f"{sort}s").names_on(Surface.PYTHON)[1:]
         others = f"{', '.join(names[:-1])} or {names[-1]}"
         return KeptColumnError(
@@ -250,7 +269,7 @@ contain a name
             ],
         )
 
-    def _locate(self, record: Record, cell: KeptCell) -> str:
+    def _locate(self, record: HasKept, cell: KeptCell) -> str:
         place = record.place or f"{self.unit} {record.number}"
         return f"{place}, column {cell.column!r}" if looks_like_a_name(cell.column) else place
 

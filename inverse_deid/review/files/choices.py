@@ -18,8 +18,8 @@ from inverse_deid.choices.questions import Question, list_questions
 from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
+from inverse_deid.files.survey import SurveyedColumn
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.survey import SurveyedColumn
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.masking.choices import Chosen, choose_settings

@@ -7,7 +7,6 @@ as the originals.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 import tempfile
@@ -36,8 +35,10 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.files import PartialFile, write_whole
 from inverse_deid.core.values import Document
-from inverse_deid.engine.jobs.renaming import number_records
 from inverse_deid.engine.run_report import describe_profile, hash_with_key
+from inverse_deid.files.given import GivenFile
+from inverse_deid.files.reading import list_names
+from inverse_deid.files.workers import borrow_worker
 from inverse_deid.formats.beside.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.beside.rename_list import list_rows, read_renames, write_renames
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
@@ -300,13 +301,18 @@ class _Releases:
 
     def _number(self, source: Row[Any], renames: Renames) -> None:
         """Number a file, and the ids in it; one that cannot be read is a problem when it is written."""
-        kind, number = FORMATS[source.format], renames.name("file", source.export_name)
-        new_name = number + kind.suffix_of(PurePosixPath(source.name))
-        self._new_names[source.id] = str(kind.written_name(PurePosixPath(new_name)))
+        form, number = FORMATS[source.format], renames.name("file", source.export_name)
+        new_name = number + form.suffix_of(PurePosixPath(source.name))
+        self._new_names[source.id] = str(form.written_name(PurePosixPath(new_name)))
         with suppress(InverseDeidError):
             masking = self._add_names(source, read_masking(self._transaction, source.id))
-            data = read_original(self._transaction, source.id)
-            number_records(kind, io.BytesIO(data), masking.output.read_options, source.name)
+            file = GivenFile(source.name, form, read_original(self._transaction, source.id))
+            with borrow_worker() as worker:
+                options = masking.output.read_options
+                found = worker.call(list_names, file, options, n_bytes=len(file.data))
+            for kind, names in found.items():
+                for one in names:
+                    renames.name(kind, one)
 
     def _add_names(self, source: Row[Any], masking: SourceMasking) -> SourceMasking:
         """Return how a file is written with new names, if there are any."""

@@ -8,18 +8,19 @@ whole or not at all, whatever happens, and nobody waits for the network.
 from __future__ import annotations
 
 import dataclasses
-import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import msgspec
 from sqlalchemy import func, insert, select
 
 from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
+from inverse_deid.core.child_process import InThisProcess, Worker
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
@@ -31,13 +32,15 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.files import output_errors
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.jobs.planning import Job, PlanSettings, plan_jobs
-from inverse_deid.engine.masker import Masker
-from inverse_deid.engine.serial import OnProgress, guard_records, note_source
+from inverse_deid.engine.jobs.planning import count_found
+from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.finding import FileFinder, FoundFile
+from inverse_deid.files.given import GivenFile
+from inverse_deid.files.reading import ReadRecord, read_cases
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
-from inverse_deid.formats.records import Format, ReadOptions, Record, Warns
+from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -62,7 +65,6 @@ from inverse_deid.review.store.values import CaseState, MaskingFacts, ReviewPoli
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
 
-_NOWHERE = Path("released cases of a review")
 _ROWS_AT_ONCE = 200
 _IN_MEMORY_BYTES = 32 * 1024 * 1024
 
@@ -92,7 +94,7 @@ class LoadSettings:
     `cases` replace dates, ages and ids when cases are released, and `profile` treats the structured fields of
     case reports. `known` are identifiers that documents must not show, by the id of the document. After every
     batch, `on_progress` gets its documents and tokens, and `on_file` gets each of its files. The `policy`
-    is that of a new store; a store in use has one.
+    is that of a new store; a store in use has one. The `worker` reads the files.
     """
 
     policy: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -103,25 +105,12 @@ class LoadSettings:
     known: KnownOfDocuments = field(default_factory=dict, repr=False)
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
     on_file: Callable[[FileProgress], None] = field(default=_ignore)
+    worker: Worker = field(default_factory=InThisProcess, repr=False)
 
     @property
     def output(self) -> OutputSettings:
         """How the files are written."""
         return OutputSettings(self.cases, self.profile, self.read_options)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GivenFile:
-    """A file in memory; it is added as one on the disk is. `name` is its place in exports."""
-
-    name: str
-    format: Format
-    data: bytes = field(repr=False)
-
-    @property
-    def shown(self) -> str:
-        """Its name in messages."""
-        return self.name
 
 
 def state_facts(masker: DocumentMasker, masking: MaskingSettings) -> MaskingFacts:
@@ -139,9 +128,11 @@ def state_facts(masker: DocumentMasker, masking: MaskingSettings) -> MaskingFact
     )
 
 
-def plan_cases(inputs: Sequence[Path], kind: Format | None = None) -> tuple[list[Job], Tally]:
+def plan_cases(inputs: Sequence[Path], kind: Format | None = None) -> tuple[list[FoundFile], Tally]:
     """Return the files with cases, and a tally of all other files."""
-    return plan_jobs(inputs, PlanSettings(out=_NOWHERE, format=kind))
+    finder = FileFinder(kind)
+    files = list(finder.find(inputs))
+    return files, count_found(finder, len(files))
 
 
 def never() -> bool:
@@ -151,8 +142,8 @@ def never() -> bool:
 
 def add_cases(
     store: ReviewStore,
-    jobs: Sequence[Job | GivenFile],
-    masker: Masker,
+    jobs: Sequence[FoundFile | GivenFile],
+    masker: DocumentMasker,
     settings: LoadSettings,
     *,
     by: str,
@@ -175,29 +166,6 @@ def add_cases(
     finally:
         intake.drop_open()
     return intake.tally
-
-
-class _CountingReader(io.RawIOBase):
-    """Reads the bytes of a file and tells how far it was read."""
-
-    def __init__(self, data: bytes) -> None:
-        self._stream = io.BytesIO(data)
-        self.n_bytes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self.n_bytes = self._stream.seek(offset, whence)  # its encoding was found out, and it is read again
-        return self.n_bytes
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        n = self._stream.readinto(buffer)
-        self.n_bytes += n
-        return n
 
 
 class _Waiting:
@@ -228,16 +196,21 @@ class _Waiting:
 class _IncomingFile:
     """One file on its way into the store."""
 
-    def __init__(self, job: Job | GivenFile, data: bytes, content_hash: str) -> None:
+    def __init__(self, job: FoundFile | GivenFile, data: bytes, content_hash: str) -> None:
         self.job = job
         self.data = data
         self.content_hash = content_hash
-        self.reader = _CountingReader(data)
+        self.n_bytes_read = 0
         self.tally = Tally()
         self.waiting = _Waiting()
         self.is_refused = False
         self.kept: KeptColumns | None = None  # checks its kept columns, None = it has none so far
         self.numbered: set[int] = set()  # records without an id
+
+    @property
+    def given(self) -> GivenFile:
+        """The file in memory."""
+        return GivenFile(self.job.name, self.job.format, self.data)
 
     def names_case(self, number: int) -> bool:
         """Whether a case has no id of its own, but is named after the file."""
@@ -247,7 +220,7 @@ class _IncomingFile:
     def describe(self, *, is_stored: bool = False) -> FileProgress:
         """Return how far it is; formats may read some of their bytes twice."""
         n_bytes = len(self.data)
-        n_read = n_bytes if is_stored else min(self.reader.n_bytes, n_bytes)
+        n_read = n_bytes if is_stored else min(self.n_bytes_read, n_bytes)
         return FileProgress(
             name=self.job.shown,
             n_cases=len(self.waiting.cases),
@@ -265,13 +238,13 @@ class _Item:
     number: int
     name: str
     docs: tuple[Document, ...]
-    record: Record  # as it was read, with its kept columns
+    record: ReadRecord
 
 
 class _Intake:
     """Masks cases in batches, over the ends of files, and writes every file that is complete."""
 
-    def __init__(self, store: ReviewStore, masker: Masker, settings: LoadSettings, by: str) -> None:
+    def __init__(self, store: ReviewStore, masker: DocumentMasker, settings: LoadSettings, by: str) -> None:
         self._store = store
         self._masker = masker
         self._settings = settings
@@ -280,7 +253,7 @@ class _Intake:
         self._complete: list[_IncomingFile] = []
         self.tally = Tally()
 
-    def add(self, jobs: Sequence[Job | GivenFile], stop: Callable[[], bool]) -> None:
+    def add(self, jobs: Sequence[FoundFile | GivenFile], stop: Callable[[], bool]) -> None:
         """Add the files of jobs, until `stop` says so."""
         for batch in self._batches(jobs):
             if stop():
@@ -299,7 +272,7 @@ class _Intake:
         file.waiting.close()
         self._open.discard(file)
 
-    def _batches(self, jobs: Sequence[Job | GivenFile]) -> Iterator[list[_Item]]:
+    def _batches(self, jobs: Sequence[FoundFile | GivenFile]) -> Iterator[list[_Item]]:
         """Group the cases of all files; the first batch is small, so that something is seen soon."""
         items = chain.from_iterable(map(self._items, jobs))
         return cut_batches(
@@ -309,7 +282,7 @@ class _Intake:
             first=FIRST_BATCH_CHARS,
         )
 
-    def _items(self, job: Job | GivenFile) -> Iterator[_Item]:
+    def _items(self, job: FoundFile | GivenFile) -> Iterator[_Item]:
         """Yield the cases of one file; it is complete after the last one, or refused."""
         file: _IncomingFile | None = None
         n_cases = 0
@@ -333,7 +306,7 @@ class _Intake:
         elif problem is not None:
             self.tally.fail(job.shown, problem)
 
-    def _read(self, job: Job | GivenFile) -> _IncomingFile:
+    def _read(self, job: FoundFile | GivenFile) -> _IncomingFile:
         if isinstance(job, GivenFile):
             data = job.data
         else:
@@ -352,41 +325,46 @@ class _Intake:
 
     def _cases(self, file: _IncomingFile) -> Iterator[_Item]:
         """Yield the cases of a file, and note what was left out."""
-        job = file.job
-        reader = io.BufferedReader(file.reader)
-        source = job.format.open(reader, self._settings.read_options, job.name)
-        file.kept = KeptColumns(self._masker, self._settings.cases.day_first, source.unit)
-        for record in guard_records(source.records()):
-            if record.is_frame:
-                continue
-            if record.problem:
-                where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
-                file.tally.fail(where, f"{record.problem}. It was left out", record.remedies)
-            elif record.report is not None:
-                yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs, record)
-            elif record.docs:
-                yield self._item(file, record, f"{source.unit} {record.number}")
-            elif record.kept:
-                self._check_kept(file, [record])
-        file.tally.note_columns(source.columns)
-        note_source(source, file.tally)
-        if isinstance(source, Warns):
-            file.tally.warn(job.shown, source.warnings)
-
-    def _item(self, file: _IncomingFile, record: Record, place: str) -> _Item:
-        """Return a document or row with the identifiers that are known of it; one without id has a place."""
-        name = record.docs[0].id
-        known = self._settings.known.get(name, ())
-        docs = tuple(
-            dataclasses.replace(doc, id=column, known=(*doc.known, *known))
-            for doc, column in zip(record.docs, record.columns or (name,), strict=True)
+        file.kept = KeptColumns(self._masker, self._settings.cases.day_first)
+        talk = self._settings.worker.talk(
+            read_cases, file.given, self._settings.read_options, n_bytes=len(file.data)
         )
-        if record.is_numbered:
-            file.numbered.add(record.number)
-            name = f"{file.job.name} {record.place or place}"
-        return _Item(file, record.number, name, docs, record)
+        try:
+            while True:
+                batch = next(talk)
+                file.n_bytes_read = batch.n_bytes_read
+                for record in batch.records:
+                    yield from self._take(file, record)
+        except StopIteration as stop:
+            file.tally.add_facts(stop.value)
+        finally:
+            talk.close()
 
-    def _check_kept(self, file: _IncomingFile, records: Sequence[Record]) -> None:
+    def _take(self, file: _IncomingFile, record: ReadRecord) -> Iterator[_Item]:
+        """Yield the case of a record, if it has one; one without an id has its place as a name."""
+        if record.is_frame:
+            return
+        if record.problem:
+            where = f"{file.job.shown} {record.place}"
+            file.tally.fail(where, f"{record.problem}. It was left out", record.remedies)
+        elif record.texts is None:
+            self._check_kept(file, [record])
+        elif record.is_report:
+            name = f"{file.job.name} case {record.number}"
+            yield _Item(file, record.number, name, record.texts.docs, record)
+        else:
+            name = record.texts.docs[0].id
+            known = self._settings.known.get(name, ())
+            docs = tuple(
+                dataclasses.replace(doc, id=column, known=(*doc.known, *known))
+                for doc, column in zip(record.texts.docs, record.columns or (name,), strict=True)
+            )
+            if record.is_numbered:
+                file.numbered.add(record.number)
+                name = f"{file.job.name} {record.place}"
+            yield _Item(file, record.number, name, docs, record)
+
+    def _check_kept(self, file: _IncomingFile, records: Sequence[ReadRecord]) -> None:
         """Refuse a file with a kept column that must not leave; `records` are some of it.
 
         Raises:
@@ -400,7 +378,7 @@ class _Intake:
 
     def _refuse_kept(self, items: Sequence[_Item]) -> list[_Item]:
         """Return the cases of files whose kept columns may leave; other files are refused as a whole."""
-        by_file: dict[_IncomingFile, list[Record]] = {}
+        by_file: dict[_IncomingFile, list[ReadRecord]] = {}
         for item in items:
             by_file.setdefault(item.file, []).append(item.record)
         for file, records in by_file.items():
@@ -457,7 +435,7 @@ class _Intake:
                 if problem := _find_known(transaction, file.job.name, file.content_hash):
                     problems[file] = problem
                     continue
-                name = names.take(file.job.name)
+                name = names.take(str(file.job.format.written_name(PurePosixPath(file.job.name))))
                 self._insert(transaction, file, name, masking_id, numbers)
                 event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
                 events.append(TrailEvent(user=self._by, event=event, name=name, new=made_with))
@@ -493,6 +471,9 @@ class _Intake:
             "content_hash": file.content_hash,
             "added_at": store.now(),
             "added_by": self._by,
+            "sealed_facts": store.sealer.seal(
+                msgspec.json.encode(file.tally.facts), f"facts of file {source_id}"
+            ),
         }
         transaction.insert(INTAKES, intake)
         contents = file.waiting.contents()

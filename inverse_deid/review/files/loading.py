@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.engine.jobs.planning import Job
-from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.finding import FoundFile
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.store.creation import new_tables
 from inverse_deid.review.store.keys import ReviewKey
@@ -21,8 +21,8 @@ __all__ = ["LoadSettings", "create_store", "plan_cases"]
 def create_store(
     address: str | Path,
     key: ReviewKey,
-    jobs: Sequence[Job],
-    masker: Masker | None,
+    jobs: Sequence[FoundFile],
+    masker: DocumentMasker | None,
     settings: LoadSettings,
     *,
     clock: Clock = time.time,

@@ -6,20 +6,22 @@ A case is written only if it is released and every token of it is decided under 
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Row, select
 
 from inverse_deid.choices.categories import Category
-from inverse_deid.core.errors import InverseDeidError, OutputError, RefusedRecordError, ReviewError
+from inverse_deid.core.child_process import answer_all
+from inverse_deid.core.errors import InverseDeidError, OutputError, ReviewError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.records import Record, Sink, Writable
+from inverse_deid.files.given import GivenFile
+from inverse_deid.files.reading import MaskedRecord, ReadBatch, ReadRecord, Writing, write_cases
+from inverse_deid.files.workers import borrow_worker
+from inverse_deid.formats.records import Format, Writable
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.case_reports import replacements_of, texts_of
+from inverse_deid.masking.case_masker import replace_words
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.case_texts import CaseTexts
@@ -88,54 +90,60 @@ class SourceRelease:
             what = "parts" if kind.is_container else "rows"
             raise ReviewError(f"{self._n_left_out} {what} are not released, and a {kind} file needs all")
         output = self._masking.output
-        options = replace(output.read_options, profile=output.profile)
-        opened = kind.open(io.BytesIO(self.data), options, self._source.name)
         hidden = self._masking.facts.categories or tuple(Category)
         kinds = MaskedKinds(dates=Category.DATE in hidden, ages=Category.AGE in hidden)
-        kept = KeptColumns(None, output.cases.day_first, opened.unit, kinds)
-        sink, n_emptied = opened.sink(file), 0
-        for record in opened.records():
-            if record.problem and not record.is_frame:
-                if kind.holds_cases:
-                    place = f"{self._source.export_name} {opened.unit} {record.number}"
-                    self.problems.append(f"{place}: {record.problem}")
-                continue
-            if not record.docs and record.report is None:
-                (settled,) = kept.settle([record], [None])
-                n_emptied += _count_emptied(settled)
-                sink.write(settled, ())
-                continue
-            masked = self._mask(self._cases.get(record.number), record)
-            if masked is not None:
-                (settled,) = kept.settle([record], [masked])
-                n_emptied += _count_emptied(settled)
-                self._write_record(sink, settled, masked)
-            elif kind.needs_all_records:
-                what = record.place or f"{opened.unit} {record.number}"
-                raise ReviewError(f"{what} cannot be released, and a {kind} file needs all of them")
-        sink.finish()
+        kept = KeptColumns(None, output.cases.day_first, kinds=kinds)
+        n_emptied = 0
+
+        def answer(asked: ReadBatch | bytes) -> list[MaskedRecord | None] | None:
+            nonlocal n_emptied
+            if isinstance(asked, bytes):
+                file.write(asked)
+                return None
+            answers = [self._answer(record, kind, kept) for record in asked.records]
+            changes = (one.changes for one in answers if one is not None and one.changes is not None)
+            n_emptied += sum(sum(one.emptied.values()) for one in changes)
+            return answers
+
+        given = GivenFile(self._source.name, kind, self.data)
+        options = replace(output.read_options, profile=output.profile)
+        writing = Writing(self._store.case_key, self._masking.facts.marker)
+        with borrow_worker() as worker:
+            talk = worker.talk(write_cases, given, options, writing, n_bytes=len(self.data))
+            written = answer_all(talk, answer)
+        name = self._source.export_name
+        self.n_cases = written.n_cases
+        self.problems += [f"{name} {one.where}: {one.reason}" for one in written.facts.failures]
         if n_emptied:
             self.problems.append(
-                f"{self._source.export_name}: {n_emptied} dates and ages in kept columns were left empty, "
-                "since they are masked in the text"
+                f"{name}: {n_emptied} dates and ages in kept columns were left empty, since they are masked "
+                "in the text"
             )
-        self.columns |= opened.columns
+        self.columns |= written.facts.columns
 
-    def _write_record(self, sink: Sink, record: Record, masked: MaskedCase) -> None:
-        """Write a released case; one that is refused is noted."""
-        if record.report is not None:
-            marker = self._masking.facts.marker
-            record = replace(record, fields=replacements_of(masked, self._store.case_key, marker))
-        try:
-            sink.write(record, masked.docs)
-        except RefusedRecordError as error:
-            self.problems.append(f"{self._source.export_name} case {record.number}: {error}")
-        else:
-            self.n_cases += not record.is_frame
+    def _answer(self, record: ReadRecord, kind: Format, kept: KeptColumns) -> MaskedRecord | None:
+        """Return what is written of a record, None = nothing.
 
-    def _mask(self, case: Row[Any] | None, record: Record) -> MaskedCase | None:
+        Raises:
+            ReviewError: It is not released, and its file needs all of its records.
+        """
+        if record.problem and not record.is_frame:
+            if kind.holds_cases:
+                self.problems.append(f"{self._source.export_name} {record.place}: {record.problem}")
+            return None
+        masked = None if record.texts is None else self._mask(self._cases.get(record.number), record)
+        if record.texts is not None and masked is None:
+            if kind.needs_all_records:
+                raise ReviewError(f"{record.place} cannot be released, and a {kind} file needs all of them")
+            return None
+        (changes,) = kept.settle([record], [masked])
+        return MaskedRecord(() if masked is None else masked.docs, masked, changes)
+
+    def _mask(self, case: Row[Any] | None, record: ReadRecord) -> MaskedCase | None:
         """Return the texts of a released case with their dates and ages; None = it is not released."""
-        texts = texts_of(record)
+        texts = record.texts
+        if texts is None:
+            return None
         if record.is_frame:
             # Nobody reviews the text around the cases, so all of its words are masked.
             marker = fixed_marker(self._masking.facts.marker)
@@ -144,11 +152,11 @@ class SourceRelease:
             reviewed = self._read_reviewed(case, texts)
         if reviewed is None:
             return None
-        if record.report is None and case is not None:
+        if not record.is_report and case is not None:
             known = read_content(self._transaction, case.id).known
             docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
             texts = replace(texts, docs=docs)
-        return CaseMasker(_ReviewedMasker(reviewed), self._masking.output.cases).mask_cases([texts])[0]
+        return replace_words(texts, tuple(reviewed), self._masking.output.cases)
 
     def _read_reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:
         """Return the texts of a case as they were reviewed, None = they must not be exported."""
@@ -163,20 +171,3 @@ class SourceRelease:
         except InverseDeidError as error:
             self.problems.append(f"{case.name}: {error}")
         return None
-
-
-def _count_emptied(record: Record) -> int:
-    """Return how many kept dates and ages of a record are left empty."""
-    return 0 if record.changes is None else sum(record.changes.emptied.values())
-
-
-class _ReviewedMasker:
-    """Returns documents that were masked before (a `DocumentMasker`)."""
-
-    fingerprint = "reviewed"
-
-    def __init__(self, docs: Sequence[MaskedDocument]) -> None:
-        self._docs = list(docs)
-
-    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        return self._docs

@@ -6,35 +6,31 @@ file is. After a crash, the files that were not finished wait to be resumed.
 
 from __future__ import annotations
 
-import gzip
-import io
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice
-from pathlib import PurePath, PurePosixPath
 from threading import Condition, Thread
 
 from inverse_deid.choices.categories import Category
+from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import (
-    FormatError,
     InputError,
     InverseDeidError,
     Remedy,
     ReviewError,
     StageError,
-    UnreadableInputError,
     add_remedies,
     describe_error,
 )
-from inverse_deid.engine.serial import guard_records
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.given import open_given
+from inverse_deid.files.reading import ReadBatch, read_cases
+from inverse_deid.files.survey import survey_file
+from inverse_deid.files.workers import borrow_worker
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
-from inverse_deid.formats.records import Format, ReadOptions
-from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
-from inverse_deid.formats.survey import MAX_ROWS, TableSurvey, survey_columns
+from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.maskers import BuildMasker, Maskers
@@ -44,9 +40,8 @@ from inverse_deid.review.files.choices import (
     describe_fates,
     make_read_options,
 )
-from inverse_deid.review.files.intake import GivenFile, LoadSettings, add_cases, find_source, state_facts
+from inverse_deid.review.files.intake import LoadSettings, add_cases, find_source, state_facts
 from inverse_deid.review.files.waiting import (
-    MAX_FILE_BYTES,
     Upload,
     UploadState,
     change_upload,
@@ -56,10 +51,10 @@ from inverse_deid.review.files.waiting import (
 )
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.sources import read_file_facts
 
 LOG = logging.getLogger("inverse_deid.review")
 
-_MAX_PROBLEMS = 20
 _IDLE_SECONDS = 60.0
 
 
@@ -112,6 +107,7 @@ class IntakeService:
         self._examples = Examples(build, store.case_key)
         self._changed = Condition()
         self._running: _Running | None = None
+        self._worker = LimitedProcess()
         self._is_closing = False
         self._thread = Thread(target=self._work, name="intake", daemon=True)
         self.is_ready = False
@@ -128,6 +124,7 @@ class IntakeService:
         self.wake()
         if self._thread.is_alive():
             self._thread.join(30)
+        self._worker.end()
 
     def wake(self) -> None:
         """Look for files to mask."""
@@ -150,10 +147,10 @@ class IntakeService:
             return change_upload(self.store, upload_id, UploadState.FAILED, event=received, problem=problem)
 
         try:
-            data = unpack(upload.facts.name, read_bytes(self.store, upload_id))
-            kind = choose_format(PurePath(upload.facts.name), data[:MAX_HEAD_BYTES])
-            n_documents = count_documents(kind, data, upload.facts.name)
-            known = find_source(self.store, _give(upload.facts.name, kind, data))
+            data = read_bytes(self.store, upload_id)
+            with borrow_worker() as worker:
+                survey = worker.call(survey_file, upload.facts.name, data, n_bytes=len(data))
+            known = find_source(self.store, open_given(upload.facts.name, data))
         except InverseDeidError as error:
             return refuse(explain_problem(str(error), error.remedies))
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
@@ -166,17 +163,8 @@ class IntakeService:
             upload_id,
             UploadState.READY,
             event=received,
-            format=kind.name,
-            n_expected=n_documents,
+            survey=survey,
         )
-
-    def survey(self, upload: Upload) -> TableSurvey | None:
-        """Return the columns of a table with their first values, None = it is not a table."""
-        kind = FORMATS[upload.facts.format]
-        if kind.look is None:
-            return None
-        data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
-        return survey_columns(kind, io.BytesIO(data), ReadOptions(), upload.facts.name)
 
     def check_columns(self, upload: Upload, fates: Mapping[str, ColumnFate], choices: MaskingChoices) -> None:
         """Refuse columns that cannot be treated like this, before anything is masked.
@@ -188,13 +176,17 @@ class IntakeService:
                 must not leave.
         """
         options = make_read_options(fates)
-        data = unpack(upload.facts.name, read_bytes(self.store, upload.id))
-        source = FORMATS[upload.facts.format].open(io.BytesIO(data), options, upload.facts.name)
-        first = list(islice(guard_records(source.records()), MAX_ROWS))
+        file = open_given(upload.facts.name, read_bytes(self.store, upload.id))
         chosen = choices.choose(self.store.case_key, self._today())
         masked, cases = chosen.masking.categories, chosen.cases
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
-        kept = KeptColumns(None, unit=source.unit, kinds=kinds)
+        kept = KeptColumns(None, kinds=kinds)
+        with borrow_worker() as worker:
+            talk = worker.talk(read_cases, file, options, n_bytes=len(file.data))
+            try:
+                first = next(talk, ReadBatch([])).records
+            finally:
+                talk.close()
         kept.judge(first)
         kept.refuse_masked(first, dates="dates" in cases.replaced, ages="ages" in cases.replaced)
 
@@ -327,15 +319,12 @@ class IntakeService:
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             problem = StageError("an unforeseen error stopped this file. Nothing of it was stored")
-        noted = [*tally.failures, *tally.warnings][:_MAX_PROBLEMS]
-        problems = tuple((one.where, explain_problem(one.reason, one.remedies)) for one in noted)
         change_upload(
             self.store,
             upload.id,
             state,
             problem="" if problem is None else explain_problem(str(problem), problem.remedies),
-            n_documents=tally.n_documents,
-            problems=problems,
+            masked=tally.facts,
         )
 
     def _add(self, upload: Upload, running: _Running) -> Tally:
@@ -349,18 +338,20 @@ class IntakeService:
         self._examples.drop_idle()
         with self._maskers.lock:
             masker = self._maskers.get(chosen.masking)
-            data = unpack(facts.name, read_bytes(self.store, upload.id))
-            given = _give(facts.name, FORMATS[facts.format], data)
+            given = open_given(facts.name, read_bytes(self.store, upload.id))
             known = find_source(self.store, given)
             if known is not None:
                 # The program was stopped after the file was in the store, and before that was noted.
-                return Tally(n_documents=known[1])
+                tally = Tally(n_documents=known[1])
+                tally.add_facts(read_file_facts(self.store, known[:1])[known[0]])
+                return tally
             settings = LoadSettings(
                 facts=state_facts(masker, chosen.masking),
                 cases=chosen.cases,
                 profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
                 read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
                 on_progress=count,
+                worker=self._worker,
             )
             return add_cases(
                 self.store,
@@ -370,45 +361,3 @@ class IntakeService:
                 by=facts.by,
                 stop=lambda: running.is_cancelled or self._is_closing,
             )
-
-
-def _give(name: str, kind: Format, data: bytes) -> GivenFile:
-    return GivenFile(str(without_gz(PurePosixPath(name))), kind, data)
-
-
-def unpack(name: str, data: bytes) -> bytes:
-    """Return the bytes of a file whose name ends in `.gz` unpacked, others as they are.
-
-    Raises:
-        UnreadableInputError: It is not a complete gzip file, or too large when unpacked.
-    """
-    if not name.lower().endswith(".gz"):
-        return data
-    with input_errors(), gzip.open(io.BytesIO(data)) as stream:
-        data = stream.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise UnreadableInputError(f"is larger than {MAX_FILE_BYTES >> 20} MB when unpacked. Split it")
-    return data
-
-
-def count_documents(kind: Format, data: bytes, name: str) -> int:
-    """Return how many documents a file has; of a table, its rows.
-
-    Raises:
-        InputError: It cannot be read, or has no document that can be masked.
-    """
-    if kind.look is not None:
-        n_rows = sum(1 for _ in kind.look(io.BytesIO(data), ReadOptions(), name).rows)
-        if not n_rows:
-            raise FormatError("has no rows below its header. Add a file with cases")
-        return n_rows
-    n_documents = 0
-    problem: FormatError | None = None
-    for record in guard_records(kind.open(io.BytesIO(data), ReadOptions(), name).records()):
-        if record.problem:
-            problem = problem or FormatError(record.problem, remedies=record.remedies)
-        elif not record.is_frame and (record.docs or record.report is not None):
-            n_documents += 1
-    if not n_documents:
-        raise problem or FormatError("contains no text to mask. Add a file with text")
-    return n_documents

@@ -13,6 +13,9 @@ import msgspec
 from sqlalchemy import delete, func, insert, select, update
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
+from inverse_deid.files.facts import FileFacts
+from inverse_deid.files.given import MAX_FILE_BYTES
+from inverse_deid.files.survey import FileSurvey
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.flow.oversight import forget_file
@@ -21,7 +24,6 @@ from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import WAITING, WAITING_PIECES
 from inverse_deid.review.store.values import StoredState
 
-MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_FILES = 2_000
 """Most files that wait at a time."""
 MAX_TOTAL_BYTES = 2 * 1024 * 1024 * 1024
@@ -49,29 +51,37 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         name: Its path below the folder that was added, with `/`.
         by: The user who added it.
-        format: The name of its format, "" = not known.
         problem: Why it cannot be masked, "" = it can.
+        survey: What was found in it when it was received, None = it cannot be read.
         columns: What happens to the columns of a table, by name.
         choices: What was chosen for it, None = nothing yet.
-        n_expected: Its documents (rows of a table), as far as they were counted when it was received.
-        n_documents: Once it is masked: its documents.
-        problems: Once it is masked: documents or rows that were left out, and why.
+        masked: Once it is masked: what was found then.
         n_bytes: Its size.
     """
 
     name: str
     by: str
-    format: str = ""
     problem: str = ""
+    survey: FileSurvey | None = None
     columns: Mapping[str, ColumnFate] = {}
     choices: MaskingChoices | None = None
-    n_expected: int = 0
-    n_documents: int = 0
-    problems: tuple[tuple[str, str], ...] = ()
+    masked: FileFacts | None = None
     n_bytes: int
 
     def __repr__(self) -> str:
-        return f"UploadFacts(format={self.format!r})"
+        return f"UploadFacts(n_bytes={self.n_bytes})"
+
+    @property
+    def found(self) -> FileFacts:
+        """What is known of it by now."""
+        if self.masked is not None:
+            return self.masked
+        return FileFacts() if self.survey is None else self.survey.facts
+
+    @property
+    def n_expected(self) -> int:
+        """Its documents (rows of a table), as far as they were counted when it was received."""
+        return 0 if self.survey is None else self.survey.facts.n_documents
 
 
 class Upload(msgspec.Struct, frozen=True, kw_only=True):

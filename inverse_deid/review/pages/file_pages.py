@@ -19,10 +19,11 @@ from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.files.exporting import Exported, released_file, released_zip, write_old_names
 from inverse_deid.review.files.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
 from inverse_deid.review.flow.work_list import read_line
+from inverse_deid.review.pages.intake_pages import describe_facts
 from inverse_deid.review.pages.list_pages import SELECT_FIRST, go_back, read_selected
 from inverse_deid.review.pages.visits import Visit, count_words, read_number
 from inverse_deid.review.store.deletion import Deleted, delete_case, delete_everything, delete_source
-from inverse_deid.review.store.sources import SourceRow, list_sources
+from inverse_deid.review.store.sources import SourceRow, list_sources, read_file_facts
 from inverse_deid.review.store.values import CaseRow, UserRole
 
 ZIP_NAME = "released.zip"
@@ -44,8 +45,10 @@ def show_files(visit: Visit) -> Response:
     given = visit.request.query_params.get("page", "1")
     page = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else 1
     shown = rows[max(0, page - 1) * PAGE_FILES : page * PAGE_FILES]
+    found = read_file_facts(visit.store, [row.id for row in shown])
     return visit.render(
         "files.html",
+        facts={source_id: describe_facts(one) for source_id, one in found.items()},
         rows=[(row, datetime.fromtimestamp(row.added_at, UTC)) for row in shown],
         n_files=len(rows),
         n_cases=n_cases,

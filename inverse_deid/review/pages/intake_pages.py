@@ -14,13 +14,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from inverse_deid.core.errors import InverseDeidError, ReviewError
+from inverse_deid.files.facts import FileFacts, list_facts
+from inverse_deid.files.given import MAX_FILE_BYTES
+from inverse_deid.files.survey import FileSurvey
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.formats.survey import TableSurvey
 from inverse_deid.formats.tables.columns import ColumnFate, is_header
 from inverse_deid.review.files.choices import EXAMPLE, QUESTIONS, MaskingChoices, find_danger, find_refusal
 from inverse_deid.review.files.service import IntakeService, explain_problem
 from inverse_deid.review.files.waiting import (
-    MAX_FILE_BYTES,
     PIECE_BYTES,
     Upload,
     UploadState,
@@ -33,6 +34,8 @@ from inverse_deid.review.flow.oversight import disclose_files
 from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.people.accounts import Session
 
+MAX_FACTS = 20
+"""So many facts of a file are shown."""
 MAX_NAME_CHARS = 4_000
 """Of a path as the browser sends it, percent-encoded."""
 
@@ -101,13 +104,22 @@ def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
         "name": facts.name,
         "state": upload.state.value,
         "n_bytes": upload.n_bytes,
-        "format": facts.format,
+        "format": "" if facts.survey is None else facts.survey.format,
         "problem": make_sentence(facts.problem) if facts.problem else "",
         "n_expected": facts.n_expected,
-        "n_done": facts.n_documents or n_done,
+        "n_done": n_done if facts.masked is None else facts.masked.n_documents,
         "seconds_left": seconds_left,
-        "problems": [{"where": where, "why": make_sentence(why)} for where, why in facts.problems],
+        "facts": describe_facts(facts.found),
     }
+
+
+def describe_facts(facts: FileFacts) -> list[dict[str, object]]:
+    """Return the facts of a file as sentences, in the words of the pages; warnings are marked."""
+    found = list_facts(facts, explain_problem)
+    shown = [{"text": make_sentence(one.text), "is_warning": one.is_warning} for one in found[:MAX_FACTS]]
+    if n_more := len(found) - len(shown):
+        shown.append({"text": f"... and {n_more:,} more.", "is_warning": True})
+    return shown
 
 
 def list_files(visit: Visit) -> Response:
@@ -153,27 +165,27 @@ def _render_choices(
         return RedirectResponse("/add", status_code=303)
     tables, shown = [], {}
     for upload in ready:
-        survey = service.survey(upload)
-        if survey is None:
+        surveyed = upload.facts.survey
+        if surveyed is None or not surveyed.columns:
             continue
         fates = chosen.get(upload.id, {})
-        suggested = [ColumnFate.MASKED if one.is_narrative else ColumnFate.DROPPED for one in survey.columns]
         shown[upload.id] = upload.facts.name
         columns = [
             (
                 number,
                 column,
-                fates.get(column.name, fate),
+                fates.get(column.name, ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED),
                 find_danger(column),
                 [one for one in _FATES if not find_refusal(column, one[0])],
             )
-            for number, (column, fate) in enumerate(zip(survey.columns, suggested, strict=True))
+            for number, column in enumerate(surveyed.columns)
         ]
-        tables.append((upload, columns, survey.read_as, _has_header(survey)))
+        tables.append((upload, columns, _has_header(surveyed)))
     disclose_files(service.store, visit.user.name, shown, "columns")
     return visit.render(
         "choices.html",
         files=ready,
+        facts=[(one.facts.name, describe_facts(one.facts.found)) for one in ready],
         tables=tables,
         questions=[(one, choices.answer_to(one)) for one in QUESTIONS],
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
@@ -203,8 +215,8 @@ def submit_choices(visit: Visit) -> Response:
         if upload.id not in ids or upload.state is not UploadState.READY:
             continue
         checked.append(upload.id)
-        survey = service.survey(upload)
-        if survey is None:
+        survey = upload.facts.survey
+        if survey is None or not survey.columns:
             continue
         fates = {
             column.name: _read_fate(visit.text(f"column {upload.id} {number}"))
@@ -224,7 +236,7 @@ def submit_choices(visit: Visit) -> Response:
     return RedirectResponse("/masking", status_code=303)
 
 
-def _find_problem(survey: TableSurvey, fates: Mapping[str, ColumnFate], *, is_header: bool) -> str:
+def _find_problem(survey: FileSurvey, fates: Mapping[str, ColumnFate], *, is_header: bool) -> str:
     """Say why the columns of a table cannot be treated like this, "" = they can.
 
     `is_header`: the user says that the first row names the columns; it is written as it is.
@@ -240,7 +252,7 @@ def _find_problem(survey: TableSurvey, fates: Mapping[str, ColumnFate], *, is_he
     return ""
 
 
-def _has_header(survey: TableSurvey) -> bool:
+def _has_header(survey: FileSurvey) -> bool:
     return is_header([column.name for column in survey.columns])
 
 

@@ -12,20 +12,21 @@ and no text.
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import zip_longest
 from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Row, Table, delete, select, true
 
-from inverse_deid.core.errors import ConfigurationError, InputError, ReviewError, UnreadableInputError
-from inverse_deid.formats.records import Format, ReadOptions
-from inverse_deid.formats.registry import FORMATS, input_errors
+from inverse_deid.core.errors import ReviewError, UnreadableInputError
+from inverse_deid.files.given import GivenFile
+from inverse_deid.files.reading import take_out
+from inverse_deid.files.workers import borrow_worker
+from inverse_deid.formats.records import Format
+from inverse_deid.formats.registry import FORMATS
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import SEALED
@@ -287,16 +288,10 @@ def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[in
         raise ReviewError(_refuse(kind))
     output = read_masking(transaction, source.id).output
     options = replace(output.read_options, profile=output.profile)
-    data = transaction.sealer.open(source.sealed, f"file {source.id}")
-    try:
-        with input_errors():
-            written = kind.blank(data, options, source.name, frozenset(numbers))
-            before = _read_records(kind, data, options, source.name, without=numbers)
-            after = _read_records(kind, written, options, source.name)
-            is_same = all(one == other for one, other in zip_longest(before, after))
-    except (InputError, ConfigurationError):
-        is_same = False
-    if not is_same:
+    file = GivenFile(source.name, kind, transaction.sealer.open(source.sealed, f"file {source.id}"))
+    with borrow_worker() as worker:
+        written = worker.call(take_out, file, options, frozenset(numbers), n_bytes=len(file.data))
+    if written is None:
         raise ReviewError(
             f"file {source.id} would be read in another way without the case. Delete the whole file, and add "
             "the other cases again"
@@ -309,16 +304,6 @@ def _refuse(kind: Format) -> str:
         f"a {kind} file cannot be written without one of its cases. Delete the whole file, and add the other "
         "cases again."
     )
-
-
-def _read_records(
-    kind: Format, data: bytes, options: ReadOptions, name: str, *, without: Collection[int] = ()
-) -> Iterator[tuple[object, ...]]:
-    """Yield what is in the records of a file, except for those that are taken out and blank ones."""
-    for record in kind.open(io.BytesIO(data), options, name).records():
-        if record.number not in without and (record.docs or record.problem):
-            texts = [(doc.id, doc.text) for doc in record.docs]
-            yield record.number, texts, record.columns, record.carried, record.problem
 
 
 def _delete_rows(transaction: Transaction, mine: ColumnElement[bool]) -> Counter[str]:

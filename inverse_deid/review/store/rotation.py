@@ -42,6 +42,7 @@ from inverse_deid.review.store.tables import (
 from inverse_deid.review.store.trail import SEALED_EVENT, read_recorded
 
 PLACES: Mapping[str, str] = {
+    "intakes.sealed_facts": "facts of file {source_id}",
     "contents.sealed_text": "the text of case {case_id}",
     "contents.sealed_tokens": "the decisions on case {case_id}",
     "sources.sealed": "file {id}",

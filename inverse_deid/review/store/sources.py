@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -16,6 +16,7 @@ import msgspec
 from sqlalchemy import func, select
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError
+from inverse_deid.files.facts import FileFacts
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
@@ -71,6 +72,19 @@ class SourceRow:
     added_by: str
     n_cases: int
     n_released: int
+
+
+def read_file_facts(store: ReviewStore, source_ids: Collection[int]) -> dict[int, FileFacts]:
+    """Return what was found in files when they were masked, by the id of the file."""
+    found = select(INTAKES.c.source_id, INTAKES.c.sealed_facts)
+    found = found.where(INTAKES.c.source_id.in_(source_ids))
+    with store.reading() as transaction:
+        return {
+            row.source_id: msgspec.json.decode(
+                transaction.sealer.open(row.sealed_facts, f"facts of file {row.source_id}"), type=FileFacts
+            )
+            for row in transaction.execute(found)
+        }
 
 
 def read_facts(transaction: Transaction, case_id: int) -> MaskingFacts:

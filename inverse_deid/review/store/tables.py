@@ -85,6 +85,7 @@ INTAKES = _define_sealed(
     Column("content_hash", String(64), nullable=False),
     Column("added_at", Double, nullable=False),
     Column("added_by", String(64), nullable=False),
+    Column("sealed_facts", LargeBinary, nullable=False),
 )
 """How each file came in and is masked. Its name in exports is its own, even if two files came as `a.csv`."""
 

@@ -19,10 +19,9 @@ from enum import StrEnum
 from inverse_deid.core.errors import AnnotationError, ConfigurationError, StageError
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.core.values import Document
-from inverse_deid.engine.masker import Masker
 from inverse_deid.evaluation.measures.counts import Range
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
 from inverse_deid.training.corpora.synthetic import inject_around
@@ -43,7 +42,7 @@ class View(StrEnum):
 BY_MASKER = (View.PREDICTED, View.MARKER, View.RELATIVE_DATES)
 """The views that a masker makes: with the suspected category, with one marker, with that and day counts."""
 
-Maskers = Mapping[View, Masker]
+Maskers = Mapping[View, DocumentMasker]
 """The masker of each view of `BY_MASKER` that is wanted."""
 
 
@@ -164,7 +163,7 @@ def rewrite_documents(docs: Sequence[ConceptDocument], view: View, maskers: Mask
     return [new.carry_concepts(doc) for doc, new in zip(docs, texts, strict=True)]
 
 
-def build_maskers(views: Collection[View], *, today: date) -> dict[View, Masker]:
+def build_maskers(views: Collection[View], *, today: date) -> dict[View, DocumentMasker]:
     """Return a masker, with the packaged model, for each of the views that needs one.
 
     Dates of a text cannot be later than `today`.
@@ -173,7 +172,7 @@ def build_maskers(views: Collection[View], *, today: date) -> dict[View, Masker]
         LexiconError: The packaged lexicon is damaged.
         ModelError: The packaged model is damaged.
     """
-    maskers: dict[View, Masker] = {}
+    maskers: dict[View, DocumentMasker] = {}
     for view in (view for view in BY_MASKER if view in views):
         settings = MaskingSettings(replace="category" if view is View.PREDICTED else "marker")
         masker = build_deidentifier(settings)

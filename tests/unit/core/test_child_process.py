@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Generator
 
 import psutil
 import pytest
 
-from inverse_deid.core.child_process import MAX_MEMORY_BYTES, LimitedProcess
-from inverse_deid.core.errors import FormatError, StageError
+from inverse_deid.core.child_process import MAX_MEMORY_BYTES, LimitedProcess, answer_all
+from inverse_deid.core.errors import FormatError, KeptColumnError, Remedy, StageError
 
 SECRET = "Okonkwo"
 
@@ -55,8 +56,23 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def ask_twice(number, ask):
-    return ask(number) + ask(number + 1)
+def ask_twice(number: int) -> Generator[int, int, int]:
+    return (yield number) + (yield number + 1)
+
+
+def lie() -> int:
+    return "Okonkwo"  # another type than it says
+
+
+class Trap:
+    """A pickle of it would run code."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+def send_trap():
+    return Trap()
 
 
 def is_gone(pid):
@@ -74,7 +90,33 @@ def test_one_child_does_many_calls(shared):
 
 
 def test_the_child_can_ask(shared):
-    assert shared.call(ask_twice, 1, answer=lambda number: 10 * number) == 30
+    assert answer_all(shared.talk(ask_twice, 1), lambda number: 10 * number) == 30
+
+
+def test_a_result_of_another_type_is_refused_without_its_value(shared):
+    with pytest.raises(StageError, match="a child process sent") as caught:
+        shared.call(lie)
+    assert SECRET not in str(caught.value)
+
+
+def test_what_the_child_sends_is_data_and_never_runs_code(shared):
+    with pytest.raises(StageError, match="TypeError"):
+        shared.call(send_trap)
+
+
+def test_an_error_keeps_its_kind_and_its_remedies(shared):
+    error = KeptColumnError("has a name", remedies=[Remedy("keep_unchecked")])
+    with pytest.raises(KeptColumnError, match=r"^has a name$") as caught:
+        shared.call(raise_error, error)
+    assert caught.value.remedies == error.remedies
+
+
+def test_a_large_file_may_take_more_memory(shared):
+    n_bytes = 64 * 1024 * 1024
+    given = MAX_MEMORY_BYTES + 2 * n_bytes
+    with pytest.raises(FormatError, match="could not be read within 512 MB"):
+        shared.call(allocate, given)
+    assert shared.call(allocate, given, n_bytes=n_bytes) == given
 
 
 def test_an_error_of_an_answer_is_raised_and_the_child_stays(shared):
@@ -84,7 +126,7 @@ def test_an_error_of_an_answer_is_raised_and_the_child_stays(shared):
         raise FormatError("no more")
 
     with pytest.raises(FormatError, match=r"^no more$"):
-        shared.call(ask_twice, 1, answer=refuse)
+        answer_all(shared.talk(ask_twice, 1), refuse)
     assert shared.call(get_pid) == pid
 
 

@@ -5,13 +5,13 @@ import io
 
 import pytest
 from fake_maskers import CANARY, mask_capitals
+from inverse_deid.formats.survey import survey_columns
 from refusals import refuses
 
 from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.formats.survey import survey_columns
 from inverse_deid.formats.tables.csv_table import read_csv
 
 STORY = "The patient’s mother said “he’s fine” – temp 38.5 °C, seen in a café by Dr Müller."

@@ -5,12 +5,12 @@ import json
 
 import pytest
 from fake_maskers import CANARY, mask_capitals
+from inverse_deid.formats.survey import survey_columns
 
 from inverse_deid.cli.parts.messages import describe_problem
 from inverse_deid.core.errors import InputError
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.formats.survey import survey_columns
 from inverse_deid.formats.tables.json_file import read_json_file
 
 NOTE = f"{CANARY} had a rash."

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fake_maskers import CANARY, mask_capitals
+from inverse_deid.formats.survey import MAX_ROWS, MAX_VALUE_CHARS, MAX_VALUES, survey_columns
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.formats.survey import MAX_ROWS, MAX_VALUE_CHARS, MAX_VALUES, survey_columns
 
 LONG = "The patient had a rash two hours after the first dose and was given an antihistamine with relief."
 ROWS = [{"case": f"C{n}", "country": "Norway", "what": f"{LONG} {n}", "comment": "ok"} for n in range(9)]

@@ -12,6 +12,7 @@ from excel_files import MAIN, SAFE, book, hostile, inline, part, sheet, workbook
 from fake_maskers import FakeMasker, keep_all, mask_all, mask_capitals
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inverse_deid.formats.survey import survey_columns
 from libreoffice import OFFICE, convert
 from openpyxl.comments import Comment
 from refusals import refuses
@@ -27,7 +28,6 @@ from inverse_deid.core.errors import (
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.containers.office_package import MAX_PARTS
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.survey import survey_columns
 from inverse_deid.formats.xlsx import FORMAT, sheets
 from inverse_deid.formats.xlsx.source import BLOCK_CHARS
 

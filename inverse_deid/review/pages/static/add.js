@@ -40,7 +40,7 @@ function showFile(line, file) {
   nReady += isReady;
   nFaults += Boolean(file.problem);
   const documents = file.n_expected ? count(file.n_expected, "document", "documents") : "";
-  line.show({ told: file.problem || `ready · ${documents} · ${size(file.n_bytes)}`, isFault: Boolean(file.problem) });
+  line.show({ told: file.problem || `ready · ${documents} · ${size(file.n_bytes)}`, isFault: Boolean(file.problem), details: file.facts });
   line.offer({
     Remove: async () => {
       try {

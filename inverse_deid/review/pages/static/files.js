@@ -53,11 +53,11 @@ export class Line {
     this.state.classList.toggle("fault", isFault);
     this.bar.hidden = share === null;
     if (share !== null) this.bar.value = share;
-    const text = details.join("\n");
+    const text = details.map((one) => one.text).join("\n");
     if (text === this.shown) return;
     this.shown = text;
     this.details.hidden = !details.length;
-    this.details.replaceChildren(...details.map((one) => make("li", one)));
+    this.details.replaceChildren(...details.map((one) => make("li", one.text, { class: one.is_warning ? "warned" : "told" })));
   }
 
   offer(actions) {

@@ -7,14 +7,15 @@ const lines = new Map();
 const TOLD = { ready: "waits for your choices", queued: "waits for its turn", stopped: "stopped", failed: "cannot be masked" };
 
 function describe(file) {
-  const details = file.problems.map((one) => `${one.where}: ${one.why}`);
+  const details = file.facts;
+  const warnings = details.filter((one) => one.is_warning);
   if (file.state === "masking") {
     const share = file.n_expected ? Math.min(1, file.n_done / file.n_expected) : 0;
     const left = file.seconds_left === null ? "" : `, ${duration(file.seconds_left)} left`;
     return { told: `${file.n_done.toLocaleString("en")} of ${count(file.n_expected, "document", "documents")}${left}`, share, details };
   }
   if (file.state === "done") {
-    const left = details.length ? `, ${count(details.length, "notice", "notices")}` : "";
+    const left = warnings.length ? `, ${count(warnings.length, "warning", "warnings")}` : "";
     return { told: `masked · ${count(file.n_done, "document", "documents")}${left}`, details };
   }
   return { told: file.problem || TOLD[file.state], isFault: Boolean(file.problem), details };

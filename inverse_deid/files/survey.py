@@ -1,0 +1,185 @@
+"""What is in a file: its format, documents and columns, and what would be left out of it.
+
+A person who chooses what is masked, kept or dropped sees this before anything is masked. The first values of
+columns are ORIGINAL text: show them to that person alone, and never write them into a log or an error.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import BinaryIO
+
+import msgspec
+
+from inverse_deid.core.errors import FormatError, InverseDeidError
+from inverse_deid.files.facts import MAX_FAILURES, Failure, FileFacts
+from inverse_deid.files.given import GivenFile, open_given
+from inverse_deid.files.reading import find_facts, guard_records
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import input_errors
+
+MAX_ROWS = 100
+"""So many rows are read."""
+MAX_COLUMNS = 1000
+MAX_VALUES = 5
+"""So many values of a column are returned."""
+MAX_VALUE_CHARS = 120
+"""Longer values are cut."""
+
+_NARRATIVE_NAME = re.compile(
+    r"narrat|comment|free.?text|description|history|summary|^(?:case.?|report.?|symptom.?)?text$|^notes?$"
+    r"|letter|remarks?|course|summaries",
+    re.IGNORECASE,
+)
+_FEW_WORDS = 4
+_MANY_WORDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedColumn:
+    """A column of a table.
+
+    Args:
+        name: As the file has it.
+        values: The first that are not empty, cut to `MAX_VALUE_CHARS`.
+        is_narrative: Whether it seems to contain narratives.
+        is_unique: Whether no two of the rows that were read have the same value, and none is empty.
+    """
+
+    name: str
+    values: tuple[str, ...] = field(repr=False)
+    is_narrative: bool
+    is_unique: bool
+
+
+class FileSurvey(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file is, before anything of it is masked.
+
+    Args:
+        format: The name of its format.
+        columns: Of a table, in the order of the file; () = it is not a table.
+        facts: What is known of it. Its language is known when it is masked, and the facts of a table are
+            those of its columns with narratives.
+    """
+
+    format: str
+    columns: tuple[SurveyedColumn, ...] = ()
+    facts: FileFacts
+
+
+def survey_file(name: str, data: bytes) -> FileSurvey:
+    r"""Look into a whole file: its format, columns, documents, and what would be left out of it.
+
+    Args:
+        name: It tells the format.
+        data: Its bytes, perhaps packed with gzip.
+
+    Raises:
+        InputError: It cannot be read, or has no document that can be masked.
+        ConfigurationError: A package that the format needs is missing.
+
+    Example:
+        >>> survey = survey_file("cases.csv", b"id,text\n7,The patient had a rash.\n8,Well.\n")
+        >>> [(column.name, column.is_narrative) for column in survey.columns], survey.facts.n_documents
+        ([('id', False), ('text', True)], 2)
+    """
+    file = open_given(name, data)
+    if file.format.look is None:
+        facts, problem = _read_facts(file, ReadOptions())
+        if not facts.n_documents:
+            raise problem or FormatError("contains no text to mask. Add a file with text")
+        return FileSurvey(format=file.format.name, facts=facts)
+    head = file.format.look(io.BytesIO(file.data), ReadOptions(), file.name)
+    rows: list[Mapping[str, str]] = []
+    n_rows = 0
+    with input_errors():
+        for n_rows, row in enumerate(head.rows, start=1):  # noqa: B007 - counts all rows
+            if len(rows) < MAX_ROWS:
+                rows.append(row)
+    if not n_rows:
+        raise FormatError("has no rows below its header. Add a file with cases")
+    columns = _survey_rows(head.names, rows)
+    return FileSurvey(
+        format=file.format.name, columns=columns, facts=_read_table(file, columns, n_rows, head.read_as)
+    )
+
+
+def _read_table(file: GivenFile, columns: Sequence[SurveyedColumn], n_rows: int, read_as: str) -> FileFacts:
+    """Read a table as it probably will be: with its narratives masked and all else dropped."""
+    texts = [one.name for one in columns if one.is_narrative] or [one.name for one in columns if one.values]
+    facts = FileFacts(read_as={read_as: 1} if read_as else {})
+    with suppress(InverseDeidError):  # the user chooses other columns
+        options = ReadOptions(text_columns=tuple(texts) or ("text",), without_id=True)
+        facts, _ = _read_facts(file, options)
+    return msgspec.structs.replace(facts, n_documents=n_rows, columns={})
+
+
+def _read_facts(file: GivenFile, options: ReadOptions) -> tuple[FileFacts, FormatError | None]:
+    """Read a file to its end; return its facts, and the first problem."""
+    n_documents = 0
+    failures: list[Failure] = []
+    with input_errors():
+        source = file.format.open(io.BytesIO(file.data), options, file.name)
+    for record in guard_records(source.records()):
+        if record.problem:
+            place = record.place or f"{source.unit} {record.number}"
+            failures.append(Failure(f"{file.name} {place}", record.problem, record.remedies))
+        elif not record.is_frame and (record.docs or record.report is not None):
+            n_documents += 1
+    facts = msgspec.structs.replace(
+        find_facts(source, file.name),
+        n_documents=n_documents,
+        n_failures=len(failures),
+        failures=tuple(failures[:MAX_FAILURES]),
+    )
+    first = FormatError(failures[0].reason, remedies=failures[0].remedies) if failures else None
+    return facts, first
+
+
+def survey_columns(
+    kind: Format, stream: BinaryIO, options: ReadOptions, name: str = ""
+) -> tuple[SurveyedColumn, ...]:
+    """Look at the first rows of a table.
+
+    Args:
+        kind: Its format.
+        stream: Its bytes, from the beginning.
+        options: How to read it; the columns that they name need not be there.
+        name: Of the file; it tells a `.tsv` file from a `.csv` file.
+
+    Raises:
+        FormatError: The format has no columns, or the file cannot be read.
+        UnreadableInputError: Binary or of another encoding.
+    """
+    if kind.look is None:
+        raise FormatError(f"is {kind}, which has no columns. Mask it as it is")
+    head = kind.look(stream, options, name)
+    return _survey_rows(head.names, list(islice(head.rows, MAX_ROWS)))
+
+
+def _survey_rows(named: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[SurveyedColumn, ...]:
+    names = list(dict.fromkeys([*named, *(key for row in rows for key in row)]))[:MAX_COLUMNS]
+    return tuple(_survey(one, [row.get(one, "") for row in rows]) for one in names)
+
+
+def _survey(name: str, values: Sequence[str]) -> SurveyedColumn:
+    there = [value for value in values if value.strip()]
+    lengths = [len(value.split()) for value in there]
+    longest, mean = max(lengths, default=0), sum(lengths) / max(1, len(lengths))
+    is_named = _NARRATIVE_NAME.search(name) is not None
+    return SurveyedColumn(
+        name,
+        tuple(_cut(value) for value in there[:MAX_VALUES]),
+        is_narrative=longest >= _FEW_WORDS if is_named else mean >= _MANY_WORDS,
+        is_unique=bool(there) and len(set(there)) == len(values),
+    )
+
+
+def _cut(value: str) -> str:
+    shown = " ".join(value[: 4 * MAX_VALUE_CHARS].split())
+    return shown if len(shown) <= MAX_VALUE_CHARS else f"{shown[: MAX_VALUE_CHARS - 1]}…"
