@@ -17,6 +17,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 if TYPE_CHECKING:
     from inverse_deid.core.phi import PhiType
     from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
+    from inverse_deid.files.survey import survey
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
     from inverse_deid.masking.pipeline import Deidentifier
     from inverse_deid.masking.texts import MaskedText, mask
@@ -31,6 +32,7 @@ _HOME = {
     "PhiType": "inverse_deid.core.phi",
     "build_deidentifier": "inverse_deid.masking.assemble",
     "mask": "inverse_deid.masking.texts",
+    "survey": "inverse_deid.files.survey",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "PhiType",
     "build_deidentifier",
     "mask",
+    "survey",
 ]
 __version__ = "0.1.0"
 

@@ -14,7 +14,7 @@ from icsr_messages import ALL_KEEP
 from lxml import etree
 
 from inverse_deid.core.errors import RefusedRecordError
-from inverse_deid.engine.masker import MasksCases, mask_with_fields
+from inverse_deid.engine.masker import mask_with_fields
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message
 from inverse_deid.formats.icsr.rewriting import Replacements
@@ -22,6 +22,7 @@ from inverse_deid.formats.icsr.source import MessageReport, ReportSource, read_r
 from inverse_deid.formats.icsr.standard.dates import DateElement, StampDate
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.records import ReadOptions, Writable
+from inverse_deid.masking.case_masker import DocumentMasker
 
 
 def canonical(data: bytes) -> bytes:
@@ -104,7 +105,7 @@ def mask_message(
 
 
 def mask_reports(
-    data: bytes, masker: MasksCases, profile: Profile, key: bytes
+    data: bytes, masker: DocumentMasker, profile: Profile, key: bytes
 ) -> tuple[bytes, MessageReport]:
     """Mask the texts and the fields of a message, as the engine does."""
     source, target = read_reports(io.BytesIO(data), ReadOptions(profile=profile), "cases.xml"), io.BytesIO()

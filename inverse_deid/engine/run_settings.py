@@ -5,14 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from inverse_deid import __version__
 from inverse_deid.engine.jobs.journal import Entry, InputSeal
-from inverse_deid.engine.jobs.planning import Job
+from inverse_deid.engine.jobs.planning import Job, PlanSettings
 from inverse_deid.engine.progress import OnAdvance
+from inverse_deid.engine.run_report import hash_known
 from inverse_deid.engine.serial import OnProgress
+from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.records import ReadOptions, Sink
+from inverse_deid.masking.case_masker import CaseMasker
 
 OnFile = Callable[[Job, Entry], None]
 """Told of a file that is complete, and of what was done to it."""
@@ -23,7 +28,7 @@ class RunSettings:
     """How jobs are run.
 
     Args:
-        fingerprint: Of all that shapes the output, see `settings_fingerprint`.
+        fingerprint: Of all that shapes the output, see `fingerprint_run`.
         read_options: How input files are read.
         force: Overwrite outputs that exist.
         resume: Continue where an interrupted run was safe.
@@ -69,6 +74,40 @@ class RunSettings:
     def profile(self) -> Profile:
         """What happens to the structured fields of case reports."""
         return self.load_profile()
+
+
+def fingerprint_run(
+    masker: CaseMasker,
+    plan: PlanSettings,
+    read_options: ReadOptions,
+    profile: Profile | None,
+    known: KnownOfDocuments,
+    *,
+    rename_list: Path | None = None,
+) -> str:
+    """Return one hash of everything that shapes the output of a run.
+
+    Args:
+        masker: Masks.
+        plan: Which outputs there are.
+        read_options: How input files are read.
+        profile: What happens to the structured fields of case reports, None = there are none.
+        known: Identifiers of documents.
+        rename_list: The file of the new names, None = names stay.
+    """
+    return settings_fingerprint(
+        __version__,
+        masker.fingerprint,
+        replace(read_options, renames=None),
+        plan.format,
+        plan.explain,
+        plan.with_text,
+        plan.annotations,
+        plan.maps,
+        profile,
+        hash_known(known),
+        None if rename_list is None else rename_list.resolve(),
+    )
 
 
 def settings_fingerprint(*parts: object) -> str:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import BinaryIO
+from pathlib import Path
 
 import msgspec
 
@@ -20,7 +19,7 @@ from inverse_deid.core.errors import FormatError, InverseDeidError
 from inverse_deid.files.facts import MAX_FAILURES, Failure, FileFacts
 from inverse_deid.files.given import GivenFile, open_given
 from inverse_deid.files.reading import find_facts, guard_records
-from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import input_errors
 
 MAX_ROWS = 100
@@ -70,6 +69,18 @@ class FileSurvey(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     columns: tuple[SurveyedColumn, ...] = ()
     facts: FileFacts
+
+
+def survey(path: str | Path) -> FileSurvey:
+    """Look into a file before it is masked; see `survey_file`.
+
+    Raises:
+        InputError: It cannot be read, or has no document that can be masked.
+    """
+    path = Path(path)
+    with input_errors():
+        data = path.read_bytes()
+    return survey_file(path.name, data)
 
 
 def survey_file(name: str, data: bytes) -> FileSurvey:
@@ -139,27 +150,6 @@ def _read_facts(file: GivenFile, options: ReadOptions) -> tuple[FileFacts, Forma
     )
     first = FormatError(failures[0].reason, remedies=failures[0].remedies) if failures else None
     return facts, first
-
-
-def survey_columns(
-    kind: Format, stream: BinaryIO, options: ReadOptions, name: str = ""
-) -> tuple[SurveyedColumn, ...]:
-    """Look at the first rows of a table.
-
-    Args:
-        kind: Its format.
-        stream: Its bytes, from the beginning.
-        options: How to read it; the columns that they name need not be there.
-        name: Of the file; it tells a `.tsv` file from a `.csv` file.
-
-    Raises:
-        FormatError: The format has no columns, or the file cannot be read.
-        UnreadableInputError: Binary or of another encoding.
-    """
-    if kind.look is None:
-        raise FormatError(f"is {kind}, which has no columns. Mask it as it is")
-    head = kind.look(stream, options, name)
-    return _survey_rows(head.names, list(islice(head.rows, MAX_ROWS)))
 
 
 def _survey_rows(named: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[SurveyedColumn, ...]:

@@ -32,6 +32,7 @@ from inverse_deid.core.errors import (
     InverseDeidError,
 )
 from inverse_deid.engine.tally import Tally
+from inverse_deid.files.facts import list_facts
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
@@ -68,6 +69,8 @@ _CLIENT = "inverse_deid.client"
 _NAME_OF_PART = re.compile(r" \(.*\)", re.DOTALL)
 _MAX_WARNINGS = 20
 """So many are in a header, which servers and clients limit to some kilobytes."""
+_NAMELESS = ("n_other_language", "removed", "read_as")
+"""Facts whose sentences contain nothing of the file."""
 """Where a request has its client."""
 
 
@@ -235,19 +238,18 @@ def _file_answer(masked: MaskedFile, suffix: str) -> Response:
 
 def _describe_counts(tally: Tally) -> dict[str, object]:
     """Return the counts of a file for a header. Headers are logged, so files in archives have no name."""
-    first = tally.warnings[:_MAX_WARNINGS]
+    facts = tally.facts
+    first = facts.warnings[:_MAX_WARNINGS]
     warnings = [f"{_NAME_OF_PART.sub('', one.where)}: {one.reason}" for one in first]
-    if n_more := len(tally.warnings) - len(warnings):
+    if n_more := len(facts.warnings) - len(warnings):
         warnings.append(f"... and {n_more} more")
-    counts: dict[str, object] = {
-        "documents": tally.n_documents,
+    return {
         "failed": tally.n_failed_documents,
-        "not_english": tally.n_other_language,
         "n_tokens": tally.n_tokens,
-        "removed": dict(sorted(tally.removed.items())),
+        **facts.as_numbers(),
+        "said": [one.text for one in list_facts(facts) if one.field in _NAMELESS],
         "warnings": warnings,
     }
-    return counts
 
 
 class _Gate:

@@ -156,7 +156,7 @@ def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> Fil
         raise FormatError(f"format must be one of {', '.join(FORMATS)}")
     try:
         options = ReadOptions(
-            encoding=_read_encoding(single.get("encoding", "utf-8")),
+            encoding=_read_encoding(single["encoding"]) if "encoding" in single else None,
             text_columns=tuple(fields.get("text_column", ())) or ("text",),
             id_column=single.get("id_column"),
             keep_columns=tuple(fields.get("keep_column", ())),

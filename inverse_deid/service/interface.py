@@ -188,7 +188,7 @@ def _form_type() -> Json:
             {"enum": ["true", "false"]},
         ),
         "delimiter": ("Between the cells of a CSV file: one character, or tab.", {}),
-        "encoding": ("Of text, JSON Lines and CSV files, otherwise utf-8.", {}),
+        "encoding": ("Of text, JSON Lines and CSV files, otherwise it is found out.", {}),
     }
     lists = {
         "text_column": "Column (or JSON key) with texts, otherwise text. Repeat the field for several.",
@@ -325,8 +325,9 @@ def describe_api(table: Table = CHOICES) -> Json:
                 ),
                 Inverse_Deid_Counts=(
                     "string",
-                    "JSON: documents, failed (masked completely), not_english, n_tokens, removed parts by "
-                    "kind, and warnings.",
+                    "JSON: n_documents, failed (masked completely), n_tokens, n_other_language (seem not to "
+                    "be English), columns by what became of them, removed parts by kind, read_as (encoding "
+                    "and separator), n_failures, n_warnings, the same as sentences (said), and warnings.",
                 ),
             ),
             **_refusals(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from inverse_deid import __version__
 from inverse_deid.cli.masking.settings import (
     STANDARD_INPUT,
     CaseMaskerMaker,
@@ -40,12 +39,11 @@ from inverse_deid.engine.jobs.planning import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.jobs.renaming import number_ids
 from inverse_deid.engine.run import run_jobs
 from inverse_deid.engine.run_report import RunReport, hash_known
-from inverse_deid.engine.run_settings import OnFile, RunSettings, settings_fingerprint
+from inverse_deid.engine.run_settings import OnFile, RunSettings, fingerprint_run
 from inverse_deid.engine.streams import mask_pipe
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.beside.rename_list import read_renames, write_renames
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.formats.renames import Renames
 from inverse_deid.masking.case_masker import CaseMasker
 
 if TYPE_CHECKING:
@@ -99,35 +97,22 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
     check_paths(jobs, options.given_paths)
     if jobs:
-        _mask_jobs(jobs, options, tally, renames)
+        _mask_jobs(jobs, options, tally, plan)
     return tally
 
 
-def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames: Renames | None) -> None:
+def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, plan: PlanSettings) -> None:
     """Mask the files, unless an earlier run completed them; what is done is added to the tally."""
     chosen = options.choose(options.key)
     marker = chosen.masking.marker
     load_profile = cache(partial(make_profile, options, chosen.cases))  # files without cases need none
     if options.profile is not None:
         load_profile()
-    known = read_known(options, jobs)
+    known, renames = read_known(options, jobs), plan.renames
     read_options = replace(options.read_options, renames=renames)
     with open_masker(options, known) as masker:
-        known_sha256 = hash_known(known)
-        fingerprint = settings_fingerprint(
-            __version__,
-            masker.fingerprint,
-            options.read_options,
-            options.format_name,
-            options.explain,
-            options.with_text,
-            options.annotations,
-            options.maps,
-            load_profile() if any(_may_hold_cases(job) for job in jobs) else None,
-            marker,
-            known_sha256,
-            None if options.rename is None else options.rename.resolve(),
-        )
+        profile = load_profile() if any(_may_hold_cases(job) for job in jobs) else None
+        fingerprint = fingerprint_run(masker, plan, read_options, profile, known, rename_list=options.rename)
         seal_key = masker.settings.key or b""
         journal = Journal(options.folder, fingerprint, seal_key)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):
@@ -136,7 +121,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
             return
         report = None
         if options.run_report is not None:
-            described = describe_settings(options, masker, load_profile(), known_sha256)
+            described = describe_settings(options, masker, load_profile(), hash_known(known))
             names = None if renames is None else {job.shown: job.name for job in jobs}
             report = RunReport(described, masker.settings.key, names)
         if renames is not None and options.rename is not None:

@@ -116,7 +116,9 @@ def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
 def describe_facts(facts: FileFacts) -> list[dict[str, object]]:
     """Return the facts of a file as sentences, in the words of the pages; warnings are marked."""
     found = list_facts(facts, explain_problem)
-    shown = [{"text": make_sentence(one.text), "is_warning": one.is_warning} for one in found[:MAX_FACTS]]
+    shown = [
+        {"text": f"{one.text.removesuffix('.')}.", "is_warning": one.is_warning} for one in found[:MAX_FACTS]
+    ]
     if n_more := len(found) - len(shown):
         shown.append({"text": f"... and {n_more:,} more.", "is_warning": True})
     return shown

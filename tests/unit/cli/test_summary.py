@@ -2,10 +2,9 @@ import pytest
 
 from inverse_deid.cli.masking.summary import (
     MAX_FAILURES_SHOWN,
+    alarm_lines,
     exit_status,
-    failure_lines,
     figure_lines,
-    language_lines,
     result_lines,
 )
 from inverse_deid.core.values import Reason
@@ -46,16 +45,17 @@ def test_many_failures_are_counted_not_all_shown():
     tally = Tally()
     for i in range(MAX_FAILURES_SHOWN + 7):
         tally.fail(f"f{i}", "is broken; mend it")
-    lines = list(failure_lines(tally))
-    assert lines[0] == "f0: is broken; mend it."
-    assert lines[-1] == "... and 7 more failures"
+    lines = list(alarm_lines(tally, keeps_all=False))
+    assert lines[0] == "inverse-deid: f0: is broken; mend it."
+    assert lines[-1] == "inverse-deid: ... and 7 more. `inverse-deid mask --run-report` lists them"
+    assert len(lines) == MAX_FAILURES_SHOWN + 1
 
 
 def test_documents_that_seem_not_to_be_english_are_counted_in_one_line():
-    assert list(language_lines(Tally(n_documents=3))) == []
-    (line,) = language_lines(Tally(n_documents=1200, n_other_language=1100))
+    assert list(alarm_lines(Tally(n_documents=3), keeps_all=False)) == []
+    (line,) = alarm_lines(Tally(n_documents=1200, n_other_language=1100), keeps_all=False)
     assert line.startswith("WARNING: 1,100 of 1,200 documents seem not to be English.")
-    (line,) = language_lines(Tally(n_documents=2, n_other_language=1))
+    (line,) = alarm_lines(Tally(n_documents=2, n_other_language=1), keeps_all=False)
     assert "1 of 2 documents seems not" in line
 
 
@@ -63,9 +63,8 @@ def test_the_result_says_what_was_done_and_where_it_is():
     tally = Tally(n_documents=1200, n_files=3, columns={"text": "masked", "dob": "dropped"})
     assert list(result_lines(tally, "/shared/masked")) == [
         "Masked 1,200 documents. The masked files are in: /shared/masked",
-        "Columns:",
-        "  masked: text",
-        "  dropped: dob",
+        "Columns masked: text",
+        "Columns dropped: dob",
         "Read them before you share them. No tool finds every identifier.",
     ]
 

@@ -8,13 +8,10 @@ from fake_maskers import BROKEN_STAGE, CANARY, keep_all, mask_capitals
 from inverse_deid.core.errors import StageError, UnreadableInputError
 from inverse_deid.core.values import Document, Reason
 from inverse_deid.engine.masker import mask_records
-from inverse_deid.engine.serial import (
-    SourceProgress,
-    guard_records,
-    mask_source,
-    write_batch,
-)
-from inverse_deid.engine.tally import MARKERS_LEFT, MAX_FAILURES_LISTED, Failure, Tally
+from inverse_deid.engine.serial import SourceProgress, mask_source, write_batch
+from inverse_deid.engine.tally import MARKERS_LEFT, Tally
+from inverse_deid.files.facts import MAX_FAILURES, Failure
+from inverse_deid.files.reading import guard_records
 from inverse_deid.formats.records import ReadOptions, Record
 from inverse_deid.formats.tables.json_lines import read_json_lines
 
@@ -105,7 +102,7 @@ def test_tallies_add_up_and_survive_json():
 
 def test_endless_failures_do_not_fill_the_memory():
     tally = Tally()
-    for i in range(MAX_FAILURES_LISTED + 10):
+    for i in range(MAX_FAILURES + 10):
         tally.fail(str(i), "broken")
-    assert tally.n_failures == MAX_FAILURES_LISTED + 10
-    assert len(tally.failures) == MAX_FAILURES_LISTED
+    assert tally.n_failures == MAX_FAILURES + 10
+    assert len(tally.failures) == MAX_FAILURES

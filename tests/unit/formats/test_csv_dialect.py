@@ -5,13 +5,12 @@ import io
 
 import pytest
 from fake_maskers import CANARY, mask_capitals
-from inverse_deid.formats.survey import survey_columns
 from refusals import refuses
 
 from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
 from inverse_deid.engine.masker import mask_records
+from inverse_deid.files.survey import survey_file
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.tables.csv_table import read_csv
 
 STORY = "The patient’s mother said “he’s fine” – temp 38.5 °C, seen in a café by Dr Müller."
@@ -192,8 +191,8 @@ def test_a_missing_column_names_those_there_are(header, message):
 
 def test_the_survey_says_how_a_file_was_read():
     data = table(";", STORY, PLAIN).replace("text", "story").encode("cp1252")
-    found = survey_columns(FORMATS["csv"], io.BytesIO(data), ReadOptions(), "a.csv")
-    assert found.read_as == "semicolon, windows-1252"
+    found = survey_file("a.csv", data)
+    assert found.facts.read_as == {"semicolon, windows-1252": 1}
     assert [column.name for column in found.columns] == ["id", "story", "n"]
 
 

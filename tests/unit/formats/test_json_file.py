@@ -5,12 +5,11 @@ import json
 
 import pytest
 from fake_maskers import CANARY, mask_capitals
-from inverse_deid.formats.survey import survey_columns
 
 from inverse_deid.cli.parts.messages import describe_problem
 from inverse_deid.core.errors import InputError
+from inverse_deid.files.survey import survey_file
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.tables.json_file import read_json_file
 
 NOTE = f"{CANARY} had a rash."
@@ -178,7 +177,7 @@ def test_other_encodings_are_read():
 
 def test_the_fields_of_a_file_can_be_looked_at():
     given = [{"id": 1, "report": {"narrative": f"{NOTE} " * 9}}, {"id": 2, "report": {"narrative": "x"}}]
-    found = survey_columns(FORMATS["json"], io.BytesIO(json.dumps(given).encode()), ReadOptions(), "a.json")
+    found = survey_file("a.json", json.dumps(given).encode())
     assert [(one.name, one.is_narrative) for one in found.columns] == [
         ("id", False),
         ("report.narrative", True),

@@ -12,7 +12,6 @@ from excel_files import MAIN, SAFE, book, hostile, inline, part, sheet, workbook
 from fake_maskers import FakeMasker, keep_all, mask_all, mask_capitals
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inverse_deid.formats.survey import survey_columns
 from libreoffice import OFFICE, convert
 from openpyxl.comments import Comment
 from refusals import refuses
@@ -26,6 +25,7 @@ from inverse_deid.core.errors import (
     StageError,
 )
 from inverse_deid.engine.masker import mask_records
+from inverse_deid.files.survey import survey_file
 from inverse_deid.formats.containers.office_package import MAX_PARTS
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.xlsx import FORMAT, sheets
@@ -599,7 +599,7 @@ def test_the_survey_finds_the_columns_of_all_sheets():
         [7, story, date(2019, 10, 12)],
         more=[["text", "note"], [story, "a"]],
     )
-    found = survey_columns(FORMAT, io.BytesIO(data), ReadOptions()).columns
+    found = survey_file("a.xlsx", data).columns
     assert [(one.name, one.is_narrative) for one in found] == [
         ("id", False),
         ("text", True),

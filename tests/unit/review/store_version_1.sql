@@ -56,6 +56,7 @@ CREATE TABLE intakes (
     content_hash VARCHAR(64) NOT NULL,
     added_at DOUBLE NOT NULL,
     added_by VARCHAR(64) NOT NULL,
+    sealed_facts BLOB NOT NULL,
     seal VARCHAR(64),
     PRIMARY KEY (source_id),
     FOREIGN KEY(source_id) REFERENCES sources (id),

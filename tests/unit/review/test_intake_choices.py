@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 from fake_maskers import mask_capitals
-from inverse_deid.formats.survey import SurveyedColumn
 from review_stores import KEY
 
 from inverse_deid.choices.categories import PRESETS
 from inverse_deid.core.errors import ReviewError
+from inverse_deid.files.survey import SurveyedColumn
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.maskers import Maskers

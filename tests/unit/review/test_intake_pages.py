@@ -14,8 +14,8 @@ from review_stores import store_of
 from review_visitors import account
 from starlette.testclient import TestClient
 
+from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import ModelError, Remedy
-from inverse_deid.review.files import service as intake_service
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.files.service import IntakeService, explain_problem
 from inverse_deid.review.files.waiting import (
@@ -114,8 +114,8 @@ def test_a_sheet_without_the_chosen_ids_is_masked_and_noticed(desk):
     desk.choose({f"column {upload['id']} 0": "id", f"column {upload['id']} 1": "masked"})
     (done,) = desk.wait(*ENDED)
     assert (done["state"], done["n_done"]) == ("done", 2)
-    why = "Has no column 'case no'. The numbers of its rows are the ids."
-    assert done["problems"] == [{"where": "cases.xlsx sheet 2", "why": why}]
+    why = "cases.xlsx sheet 2: has no column 'case no'. The numbers of its rows are the ids."
+    assert {"text": why, "is_warning": True} in done["facts"]
 
 
 def names_in_list(desk):
@@ -354,11 +354,11 @@ def test_a_file_that_nothing_masks_any_more_can_be_stopped_and_resumed(desk):
 def test_a_file_is_seen_only_when_it_was_looked_into(desk, monkeypatch):
     seen = []
 
-    def look(*_):
+    def look(_process, work, *given, **_limits):
         seen.extend(list_uploads(desk.store))
-        return 1
+        return work(*given)
 
-    monkeypatch.setattr(intake_service, "count_documents", look)
+    monkeypatch.setattr(LimitedProcess, "call", look)
     assert desk.add("case.txt", b"seen by Okonkwo").json()["state"] == "ready"
     assert seen == []
 

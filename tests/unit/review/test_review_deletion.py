@@ -245,8 +245,12 @@ def test_a_case_of_a_file_that_cannot_be_written_without_it_stays(tmp_path):
         assert sum(count_cases(store).values()) == 2 and verify_store(store).n_entries == n_before
 
 
+def change_another_case(data, *_):
+    return data.replace(b"by Bo", b"by Ann")
+
+
 def test_a_file_that_would_be_read_in_another_way_stays(store, monkeypatch):
-    damaged = replace(FORMATS["jsonl"], blank=lambda data, *_: data.replace(b"by Bo", b"by Ann"))
+    damaged = replace(FORMATS["jsonl"], blank=change_another_case)
     monkeypatch.setattr(deletion, "FORMATS", {"jsonl": damaged})
     with pytest.raises(ReviewError, match="file 1 would be read in another way without the case"):
         delete_case(store, 1, by="dora")

@@ -394,8 +394,8 @@ class TestCommand:
         options = ("--text-column", "narrative", "--keep-column", "country", "--approvals", "1")
         made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "review.db", *options)
         assert made.status == 0, made.stderr
-        assert "  masked: narrative" in made.stderr
-        assert "kept (unmasked): country, id (the id)" in made.stderr
+        assert "Columns masked: narrative" in made.stderr
+        assert "Columns kept (unmasked): country, id (the id)" in made.stderr
         assert "dropped: dob" in made.stderr
         refused = ("--text-column", "narrative", "--keep-column", "contry")
         made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "new.db", *refused)

@@ -211,9 +211,8 @@ async function maskFile() {
     link.textContent = `Save ${link.download}`;
     link.className = "button";
     const failed = counts.failed ? `, ${counts.failed} could not be analysed and are masked completely` : "";
-    const removed = Object.entries(counts.removed ?? {}).map(([kind, n]) => `${kind} (${n})`);
-    const left = removed.length ? `. Left out: ${removed.join(", ")}` : "";
-    done.replaceChildren(link, ` ${counts.documents} ${counts.documents === 1 ? "document" : "documents"}${failed}${left}`);
+    const said = [...(counts.said ?? []), ...(counts.warnings ?? [])].map((one) => ` ${one.replace(/\.$/, "")}.`).join("");
+    done.replaceChildren(link, ` ${counts.n_documents} ${counts.n_documents === 1 ? "document" : "documents"}${failed}.${said}`);
   } catch (problem) {
     done.replaceChildren();
     ask(problem);

@@ -1,4 +1,4 @@
-"""The columns of a table, their first values, and which seem to be narratives."""
+"""What is found in a file: its columns, their first values, its documents and what would be left out."""
 
 import io
 import json
@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fake_maskers import CANARY, mask_capitals
-from inverse_deid.formats.survey import MAX_ROWS, MAX_VALUE_CHARS, MAX_VALUES, survey_columns
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import InputError
+from inverse_deid.files.survey import MAX_VALUE_CHARS, MAX_VALUES, survey_file
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
 
@@ -50,8 +50,8 @@ def as_xlsx(rows):
 TABLES = [("csv", as_csv), ("jsonl", as_jsonl), ("parquet", as_parquet)]
 
 
-def survey(kind, data, **options):
-    return survey_columns(FORMATS[kind], io.BytesIO(data), ReadOptions(**options))
+def survey(kind, data):
+    return survey_file(f"cases.{kind}", data)
 
 
 @pytest.mark.parametrize(("kind", "write"), TABLES)
@@ -64,13 +64,13 @@ def test_columns_values_and_narratives_are_found(kind, write):
 
 
 @pytest.mark.parametrize(("kind", "write"), TABLES)
-def test_long_values_are_cut_and_few_rows_are_read(kind, write):
+def test_long_values_are_cut_and_all_rows_are_counted(kind, write):
     rows = [{"id": str(n), "text": "word\n" * 900 if kind != "csv" else "word " * 900} for n in range(999)]
-    text = survey(kind, write(rows)).columns[1]
+    found = survey(kind, write(rows))
+    text = found.columns[1]
+    assert found.facts.n_documents == len(rows)
     assert {len(value) for value in text.values} == {MAX_VALUE_CHARS}
     assert "\n" not in "".join(text.values)
-    stream = io.BytesIO(b"id,text\n" + b"7,x\n" * MAX_ROWS + b'"broken')
-    assert len(survey_columns(FORMATS["csv"], stream, ReadOptions()).columns) == 2
 
 
 @pytest.mark.parametrize(("kind", "write"), [*TABLES, ("json", as_json), ("xlsx", as_xlsx)])
@@ -91,9 +91,29 @@ def test_a_short_column_is_no_narrative_whatever_its_name():
     assert [column.is_narrative for column in found] == [False, True]
 
 
-def test_a_format_without_columns_is_refused():
-    with pytest.raises(FormatError, match="no columns"):
-        survey("text", b"Pt well.")
+def test_a_text_has_no_columns_and_one_document():
+    found = survey("txt", b"Pt well.")
+    assert (found.format, found.columns, found.facts.n_documents) == ("text", (), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "problem"),
+    [
+        ("a.csv", b"id,text\n", "has no rows below its header"),
+        ("a.jsonl", b"", "has no rows below its header"),
+        ("a.gz", b"", "unknown suffix"),
+        ("a.csv.gz", b"id,text\n7,well\n", "not a complete gzip file"),
+    ],
+)
+def test_a_file_without_documents_is_refused(name, data, problem):
+    with pytest.raises(InputError, match=problem):
+        survey_file(name, data)
+
+
+def test_records_that_would_be_left_out_are_facts():
+    found = survey("jsonl", b'{"text": "The patient had a rash."}\n["no object"]\n').facts
+    assert [one.where for one in found.failures] == ["cases.jsonl line 2"]
+    assert found.n_failures == 1
 
 
 def test_no_repr_shows_a_value():
