@@ -70,9 +70,9 @@ def test_columns_that_nobody_named_are_dropped(command, given, out, kind):
     assert [secret for secret in SECRETS if secret.encode() in written] == []
     assert [texts_of(row) for row in read(out / f"a.{kind}")] == [{"id": "7", "narrative": MASKED}]
     lines = [line.strip() for line in result.stderr.splitlines()]
-    assert "masked: narrative" in lines
-    assert "kept (unmasked): id (the id)" in lines
-    (dropped,) = [line for line in lines if line.startswith("dropped: ")]
+    assert "Columns masked: narrative" in lines
+    assert "Columns kept (unmasked): id (the id)" in lines
+    (dropped,) = [line for line in lines if line.startswith("Columns dropped: ")]
     assert all(name in dropped for name in ("reporter_name", "reporter_email", "dob", "company_comment"))
 
 
@@ -86,8 +86,8 @@ def test_named_columns_are_masked_or_kept(command, given, out, kind):
     expected = {"id": "7", "narrative": MASKED, "company_comment": "told PHI so", "country": "FI"}
     assert [texts_of(row, columns) for row in read(out / f"a.{kind}")] == [expected]
     assert CANARY.encode() not in (out / f"a.{kind}").read_bytes()
-    assert "  masked: company_comment, narrative" in result.stderr
-    assert "kept (unmasked): country, id (the id)" in result.stderr
+    assert "Columns masked: company_comment, narrative" in result.stderr
+    assert "Columns kept (unmasked): country, id (the id)" in result.stderr
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -336,7 +336,9 @@ class _Intake:
                 for record in batch.records:
                     yield from self._take(file, record)
         except StopIteration as stop:
-            file.tally.add_facts(stop.value)
+            facts = Tally()
+            facts.add_facts(stop.value)
+            file.tally.merge(facts.rename(file.job.name, file.job.shown))
         finally:
             talk.close()
 
