@@ -41,7 +41,6 @@ ROOT = Path(__file__).parents[3]
 NARRATIVES = ROOT / "narratives"
 SECOND = NARRATIVES / "causality-second.jsonl"
 DOCUMENTS = [NARRATIVES / f"{name}.jsonl" for name in ("invented", "letters-train", "letters-dev")]
-LISTED_CASES = ROOT.parent / "shared" / "cases" / "attacks"
 GOLDEN = ROOT / "tests" / "golden"
 N_WORDS_SHARED = 9
 """A run of words that two texts do not share by chance."""
@@ -175,9 +174,6 @@ def other_texts() -> tuple[str, ...]:
     texts += read_clean_sentences()
     texts += [
         json.loads(line)["text"] for path in (*DOCUMENTS, packaged_causality_set()) for line in lines_of(path)
-    ]
-    texts += [
-        json.loads(line).get("text", "") for path in LISTED_CASES.glob("*.jsonl") for line in lines_of(path)
     ]
     return tuple(texts)
 
