@@ -266,7 +266,11 @@ class _Reader:
         if self._take_destination(word) or self._take_setting(word, value):
             return
         if word == "u":
-            self._take_unicode(value)
+            if value is not None:
+                code = value % 0x10000 if value < 0x10000 else value
+                is_symbol = code in _PRIVATE and (self._group.font in self._symbol_fonts or code == _BULLET)
+                self._put(_SYMBOL_FONT.get(code - 0xF000, chr(code)) if is_symbol else chr(code))
+            self._n_to_skip = self._group.n_skipped
         elif word in _SIGNS:
             self._put(_SIGNS[word])
         elif (
@@ -286,7 +290,11 @@ class _Reader:
         elif word in _REMOVED_WORDS:
             self._leave_out(_REMOVED_WORDS[word])
         elif word == "ud" and group.story_length >= 0:
-            self._replace_first_form(group)
+            # What was read so far is the form for readers without Unicode: letters are missing in it.
+            story = self._stories[group.story]
+            first = "".join(story[group.story_length :])
+            del story[group.story_length :]
+            self._note("other form of the text", _has_words(first, _UNKNOWN))
         elif word in _LAYOUT or (word.startswith("m") and word.endswith("Pr")):
             group.is_left_out = True
             group.is_font_table |= word == "fonttbl"
@@ -302,13 +310,6 @@ class _Reader:
         if word == "upr":
             self._group.story_length = len(self._stories[self._group.story])
         return True
-
-    def _replace_first_form(self, group: _Group) -> None:
-        """Take out the form of a text for readers without Unicode: letters are missing in it."""
-        story = self._stories[group.story]
-        first = "".join(story[group.story_length :])
-        del story[group.story_length :]
-        self._note("other form of the text", _has_words(first, _UNKNOWN))
 
     def _take_setting(self, word: str, value: int | None) -> bool:
         """Change what holds for the text that follows, and tell whether the word does."""
@@ -334,13 +335,6 @@ class _Reader:
         else:
             return False
         return True
-
-    def _take_unicode(self, value: int | None) -> None:
-        if value is not None:
-            code = value % 0x10000 if value < 0x10000 else value
-            is_symbol = code in _PRIVATE and (self._group.font in self._symbol_fonts or code == _BULLET)
-            self._put(_SYMBOL_FONT.get(code - 0xF000, chr(code)) if is_symbol else chr(code))
-        self._n_to_skip = self._group.n_skipped
 
     def _take_bytes(self, data: bytes) -> None:
         n = min(self._n_to_skip, len(data))

@@ -101,7 +101,12 @@ def mask_names_everywhere(
         (_list_names(tokens, surely, given), Reason.OTHER_MENTION),
     ):
         decisions = mask_more(decisions, _find_mentions(tokens, listed, verdicts.safe), reason)
-    return mask_more(decisions, _find_capitalised(tokens, maybe), Reason.OTHER_MENTION)
+    mentions = np.zeros(len(tokens), np.bool_)
+    is_title = np.fromiter((word.istitle() for word in tokens.words), np.bool_, len(tokens))
+    for of, names in _list_names(tokens, maybe & is_title):
+        for i in (of.start + np.flatnonzero(is_title[of])).tolist():
+            mentions[i] = tokens.words[i].casefold() in names
+    return mask_more(decisions, mentions, Reason.OTHER_MENTION)
 
 
 def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
@@ -220,7 +225,8 @@ def _find_mentions(
     """Return which tokens mention the names of their document, with a typo or in the genitive or without."""
     mentions = np.zeros(len(tokens), np.bool_)
     for of, names in listed:
-        typos = _find_typos(tokens, of, names, safe)
+        unsafe = {tokens.words[i].casefold() for i in range(of.start, of.stop) if not safe[i]}
+        typos = OneTypo(names).among(filter(str.isalpha, unsafe)) - names
         for i in range(of.start, of.stop):
             word = tokens.words[i]
             folded = word.casefold()
@@ -233,21 +239,6 @@ def _find_mentions(
             elif folded not in WORD_CLASSES["is-relation"]:
                 mentions[i] = not safe[i] or _is_person(tokens, i, of)
     return mentions
-
-
-def _find_capitalised(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
-    """Return which tokens are the chosen words of their document, both written as `Rose` is."""
-    mentions = np.zeros(len(tokens), np.bool_)
-    is_title = np.fromiter((word.istitle() for word in tokens.words), np.bool_, len(tokens))
-    for of, names in _list_names(tokens, chosen & is_title):
-        for i in (of.start + np.flatnonzero(is_title[of])).tolist():
-            mentions[i] = tokens.words[i].casefold() in names
-    return mentions
-
-
-def _find_typos(tokens: JoinedTokens, of: slice, names: set[str], safe: BoolArray) -> set[str]:
-    unsafe = {tokens.words[i].casefold() for i in range(of.start, of.stop) if not safe[i]}
-    return OneTypo(names).among(filter(str.isalpha, unsafe)) - names
 
 
 def _may_own(tokens: JoinedTokens, i: int, of: slice, safe: BoolArray) -> bool:

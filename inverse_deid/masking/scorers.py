@@ -228,7 +228,11 @@ class _Classes:
     """The classes of a network, as the hyper-classes that masking knows."""
 
     def __init__(self, class_names: Sequence[str]) -> None:
-        self._hyper = _match_hyper_classes(class_names)
+        order = list(HyperClass)
+        fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}
+        hyper = {h.value: h for h in HyperClass}
+        found = [hyper.get(name) or fine.get(name) or HyperClass.SAFE for name in class_names]
+        self._hyper = np.array([order.index(h) for h in found], np.uint8)
         self.are_told_apart = set(self._hyper.tolist()) == set(range(len(HyperClass)))
         self._are_in_order = self._hyper.tolist() == list(range(len(HyperClass)))
 
@@ -245,12 +249,3 @@ def _choose_columns(names: Sequence[str]) -> Columns:
     columns = feature_columns(names)
     is_beginning = columns == list(range(len(columns)))
     return slice(len(columns)) if is_beginning else np.array(columns, np.intp)
-
-
-def _match_hyper_classes(class_names: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Return uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has no such class."""
-    order = list(HyperClass)
-    fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}
-    hyper = {h.value: h for h in HyperClass}
-    found = [hyper.get(name) or fine.get(name) or HyperClass.SAFE for name in class_names]
-    return np.array([order.index(h) for h in found], np.uint8)

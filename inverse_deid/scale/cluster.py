@@ -82,21 +82,17 @@ def connect(cluster: Cluster) -> Iterator[None]:
     if cluster.address not in (None, "auto"):
         _check_reachable(str(cluster.address))
     with _ray_errors(cluster):
-        _start(ray, cluster)
+        shared: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if cluster.address is None:
+            here = {"num_cpus": cluster.n_cpus, "object_store_memory": OBJECT_STORE_BYTES}
+            ray.init(address="local", include_dashboard=False, **here, **shared)
+        else:
+            ray.init(address=cluster.address, **shared)
     try:
         with _ray_errors(cluster):
             yield
     finally:
         ray.shutdown()
-
-
-def _start(ray: Any, cluster: Cluster) -> None:  # noqa: ANN401 - a module
-    shared: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if cluster.address is None:
-        here = {"num_cpus": cluster.n_cpus, "object_store_memory": OBJECT_STORE_BYTES}
-        ray.init(address="local", include_dashboard=False, **here, **shared)
-    else:
-        ray.init(address=cluster.address, **shared)
 
 
 def _check_reachable(address: str) -> None:

@@ -9,9 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from inverse_deid.core.errors import ConfigurationError, Remedy
-from inverse_deid.core.phi import TypeMapping
 from inverse_deid.core.settings import change_settings
-from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.measures.counts import GROUPS, GroupKind
 from inverse_deid.formats.tables.json_lines import gold_json_line
@@ -98,7 +96,13 @@ def run_network_alone(
     inputs = (*config.gold, *config.carriers, test_path)
     study = Study("network-alone", options, inputs=inputs, shared={"settings": settings}, config=config_path)
     test = analyse_corpus(_TEST, read_annotated(test_path, types))
-    config = change_settings(config, gold=_write_apart(config.gold, types, test.docs, study.folder / "runs"))
+    folder = study.folder / "runs"
+    files = []
+    for number, path in enumerate(config.gold, start=1):
+        docs = without_shared_passages(read_annotated(path, types), test.docs)
+        files.append(folder / f"train-{number}.jsonl")
+        write_text(files[-1], b"".join(map(gold_json_line, docs)).decode())
+    config = change_settings(config, gold=tuple(files))
 
     def work(run: _SeedRun, say: Say) -> Record:
         return _train(study, _seed_config(config, run.seed), test, say, show=show)
@@ -119,18 +123,6 @@ def run_network_alone(
     sections = _tables(config.calibration.balanced_recall, measured)
     report = Report(title="Network alone", provenance=provenance, text=["", text], sections=sections)
     report.write(study.folder)
-
-
-def _write_apart(
-    gold: Sequence[Path], types: TypeMapping, test: Sequence[Document], folder: Path
-) -> tuple[Path, ...]:
-    """Write the training documents without what they share with the test documents, and return the files."""
-    files = []
-    for number, path in enumerate(gold, start=1):
-        docs = without_shared_passages(read_annotated(path, types), test)
-        files.append(folder / f"train-{number}.jsonl")
-        write_text(files[-1], b"".join(map(gold_json_line, docs)).decode())
-    return tuple(files)
 
 
 def _seed_config(config: RunConfig, seed: int) -> RunConfig:

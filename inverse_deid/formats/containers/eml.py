@@ -141,17 +141,13 @@ class _Reader:
     def _leave_out(self, problem: str) -> None:
         self.mail.attachments.append(Attachment(problem=problem))
 
-    def _count_around(self, part: Message[str, str], *, is_outermost: bool) -> None:
-        """Count what is around a part and said of it; the headers of a message are counted before."""
+    def _take(self, part: Message[str, str], level: int, *, is_outermost: bool = False) -> None:
+        if level > MAX_LEVELS:
+            raise FormatError("has parts that are nested too deeply. Save it again")
         self._remove("text around the parts", any(map(_has_words, (part.preamble, part.epilogue))))
         self._remove("name of an attachment", bool(part.get_filename()))
         names = () if is_outermost else part.keys()
         self._remove("header", sum(name.lower() not in _PLAIN_HEADERS for name in names))
-
-    def _take(self, part: Message[str, str], level: int, *, is_outermost: bool = False) -> None:
-        if level > MAX_LEVELS:
-            raise FormatError("has parts that are nested too deeply. Save it again")
-        self._count_around(part, is_outermost=is_outermost)
         kind = _kind(part)
         sort = part.get_content_maintype()
         if kind in _ENCRYPTED_TYPES:

@@ -81,7 +81,12 @@ def build_story(root: etree._Element, kind: StoryKind, names: NewNames) -> etree
                 copy_properties(body, section, names)
     elif kind in _NOTES:
         for found in root.iterchildren(_NOTES[kind]):
-            note = etree.SubElement(story, _NOTES[kind], _note_attributes(found, kind, names))
+            attributes = {f"{W}id": names.notes[kind, found.get(f"{W}id", "")]}
+            if kind == "comments":
+                attributes[f"{W}author"] = "Author"
+            elif found.get(f"{W}type") in ("separator", "continuationSeparator", "continuationNotice"):
+                attributes[f"{W}type"] = found.get(f"{W}type", "")
+            note = etree.SubElement(story, _NOTES[kind], attributes)
             _Builder(names).blocks(note, found)
     else:
         _Builder(names).blocks(story, root)
@@ -95,15 +100,6 @@ def number_notes(root: etree._Element, kind: StoryKind, names: NewNames) -> None
     first = 0 if kind == "comments" else -1 if has_lines else 1
     for number, found in enumerate(notes, start=first):
         names.notes.setdefault((kind, found.get(f"{W}id", "")), str(number))
-
-
-def _note_attributes(note: etree._Element, kind: str, names: NewNames) -> dict[str, str]:
-    attributes = {f"{W}id": names.notes[kind, note.get(f"{W}id", "")]}
-    if kind == "comments":
-        attributes[f"{W}author"] = "Author"
-    elif note.get(f"{W}type") in ("separator", "continuationSeparator", "continuationNotice"):
-        attributes[f"{W}type"] = note.get(f"{W}type", "")
-    return attributes
 
 
 def build_styles(root: etree._Element, names: NewNames) -> etree._Element:

@@ -60,7 +60,8 @@ def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[Bin
     dialect = CsvDialect(codec, options.delimiter or usual)
     if not options.finds_out:
         return stream, dialect
-    text = _decode(head, codec)
+    decoder = codecs.getincrementaldecoder(codec.name)("replace")
+    text = decoder.decode(head.data[len(codec.mark) :], head.is_whole)
     if sep := _SEP_LINE.match(text):
         if options.delimiter not in (None, sep[1]):
             raise UnreadableInputError(
@@ -74,11 +75,6 @@ def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[Bin
         separator = _SEPARATORS.get(dialect.delimiter, "another separator")
         dialect = replace(dialect, found=f"{separator}, {name_codec(codec)}")
     return stream, dialect
-
-
-def _decode(head: Head, codec: TextCodec) -> str:
-    decoder = codecs.getincrementaldecoder(codec.name)("replace")
-    return decoder.decode(head.data[len(codec.mark) :], head.is_whole)
 
 
 def _find_delimiter(text: str, head: Head, options: ReadOptions, usual: str) -> str:

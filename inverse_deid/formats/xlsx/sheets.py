@@ -149,7 +149,8 @@ def open_workbook(package: Package) -> Workbook:
         raise FormatError(package.program.damaged)
     shared = next(iter(texts), "")
     looks = next((one.target for one in related if one.kind == "styles"), "")
-    counted = _count(str(node.tag) for node in root.iter())
+    names = (tag.rpartition("}")[2] for tag in (str(node.tag) for node in root.iter()))
+    counted = Counter(_COUNTED[name] for name in names if name in _COUNTED)
     sheets = []
     for node in root.iterfind(f"{S}sheets/{S}sheet"):
         identifier = next((value for name, value in node.attrib.items() if str(name).endswith("}id")), "")
@@ -167,11 +168,6 @@ def open_workbook(package: Package) -> Workbook:
     kept = frozenset({main, shared, looks, *sheets})
     counted.update(package.count_removed(kept))
     return Workbook(package, tuple(sheets), strings, styles, is_1904, counted, [{} for _ in sheets])
-
-
-def _count(tags: Iterator[str]) -> Counter[str]:
-    names = (tag.rpartition("}")[2] for tag in tags)
-    return Counter(_COUNTED[name] for name in names if name in _COUNTED)
 
 
 class _Target:
@@ -294,7 +290,12 @@ class _SheetTarget(_Target):
             self.counted[kind] += 1
         around = self._open[-1] if self._open else ""
         self._open.append(tag)
-        self._check_place(tag, around)
+        # Anything around or among rows or cells, and rows or cells elsewhere, put places in doubt.
+        right = {_DATA: _SHEET, _ROW: _DATA, _CELL: _ROW}.get(tag)
+        is_among_cells = around == _ROW and tag not in (_CELL, f"{S}extLst")
+        if is_among_cells or right not in (None, around) or (tag == _DATA and self._has_data):
+            raise self._doubt("an element that is not at its place")
+        self._has_data |= tag == _DATA
         if not tag.startswith(S):
             return
         if tag == _ROW:
@@ -310,18 +311,6 @@ class _SheetTarget(_Target):
             self._has_formula = True
         elif name == "rPh":
             self._in_reading = True
-
-    def _check_place(self, tag: str, around: str) -> None:
-        """Refuse an element that puts the places of cells in doubt.
-
-        Raises:
-            FormatError: It is around or among rows or cells, or rows or cells are elsewhere.
-        """
-        right = {_DATA: _SHEET, _ROW: _DATA, _CELL: _ROW}.get(tag)
-        is_among_cells = around == _ROW and tag not in (_CELL, f"{S}extLst")
-        if is_among_cells or right not in (None, around) or (tag == _DATA and self._has_data):
-            raise self._doubt("an element that is not at its place")
-        self._has_data |= tag == _DATA
 
     def _doubt(self, what: str) -> FormatError:
         """Return the error for a place in doubt; `what` holds nothing of the file."""

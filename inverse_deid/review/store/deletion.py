@@ -238,7 +238,11 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
     """Delete some cases of a file and write the file without them, in one transaction."""
     with store.reading() as transaction:
         source = _read_source(transaction, source_id)
-        cases = _list_cases(transaction, case_ids)
+        cases = [
+            case
+            for ids in _in_parts(case_ids)
+            for case in transaction.execute(select(CASES).where(CASES.c.id.in_(ids))).all()
+        ]
         data = _take_out(transaction, source, [one.number for one in cases])
     with store.writing() as transaction:
         lock_numbers(transaction)
@@ -262,14 +266,6 @@ def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:
     if source is None:
         raise ReviewError(f"the store has no file {source_id}")
     return source
-
-
-def _list_cases(transaction: Transaction, case_ids: Sequence[int]) -> list[Row[Any]]:
-    return [
-        case
-        for ids in _in_parts(case_ids)
-        for case in transaction.execute(select(CASES).where(CASES.c.id.in_(ids))).all()
-    ]
 
 
 def _in_parts(case_ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -259,7 +259,11 @@ def _report(
     )
     outcomes, notes = _measure(study, judge, list(records))
     titles = {variant.name: variant.title for variant in variants} | UNTRAINED
-    sections = ablation_tables(titles, _cost(variants, records), outcomes)
+    columns = ["seconds", "tokens_per_second"]
+    rows = pd.DataFrame(list(records.values()), index=[run.kind for run in records], columns=columns)
+    means = rows.groupby(level=0, sort=False).mean()
+    means.insert(0, "title", means.index.map({variant.name: variant.title for variant in variants}))
+    sections = ablation_tables(titles, means, outcomes)
     seconds["measuring"] = time.perf_counter() - start
     documents = (f"{corpus.name} {len(corpus.docs)}" for corpus in data.corpora)
     provenance = study.provenance(
@@ -352,15 +356,6 @@ def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -
     records = dict(study.finish(runs, trainer)) | dict(study.finish(students, trainer))
     order = [variant.name for variant in variants]
     return dict(sorted(records.items(), key=lambda item: order.index(item[0].kind)))
-
-
-def _cost(variants: Sequence[Variant], records: dict[AblationRun, Record]) -> pd.DataFrame:
-    """Return mean seconds and speed of the trainings of each variant."""
-    columns = ["seconds", "tokens_per_second"]
-    rows = pd.DataFrame(list(records.values()), index=[run.kind for run in records], columns=columns)
-    means = rows.groupby(level=0, sort=False).mean()
-    means.insert(0, "title", means.index.map({variant.name: variant.title for variant in variants}))
-    return means
 
 
 def _measure(study: Study, judge: Judge, runs: Sequence[AblationRun]) -> tuple[pd.DataFrame, list[str]]:

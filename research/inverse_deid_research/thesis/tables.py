@@ -90,13 +90,15 @@ def thesis_tables(found: Findings) -> dict[str, list[Table]]:
     first = [run.scores for run in found.runs]
     last = [run.scores for run in found.tuned]
     second_draws = draw(found.second.clusters, found.variants)
+    theirs = read_published()["thesis"]["adaptive"]
+    rows = [(name, *_figure_of(one), *theirs.get(name, (None, None))) for name, one in adaptive.items()]
     tables = (
         _equal_recall_table("first", found.first, first, draws),
         _equal_recall_table("second", found.second, last, second_draws),
         _variant_recall_table(found),
         _trade_off_table(found.first, first, draws),
         _variant_table(found, adaptive),
-        _adaptive_table(adaptive),
+        _fill("adaptive", rows),
         _alone_table(found),
         _comparison_table(found),
         *_category_tables(adaptive),
@@ -197,13 +199,6 @@ def _variant_table(found: Findings, adaptive: Mapping[str, Evaluation]) -> Table
 
 def _figure_of(evaluation: Evaluation) -> Figure:
     return Figure(evaluation.value("recall_hipaa"), evaluation.value(_PRECISION))
-
-
-def _adaptive_table(adaptive: Mapping[str, Evaluation]) -> Table:
-    """The form of table 5.1."""
-    theirs = read_published()["thesis"]["adaptive"]
-    rows = [(name, *_figure_of(one), *theirs.get(name, (None, None))) for name, one in adaptive.items()]
-    return _fill("adaptive", rows)
 
 
 def _alone_table(found: Findings) -> Table:
