@@ -184,7 +184,6 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
 def _choose_thresholds(
     gold: Sequence[Document], calibration: CalibrationSet, assembly: Assembly, aim: Aim
 ) -> Calibrated:
-    """Choose the thresholds by what the whole pipeline keeps, then mask with them."""
     from tqdm import tqdm
 
     stages = assembly.stages
@@ -208,7 +207,7 @@ def _choose_thresholds(
 
 
 def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateOptions) -> dict[str, Any]:
-    """Return the guarantee, its conditions and the hashes it is bound to: numbers and hashes, no ids."""
+    # Numbers and hashes, no ids.
     aim, evaluation = options.aim, calibrated.evaluation
     figures = {name: evaluation.figure(name) for name in ("recall_all", "precision", "safe_kept")}
     return seal(
@@ -273,7 +272,6 @@ def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
 
 
 def _n_alike(calibration: CalibrationSet) -> int:
-    """Count the documents that seem to belong to another one that counts apart."""
     owners: dict[int, set[int]] = defaultdict(set)
     groups = near_duplicate_groups(calibration.docs)
     for group, owner in zip(groups, calibration.owners.tolist(), strict=True):

@@ -112,7 +112,6 @@ def utility(
 
 
 def _find_model(masked: Path | None, model: Path | None) -> Path | None:
-    """Return the model that masks the gold, or None with MASKED."""
     if masked is not None:
         return None
     from inverse_deid.masking.assemble import packaged_model

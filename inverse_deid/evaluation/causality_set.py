@@ -153,7 +153,7 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
 
 
 class _UtilityMark(msgspec.Struct, frozen=True):
-    """A span of an item, as a line of the set lists it. Any span of an item may give its days."""
+    """Any span of an item may give its days."""
 
     start: int
     end: int

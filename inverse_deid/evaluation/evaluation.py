@@ -182,7 +182,7 @@ def intervals_of(
 
 
 def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, str], Share]:
-    """Return all figures by column of the group (None for the overall figures) and name."""
+    # Column None = the overall figures.
     found: dict[tuple[int | None, str], Share] = {(None, name): f(counts) for name, f in FIGURES.items()}
     for column in columns:
         found |= {(column, name): share for name, share in asdict(group_figures(counts, column)).items()}
@@ -218,7 +218,7 @@ def read_patients(path: Path, ids: Sequence[str]) -> list[str]:
 
 
 def _read_rows(data: bytes) -> list[dict[str, str]] | None:
-    """Return the rows after the header, or None if it is not CSV with the two columns."""
+    # None = not CSV with the two columns.
     with suppress(UnicodeError, csv.Error):
         table = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
         rows = list(table)

@@ -221,7 +221,7 @@ def percent(share: float) -> str:
 
 
 def _round_up(share: float) -> str:
-    """Return a share in percent, rounded up so that it can be guaranteed."""
+    # Rounded up, so that it can be guaranteed.
     return f"{math.ceil(10_000 * share) / 100:.2f} %"
 
 

@@ -183,7 +183,6 @@ def read_leak_list(path: Path) -> list[ListedLeak]:
 
 
 def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the number of each row that is not empty, and its cells by column."""
     header, rows = _open_table(text)
     for number in count(2):
         try:
@@ -200,7 +199,6 @@ def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _open_table(text: str) -> tuple[list[str], Iterator[list[str]]]:
-    """Return the header and the rows after it, with the delimiter that gives a known header."""
     csv.field_size_limit(MAX_RECORD_BYTES)
     for delimiter in (",", ";", "\t"):
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -226,7 +224,6 @@ def _parse_row(row: int, cells: Mapping[str, str]) -> ListedLeak:
 
 
 def _check_whole(rows: Sequence[ListedLeak]) -> list[ListedLeak]:
-    """Return the leaks sorted by number. Refuse an incomplete list, or rows of several lists."""
     n_leaks = rows[0].n_leaks if rows else 0
     foreign = [leak.row for leak in rows if leak.n_leaks != n_leaks or not 1 <= leak.number <= n_leaks]
     if foreign:

@@ -92,7 +92,7 @@ def _read_masked_file(path: Path) -> list[MaskedOutput]:
 
 
 class _MaskedLine(msgspec.Struct, frozen=True):
-    """A line with masks. A line without an id is known by its number."""
+    """A line without an id is known by its number."""
 
     masks: list[tuple[int, int]]
     id: str | int | None = None
@@ -232,7 +232,7 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
 
 
 class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A token as `mask --explain` writes it."""
+    """As `mask --explain` writes it."""
 
     start: Annotated[int, msgspec.Meta(ge=0)]
     end: int
@@ -246,7 +246,7 @@ class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _ExplainedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line as `mask --explain --with-text` writes it."""
+    """As `mask --explain --with-text` writes it."""
 
     id: str | int
     tokens: list[_ExplainedToken]

@@ -145,8 +145,6 @@ def _count(doc: CausalityDocument, output: MaskedOutput) -> Int64Array:
 
 
 class _OutputReader:
-    """Reads an output at the spans of its original."""
-
     def __init__(self, text: str, output: MaskedOutput) -> None:
         self._text = text
         self._output = output
@@ -154,7 +152,6 @@ class _OutputReader:
         self._tokens = tokenize(text)
 
     def count_tokens(self, span: UtilitySpan) -> tuple[int, int]:
-        """Return the tokens that a span touches, and how many of these have no masked character."""
         first = int(np.searchsorted(self._tokens.ends, span.start, side="right"))
         behind = int(np.searchsorted(self._tokens.starts, span.end, side="left"))
         starts = np.maximum(self._tokens.starts[first:behind], span.start)
@@ -183,7 +180,7 @@ class _OutputReader:
 
 
 def _find_stand_ins(text: str, output: MaskedOutput) -> Iterator[tuple[int, int, str]]:
-    """Yield start and end of each mask and its replacement, as far as the output reveals it."""
+    # As far as the output reveals them.
     runs: list[Range] = []
     for start, end in sorted(output.masks):
         if runs and start <= runs[-1][1]:
@@ -202,7 +199,7 @@ def _find_stand_ins(text: str, output: MaskedOutput) -> Iterator[tuple[int, int,
 
 
 def _find_end(masked: str, position: int, kept: str) -> int:
-    """Return where the kept text begins again: after a whole date, or otherwise at the first match."""
+    # After a whole date, or otherwise at the first match.
     ends = [i for i in range(position, position + _MAX_TIME_CHARS) if masked.startswith(kept, i)]
     times = (end for end in reversed(ends[1:]) if count_days(*[masked[position:end]] * 2))
     return next(times, masked.find(kept, position))
@@ -237,7 +234,7 @@ def count_days(start: str, reaction: str) -> frozenset[int]:
 
 
 def _parse_dates(text: str, order: str, years: Iterable[int] = ()) -> set[datetime]:
-    """Return the readings of a date. `years` are for dates without a year."""
+    # `years` are for dates without a year.
     words = " ".join(_DATE_WORD.findall(_NO_DATE_WORD.sub("", text)))
     forms = [f"{day} {year}" for day in (order, "%d %b", "%d %B", "%b %d", "%B %d") for year in ("%Y", "%y")]
     found: set[datetime] = set()

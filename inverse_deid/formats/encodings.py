@@ -232,8 +232,6 @@ def as_utf8(stream: BinaryIO, codec: TextCodec) -> BinaryIO:
 
 
 class _Utf8Stream(io.RawIOBase):
-    """Reads a stream of another encoding."""
-
     def __init__(self, stream: BinaryIO, codec: TextCodec) -> None:
         self._stream, self._codec = stream, codec
         self._decoder = codecs.getincrementaldecoder(codec.name)()
@@ -243,11 +241,6 @@ class _Utf8Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - anything that can be filled
-        """Fill a buffer.
-
-        Raises:
-            UnreadableInputError: The bytes are not of the encoding.
-        """
         is_end = False
         while not self._left and not is_end:
             data = self._stream.read(_BLOCK_BYTES)
@@ -292,7 +285,7 @@ def find_encoding(stream: BinaryIO, head: Head, *, is_file: bool) -> str:
 
 
 def _sample_high_bytes(stream: BinaryIO, head: Head, *, is_file: bool) -> bytes:
-    """Return the surroundings of bytes above 127, b"" = the file is UTF-8. A file is read to its end."""
+    # b"" = the file is UTF-8. It is read to its end.
     decoder = codecs.getincrementaldecoder("utf-8")()
     sample: list[bytes] = []
     n_left, is_utf8 = _MAX_SAMPLE_BYTES, True
@@ -323,11 +316,7 @@ def _sample_high_bytes(stream: BinaryIO, head: Head, *, is_file: bool) -> bytes:
 
 
 def _judge_sample(sample: bytes) -> str:
-    """Return the encoding of one byte per character that fits best; that of Windows, unless it is in doubt.
-
-    Raises:
-        UnreadableInputError: None fits, or several do.
-    """
+    # That of Windows, unless it is in doubt.
     from charset_normalizer import from_bytes
 
     n_high = len(_HIGH_BYTE.findall(sample))

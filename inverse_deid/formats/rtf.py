@@ -183,8 +183,6 @@ class _Group:
 
 
 class _Reader:
-    """Reads the text of one file."""
-
     def __init__(self) -> None:
         self.removed: dict[str, int] = {}
         self._stories: list[list[str]] = [[]]  # the body, and what follows it
@@ -199,13 +197,7 @@ class _Reader:
         self._is_first = self._is_starred = False  # the next word begins a group, which may be ignored
 
     def read(self, text: str) -> str:
-        """Return the text of a file, given as one character per byte.
-
-        Raises:
-            FormatError: Braces do not match, or nothing says that this is RTF.
-            ValueError: A character is not in its code page.
-            LookupError: The code page is unknown.
-        """
+        # `text` has one character per byte.
         text = text.lstrip("\ufeff \t\r\n").removeprefix("ï»¿")
         if not text.startswith("{\\rtf"):
             raise FormatError(_DAMAGED)
@@ -312,7 +304,7 @@ class _Reader:
         return True
 
     def _take_setting(self, word: str, value: int | None) -> bool:
-        """Change what holds for the text that follows, and tell whether the word does."""
+        # False = the word changes nothing that holds for the text that follows.
         group = self._group
         if word == "deleted" and value != 0:
             self._note("tracked deletion", not group.is_deleted and not group.is_left_out)
@@ -371,7 +363,7 @@ class _Reader:
 
 
 def _has_words(text: str, kind: str) -> bool:
-    """Tell whether a text that is left out has words; tags alone and numbers of shapes do not count."""
+    # Tags alone and numbers of shapes do not count.
     if kind == _UNKNOWN:
         return _WORD.search(text) is not None
     return _LETTER.search(_BARE_TAG.sub("", text) if kind == _MARKUP else text) is not None

@@ -108,7 +108,7 @@ class Lexicon:
         return second.casefold() in self._second_words(first)
 
     def _list_second_words(self, first: str) -> frozenset[str]:
-        """Return the second words of all phrases that begin with a word; recent answers are kept."""
+        # Recent answers are kept.
         phrases = self.artefact.phrases.iterkeys(f"{first.casefold()} ")
         return frozenset(phrase.split(" ", 2)[1] for phrase in phrases)
 

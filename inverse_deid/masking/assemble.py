@@ -220,11 +220,6 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
 
 
 def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
-    """Return the classes that are kept.
-
-    Raises:
-        ConfigurationError: No class is masked, or the rules alone cannot tell which word is of which.
-    """
     check_categories(settings.categories)
     kept = kept_classes(settings.categories)
     if kept and settings.rules_only:
@@ -263,7 +258,6 @@ def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Th
 
 
 def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
-    """Return the message that says which thresholds are too low, and where they come from."""
     if settings.certificate is not None:
         source = f"{settings.certificate}"
     elif settings.low is not None or settings.high is not None:
@@ -329,7 +323,7 @@ _HASHED_OTHERWISE = frozenset({"operating_point", "low", "high", "allow_low_thre
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
-    """Return a hash of everything that can change the output; not threads, nor the device."""
+    # Of everything that can change the output. Not threads, nor the device.
     choices: dict[str, object] = {}
     for choice in CHOICES:
         is_file = choice.kind in ("file", "folder")

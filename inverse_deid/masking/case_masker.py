@@ -82,7 +82,7 @@ class CaseMasker:
         return [self._replace_words(case, tuple(islice(masked, len(case.docs)))) for case in cases]
 
     def _mask_with_names_of_others(self, cases: Sequence[CaseTexts]) -> list[MaskedDocument]:
-        """Mask the texts of cases, and those again that may keep a name of another text of their case."""
+        # Texts that may keep a name of another text of their case are masked again.
         docs = [doc for case in cases for doc in case.docs]
         masked = self._masker.mask_many(docs)
         again: dict[int, Document] = {}
@@ -101,11 +101,7 @@ class CaseMasker:
         return replace(doc, known=(*doc.known, *self._known.get(doc.id, ())))
 
     def _replace_words(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
-        """Replace markers by words; after any error the case keeps its markers.
-
-        Raises:
-            ConfigurationError: The settings cannot be applied to this case.
-        """
+        # After any error the case keeps its markers.
         if not self.settings.replaces and self._surrogates_for is None:
             return MaskedCase(docs, MaskedDates())
         try:

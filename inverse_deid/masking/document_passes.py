@@ -191,7 +191,7 @@ def _read_label(match: re.Match[str]) -> _Label:
 
 
 def _find_turns(labels: Sequence[_Label]) -> list[tuple[int, int]]:
-    """Return where the labels are whose owners take turns, as A does in the lines A, B, A."""
+    # A takes turns in the lines A, B, A.
     speakers = {label.words for label in labels if label.is_fenced}
     for first, second, third in zip(labels, labels[1:], labels[2:], strict=False):
         pair = {first.words, second.words}
@@ -202,7 +202,7 @@ def _find_turns(labels: Sequence[_Label]) -> list[tuple[int, int]]:
 
 
 def _is_form(labels: set[str]) -> bool:
-    """Tell whether one of some labels is a field of a form; two letters may as well be initials."""
+    # Two letters may as well be initials.
     return any(len(label) >= _MIN_LETTERS and label in _FIELDS for label in labels)
 
 
@@ -222,7 +222,7 @@ def _find_initials(tokens: JoinedTokens, speakers: BoolArray) -> BoolArray:
 def _find_mentions(
     tokens: JoinedTokens, listed: Iterable[tuple[slice, set[str]]], safe: BoolArray
 ) -> BoolArray:
-    """Return which tokens mention the names of their document, with a typo or in the genitive or without."""
+    # With a typo, or in the genitive.
     mentions = np.zeros(len(tokens), np.bool_)
     for of, names in listed:
         unsafe = {tokens.words[i].casefold() for i in range(of.start, of.stop) if not safe[i]}
@@ -242,14 +242,13 @@ def _find_mentions(
 
 
 def _may_own(tokens: JoinedTokens, i: int, of: slice, safe: BoolArray) -> bool:
-    """Tell whether a word in `s` may be the genitive of a name: `Floods husband`, not `THIS` beside `Thi`."""
+    # `Floods husband`, not `THIS` beside `Thi`.
     follows_relation = i + 1 < of.stop and tokens.words[i + 1].casefold() in WORD_CLASSES["is-relation"]
     is_clear = len(tokens.words[i]) > _MIN_CLEAR_LETTERS or not safe[i]
     return tokens.words[i][0].isupper() and (is_clear or follows_relation)
 
 
 def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
-    """Tell whether the words beside a word in lower case show that it is a person."""
     after = tokens.words[i + 1] if i + 1 < of.stop else ""
     gap = tokens.codes[tokens.ends[i] : tokens.starts[i + 1]].tolist() if after else []
     if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and after == "s":
@@ -261,7 +260,7 @@ def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
 def _list_names(
     tokens: JoinedTokens, chosen: BoolArray, given: Mapping[int, frozenset[str]] = MappingProxyType({})
 ) -> Iterator[tuple[slice, set[str]]]:
-    """Return the tokens of each document with names, and the names: chosen words, folded, and given ones."""
+    # Chosen words, folded, and given ones.
     for doc in sorted({*np.unique(tokens.doc[chosen]).tolist(), *given}):
         of = slice(*tokens.bounds[doc : doc + 2].tolist())
         names = {tokens.words[of.start + i].casefold() for i in np.flatnonzero(chosen[of]).tolist()}

@@ -71,7 +71,7 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
 
 
 def _with_words(reading: Reading, read: Tokens) -> list[tuple[int, int]]:
-    """Return the ranges that read as a forbidden character, with the words that begin or end within them."""
+    # With the words that begin or end within them.
     starts, ends = reading.originals(read)
     ranges = []
     for start, end in reading.harmful():

@@ -202,7 +202,7 @@ class Deidentifier:
         return [masked[row] for row in range(len(docs))]
 
     def _begin_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
-        """Return the documents in parts; while the network reads one, the rules read the next."""
+        # While the network reads one, the rules read the next.
         waiting: deque[_Part] = deque()
         for rows in split_by_length(tokens):
             waiting.append(self._begin(rows, Part(tokens[row] for row in rows)))
@@ -250,7 +250,7 @@ class Deidentifier:
         verdicts: RuleVerdicts,
         decisions: Decisions,
     ) -> Decisions:
-        """Mask what no choice of categories keeps, or not this one, document by document."""
+        # What no choice of categories keeps, or not this one.
         keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
         for one, of in zip(tokens, slices, strict=True):
             masked = mask_births_and_high_ages(one, decisions.of(of))
@@ -259,7 +259,6 @@ class Deidentifier:
         return replace(decisions, keep=keep, reasons=reasons)
 
     def _finish(self, seen: _Seen, decisions: Decisions) -> MaskedDocument:
-        """Apply the allow list and the passes that only mask more, and render."""
         doc, tokens = seen.doc, seen.tokens
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
@@ -286,7 +285,6 @@ class Deidentifier:
         )
 
     def _mask_listed(self, seen: _Seen, tokens: Tokens, decisions: Decisions) -> Decisions:
-        """Mask the known identifiers of a document and the deny list."""
         if seen.known is not None:
             decisions = mask_more(decisions, seen.known.among(tokens), Reason.KNOWN_IDENTIFIER)
         return mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
@@ -294,8 +292,6 @@ class Deidentifier:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """A document as the stages saw it."""
-
     doc: Document
     reading: Reading | None  # None = the text itself
     tokens: Tokens = field(repr=False)  # of the reading
@@ -305,8 +301,6 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """Documents of a batch that go through the stages together."""
-
     rows: Sequence[int]  # which documents of the batch
     tokens: Sequence[Tokens] = field(repr=False)  # of each document
     analyses: Sequence[RuleAnalysis] = field(repr=False)  # of each document
@@ -399,7 +393,7 @@ def _by_document(
 def _join_columns(
     tokens: Sequence[Tokens], columns: Sequence[Sequence[npt.NDArray[Any]]]
 ) -> Iterator[npt.NDArray[Any]]:
-    """Join each column of all documents; a column that is out of step would let words leave."""
+    # A column that is out of step would let words leave.
     if len(columns) != len(tokens):
         raise StageError(f"a stage answered for {len(columns)} documents of {len(tokens)}")
     for one, found in zip(tokens, columns, strict=True):

@@ -108,7 +108,7 @@ def open_scorer(
 
 
 def _read_kind(folder: Path) -> str | None:
-    """Return the kind that the manifest names; None = none, or no manifest can be read."""
+    # None = none, or no manifest can be read.
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -210,7 +210,7 @@ class CarefulScorer:
 
 
 def _no_safer(first: FloatArray, again: FloatArray, unknown: BoolArray) -> FloatArray:
-    """Return the second scores, or the first ones for unknown words that the second ones call safer."""
+    # Unknown words keep the first scores where the second ones call them safer.
     return np.where((unknown & (again[:, 0] > first[:, 0]))[:, None], first, again)
 
 
@@ -225,8 +225,6 @@ def scorer_inputs(
 
 
 class _Classes:
-    """The classes of a network, as the hyper-classes that masking knows."""
-
     def __init__(self, class_names: Sequence[str]) -> None:
         order = list(HyperClass)
         fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}
@@ -245,7 +243,7 @@ class _Classes:
 
 
 def _choose_columns(names: Sequence[str]) -> Columns:
-    """Return the columns of the features that a reader names; the first ones without a copy."""
+    # The first ones without a copy.
     columns = feature_columns(names)
     is_beginning = columns == list(range(len(columns)))
     return slice(len(columns)) if is_beginning else np.array(columns, np.intp)

@@ -117,7 +117,7 @@ def hide(
 
 
 def _edits(masked: MaskedDocument, shown: str) -> Iterator[Edit]:
-    """Yield one edit per mask, and one for the text that was cut off."""
+    # One edit per mask, and one for the text that was cut off.
     original = masked.tokens.text
     is_cut = shown != masked.text
     cut = len(shown)

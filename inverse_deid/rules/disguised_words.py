@@ -104,7 +104,7 @@ def _is_disguised(word: str, words: KnownWords) -> bool:
 
 
 def _is_glued(word: str, words: KnownWords) -> bool:
-    """Recognise `reporterPetrovic`, `hadPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`."""
+    # `reporterPetrovic`, `hadPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`.
     glued = _GLUED_FUNCTION.fullmatch(word)
     if glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1)):
         return True
@@ -118,13 +118,13 @@ def _is_glued(word: str, words: KnownWords) -> bool:
 
 
 def _is_glued_small(word: str, words: KnownWords) -> bool:
-    """Recognise `drokonkwo`, `patientpetrovic`."""
+    # `drokonkwo`, `patientpetrovic`.
     glued = _GLUED_SMALL.fullmatch(word)
     return glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1))
 
 
 def _is_leet(word: str, words: KnownWords) -> bool:
-    """Tell whether digits replace letters: not in `2pills`, `q4hours`, `T4N1M0`, `at7pm`, `50mg`."""
+    # Not `2pills`, `q4hours`, `T4N1M0`, `at7pm`, `50mg`.
     read = word.translate(LEET)
     if not read.isalpha() or is_glued_quantity(word) or _MEASURES.fullmatch(word):
         return False
@@ -143,7 +143,7 @@ def _is_leet(word: str, words: KnownWords) -> bool:
 
 
 def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool:
-    """Recognise names that may be words: `Gr4c3`, `Sm1th`, `K1ng`, not `Day5`, `Her4th`, `G1p0`."""
+    # `Gr4c3`, `Sm1th`, `K1ng`, not `Day5`, `Her4th`, `G1p0`.
     if not word[0].isupper() or not word[1:].islower() or _STAGE.fullmatch(word):
         return False
     first = _LEADING_LETTERS.match(word)
@@ -157,7 +157,7 @@ def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool
 
 
 def _is_text_in_code(word: str) -> bool:
-    """Tell whether base64 or hexadecimal digits encode letters."""
+    # Whether base64 or hexadecimal digits encode letters.
     try:
         if _HEX_PAIRS.fullmatch(word):
             return _HIDDEN_TEXT.fullmatch(bytes.fromhex(word).decode()) is not None

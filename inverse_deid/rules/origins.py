@@ -41,8 +41,6 @@ _GAP = r"[\s'\u2019-]{1,3}"
 
 
 class _OriginsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The list as TOML: words and phrases, separated by semicolons."""
-
     words: dict[str, str]
     capitalised: dict[str, str]
     colours: dict[str, str]

@@ -129,7 +129,7 @@ def seal_key(masker: Masker) -> bytes:
 def _write(
     partition: Partition, source: Source, masker: Masker, file: AtomicFile, tally: Tally
 ) -> WrittenState | None:
-    """Write the output under its name; None = no document of it could be written."""
+    # None = no document of it could be written.
     is_kept = False
     try:
         sink = source.sink(file)
@@ -151,7 +151,7 @@ def _write(
 
 
 def _read(source: Source, partition: Partition) -> Iterator[Record]:
-    """Return the records; what breaks while the storage is read becomes one line."""
+    # What breaks while the storage is read becomes one line.
     place = place_of(partition.address)
     records = guard_records(source.records())
     while True:
@@ -238,7 +238,7 @@ class PartitionActor:
 
 
 def _load_masker(job: ActorJob) -> Masker:
-    """Load the masker, if this machine has the same program, model and files as the run."""
+    # Only if this machine has the same program, model and files as the run.
     if job.version != __version__:
         raise ConfigurationError(
             f"the run was started with inverse-deid {job.version}, but a machine of the cluster has version "

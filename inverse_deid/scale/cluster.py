@@ -96,7 +96,7 @@ def connect(cluster: Cluster) -> Iterator[None]:
 
 
 def _check_reachable(address: str) -> None:
-    """Refuse an address that cannot be reached; Ray itself would try for a minute."""
+    # Ray itself would try for a minute.
     host, _, port = address.rpartition(":")
     problem = ""
     try:
@@ -112,7 +112,7 @@ def _check_reachable(address: str) -> None:
 
 @contextmanager
 def _ray_errors(cluster: Cluster) -> Iterator[None]:
-    """Turn every error of Ray into one line, without its message."""
+    # The message of Ray is left out.
     problem = ""
     try:
         yield

@@ -99,7 +99,7 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask
 
 
 def _open_out(run: RayRun) -> Place:
-    """Return the output folder; inputs and outputs must be where every worker reaches them."""
+    # Inputs and outputs must be where every worker reaches them.
     out = place_of(run.out)
     for place in (out, *map(place_of, run.inputs)):
         if is_in_one_process(place):
@@ -116,11 +116,8 @@ def _mask(
     run: RayRun,
     outcomes_of: Callable[[Sequence[Partition]], Outcomes],
 ) -> dict[str, ClusterError]:
-    """Do the partitions without a receipt, add their receipts, and say why others failed.
-
-    When a machine dies, its partitions may use up their attempts before the cluster knows; they get
-    another round with new workers.
-    """
+    # When a machine dies, its partitions may use up their attempts before the cluster knows. They get another
+    # round with new workers.
     problems: dict[str, ClusterError] = {}
     refused: set[str] = set()
     for _ in range(_ROUNDS):
@@ -153,7 +150,7 @@ def _mask(
 def _count(
     plan: RunPlan, receipts: Mapping[str, Receipt], problems: Mapping[str, ClusterError], tally: Tally
 ) -> None:
-    """Sum up in the order of the inputs, so that the summary does not depend on the workers."""
+    # In the order of the inputs, so that the summary does not depend on the workers.
     for part in (part for parts in plan.partitions for part in parts):
         receipt = receipts.get(part.target)
         if receipt is not None:

@@ -81,7 +81,7 @@ class GrowingArray:
 
 
 def _number_words(words: Iterable[str]) -> defaultdict[str, int]:
-    """Number words from 0 on, in a dict that gives each further word the next number."""
+    # Each further word gets the next number.
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     for word in words:
         numbers[word]

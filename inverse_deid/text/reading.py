@@ -148,7 +148,6 @@ _LOST_QUOTE, _QUOTE = "\u00e2\u20ac\ufffd", "\u00e2\u20ac\x9d"
 
 
 def _find_wrong_encodings(text: str) -> Iterator[Piece]:
-    """Return the runs of characters that are UTF-8 in another encoding, and what they mean."""
     for match in _SUSPECTS.finditer(text):
         start, end = match.span()
         # A neighbour in ASCII tells ftfy whether the run is inside a word, and is not changed.
@@ -170,7 +169,7 @@ _GUESSES = frozenset([("decode", "windows-1252"), ("transcode", "fix_c1_controls
 
 
 def _fix_encoding(text: str) -> str:
-    """Return what UTF-8 in another encoding means, the same text = it is not, or not all of it."""
+    # The same text = it is not, or not all of it.
     import ftfy  # slow to import, and hardly ever needed
 
     if not ftfy.badness.is_bad(text):
@@ -190,7 +189,7 @@ _LIST_MARKER = re.compile(r"[-*•·>#|+](?:\s|\Z)")
 
 
 def _find_broken_words(text: str, is_word: IsWord, is_safe: IsSafe) -> Iterator[Piece]:
-    """Return what a hyphen, the end of a line and an indent between two parts of a word read as."""
+    # What a hyphen, the end of a line and an indent between two parts of a word read as.
     if not any(end in text for end in ("-\n", "-\r\n", "\u00ad\n", "\u00ad\r\n")):
         return
     for match in _BROKEN_LINE.finditer(text):
@@ -207,7 +206,7 @@ def _find_broken_words(text: str, is_word: IsWord, is_safe: IsSafe) -> Iterator[
 
 
 def _read_break(left: str, indent: str, behind: str, is_word: IsWord) -> str | None:
-    """Return what a break after the letters `left` reads as, None = as it is written."""
+    # None = as it is written.
     word = TOKEN_PATTERN.match(behind)
     if word is None:
         if not behind or behind[0] in "\r\n" or _LIST_MARKER.match(behind):
@@ -236,7 +235,6 @@ _STOPS = (".", "!", "?", ":", ";")
 
 
 def _find_wrapped_lines(text: str) -> Iterator[Piece]:
-    """Return the ends of lines that were cut at a width, to be read as a space."""
     if text.count("\n") < _MIN_BREAKS:
         return
     lines = [line.rstrip() for line in text.split("\n")]

@@ -53,7 +53,7 @@ def find_typography(text: str, is_safe: IsSafe) -> Iterator[Piece]:
 
 
 def _find_marks(text: str, is_safe: IsSafe) -> Iterator[Piece]:
-    """Return the marks that are not part of a word, or of a word that is safe without them."""
+    # The marks that are not part of a word, or of a word that is safe without them.
     stop = 0
     for mark in _MARK_RUN.finditer(text):
         if mark.start() < stop:
@@ -71,7 +71,7 @@ def _find_marks(text: str, is_safe: IsSafe) -> Iterator[Piece]:
 
 
 def _reads_as_safe(written: str, is_safe: IsSafe) -> bool:
-    """Tell whether letters, digits and marks are nothing or a safe word without the marks."""
+    # Whether letters, digits and marks are nothing or a safe word without the marks.
     word = "".join(one for one in written if one not in INVISIBLE_MARKS)
     if len(word) > _MAX_WORD:
         return False
@@ -80,7 +80,7 @@ def _reads_as_safe(written: str, is_safe: IsSafe) -> bool:
 
 
 def _find_scripts(text: str) -> Iterator[Piece]:
-    """Return lowered and raised digits and signs: `10⁹` and `10^9` read as `10e9`, as plain text has it."""
+    # `10⁹` and `10^9` read as `10e9`, as plain text has it.
     yield from ((*match.span(), "e") for match in _POWER_OF_TEN.finditer(text))
     for match in _SCRIPT.finditer(text):
         start, end = match.span()

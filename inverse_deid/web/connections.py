@@ -272,7 +272,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return ""  # uvicorn closes idle connections
 
     def _lateness(self, now: float) -> float:
-        """Return by how many seconds a body is behind the least rate."""
+        # In seconds behind the least rate.
         return now - self._since - self._n_body / self._guard.limits.bytes_per_second
 
     def rank(self, now: float) -> tuple[int, float] | None:

@@ -114,7 +114,7 @@ class Metrics:
         return Response(content, media_type=CONTENT_TYPE_LATEST)
 
     def _allows(self, request: Request) -> bool:
-        """Tell whether the client is on this machine, with no proxy between, or has the token."""
+        # On this machine with no proxy between, or with the token.
         names = {name for name, _ in request.scope["headers"]}
         if not names & _FORWARDED and request.client is not None and is_local(request.client.host):
             return True

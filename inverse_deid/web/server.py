@@ -109,8 +109,6 @@ def run_server(app: Starlette, settings: WebSettings, metrics: Metrics) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Closes overdue connections, and reloads when told to."""
-
     def __init__(self, config: uvicorn.Config, guard: Guard, settings: WebSettings) -> None:
         super().__init__(config)
         self._guard = guard
@@ -130,7 +128,7 @@ class _Server(uvicorn.Server):
                 loop.add_signal_handler(signal.SIGHUP, self._reload)
 
     def _reload(self) -> None:
-        """Take new tokens and certificates for what comes; what runs goes on."""
+        # New connections get the new tokens and certificates. What runs goes on.
         chain, key, context = self._settings.certificate, self._settings.private_key, self.config.ssl
         try:
             # All is read before anything changes. Without the empty password, OpenSSL would ask for one.
@@ -217,7 +215,7 @@ def _refuse(message: str, status: int) -> Response:
 
 
 def _allow_open_files() -> None:
-    """Raise the soft limit of open files, which is often below the number of connections."""
+    # The soft limit is often below the number of connections.
     if sys.platform == "win32":
         return
     import resource

@@ -47,8 +47,6 @@ _FIGURES = {
 
 @dataclass(frozen=True, slots=True)
 class _SeedRun:
-    """One training."""
-
     seed: int
 
     @property
@@ -130,7 +128,6 @@ def _seed_config(config: RunConfig, seed: int) -> RunConfig:
 
 
 def _analyse_held_out(config: RunConfig) -> AnalysedCorpus:
-    """Analyse the documents that training with this configuration keeps back."""
     types = read_type_mapping(config.mapping)
     share, seed = config.training.validation_share, config.training.seed
     parts = [split_by_group(read_annotated(path, types), share, seed)[1] for path in config.gold]
@@ -138,7 +135,6 @@ def _analyse_held_out(config: RunConfig) -> AnalysedCorpus:
 
 
 def _train(study: Study, config: RunConfig, test: AnalysedCorpus, say: Say, *, show: bool) -> Record:
-    """Train, and keep what the network says of the held-out and the test documents."""
     import keras
 
     from inverse_deid.network.folder import read_model
@@ -179,7 +175,7 @@ def _measure(study: Study, config: RunConfig, test: AnalysedCorpus) -> _Measured
 
 
 def _tables(wanted_recall: float, measured: Sequence[_Measured]) -> dict[str, list[Table]]:
-    """Return all tables by heading; a last row has the means over seeds, of more than one."""
+    # A last row has the means over seeds, of more than one.
     frame = pd.DataFrame([one.row for one in measured], dtype=object)
     if len(frame) > 1:
         means = {column: mean(frame[column]) for column in frame.columns[1:]}

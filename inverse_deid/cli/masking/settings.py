@@ -205,7 +205,6 @@ class MaskOptions:
         self.choose(self.key if key is None else key)
 
     def _check_written(self) -> None:
-        """Refuse a report or a page that would overwrite another file, or lie with the masked files."""
         for target, mark in ((self.run_report, REPORT_MARK), (self.html, PAGE_MARK)):
             if target is not None:
                 check_target(target, mark, force=self.force or self.resume)
@@ -217,7 +216,6 @@ class MaskOptions:
             raise ConfigurationError("--html has the original texts. Give a file outside of --out")
 
     def _check_list(self, inputs: tuple[str, ...]) -> None:
-        """Refuse a list of old names where it would be shared with the masked files, or masked itself."""
         if self.rename is None:
             return
         check_list_place(self.rename, self.given_paths.folders)
@@ -226,7 +224,6 @@ class MaskOptions:
             raise ConfigurationError("the list of --rename would be an INPUT itself. Give a file elsewhere")
 
     def _check_key(self) -> None:
-        """Refuse maps without a key, and surrogates without their package."""
         if self.maps is not None and self.key is None:
             raise ConfigurationError(f"--map needs a key: give --key FILE or set {KEY_VARIABLE}")
         if self.makes_surrogates:
@@ -253,7 +250,6 @@ class MaskOptions:
             raise ConfigurationError(f"{self.format} cannot come from standard input. Give the file")
 
     def _check_cluster(self, inputs: tuple[str, ...]) -> None:
-        """Refuse what a cluster cannot do."""
         given = {
             "-": STANDARD_INPUT in inputs,
             "--explain": self.explain,
@@ -289,7 +285,7 @@ def make_profile(options: MaskOptions, cases: CaseSettings) -> Profile:
 
 
 def _make_surrogates(chosen: Chosen) -> SurrogatesFor | None:
-    """Return what gives every case its surrogates, None = markers."""
+    # None = markers.
     if not chosen.makes_surrogates:
         return None
     from inverse_deid.lexicon import load_lexicon

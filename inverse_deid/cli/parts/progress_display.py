@@ -91,7 +91,6 @@ class ProgressDisplay:
                 click.echo(f"{percent}{self._describe()}", err=True)
 
     def _describe(self) -> str:
-        """Return how many documents are done, and the time that is left or, if unknown, spent."""
         left = self._progress.estimate_seconds_left()
         seconds = self._progress.seconds_spent
         spent = f"after {format_seconds(seconds)}"

@@ -72,7 +72,6 @@ _ADD_EXAMPLES = {
 
 
 def _masking_options(command: GroupedCommand) -> GroupedCommand:
-    """Add the options that say how files are read and masked."""
     for heading in OPTION_GROUPS:
         command.add_groups({heading: list_options(Surface.REVIEW, heading)})
         borrowed = _BORROWED | {"verbose"}
@@ -181,11 +180,6 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
 
 
 def _refuse_given(names: Collection[str]) -> None:
-    """Refuse options that say how files are read if there are none.
-
-    Raises:
-        ConfigurationError: One was given.
-    """
     context = click.get_current_context()
     given = [
         param.opts[0]
@@ -198,11 +192,6 @@ def _refuse_given(names: Collection[str]) -> None:
 
 
 def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[Job], Tally]:
-    """Return the files with cases, and a tally of all other files.
-
-    Raises:
-        UnreadableInputError: There is none.
-    """
     jobs, tally = plan_cases(inputs, options.format)
     if not jobs:
         first = tally.failures[0]
@@ -224,7 +213,7 @@ def follow_files(display: ProgressDisplay, jobs: Sequence[Job]) -> Callable[[Fil
 
 
 def _result_lines(done: str, tally: Tally, path: Path | None) -> Iterator[str]:
-    """Return what was done: the number of cases, the store, and what became of the parts of files."""
+    # The number of cases, the store, and what became of the parts of files.
     place = "the database" if path is None else printable(path)
     yield f"{done} {count_documents(tally.n_documents)} for review. The store is: {place}"
     yield from problem_lines(tally)

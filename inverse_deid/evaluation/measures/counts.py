@@ -51,7 +51,7 @@ class HarmlessTokens:
 
 
 class _HarmlessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A list as TOML: tokens by PHI type, group or ALL."""
+    """Tokens by PHI type, group or ALL."""
 
     harmless: dict[str, list[str]]
 

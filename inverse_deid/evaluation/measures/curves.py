@@ -117,7 +117,7 @@ def choose_corners(points: Float64Array, n_points: int) -> Int64Array:
 
 
 def _find_farthest(points: Float64Array, first: int, last: int) -> tuple[float, int, int, int]:
-    """Return negative distance, first, number and last of the point farthest from the line."""
+    # Negative distance, first, number and last of the point farthest from the line.
     line = points[last] - points[first]
     offsets = points[first + 1 : last] - points[first]
     length = float(line @ line)

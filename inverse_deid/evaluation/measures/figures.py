@@ -112,7 +112,7 @@ def _measure_precision(counts: Counts) -> Share:
 
 
 def _measure_precision_overlap(counts: Counts) -> Share:
-    """Count a masked token that is longer than its gold token once as right and once as wrong."""
+    # A masked token that is longer than its gold token counts once as right and once as wrong.
     recalled = int(counts.recalled[:, _ALL].sum())
     return Share(recalled, recalled + int(counts.false_masks.sum() + counts.inexact_masks.sum()))
 

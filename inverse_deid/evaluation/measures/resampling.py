@@ -288,7 +288,6 @@ def _list_parts(shares: Mapping[Key, Share]) -> list[int]:
 
 
 def _unflatten(flat: Int64Array, like: Counts) -> Counts:
-    """Return the counts that `flatten_counts` turned into these rows."""
     columns: dict[str, Int64Array] = {}
     position = 0
     for entry in fields(like):
@@ -396,7 +395,7 @@ def paired_ratio_test(
 
 
 def _swap(n_clusters: int, n_rows: int, rng: np.random.Generator | None) -> Iterator[Int64Array]:
-    """Yield random rows of zeros and ones (swapped) in chunks, or without `rng` all of them."""
+    # Rows of zeros and ones (swapped). Without `rng` all of them.
     first = 0
     for n_chunk in split_rows(n_rows, n_clusters):
         if rng is None:
@@ -407,7 +406,6 @@ def _swap(n_clusters: int, n_rows: int, rng: np.random.Generator | None) -> Iter
 
 
 def _check_same_documents(a: Counts, b: Counts) -> None:
-    """Refuse counts that differ where only the gold decides."""
     for name in ("tokens", "safe", "phi", "documents", "entities"):
         if not np.array_equal(getattr(a, name), getattr(b, name)):
             raise StageError(

@@ -197,7 +197,7 @@ def show_provenance(provenance: Provenance) -> Section:
 
 
 def _describe_source(source: SourceFile) -> tuple[str, str]:
-    """Return name and hash. A folder has one hash over its files, because their names may be ids."""
+    # A folder has one hash over its files, because their names may be ids.
     if isinstance(source.sha256, str):
         return source.name, source.sha256
     listed = source.files or {}

@@ -158,7 +158,6 @@ def drop_empty_columns(table: NumberTable) -> NumberTable:
 
 
 def _format_value(value: Value | str) -> tuple[str, str]:
-    """Return a value and its interval, which may be empty. Shares are in percent."""
     if isinstance(value, str):
         return value, ""
     if not isinstance(value, Measure):

@@ -167,7 +167,7 @@ def show_kinds(report: EvaluationReport) -> Section:
 
 
 def _sort_by_misses(listed: Iterable[Category]) -> list[Category]:
-    """Sort by missed words, most first, then by label. Leave out categories without words."""
+    # Categories without words are left out.
     with_words = [row for row in listed if row.record.recall.whole]
     return sorted(with_words, key=lambda row: (-(row.missed.part or 0), row.label))
 

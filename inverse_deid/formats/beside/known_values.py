@@ -102,7 +102,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[Row]:
-    """Yield the rows of a table; the header is row 1."""
+    # The header is row 1.
     rows = csv.reader(text.splitlines(keepends=True), strict=True)
     problem = ""
     try:

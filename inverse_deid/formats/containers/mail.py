@@ -197,7 +197,6 @@ def _open_attachment(
 
 
 def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:
-    """Return subject and text as a file of one text, written as the subject, a line end, and the text."""
     text = f"{subject}{_BETWEEN}{body}"
 
     def build(masked: MaskedDocument) -> bytes:

@@ -182,7 +182,7 @@ class Container:
 
 
 def _next_record(found: Iterator[Record]) -> Record | None:
-    """Return the next record of a part, one with the number 0 if the part breaks off, None = the end."""
+    # A record with the number 0 = the part breaks off, None = the end.
     try:
         return next(found, None)
     except InverseDeidError as error:
@@ -192,8 +192,6 @@ def _next_record(found: Iterator[Record]) -> Record | None:
 
 
 class _MaskedPart(io.BytesIO):
-    """A masked part until it is complete."""
-
     def write(self, data: Any, /) -> int:  # noqa: ANN401 - as its base
         if self.tell() + len(data) > MAX_PART_BYTES:
             self.truncate(0)

@@ -106,11 +106,7 @@ def put_masks(slots: Sequence[Slot], pieces: Sequence[Piece]) -> None:
 
 
 def _set_text(node: etree._Element, text: str) -> None:
-    """Write the text of a `w:t`; one without text goes, and so does its run if nothing is left in it.
-
-    Raises:
-        StageError: XML does not allow a character of the text.
-    """
+    # A `w:t` without text goes, and so does its run if nothing is left in it.
     with suppress(ValueError):
         node.text = text
     if (node.text or "") != text:

@@ -214,7 +214,7 @@ def copy_properties(parent: etree._Element, node: etree._Element, names: NewName
 def _choose_attributes(
     parent: etree._Element, node: etree._Element, names: NewNames
 ) -> dict[str, str] | None:
-    """Return the attributes of the copy of an element, None = it must not be copied."""
+    # None = it must not be copied.
     if node.tag not in _PROPERTIES:
         return None
     given = {str(name): str(value) for name, value in node.attrib.items() if name in _ATTRIBUTES}

@@ -50,7 +50,7 @@ _TEXTS = (f"{W}t", f"{W}delText")
 
 
 def _is_of_text(deletion: etree._Element) -> bool:
-    """Tell whether a deletion has text. An empty one marks the run, row or cell around it as deleted."""
+    # An empty deletion marks the run, row or cell around it as deleted.
     place = deletion
     if not len(deletion):
         place = next(deletion.iterancestors(f"{W}r", f"{W}tr", f"{W}tc", f"{W}p"), deletion)
@@ -112,7 +112,6 @@ def count_left_out(root: etree._Element) -> Counter[str]:
 
 
 def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], Counter[str]]:
-    """Return what is written, the names of the parts that it is made of, and what is left out of them."""
     found = {one.target for one in package.related("") if one.kind == "officeDocument"}
     main = next((target for target in sorted(found) if target), "")
     document = package.parse(main) if main else None

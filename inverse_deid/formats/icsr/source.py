@@ -219,7 +219,7 @@ class ReportSink:
     def _rewrite(
         self, part: Case, texts: Sequence[str], given: Replacements
     ) -> tuple[bytes, tuple[Change, ...]] | CaseProblem:
-        """Return a case as it is written and what was done to it, or why it must not be written."""
+        # A `CaseProblem` = it must not be written.
         try:
             rewritten = part.rewrite(texts, self._profile, given)
             data = self._writer.render(rewritten)
@@ -239,7 +239,7 @@ class ReportSink:
 
 
 def _locate_unknown(part: Case, profile: Profile) -> str:
-    """Say where elements and attributes are that the standard does not know, "" = not to be located."""
+    # "" = not to be located.
     found = find_unknown_names(part.node, part.dialect.name)
     places = [f"{one.path} at line {one.line}" for one in found[:_MAX_UNKNOWN_SHOWN]]
     more = f" and {len(found) - len(places)} more" if len(found) > len(places) else ""
@@ -250,7 +250,7 @@ def _locate_unknown(part: Case, profile: Profile) -> str:
 
 
 def _collect_known(part: Case) -> tuple[KnownIdentifier, ...]:
-    """Return each known identifier once, and no more than are needed to see that they are too many."""
+    # No more than are needed to see that they are too many.
     found: dict[KnownIdentifier, None] = {}
     for identifier in list_known_identifiers(part):
         found[identifier] = None

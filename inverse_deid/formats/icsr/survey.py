@@ -99,8 +99,6 @@ def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Sur
 
 
 class _Surveyor:
-    """Walks through the XML elements once."""
-
     def __init__(self, nodes: list[etree._Element], dialect: MessageDialect, *, batch: bool) -> None:
         self._nodes = nodes
         self._dialect = dialect
@@ -127,7 +125,7 @@ class _Surveyor:
         return named
 
     def values(self) -> Iterator[Value]:
-        """Yield all values, in document order; can be run through once."""
+        # The values can be run through once.
         for index, node in enumerate(self._nodes):
             if index not in self._done and index not in self._taken:
                 yield from self._text(index, node)
@@ -168,7 +166,7 @@ class _Surveyor:
             yield self._value(index, TEXT, sort, element, text)
 
     def _is_broken_up(self, node: etree._Element, element: Element | None) -> bool:
-        """Return whether elements interrupt the words: a name could be divided between two of them."""
+        # A name could be divided between two of them.
         if not len(node) or any(n in self._named_nodes for n in node.iterdescendants()):
             return False
         if sum(not str(piece).isspace() for piece in node.itertext()) < 2:
@@ -191,14 +189,13 @@ class _Surveyor:
                 yield self._value(index, key, sort, None, value)
 
     def _tail(self, index: int, node: etree._Element) -> Iterator[Value]:
-        """Yield the text after an element, unless it was taken with the element around it."""
+        # Unless it was taken with the element around it.
         text, parent = node.tail, node.getparent()
         if not text or text.isspace() or parent is None or index in self._done or index in self._taken:
             return
         yield self._value(index, TAIL, Sort.FREE_TEXT, self._owner_above(node), text)
 
     def _owner_above(self, node: etree._Element) -> Element | None:
-        """Return the free-text element whose text contains a nested element."""
         parent = node.getparent()
         return None if parent is None else self._owners.get(self._index.get(parent, -1))
 

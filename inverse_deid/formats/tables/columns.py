@@ -310,7 +310,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def _split(word: str) -> Sequence[str]:
-    """Return the words that a word consists of, the word itself if it does not or is a word alone."""
+    # The word itself if it is not joined, or is a word alone.
     known = _words_of_names()
     if word in known:
         return (word,)
@@ -325,7 +325,7 @@ def _split(word: str) -> Sequence[str]:
 
 @cache
 def _words_of_names() -> frozenset[str]:
-    """Return the words that names of columns consist of; of two letters only those that are often joined."""
+    # Of two letters only those that are often joined.
     sorts = (words for sort, words in _column_words().items() if sort not in ("passing", "sentence"))
     words = frozenset(_COLUMN_WORDS.split()).union(*sorts)
     return _JOINED | {word for word in words if len(word) > 2}

@@ -78,11 +78,7 @@ def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[Bin
 
 
 def _find_delimiter(text: str, head: Head, options: ReadOptions, usual: str) -> str:
-    """Return what separates the cells: that which gives the named columns, else that which fits the rows.
-
-    Raises:
-        UnreadableInputError: Several characters are possible.
-    """
+    # The one that gives the named columns, else the one that fits the rows.
     rows = {one: _parse(text, one, head) for one in dict.fromkeys([usual, *_SEPARATORS])}
     named = {plain_name(column) for _, column in list_named_columns(options)}
     fits = [one for one, some in rows.items() if some and named <= set(map(plain_name, some[0]))]
@@ -101,7 +97,7 @@ def _find_delimiter(text: str, head: Head, options: ReadOptions, usual: str) -> 
 
 
 def _parse(text: str, delimiter: str, head: Head) -> list[list[str]]:
-    """Return the first rows that are not blank; the last one may be cut and is left out."""
+    # The last one may be cut and is left out.
     rows: list[list[str]] = []
     is_cut = not head.is_whole
     try:
@@ -117,7 +113,7 @@ def _parse(text: str, delimiter: str, head: Head) -> list[list[str]]:
 
 
 def _is_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows have several cells, and nearly all as many as the header."""
+    # Several cells, and nearly all rows as many as the header.
     if not rows or len(rows[0]) < 2:
         return False
     n_same = sum(len(row) == len(rows[0]) for row in rows)

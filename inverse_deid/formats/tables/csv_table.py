@@ -208,7 +208,6 @@ def look_at_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> Table
 def _open(
     stream: BinaryIO, options: ReadOptions, name: str
 ) -> tuple[Iterator[list[str]], list[str], CsvLayout]:
-    """Return the rows after the header, the header, and the layout without its columns."""
     csv.field_size_limit(MAX_RECORD_BYTES)
     stream, dialect = find_dialect(stream, options, name)
     codec = dialect.codec
@@ -245,7 +244,7 @@ class _Lines:
 
 
 def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[str] | None:
-    """Return the next row, None at the end; errors of the csv module may quote the row and are dropped."""
+    # Errors of the csv module may quote the row and are dropped.
     try:
         return next(rows)
     except StopIteration:

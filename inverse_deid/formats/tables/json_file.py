@@ -129,8 +129,6 @@ class JsonFile:
 
 @dataclass(slots=True)
 class _Case:
-    """Reads the fields of one object, and builds what is written of it."""
-
     options: ReadOptions
     texts: dict[str, str] = field(default_factory=dict, repr=False)  # by path; lists are numbered in it
     fates: dict[str, ColumnFate] = field(default_factory=dict, repr=False)
@@ -176,7 +174,7 @@ class _Case:
         return new
 
     def _copy_branch(self, value: Any, path: str, place: str, fate: ColumnFate) -> Any:  # noqa: ANN401 - JSON
-        """Return what is written of objects with fields of their own; None = there are none that count."""
+        # None = there are none that count.
         if fate.is_kept and not any(name.startswith(f"{path}.") for name in self._list_named()):
             return None
         if isinstance(value, dict):
@@ -196,7 +194,6 @@ class _Case:
         return copies if any(copies) else []
 
     def _keep(self, value: Any, path: str, fate: ColumnFate) -> Any:  # noqa: ANN401 - JSON
-        """Return what is written of a kept value, and note its cells unless it is unchecked."""
         if fate is ColumnFate.UNCHECKED:
             return value
         place = _Kept(value, len(self.kept))
@@ -204,7 +201,7 @@ class _Case:
         return place
 
     def _list_named(self) -> Iterator[str]:
-        """Yield the paths whose fields must not be copied with what is around them."""
+        # Their fields must not be copied with what is around them.
         yield from self.options.text_columns
         yield from self.options.keep_unchecked
         if self.options.id_name is not None:
@@ -251,7 +248,7 @@ class _Strings:
     kept: list[KeptCell] = field(default_factory=list, repr=False)
 
     def copy(self, value: Any, path: str) -> Any:  # noqa: ANN401 - JSON
-        """Return what is written: slots instead of strings, and pairs of slots and values for objects."""
+        # Slots instead of strings, and pairs of slots and values for objects.
         if isinstance(value, str):
             return self._add(value, "\n")
         if isinstance(value, list):
@@ -279,8 +276,6 @@ class _Strings:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """An object whose keys are masked."""
-
     pairs: list[tuple[Any, Any]] = field(repr=False)
 
 
@@ -317,7 +312,7 @@ class JsonFileSink:
 
 
 def _fill(tree: Any, texts: Sequence[str], kept: Sequence[str | None]) -> Any:  # noqa: ANN401 - JSON
-    """Return a tree with texts in its slots and new values of kept cells; equal keys are numbered."""
+    # Equal keys are numbered.
     if isinstance(tree, _Kept):
         return fill_json_cells(tree.value, iter(kept[tree.first :]))
     if isinstance(tree, _Slot):

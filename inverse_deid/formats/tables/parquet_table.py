@@ -150,7 +150,6 @@ class ParquetSink:
         self._rows, self._changes = [], []
 
     def _list_changes(self, name: str) -> dict[int, str]:
-        """Return the new values of a column by their rows in the batch."""
         number = self._numbers.get(name)
         if number is None:
             return {}
@@ -158,7 +157,7 @@ class ParquetSink:
         return {row: value for row, value in enumerate(every) if value is not None}
 
     def _open_writer(self) -> pq.ParquetWriter:
-        """Return the writer; the first batch tells which dates and ages are written as text."""
+        # The first batch tells which dates and ages are written as text.
         import pyarrow as pa
         import pyarrow.parquet
 
@@ -238,7 +237,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain_schema(schema: pa.Schema, columns: Columns, renamed: str | None = None) -> pa.Schema:
-    """Return the schema of the output: columns that leave, as plain types, without any metadata."""
+    # Columns that leave, as plain types, without any metadata.
     import pyarrow as pa
 
     fields = []
@@ -252,7 +251,7 @@ def _plain_schema(schema: pa.Schema, columns: Columns, renamed: str | None = Non
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the same values, without dictionary, extension and metadata of inner fields."""
+    # Without dictionary, extension and metadata of inner fields.
     import pyarrow as pa
 
     while pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType):
@@ -274,11 +273,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
-    """Return the same values in the plain type.
-
-    Raises:
-        FormatError: The type cannot be converted.
-    """
     import pyarrow as pa
 
     if isinstance(column, pa.ExtensionArray):
@@ -310,7 +304,7 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 
 def _list_cells(column: pa.Array, name: str) -> list[tuple[KeptCell, ...]]:
-    """Return the cells of each row of a kept column: one, or all inner ones of a nested type."""
+    # One, or all inner ones of a nested type.
     import pyarrow as pa
 
     column = _plain_column(column, pa.field(name, _plain_type(column.type)))
@@ -338,7 +332,7 @@ def _list_cells(column: pa.Array, name: str) -> list[tuple[KeptCell, ...]]:
 
 
 def _list_inner(value: object, column: str) -> Iterator[KeptCell]:
-    """Yield everything in a nested value; none of it can be changed."""
+    # None of it can be changed.
     if isinstance(value, dict):
         for key, one in value.items():
             yield make_key_cell(column, str(key))
@@ -351,11 +345,7 @@ def _list_inner(value: object, column: str) -> Iterator[KeptCell]:
 
 
 def _change_column(column: pa.Array, field: pa.Field, new: Mapping[int, str]) -> pa.Array:
-    """Return a column in the plain type, with the new values of some rows, "" = null.
-
-    Raises:
-        FormatError: A new value cannot be written in the type.
-    """
+    # `new` by row, "" = null.
     import pyarrow as pa
 
     if not new and not (pa.types.is_string(field.type) and not _is_text(column.type)):
@@ -381,7 +371,7 @@ def _as_text(value: object) -> str | None:
 
 
 def _shift_days(column: pa.Array, new: Mapping[int, str]) -> pa.Array:
-    """Return dates or timestamps of which some are on other days; the time of day stays."""
+    # The time of day stays.
     import pyarrow as pa
 
     kind = column.type
@@ -398,7 +388,7 @@ def _shift_days(column: pa.Array, new: Mapping[int, str]) -> pa.Array:
 def _batches(
     file: pq.ParquetFile, names: list[str], row_groups: tuple[int, int] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of at least one row, with these columns only."""
+    # Of at least one row.
     import pyarrow as pa
 
     groups = None if row_groups is None else list(range(*row_groups))
@@ -416,7 +406,7 @@ def _batches(
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return the cells as Python values; errors have no reference to the bytes."""
+    # Errors have no reference to the bytes.
     values: list[Any] | None = None
     with suppress(UnicodeError):
         values = column.to_pylist()
@@ -426,7 +416,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _ids(column: pa.Array) -> list[str | None]:
-    """Return the ids as text; dates, structs and fractions are refused, since they may be data."""
+    # Dates, structs and fractions are refused, since they may be data.
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

@@ -141,7 +141,7 @@ def _show_number(number: float) -> str:
 
 
 def _show_date(number: float, *, is_1904: bool, is_duration: bool) -> str:
-    """Return a date, a time or a duration, "" = it is not a date."""
+    # "" = it is not a date.
     from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     shown: object = None

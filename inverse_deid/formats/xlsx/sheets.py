@@ -189,11 +189,12 @@ class _Target:
             self._words.append(text)
 
     def close(self) -> None:
-        """Return nothing: the results are attributes."""
+        # The results are attributes.
+        pass
 
 
 class _StringsTarget(_Target):
-    """Collects the shared texts, without readings (`rPh`) and looks."""
+    """Without readings (`rPh`) and looks."""
 
     def __init__(self, package: Package) -> None:
         super().__init__(package)
@@ -239,14 +240,12 @@ def _read_strings(package: Package, name: str, counted: Counter[str]) -> list[st
 
 
 class _MergedTarget(_Target):
-    """Collects the cells that are merged over several columns."""
-
     def __init__(self, package: Package) -> None:
         super().__init__(package)
         self.found: list[MergedCells] = []
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
-        """Begin an element; what is not a range of cells merges none."""
+        # What is not a range of cells merges none.
         if tag != f"{S}mergeCell":
             return
         begin, _, end = attrib.get("ref", "").replace("$", "").partition(":")
@@ -256,7 +255,7 @@ class _MergedTarget(_Target):
             self.found.append(MergedCells(rows[0], rows[1], columns[0], columns[1]))
 
     def end(self, tag: str) -> None:
-        """End an element."""
+        pass
 
 
 class _SheetTarget(_Target):
@@ -313,7 +312,7 @@ class _SheetTarget(_Target):
             self._in_reading = True
 
     def _doubt(self, what: str) -> FormatError:
-        """Return the error for a place in doubt; `what` holds nothing of the file."""
+        # `what` holds nothing of the file.
         place = f"in or after row {self._number}"
         return FormatError(f"has {what} {place}. The columns of cells are in doubt. Save it again in Excel")
 
@@ -366,11 +365,6 @@ class _SheetTarget(_Target):
         self._has_formula = self._has_value = False
 
     def _end_cell(self) -> None:
-        """Note the cell, unless it is empty.
-
-        Raises:
-            FormatError: Its value is not what its type says.
-        """
         column, kind, style = self._cell or (0, "n", PLAIN)
         value, inline = "".join(self._value), "".join(self._inline)
         self._cell = None

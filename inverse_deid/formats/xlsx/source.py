@@ -153,11 +153,6 @@ class _MergedRows:
         self._of_header: list[MergedCells] = []
 
     def go_to(self, row: int) -> None:
-        """Go down to a row.
-
-        Raises:
-            FormatError: More of its cells are merged than in any real file.
-        """
         while self._waiting and self._waiting[0].first_row <= row:
             self._here.append(self._waiting.popleft())
         self._here = [one for one in self._here if one.last_row >= row]
@@ -167,10 +162,7 @@ class _MergedRows:
             self._of_header = list(self._here)
 
     def is_with_others(self, column: int, kept_at: Container[int]) -> bool:
-        """Tell whether a cell of a kept column is merged with one of a column that is not kept.
-
-        Its text may belong to that column, unless both have one name.
-        """
+        # Its text may belong to that column, unless both have one name.
         if column not in kept_at:
             return False
         own = {i for one in self._of_header if column in one.columns for i in one.columns}
@@ -325,13 +317,13 @@ class ExcelFile:
 
 
 def _moved(cell: SheetCell, plan: SheetPlan, *, is_text: bool = False) -> SheetCell:
-    """Return a cell in its new column; a text to be masked loses its value."""
+    # A text to be masked loses its value.
     column = plan.moved[cell.column]
     return SheetCell(column, "", style=cell.style) if is_text else replace(cell, column=column)
 
 
 def _hidden(cell: SheetCell) -> SheetCell:
-    """Return a cell as it is written if its text is not masked: without its value."""
+    # Without its value.
     return SheetCell(cell.column, GAP_MARK if cell.kind == "number" else "", style=cell.style)
 
 
@@ -397,11 +389,6 @@ def _open(stream: BinaryIO) -> Workbook:
 
 
 def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
-    """Return the sheets that have the columns to be masked.
-
-    Raises:
-        FormatError: No sheet has them, or the id or a column to be kept, or two columns have the same name.
-    """
     plans: list[SheetPlan] = []
     others: list[list[str]] = []
     missing = {column: choice for choice, column in list_named_columns(options)}
@@ -438,7 +425,7 @@ def _has_texts(names: Sequence[str], options: ReadOptions) -> bool:
 
 
 def _plan_sheet(index: int, header: SheetRow, found: ReadOptions, *, has_id: bool) -> SheetPlan:
-    """Return what happens to the columns of a sheet; it need not have the id, nor all columns to be kept."""
+    # It need not have the id, nor all columns to be kept.
     names = _names(header)
     given = replace(
         found,
@@ -452,11 +439,7 @@ def _plan_sheet(index: int, header: SheetRow, found: ReadOptions, *, has_id: boo
 
 
 def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
-    """Return all sheets with values; of their columns only those that are named in their header are kept.
-
-    Raises:
-        FormatError: No sheet has values, or none has a column to be kept.
-    """
+    # Of their columns only those that are named in their header are kept.
     plans = []
     found: dict[str, None] = {}
     kept = set(options.kept_columns)
@@ -485,7 +468,7 @@ def _refuse_missing(options: ReadOptions, found: Sequence[str]) -> None:
 
 
 def _names(row: SheetRow, n_columns: int = 0) -> list[str]:
-    """Return the names of the columns, `n_columns` or more, that a header row has, "" = none."""
+    # "" = none.
     names = [""] * max(row.cells[-1].column + 1, n_columns)
     for cell in row.cells:
         names[cell.column] = cell.text.strip()

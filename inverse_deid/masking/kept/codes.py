@@ -82,7 +82,7 @@ def plain_value(value: str, column: str) -> str:
 
 
 def _is_dose(value: str) -> bool:
-    """Tell whether a value consists of numbers, units and frequencies, and not of numbers alone."""
+    # Numbers, units and frequencies, not numbers alone.
     parts = re.findall(r"[^\W\d_]+(?:[/*][^\W\d_]+)*|Q\d+[A-Za-z]+", value)
     left = _PART_OF_A_DOSE.sub("", _FREQUENCY.sub("", value))
     if (

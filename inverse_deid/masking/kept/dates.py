@@ -116,7 +116,7 @@ def read_kept_date(
 
 
 def _read_number(text: str, *, is_named: bool) -> KeptDate | DateDoubt | None:
-    """Read digits alone: certain if the column says that it has dates."""
+    # Certain if the column says that it has dates.
     match = _COMPACT.fullmatch(text)
     when = _make(match["y"], match["m"], match["d"]) if match else None
     if is_named:

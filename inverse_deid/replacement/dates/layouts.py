@@ -242,11 +242,6 @@ def _make_reading(
 
 
 def _read_dates(groups: dict[str, str], reference: date) -> tuple[PartialDate, PartialDate | None]:
-    """Return the date, or the first and the last of a range, that the fields of a template give.
-
-    Raises:
-        ValueError: No such date exists, or a range does not rise.
-    """
     year = _read_year(groups["year"], reference) if "year" in groups else None
     month = _read_month(groups)
     first = PartialDate(year, month, read_day(groups["day"]) if "day" in groups else None)
@@ -307,7 +302,7 @@ def _drop_first_day(layout: Layout) -> Layout:
 
 
 def _read_ranges(text: str, reference: date) -> Iterator[DateReading]:
-    """Yield ranges of two whole days, where one may take its year from the other."""
+    # One of the two whole days may take its year from the other.
     for match in _SPLIT.finditer(text):
         sides = text[: match.start()], text[match.end() :]
         if not all(_FIELDS_OF_A_DAY.search(side) for side in sides):
@@ -374,7 +369,7 @@ def _in_year_of(day: PartialDate, other: PartialDate, years: int) -> PartialDate
 
 @cache
 def _compile_templates() -> tuple[tuple[_Template, re.Pattern[str], bool], ...]:
-    """Return templates, their expressions, and whether a text without letters cannot fit."""
+    # The last is whether a text without letters cannot fit.
     lettered = re.compile("<(?:name|NAME|foreign|roman)>|spring|Christmas|Q")
     return tuple(
         (one, re.compile(_expand(one.pattern), re.IGNORECASE), bool(lettered.search(one.pattern)))

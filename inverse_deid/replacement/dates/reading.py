@@ -161,7 +161,7 @@ def read_structured(value: str) -> tuple[PartialDate, str] | None:
 
 
 def _births(births: Iterable[str | PartialDate], today: date) -> Iterator[PartialDate]:
-    """Yield all readings of dates of birth; a two-digit year may be read as the next century's."""
+    # A two-digit year may be read as the next century's.
     for birth in births:
         for when in [birth] if isinstance(birth, PartialDate) else _meanings(birth, today):
             if when.year is not None:
@@ -173,7 +173,7 @@ def _births(births: Iterable[str | PartialDate], today: date) -> Iterator[Partia
 
 
 def _meanings(text: str, today: date) -> Iterator[PartialDate]:
-    """Yield every day that the words of a date can mean; of a long range its months or years."""
+    # Of a long range its months or years.
     for reading in find_readings(text, today):
         yield reading.first
         if reading.last is not None:
@@ -182,7 +182,7 @@ def _meanings(text: str, today: date) -> Iterator[PartialDate]:
 
 
 def _parts_between(first: PartialDate, last: PartialDate) -> Iterator[PartialDate]:
-    """Yield the days of a range within a month; else its months, or its years if no more is known."""
+    # Within a month its days, else its months, or its years if no more is known.
     if first.year is None or last.year is None:
         return
     if first.month is None or last.month is None:

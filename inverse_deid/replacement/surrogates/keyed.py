@@ -190,7 +190,7 @@ class CaseSurrogates:
                 return self._professions.replacement(words)
 
     def _replace_name_and_phone(self, words: str) -> str | None:
-        """Replace both parts of `Smith 555-0134`, or none."""
+        # Both parts of `Smith 555-0134`, or none.
         match = _NAME_AND_PHONE.fullmatch(words)
         if match is None:
             return None

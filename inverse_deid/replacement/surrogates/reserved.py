@@ -124,7 +124,7 @@ def digits_of(text: str) -> str:
 
 
 def _possible_names(value: str) -> Iterator[str]:
-    """Yield the capitalised words of a value without digits; not a single word in capitals."""
+    # Not a single word in capitals.
     words = _RUN.findall(value)
     if not any(map(str.isdigit, value)):
         yield from (fold(w) for w in words if w[0].isupper() and (len(words) > 1 or not w.isupper()))

@@ -246,7 +246,6 @@ def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> Causality
 
 
 def _read_finished(transaction: Transaction, case_id: int) -> tuple[CaseContent, LayerTokens]:
-    """Return an agreed or released case and its final decisions."""
     state = CaseState(lock_row(transaction, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
         raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first")

@@ -185,7 +185,6 @@ def read_content(transaction: Transaction, case_id: int) -> CaseContent:
 
 
 def _unpack(packed: bytes, case_id: int) -> dict[str, npt.NDArray[np.generic]]:
-    """Return the columns of a case by name."""
     n_tokens, rest = divmod(len(packed), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
     if rest:
         raise UnreadableInputError(
@@ -244,7 +243,7 @@ def encode_categories(decisions: Decisions) -> npt.NDArray[np.uint8]:
 
 
 def _find_rules_safe(content: CaseContent, facts: MaskingFacts) -> BoolArray:
-    """Find where the low threshold was used; it moves with the density of each part."""
+    # The threshold moves with the density of each part.
     safe = np.zeros(len(content.tokens), np.bool_)
     decisions = content.decisions
     thresholds = facts.thresholds

@@ -225,7 +225,7 @@ def _choose_marker(facts: MaskingFacts) -> MarkerFor:
 
 
 def _decide(content: CaseContent, final: LayerTokens) -> Decisions:
-    """Return a layer as decisions. Words masked by a reviewer are read again only as dates or ages."""
+    # Words masked by a reviewer are read again only as dates or ages.
     model = content.decisions
     keep: BoolArray = final.keep & final.decided
     classes = _CLASS_OF_CODE[final.categories]

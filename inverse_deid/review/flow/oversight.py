@@ -227,7 +227,6 @@ def list_activity(store: ReviewStore) -> tuple[Activity, ...]:
 
 
 def _read_hours(transaction: Transaction, now: float) -> dict[str, dict[int, set[int]]]:
-    """Return the cases whose originals each user was shown, by how many hours ago that was."""
     hours: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     found = select(TRAIL.c.line).where(TRAIL.c.line.contains(f'"event":"{ORIGINAL_SHOWN}"', autoescape=True))
     for line in transaction.execute(found.order_by(TRAIL.c.number.desc())).yield_per(1000).scalars():

@@ -96,7 +96,6 @@ def compare_masks(pairs: list[tuple[BoolArray, BoolArray]]) -> float | None:
 
 
 def _read_pairs(transaction: Transaction) -> list[tuple[BoolArray, BoolArray]]:
-    """Return the tokens that both reviewers keep, of every case with two approvals."""
     found = select(CASES.c.id).where(CASES.c.n_approvals >= 2).order_by(CASES.c.id)
     pairs = []
     for case_id in transaction.execute(found).scalars().all():
@@ -178,7 +177,7 @@ def read_sample(store: ReviewStore) -> Sample:
 
 
 def _read_sample(transaction: Transaction) -> tuple[Sample, list[bool | None]]:
-    """Return the latest sample, and for each of its cases whether it leaks (None = unread)."""
+    # None = unread.
     rows = transaction.read(select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1), SAMPLES)
     if not rows:
         raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N")

@@ -262,7 +262,7 @@ def _refuse_nobody(_scope: Scope) -> bool:
 
 
 def _list_intake_routes() -> list[Route]:
-    """Return the pages that add files, which show values of them; adjudicators use them."""
+    # They show values of the files. Adjudicators use them.
     handlers: list[tuple[str, str, Handler]] = [
         ("GET", "/add", intake_pages.show_add),
         ("GET", "/add/list", intake_pages.list_files),
@@ -364,7 +364,6 @@ def _count_states(store: ReviewStore) -> dict[str, float]:
 
 
 def _show_health(request: Request) -> Response:
-    """Say whether the store can be read."""
     try:
         count_cases(request.app.state.store)
     except InverseDeidError:
@@ -387,7 +386,7 @@ class _Gate:
         self._refuses = refuses
 
     def refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
-        """Return the refusal of a request, None = a handler may answer it."""
+        # None = a handler may answer it.
         request = Request(scope)
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
             return Response("wrong host name", status_code=421)
@@ -398,4 +397,5 @@ class _Gate:
         return None
 
     def note_end(self, scope: Scope, status: int, seconds: float) -> None:
-        """Note nothing: paths contain numbers of cases."""
+        # Paths contain numbers of cases.
+        pass

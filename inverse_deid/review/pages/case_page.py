@@ -233,7 +233,6 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
 
 
 def _list_legend() -> dict[str, object]:
-    """Return the names of categories, their letters and groups, and the reasons."""
     return {
         "categories": [
             {
@@ -254,7 +253,7 @@ def _list_legend() -> dict[str, object]:
 
 
 def _mask_gaps(tokens: Tokens) -> Mapping[int, str]:
-    """Return the gaps that differ in the masked text, by number: without forbidden characters."""
+    # Without forbidden characters.
     changed: dict[int, str] = {}
     for start, end in reversed(list(forbidden_gaps(tokens.text))):
         number = int(np.searchsorted(tokens.ends, start, side="right"))
@@ -288,7 +287,7 @@ def _encode_model(model: ModelTokens) -> dict[str, Any]:
 
 
 def _encode_shares(shares: npt.NDArray[np.float32]) -> list[int | None]:
-    """Return ten-thousandths, as integers are fastest; None = unknown (p_safe) or never (threshold)."""
+    # Ten-thousandths, as integers are fastest. None = unknown (p_safe) or never (threshold).
     known = np.isfinite(shares)
     found: list[int | None] = np.rint(np.where(known, shares, 0.0) * 10_000.0).astype(np.int32).tolist()
     for token in np.flatnonzero(~known).tolist():
@@ -297,5 +296,5 @@ def _encode_shares(shares: npt.NDArray[np.float32]) -> list[int | None]:
 
 
 def _encode_digits(numbers: npt.NDArray[Any]) -> str:
-    """Return one digit per token, in [0, 9], rounded down; True is 1."""
+    # One digit per token, in [0, 9], rounded down. True is 1.
     return (numbers.astype(np.uint8) + np.uint8(ord("0"))).tobytes().decode()

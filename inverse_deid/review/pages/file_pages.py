@@ -61,11 +61,7 @@ def show_files(visit: Visit) -> Response:
 
 
 def _find_source(visit: Visit, given: str) -> SourceRow | None:
-    """Return the file that a request names, None = it names none.
-
-    Raises:
-        ReviewError: It does not exist.
-    """
+    # None = it names none.
     if not given:
         return None
     found = next((row for row in list_sources(visit.store) if str(row.id) == given), None)
@@ -109,10 +105,8 @@ def _send_zip(visit: Visit, cases: Collection[int] | None = None) -> Response:
 
 
 def _send(visit: Visit, write: Callable[[BinaryIO], Exported | None], name: str = "") -> Response:
-    """Send what is written, whole; the next page tells what could not be written.
-
-    Without a name, the file has that of the export.
-    """
+    # The next page tells what could not be written.
+    # Without a name, the file has that of the export.
     with ExitStack() as unsent:
         file = cast(BinaryIO, unsent.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
         done = write(file)

@@ -130,7 +130,6 @@ def store_form(visit: Visit) -> Response:
 
 
 def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
-    """Return the answers of step 1."""
     given = {topic: visit.text(f"preserved {topic.value}") for topic in Topic}
     missing = [topic.value for topic, said in given.items() if said not in set(Preserved)]
     if missing:

@@ -90,13 +90,11 @@ def show_work_list(visit: Visit) -> Response:
 
 
 def _list_readers(visit: Visit) -> list[User]:
-    """Return the accounts that cases can be assigned to."""
     return [one for one in list_users(visit.store) if one.is_active and one.role is not UserRole.ADMIN]
 
 
 def _hide_names(row: CaseRow, user: User) -> CaseRow:
-    """Return a line without the names of others: an adjudicator must not know whose work they settle."""
-
+    # An adjudicator must not know whose work they settle.
     def hide(name: str | None) -> str | None:
         return name if name is None else "you" if name == user.name else "another user"
 
@@ -109,7 +107,7 @@ def count_shown(visit: Visit) -> dict[CaseState, int]:
 
 
 def _read_fields(given: Sequence[tuple[str, str]]) -> Fields:
-    """Return filters and order with defaults; unknown values count as not given."""
+    # Unknown values count as not given.
     last = dict(given)
     show, doubt, order = last.get("show", ""), last.get("doubt", ""), last.get("sort", "")
     states = [state.value for state in CaseState if ("state", state.value) in given]

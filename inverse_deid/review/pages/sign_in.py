@@ -135,11 +135,7 @@ class Provider:
         self._loaded_at = 0.0
 
     def _connect(self) -> _Client:
-        """Return the client, with metadata that is not too old.
-
-        Raises:
-            ValueError: The metadata are of another issuer, or name an address without TLS.
-        """
+        # With metadata that is not too old.
         with self._lock:
             if self._client is None or time.monotonic() - self._loaded_at > MAX_METADATA_SECONDS:
                 client = _Client(

@@ -169,7 +169,7 @@ def _describe_decision(decision: str | None) -> str:
 
 
 def _describe_time(entry: TrailEntry) -> str:
-    """Return a time in UTC; a script shows it in the time of the browser."""
+    # A script shows it in the time of the browser.
     try:
         return f"{datetime.fromisoformat(entry.at).astimezone(UTC):%d %b %Y, %H:%M:%S} UTC"
     except ValueError:

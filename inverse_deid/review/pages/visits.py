@@ -162,7 +162,7 @@ class Visit:
         return f"notice for {self.session.csrf_token}"
 
     def _read_notice(self) -> str:
-        """Return the message for this page, "" = none, or one of another session."""
+        # "" = none, or one of another session.
         try:
             sealed = base64.urlsafe_b64decode(self.request.cookies.get(NOTICE_COOKIE, ""))
             return self.store.sealer.open(sealed, self._notice_place).decode()
@@ -226,7 +226,7 @@ class LogIns:
 
 
 def _give_way() -> None:
-    """Let the threads of requests go first: argon2 takes all cores."""
+    # Argon2 takes all cores.
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
@@ -300,7 +300,6 @@ def _find_session(request: Request, *, prolongs: bool = True) -> Session:
 
 
 def _check_token(request: Request, session: Session, form_token: str) -> None:
-    """Refuse posts without the CSRF token of the session."""
     if request.method == "POST":
         given = request.headers.get("x-csrf-token", "") or form_token
         if not is_csrf_token(session, given):
@@ -345,7 +344,7 @@ def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = F
 
 
 def _find_queue(request: Request) -> LogIns | None:
-    """Return where a request waits that takes long, None = it does not."""
+    # None = the request does not take long.
     state, path = request.app.state, request.scope["path"]
     queue: LogIns | None = None
     if request.method == "POST" and path in _PASSWORD_PATHS:

@@ -216,7 +216,7 @@ def set_role(
 
 
 def _refuse_last_admin(transaction: Transaction, row: Row[Any]) -> None:
-    """Keep one open admin account; all are locked, as two admins may close each other at once."""
+    # All are locked, as two admins may close each other at once.
     is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
     admins = transaction.read(select(USERS).where(is_admin).with_for_update(), USERS)
     if [one.id for one in admins] == [row.id]:
@@ -289,7 +289,7 @@ def _check_name(name: str) -> str:
 
 
 def _refuse_weak(password: str, name: str) -> None:
-    """Refuse a password that is easy to guess, also for those who know the name of the user and the place."""
+    # Also for those who know the name of the user and the place.
     from zxcvbn import zxcvbn  # it reads lists of words
 
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
@@ -344,7 +344,7 @@ def _find_row(transaction: Transaction, name: str) -> Row[Any]:
 
 
 def _read_one(transaction: Transaction, condition: ColumnElement[bool]) -> Row[Any] | None:
-    """Return the row of a user, None = there is none."""
+    # None = there is none.
     rows = transaction.read(select(USERS).where(condition), USERS)
     return rows[0] if rows else None
 
@@ -475,7 +475,7 @@ def sign_in(
 
 
 def _refuse_identity(transaction: Transaction, row: Row[Any] | None, who: Identity) -> str:
-    """Return why somebody has no access, "" = they have."""
+    # "" = they have access.
     if who.role is None:
         return "your account has no role in this review. Ask your administrator."
     if row is not None:
@@ -639,5 +639,5 @@ def _make_csrf_token(store: ReviewStore, session_id: str) -> str:
 
 @lru_cache(maxsize=1)
 def _hash_nothing() -> str:
-    """Return the hash of an unknown password, so that an unknown name takes as long as a known one."""
+    # An unknown name takes as long as a known one.
     return hash_password(secrets.token_urlsafe(32))

@@ -186,7 +186,7 @@ class _State(msgspec.Struct):
 
 
 def _read_releases(transaction: Transaction) -> dict[int, float]:
-    """Return when cases were last released, by their numbers, in seconds since 1970."""
+    # By their numbers, in seconds since 1970.
     found = select(TRAIL.c.line).where(TRAIL.c.line.contains('"event":"state"', autoescape=True))
     times: dict[int, float] = {}
     for line in transaction.execute(found.order_by(TRAIL.c.number)).scalars():
@@ -202,7 +202,7 @@ def _read_releases(transaction: Transaction) -> dict[int, float]:
 
 
 def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted:
-    """Delete one file or (None) all in one transaction."""
+    # None = all.
     mine = true() if source_id is None else SOURCES.c.id == source_id
     chosen = select(SOURCES.c.id).where(mine)
     with store.writing() as transaction:
@@ -235,7 +235,6 @@ def _describe_work(deleted: Deleted) -> str:
 
 
 def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], by: str) -> Deleted:
-    """Delete some cases of a file and write the file without them, in one transaction."""
     with store.reading() as transaction:
         source = _read_source(transaction, source_id)
         cases = [
@@ -273,11 +272,7 @@ def _in_parts(case_ids: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[int]) -> bytes:
-    """Return a file without some of its cases; all others are exactly as they were.
-
-    Raises:
-        ReviewError: The format does not allow it, or the rest would be read in another way.
-    """
+    # All others are exactly as they were.
     kind = FORMATS[source.format]
     if kind.blank is None:
         raise ReviewError(_refuse(kind))
@@ -310,7 +305,6 @@ def _refuse(kind: Format) -> str:
 def _read_records(
     kind: Format, data: bytes, options: ReadOptions, name: str, *, without: Collection[int] = ()
 ) -> Iterator[tuple[object, ...]]:
-    """Yield what is in the records of a file, except for those that are taken out and blank ones."""
     for record in kind.open(io.BytesIO(data), options, name).records():
         if record.number not in without and (record.docs or record.problem):
             texts = [(doc.id, doc.text) for doc in record.docs]
@@ -318,7 +312,7 @@ def _read_records(
 
 
 def _delete_rows(transaction: Transaction, mine: ColumnElement[bool]) -> Counter[str]:
-    """Delete cases and all rows that belong to them, and count them; `mine` is a condition on `CASES`."""
+    # `mine` is a condition on `CASES`.
     # Whoever works on one of the cases finishes that step first.
     transaction.execute(select(CASES.c.id).where(mine).order_by(CASES.c.id).with_for_update()).all()
     cases = select(CASES.c.id).where(mine)

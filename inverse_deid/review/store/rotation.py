@@ -94,7 +94,7 @@ def rotate_key(
 def _open_begun(
     address: str | Path, key: ReviewKey, new_key: ReviewKey, *, by: str, clock: Clock
 ) -> ReviewStore:
-    """Return the store under the new key; unless an earlier run did so, give it this key."""
+    # An earlier run may have given it this key.
     try:
         return open_store(address, new_key, clock=clock)
     except ConfigurationError:
@@ -104,7 +104,6 @@ def _open_begun(
 
 
 def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
-    """Put the new key in force, in one transaction."""
     data = (ReviewKey(os.urandom(32)), *store.keys.data)
     keys = replace(
         store.keys,
@@ -143,7 +142,7 @@ def reseal(transaction: Transaction, *, by: str, check: Callable[[Table, Mapping
 
 
 def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) -> Iterator[tuple[int, int]]:
-    """Encrypt the values of a table again; yield after each step how many, and how many are damaged."""
+    # Yield after each step how many, and how many are damaged.
     keys = list(table.primary_key)
     last: Sequence[Any] | None = None
     while True:
@@ -162,7 +161,7 @@ def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) ->
 
 
 def _renew(transaction: Transaction, table: Table, row: Row[Any]) -> tuple[int, int]:
-    """Encrypt the values of a row with the newest key; return how many it were, and how many are damaged."""
+    # How many it were, and how many are damaged.
     values: dict[str, bytes] = {}
     n_damaged = 0
     for column in table.c:
@@ -185,7 +184,7 @@ def _renew(transaction: Transaction, table: Table, row: Row[Any]) -> tuple[int, 
 
 
 def _hash_again(transaction: Transaction, source: Row[Any], *, by: str) -> None:
-    """Give a file a hash that only the new key can compare."""
+    # Only the new key can compare the hash.
     data = transaction.sealer.open(source.sealed, f"file {source.id}")
     content_hash = hash_file(transaction.store.file_key, data)
     transaction.update(INTAKES, INTAKES.c.source_id == source.id, content_hash=content_hash)
@@ -193,7 +192,7 @@ def _hash_again(transaction: Transaction, source: Row[Any], *, by: str) -> None:
 
 
 def _finish(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
-    """Drop the old keys: nothing needs them any more."""
+    # Nothing needs them any more.
     keys = replace(store.keys, data=store.keys.data[:1])
     with store.writing() as transaction:
         transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))

@@ -193,7 +193,7 @@ class RecordedRows:
         yield from self.list_missing()
 
     def _find_fault(self, seals: RowSeals, table: Table, values: Mapping[str, Any]) -> str:
-        """Return what is wrong with a row, "" = nothing; the settings of a new store have no entry."""
+        # The settings of a new store have no entry.
         mark, number, _ = self._last.pop(name_row(table, values), (None, 0, None))
         if not seals.is_sealed(table, values):
             return "was altered outside the program"
@@ -205,7 +205,6 @@ class RecordedRows:
 
 
 def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the number and the hash of the actions of every layer that has any."""
     found = select(ACTIONS).order_by(ACTIONS.c.layer_id, ACTIONS.c.position)
     for layer_id, rows in groupby(connection.execute(found).yield_per(1000), lambda row: row.layer_id):
         stored = list(rows)
@@ -229,7 +228,7 @@ def is_row(table: Table, values: Mapping[str, Any]) -> ColumnElement[bool]:
 
 
 def _plain(column: Column[Any], value: Any) -> Any:  # noqa: ANN401
-    """Return a value so that JSON tells types and lengths, the same before it is stored and afterwards."""
+    # JSON tells types and lengths, the same before it is stored and afterwards.
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(column.type, Double) and isinstance(value, int):

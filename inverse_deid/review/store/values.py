@@ -33,7 +33,7 @@ class StoredState(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
-        """Refuse what the program never stores."""
+        # The program never stores anything else.
         raise UnreadableInputError(
             "a state in the store was altered outside the program. Run inverse-deid review verify, and "
             "restore a backup"

@@ -118,12 +118,12 @@ _AXIS = r"(?:(?:lat(?:itude)?|lon(?:g(?:itude)?)?|lng)\b\.?\s?[:=]?\s?)?"
 
 
 def _before(words: str, letters: str) -> str:
-    """Return a pattern of degrees after a point of the compass."""
+    # A pattern of degrees after a point of the compass.
     return rf"(?:{words}|(?-i:[{letters}]))\.?\s?{_DEGREES}{_SPACED}"
 
 
 def _after(words: str, letters: str) -> str:
-    """Return a pattern of degrees before a point of the compass."""
+    # A pattern of degrees before a point of the compass.
     return rf"{_DEGREES}{_SPACED}\s?(?:{words}|(?-i:[{letters}]))\b"
 
 

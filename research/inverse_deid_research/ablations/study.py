@@ -135,7 +135,6 @@ class VariantTrainer:
         }
 
     def _epochs(self, run: AblationRun) -> Epochs:
-        """Return the epochs, with the mean opinion of teachers if there are some."""
         own = keep_last(functools.partial(read_epoch, self.folder / "epochs", run.variant))
         config, training = run.teacher_network, run.variant.training
         if config is None:
@@ -177,8 +176,6 @@ N_BASE_SEEDS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _AblationData:
-    """The documents of the study."""
-
     gold: list[Document] = field(repr=False)
     carriers: list[Document] = field(repr=False)
     held_out: tuple[AnalysedCorpus, ...]
@@ -245,7 +242,6 @@ def _report(
     records: dict[AblationRun, Record],
     seconds: dict[str, float],
 ) -> None:
-    """Measure every run, and write the report."""
     from inverse_deid.training.run import device_line
 
     start = time.perf_counter()
@@ -322,7 +318,7 @@ def base_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 
 
 def _make_epochs(study: Study, data: _AblationData, base: Variant, vectors: WordVectors) -> float:
-    """Write the epochs that are missing; return the seconds that this took."""
+    # Returns the seconds that this took.
     start = time.perf_counter()
     recipe = EpochRecipe(
         gold=data.gold, carriers=data.carriers, network=base.network, training=base.training, vectors=vectors
@@ -340,7 +336,6 @@ def _make_epoch(folder: Path, recipe: EpochRecipe, epoch: int, say: Say) -> Reco
 
 
 def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -> dict[AblationRun, Record]:
-    """Train the base and the variants without teachers first, then the students."""
     seeds = study.options.seeds
     base, *others = variants
     runs = [AblationRun(variant=base, seed=seed) for seed in base_seeds(seeds)]
@@ -359,7 +354,7 @@ def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -
 
 
 def _measure(study: Study, judge: Judge, runs: Sequence[AblationRun]) -> tuple[pd.DataFrame, list[str]]:
-    """Measure every run on every corpus; return also what could not be measured."""
+    # Returns also what could not be measured.
     networks: dict[int, Scores] = {}
     rows: list[Row] = []
     for run in runs:

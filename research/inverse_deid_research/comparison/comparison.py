@@ -159,7 +159,6 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
 
 
 def _choose_systems(settings: ComparisonSettings) -> list[str]:
-    """Return the systems that run, in the order of the tables."""
     if unknown := [name for name in settings.systems if name not in SYSTEMS]:
         raise ConfigurationError(f"no system named {unknown[0]!r}. Choose one of {', '.join(SYSTEMS)}")
     names = usual_systems(may_learn=bool(settings.train))
@@ -189,7 +188,6 @@ def _choose_reference(settings: ComparisonSettings, names: Sequence[str]) -> str
 
 
 def _list_training_files() -> list[tuple[str, str]]:
-    """Return name and SHA-256 of each file that the packaged model was trained on."""
     provenance = read_manifest(packaged_model())["provenance"]
     numbers = provenance.get("n_documents", {})  # the first is 0 = only compared
     files = provenance.get("data_sha256", {})
@@ -197,11 +195,6 @@ def _list_training_files() -> list[tuple[str, str]]:
 
 
 def _leave_out_known(docs: list[Document], train: Path, note: Say) -> list[Document]:
-    """Leave out test documents that belong with one of a file that the packaged model was trained on.
-
-    Raises:
-        ConfigurationError: No document is left.
-    """
     apart = without_near_duplicates(docs, read_annotated(train))
     if not apart:
         raise ConfigurationError(
@@ -239,7 +232,7 @@ def _check_test(
 
 
 def _read_masks(path: Path, test: Sequence[Document]) -> dict[str, tuple[Range, ...]]:
-    """Read the masks of another tool; every document has to be there."""
+    # Every document has to be there.
     outputs = read_masked(path)
     try:
         masks = masks_by_id(test, outputs)
@@ -299,14 +292,12 @@ def read_training_documents(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Test:
-    """The test documents, their groups (see `near_duplicate_groups`), and the seed of resampling."""
-
     docs: Sequence[Document] = field(repr=False)
     clusters: Sequence[int] = field(repr=False)
     seed: int
 
     def judge(self, masks: Mapping[str, Sequence[Range]], name: str, title: str, source: str) -> Result:
-        """Return the figures of masks; documents that belong together are resampled together."""
+        # Documents that belong together are resampled together.
         found = evaluate_masks(self.docs, masks)
         is_grouped = len(set(self.clusters)) < len(self.clusters)
         groups = [str(number) for number in self.clusters] if is_grouped else None
@@ -317,7 +308,6 @@ class _Test:
 
 
 def _run(system: System, train: Sequence[Document], test: _Test, say: Say) -> Result:
-    """Let a system learn, mask and be measured."""
     learning_seconds = None
     if train:
         say(f"{system.name}: learns from {len(train):,} documents")
@@ -364,8 +354,7 @@ def _move_systems(
 
 
 def _move(sweep: Sweep, docs: Sequence[Document], recall: float) -> Evaluation | None:
-    """Evaluate the masks at the lowest threshold that reaches a HIPAA recall; None if none reaches it."""
-
+    # None if none reaches it.
     def evaluate(number: int) -> Evaluation:
         masks = sweep.masks_at(float(sweep.thresholds[number]))
         return evaluate_masks(docs, {doc.id: found for doc, found in zip(docs, masks, strict=True)})
@@ -385,7 +374,6 @@ def _move(sweep: Sweep, docs: Sequence[Document], recall: float) -> Evaluation |
 
 
 def _mask(system: System, docs: Sequence[Document]) -> tuple[dict[str, list[Range]], float]:
-    """Return the masks of each document, and the seconds that this took after a warm-up."""
     system.masks(docs[:_WARM_UP_DOCUMENTS])
     start = time.perf_counter()
     found: list[list[Range]] = []

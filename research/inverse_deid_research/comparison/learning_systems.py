@@ -86,7 +86,7 @@ class TokenFeatures:
         return found
 
     def _describe(self, word: str) -> dict[int, tuple[str, ...]]:
-        """Return what a word says about the token at each offset from it; 0 = about itself."""
+        # 0 = about itself.
         lower, full = word.lower(), shape(word)
         short = _RUNS.sub(r"\1", full)
         brief = (f"lower={lower}", f"shape={short}", *self._flags(word))

@@ -200,7 +200,6 @@ def _measure_part(tagger: Tagger, model: PlannedModel, corpus: ConceptCorpus, pa
 
 @cache
 def _rewrite_part(corpus: ConceptCorpus, part: str, view: View) -> list[RewrittenText]:
-    """Rewrite the documents of a part once for all runs of a process."""
     return rewrite_texts(corpus.parts[part], view, corpus.maskers)
 
 
@@ -373,7 +372,6 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
 
 
 def _hash_sources(model: PlannedModel, contextual: Path | None) -> str | None:
-    """Return a hash of the masks or vectors that a run reads, or None."""
     if model.corpus != "English":
         return None
     if model.is_contextual and contextual is not None:
@@ -411,7 +409,7 @@ def keep_apart(parts: Mapping[str, list[ConceptDocument]]) -> dict[str, list[Con
 
 
 def _read_spanish(data: SpanishData, settings: ExtractionStudySettings) -> dict[str, ConceptCorpus]:
-    """Read documents with identifiers alone: without what they share with the test documents, and whole."""
+    # Without what they share with the test documents, and whole.
     types = read_type_mapping(data.mapping)
     train, test = (read_annotated(path, types) for path in (data.train, data.test))
     if data.dev is not None:

@@ -88,7 +88,6 @@ class RewrittenText:
 
 def _carry_range(start: int, end: int, here: Sequence[Range], there: Sequence[Range]) -> Range:
     def shift(offset: int, n_before: int) -> int:
-        """Move an offset that is after `n_before` replacements and before the next."""
         return offset if n_before == 0 else offset - here[n_before - 1][1] + there[n_before - 1][1]
 
     first = bisect_right(here, start, key=lambda pair: pair[1])

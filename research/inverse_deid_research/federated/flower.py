@@ -181,7 +181,6 @@ def pack_question(task: SiteTask, run: int, proximal: float) -> RecordDict:
 
 
 def _make_site_app(plan: SitePlan) -> ClientApp:
-    """Return the ClientApp, which trains an epoch for each message."""
     app = ClientApp()
 
     @app.train()  # type: ignore[untyped-decorator]
@@ -241,7 +240,6 @@ class NodeSites:
             raise ClusterError("Flower's simulation engine has stopped. Run the same command again to resume")
 
     def _train(self, run: int, proximal: float, tasks: Sequence[SiteTask]) -> list[LocalEpoch]:
-        """Wait for the nodes, ask all at once, wait for all."""
         while len(nodes := sorted(self._grid.get_node_ids())) < len(self._names):
             self.pause()
         questions = [

@@ -225,7 +225,6 @@ def unpack(envelope: Envelope, wanted: type[Message]) -> Message:
 
 
 def _take_array(wanted: object, value: object) -> np.ndarray:
-    """Return a writable copy of an array of the wanted type."""
     dtype = np.float32 if wanted == FloatArray else np.int64
     if not isinstance(value, np.ndarray) or value.dtype != dtype:
         raise TypeError("not an array of this type")

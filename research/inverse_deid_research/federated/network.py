@@ -132,7 +132,6 @@ class LocalTrainer:
             anchor.assign(value)
 
     def _penalty(self) -> tf.Tensor:
-        """Return the proximal term of the loss."""
         pairs = zip(self.network.trainable_variables, self._anchors, strict=True)
         distance = tf.add_n([tf.reduce_sum(tf.square(variable.value - anchor)) for variable, anchor in pairs])
         return distance * (self._config.proximal / 2)

@@ -35,7 +35,6 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def _check_names(setting: str, names: Iterable[str]) -> None:
-    """Names of methods and sites are parts of file names."""
     wrong = [name for name in names if not _NAME.fullmatch(name)]
     if wrong:
         raise ConfigurationError(

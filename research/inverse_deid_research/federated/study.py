@@ -184,7 +184,6 @@ def run_study(
 
 
 def _describe_memory() -> str:
-    """Return the most memory that this process used so far, in words."""
     try:
         import resource
     except ImportError:  # Windows
@@ -245,7 +244,6 @@ class StudyWork:
         }
 
     def _measure_sites(self, found: Mapping[str, ScoredTokens]) -> dict[str, dict[str, Any]]:
-        """Measure each site's network on all test documents and on those of the site's own kind."""
         precision = self.settings.study.precision
         whole = {name: measure_tokens(one, precision) for name, one in found.items()}
         rows = {}
@@ -259,7 +257,6 @@ class StudyWork:
     def _calibrate(
         self, trainer: LocalTrainer, last: EpochOutcome, found: Mapping[str, ScoredTokens]
     ) -> dict[str, dict[str, float | None]]:
-        """Calibrate each site's threshold on its own held-out documents, and measure it on the test ones."""
         rows: dict[str, dict[str, float | None]] = {}
         for site in self.study.sites:
             weights = _of_site(last.networks, site.name)

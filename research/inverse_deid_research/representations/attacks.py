@@ -303,7 +303,6 @@ def _join_features(sentences: Sequence[VectorSentence]) -> list[VectorSentence]:
 def _count_recovered(
     scene: Scene, answers: Sequence[FloatArray], unit: FloatArray, *, safe: bool
 ) -> AttackOutcome:
-    """Count the tokens whose word is the nearest to the answer."""
     known, wanted = find_targets(scene.known, safe=safe), find_targets(scene.held_out, safe=safe)
     found = [np.zeros(0, np.int32)]
     for sentence, answer in zip(scene.held_out, answers, strict=True):
@@ -353,7 +352,6 @@ def _scale_vectors(
 
 
 def _draw_candidates(sentence: Sentence, table: Neighbours, rng: np.random.Generator) -> list[Sentence]:
-    """Return the sentence and some with one PHI token moved, all different."""
     place = int(rng.choice(np.flatnonzero(sentence.movable)))
     others = table.of(sentence.rows[place : place + 1])[0][1:]
     found = [sentence]

@@ -91,8 +91,6 @@ class _AttackFigures(Struct, frozen=True):
 
 
 class _Provenance(Struct, frozen=True):
-    """What `share encode` prints of a representation."""
-
     attacks: dict[str, _AttackFigures] = {}
 
     def __post_init__(self) -> None:
@@ -101,7 +99,7 @@ class _Provenance(Struct, frozen=True):
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a file; empty if there is none."""
+    # Empty if there is none.
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -173,7 +171,6 @@ def _read_parts(folder: Path, kind: type[Config]) -> tuple[Config, dict[str, Flo
 
 
 def _read_manifest(folder: Path, kind: str, files: tuple[str, ...]) -> dict[str, Any]:
-    """Read a manifest and check every file that belongs to it."""
     manifest = _read_object(folder / "manifest.json")
     if manifest.get("kind") != kind:
         raise ModelError(f"{folder}: is not a {kind}. {_REMEDIES[kind]}")

@@ -249,7 +249,6 @@ def replace_words(
 
 
 def _write_document(one: WrittenSentence, words: Sequence[str]) -> tuple[str, tuple[PhiSpan, ...]]:
-    """Return the text with other words, and its spans."""
     pieces = [piece for pair in zip(words, one.gaps, strict=True) for piece in pair]
     offsets = np.cumsum([len(one.lead), *map(len, pieces)]).tolist()
     places = [(offsets[2 * i], offsets[2 * i + 1]) for i in range(len(words))]
@@ -262,7 +261,6 @@ def _write_document(one: WrittenSentence, words: Sequence[str]) -> tuple[str, tu
 
 
 def _write_as(word: str, casing: Casing) -> str:
-    """Write a word of the vocabulary, which is in lower case, as the original was written."""
     if casing is Casing.ALL_UPPER:
         return word.upper()
     return word.capitalize() if casing is Casing.INITIAL_UPPER else word
@@ -290,7 +288,7 @@ def other_characters(word: str, rng: Choices) -> str:
 
 
 def _normalise(word: str) -> str:
-    """Return a word as it is read: digits of any script by their value, letters of any width."""
+    # Digits of any script by their value, letters of any width.
     plain = unicodedata.normalize("NFKC", word).lower()
     return "".join(str(unicodedata.digit(character, character)) for character in plain)
 
@@ -310,7 +308,7 @@ def _count_overlooked(written: Sequence[WrittenSentence]) -> int:
 
 
 def _is_telling(word: str, mark: Mark) -> bool:
-    """Whether it should not be found elsewhere: parts of names, words with digits except ages and days."""
+    # Parts of names and words with digits, except ages and days, should not be found elsewhere.
     if HYPER_CLASS_OF[mark.type] is HyperClass.NAME:
         return len(word) > 1
     return len(word) >= _TELLING and any(map(str.isdigit, word))

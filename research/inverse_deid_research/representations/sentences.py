@@ -194,7 +194,7 @@ def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iter
 
 
 def _gaps(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
-    """Return the text before, between and after the tokens: `n_tokens + 1` strings."""
+    # `n_tokens + 1` strings.
     text = list(tokens.text)
     for span in spans:
         stop = span.end
@@ -208,7 +208,6 @@ def _gaps(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
 
 
 def _split_gap(gap: str) -> tuple[str, str]:
-    """Split the text between two sentences after its last blank."""
     at = max((i for i, character in enumerate(gap, start=1) if character.isspace()), default=len(gap))
     return gap[:at], gap[at:]
 

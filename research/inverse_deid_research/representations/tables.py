@@ -138,7 +138,6 @@ def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
 
 
 def _collect(records: Records) -> Measures:
-    """Return what the tables show of each run, one row per run."""
     rows = []
     for run, record in records.items():
         row = {"corpus": run.corpus.name, "kind": run.kind, "N": run.neighbours, "f1": float(record["f1"])}
@@ -179,7 +178,6 @@ _SUMMARIES: Mapping[str, Callable[[pd.Series], float | None]] = {
 
 
 def _by_neighbours(config: StudyConfig, measures: Measures, form: TableForm) -> Iterator[tuple[Cell, ...]]:
-    """Summarise the runs of a kind over seeds, one row per corpus and N."""
     plan = [cell.split(" ", 1) for cell in form.cells]
     for corpus in config.corpora:
         for n in config.study.neighbours:
@@ -254,7 +252,6 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
 
 
 def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[tuple[Cell, ...]]:
-    """The project's aims, judged when all seeds are finished."""
     rows: list[tuple[Cell, ...]] = []
     n, neighbours = config.study.attacked, config.study.neighbours
     attack = DISTINGUISHING if config.study.controls else DISTINGUISHING + NEW_ADVERSARY
@@ -307,10 +304,7 @@ def _attack_counts(
 
 
 def _judge(one: FloatArray | None, *others: FloatArray | None) -> tuple[float, float, float] | None:
-    """Return a mean over seeds minus the means of others, and its interval. None if one is not known.
-
-    The arrays are those of `_f1_counts` or `_attack_counts`.
-    """
+    # None = one is not known. The arrays are those of `_f1_counts` or `_attack_counts`.
     known = [counts for counts in (one, *others) if counts is not None]
     if len(known) < 1 + len(others):
         return None
@@ -398,7 +392,7 @@ def compare_at_equal_attack(
 
 
 def _draw(n_seeds: int, n_documents: int, n_resamples: int) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """Draw seeds and documents with replacement: numbers of seeds, and how often each document was drawn."""
+    # Numbers of seeds, and how often each document was drawn.
     rng = np.random.default_rng(1)
     for _ in range(n_resamples):
         of_seeds = rng.integers(n_seeds, size=n_drawn(n_seeds))

@@ -446,12 +446,10 @@ class PhaseTraining:
         return map(tensors, batches(self._sentences, self._config.batch, self._rng))
 
     def _draw_pairs(self) -> Iterator[Tensors]:
-        """Draw new pairs of all sentences that allow it, in batches."""
         pairs = draw_pairs(self._movable, self._given.table, self._rng)
         return pair_batches(pairs, self._given.matrix, self._config.batch, self._rng)
 
     def _join_batches(self) -> Iterator[tuple[Tensors, Tensors]]:
-        """Yield batches of sentences with batches of pairs, until both have been seen once."""
         of_sentences, of_pairs = list(self._draw_batches()), list(self._draw_pairs())
         n_steps = max(len(of_sentences), len(of_pairs))
         return itertools.islice(
@@ -462,7 +460,6 @@ class PhaseTraining:
         return float(np.mean([float(self._task_loss(batch)) for batch in self._held_out]))
 
     def _validate_adversary(self) -> tuple[float, float]:
-        """Return its loss and its accuracy on the validation pairs."""
         answers = np.concatenate([np.asarray(self._answers(batch)) for batch in self._held_out_pairs])
         same = np.concatenate([np.asarray(batch["same"]) for batch in self._held_out_pairs])
         loss = float(tf.reduce_mean(keras.losses.binary_crossentropy(same[:, None], answers[:, None])))

@@ -64,7 +64,6 @@ class Provenance:
 
 
 def _relative_path(path: str) -> str:
-    """Return the path as a user would write it in the folder where the command runs."""
     try:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # on another drive

@@ -98,7 +98,6 @@ class Table:
         return self.frame.to_csv(index=False, lineterminator="\n")
 
     def _render_rows(self) -> list[tuple[str, ...]]:
-        """Return the titles of the columns, then the rows, as they are shown."""
         bounds = {f"{name} {end}" for name in self.intervals for end in ("low", "high")}
         shown = [name for name in self.frame.columns if name not in bounds]
         rows = []

@@ -116,7 +116,6 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
     }
 
     def keep_epoch(network: keras.Model) -> float:
-        """Return the accuracy on the validation part."""
         found = {
             name: read_opinion(np.concatenate(probabilities(network, of, config)), run.network.targets)
             for name, of in pieces.items()

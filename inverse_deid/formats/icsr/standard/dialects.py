@@ -242,7 +242,6 @@ def _local(node: etree._Element | None) -> str:
 
 
 def _role_of_value(node: etree._Element, value: str) -> StringRole:
-    """Return a number, a flag, a time stamp, or else text."""
     if _FLAG.fullmatch(value):
         return StringRole.STRUCTURE
     parent = node.getparent()
@@ -380,7 +379,7 @@ def _find_format(node: etree._Element) -> etree._Element | None:
 
 
 def _find_unit(node: etree._Element) -> etree._Element | None:
-    """Return the element with the unit of an age, None = no unit."""
+    # None = no unit.
     parent = node.getparent()
     return None if parent is None else parent.find(f"{node.tag}unit")
 

@@ -126,7 +126,6 @@ def _words(element: Element) -> Iterator[str]:
 
 
 def _expand(shorthand: Mapping[str, str]) -> dict[str, str]:
-    """Return the shorthands with earlier ones put into later ones."""
     full: dict[str, str] = {}
     for name, text in shorthand.items():
         full[name] = _fill(text, full)

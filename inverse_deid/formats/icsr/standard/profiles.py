@@ -213,7 +213,6 @@ def _make_profile(name: str, settings: ProfileSettings) -> Profile:
 
 
 def _keep(element: Element) -> FieldAction:
-    """Return the action that keeps a value, where a profile may keep it."""
     return {ElementKind.FREE_TEXT: FieldAction.TEXT, ElementKind.ATTACHMENT: FieldAction.DROP}.get(
         element.kind, FieldAction.KEEP
     )
@@ -247,7 +246,7 @@ def _find_elements(entry: str, action: FieldAction) -> Iterator[Element]:
 
 
 def _find_problem(element: Element, action: FieldAction) -> str:
-    """Return why an action is not possible, "" = it is."""
+    # "" = it is possible.
     if element.kind == ElementKind.FREE_TEXT:
         return "it is free text, which is always masked"
     if element.kind == ElementKind.ATTACHMENT:
