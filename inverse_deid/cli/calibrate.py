@@ -64,8 +64,6 @@ _BATCH_DOCUMENTS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateOptions:
-    """The options of the command line."""
-
     gold: Path
     target_leak_rate: float
     confidence: float | None
@@ -78,7 +76,6 @@ class CalibrateOptions:
 
     @property
     def aim(self) -> Aim:
-        """The guarantee to reach."""
         return Aim(
             target=self.target_leak_rate,
             confidence=self.confidence,

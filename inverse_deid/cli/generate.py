@@ -94,7 +94,6 @@ class Summary:
     spans: Counter[PhiType] = field(default_factory=Counter)
 
     def add(self, doc: Document) -> None:
-        """Count a document."""
         tokens = tokenize(doc.text)
         self.n_documents += 1
         self.n_tokens += len(tokens)

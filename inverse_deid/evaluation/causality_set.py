@@ -31,8 +31,6 @@ from inverse_deid.text.tokenizer import tokenize
 
 
 class ItemKind(StrEnum):
-    """The kind of a fact."""
-
     DRUG = "DRUG"
     DOSE = "DOSE"
     REACTION = "REACTION"
@@ -47,8 +45,6 @@ class ItemKind(StrEnum):
 
 
 class DrugRole(StrEnum):
-    """The role of a drug in the case."""
-
     SUSPECT = "suspect"
     CONCOMITANT = "concomitant"
 
@@ -118,7 +114,6 @@ class CausalityDocument:
 
 
 def packaged_causality_set() -> Path:
-    """Return the path of the packaged set of invented narratives."""
     return Path(str(importlib.resources.files("inverse_deid.evaluation") / "causality.jsonl"))
 
 

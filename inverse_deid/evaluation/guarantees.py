@@ -246,7 +246,6 @@ def describe_guarantee(aim: Aim) -> str:
 
 
 def list_conditions(aim: Aim) -> tuple[str, ...]:
-    """Return the conditions of the guarantee, a sentence each."""
     return (
         f"The {aim.counted} to be masked and those of the calibration set are of the same kind, as if "
         "drawn at random from one pile, each independent of the others (exchangeable).",

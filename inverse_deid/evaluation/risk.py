@@ -325,7 +325,6 @@ class RiskReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=
 
 
 def report_risk(evaluation: Evaluation, risk: Risk, provenance: Provenance) -> RiskReport:
-    """Return the report of the risk of an evaluation, with the files that were read."""
     assumed = risk.assumptions
     values = {name: getattr(assumed, name) for name in AssumptionRecord.__struct_fields__}
     lists = {name: tuple(sorted(values[name])) for name in ("direct", "quasi", "neither")}

@@ -276,8 +276,6 @@ class NarrativesRecord(ReportPart, frozen=True):
 
 
 class KeptRecord(ReportPart, frozen=True):
-    """The figures of one of `COLUMNS`."""
-
     items: Share
     items_at_best: Share
     tokens: Share
@@ -286,8 +284,6 @@ class KeptRecord(ReportPart, frozen=True):
 
 
 class ThesisRecord(ReportPart, frozen=True):
-    """The figure of the thesis."""
-
     narratives_without_loss: Share
 
 
@@ -314,7 +310,6 @@ class UtilityReport(ReportPart, frozen=True, kw_only=True, tag_field="format", t
 
 
 def report_utility(result: UtilityResult, provenance: Provenance) -> UtilityReport:
-    """Return the report of a utility, with the files that were read."""
     kept = result.kept
     return UtilityReport(
         documents=len(kept.ids),

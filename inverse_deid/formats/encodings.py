@@ -149,7 +149,6 @@ def decode(data: bytes, codec: TextCodec) -> str:
 
 
 def wrong_encoding(name: str) -> UnreadableInputError:
-    """Return the error for a file that is binary or of another encoding."""
     given = Remedy("encoding", step="if it is text, name its encoding with {} (for example cp1252 or utf-16)")
     suffix = Remedy(step="give Word and PDF files their suffix, .docx or .pdf")
     return UnreadableInputError(f"is not {name} text", remedies=[given, suffix])

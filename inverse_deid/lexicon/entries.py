@@ -154,7 +154,6 @@ class WordList:
         return bool(self.info.get("add_unaccented", True))
 
     def describe(self) -> dict[str, Any]:
-        """Return the entry of this list in the manifest."""
         return {
             "name": self.name,
             "flag": self.flag.name if self.flag else None,

@@ -69,7 +69,6 @@ class Lexicon:
 
     @property
     def version(self) -> str:
-        """Version of the content."""
         return self.artefact.version
 
     @property
@@ -133,7 +132,6 @@ class Lexicon:
         return sorted(restore(int(index)) for index in ids)
 
     def memberships(self, word: str) -> tuple[str, ...]:
-        """Return the names of the lists that contain `word`."""
         index = self.artefact.words.get(word_key(word), -1)
         if index < 0:
             return ()
@@ -224,7 +222,6 @@ def standing_of(flags: WordFlag) -> Standing:
 
 
 def format_explanation(explanation: WordExplanation) -> str:
-    """Return the explanation as lines of text."""
     lines = [f"{explanation.key}: {explanation.standing} ({explanation.reason})"]
     lines += [
         f"  {entry.flag:<16} {entry.name}: {entry.title} [{entry.origin}; {entry.licence}]"

@@ -55,7 +55,6 @@ class CaseMasker:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with anything that can change the output."""
         surrogates = "" if self._surrogates_for is None else f" {self._surrogates_for.fingerprint}"
         return f"{self._masker.fingerprint} {self.settings.fingerprint}{surrogates}"
 

@@ -28,7 +28,6 @@ _BANDS_THAT_FIT_DECADES = ("5-years", "10-years")
 
 
 def texts_of(record: Record) -> CaseTexts:
-    """Return the texts of a record as one case."""
     if record.report is None:
         case_id = record.case_id or record.docs[0].id
         return CaseTexts(id=case_id, docs=record.docs, date_fields=read_certain_dates(record))

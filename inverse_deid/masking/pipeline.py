@@ -308,7 +308,6 @@ class _Part:
 
 
 def choose_texts(docs: Sequence[Document], readings: Sequence[Reading | None]) -> list[str]:
-    """Return the text of each document that rules and network read."""
     return [
         doc.text if reading is None else reading.text for doc, reading in zip(docs, readings, strict=True)
     ]

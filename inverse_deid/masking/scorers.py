@@ -151,11 +151,9 @@ class NetworkScorer:
         self.tells_classes = self._classes.are_told_apart
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
-        """Return the scores of every token of every document."""
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
-        """Begin to score, and return a function that waits for the scores."""
         wait = self.begin_classes(tokens, analyses)
         return lambda: [self._classes.scores(p) for p in wait()]
 
@@ -190,11 +188,9 @@ class CarefulScorer:
         self.tells_classes = self._classes.are_told_apart
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
-        """Return the scores of every token of every document."""
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
-        """Begin to score, and return a function that waits for the scores."""
         wait = self._network.begin_classes(tokens, analyses)
 
         def read_again() -> list[Scores]:
@@ -217,7 +213,6 @@ def _no_safer(first: FloatArray, again: FloatArray, unknown: BoolArray) -> Float
 def scorer_inputs(
     tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], columns: Columns
 ) -> list[ScorerInput]:
-    """Return what a reader is given of each document, with some columns of the features."""
     return [
         ScorerInput(t, analysis.ids, analysis.features[:, columns])
         for t, analysis in zip(tokens, analyses, strict=True)

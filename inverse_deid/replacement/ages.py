@@ -32,8 +32,6 @@ _AFTER_CHARS = 40
 
 
 class AgeUnit(StrEnum):
-    """The unit of an age."""
-
     YEARS = "years"
     MONTHS = "months"
     WEEKS = "weeks"
@@ -366,7 +364,6 @@ class AgeReplacer:
         self._identifying = frozenset(fold(word) for value in values for word in tokenize(value).words)
 
     def propose(self, text: MaskedWords) -> list[Proposal]:
-        """Propose words for the ages of one text."""
         proposals: list[Proposal] = []
         tokens = text.masked.tokens
         for span in text.age_spans():

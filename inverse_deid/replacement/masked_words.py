@@ -85,11 +85,9 @@ class MaskedWords:
         """The runs of each mask, in text order; a mask without a token has none."""
 
     def words(self, span: WordSpan) -> str:
-        """Return the words of a span."""
         return self.masked.tokens.text[span.start : span.end]
 
     def is_denied(self, span: WordSpan) -> bool:
-        """Tell whether a word of a span is on the user's deny list."""
         return bool((self.masked.decisions.reasons[span.first : span.stop] == Reason.DENY_LIST).any())
 
     def category(self, first: int, stop: int) -> HyperClass:

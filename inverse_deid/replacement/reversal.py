@@ -68,7 +68,6 @@ class HiddenCase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     texts: tuple[HiddenText, ...]
 
     def as_json(self) -> bytes:
-        """Return bytes that `read_hidden_case` reads."""
         return json.dumps(msgspec.to_builtins(self)).encode()
 
 
@@ -261,7 +260,6 @@ class MapWriter:
         self._n_cases = n_records - 1
 
     def add(self, case: HiddenCase) -> None:
-        """Write one case or document."""
         self._target.write(self._records.seal(case.as_json(), is_last=False))
         self._n_cases += 1
 

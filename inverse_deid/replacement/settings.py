@@ -18,8 +18,6 @@ _FINGERPRINT_OF_KEY = b"inverse-deid fingerprint of a key 1"
 
 
 class DateMode(StrEnum):
-    """How dates are replaced."""
-
     MASK = "mask"
     YEAR = "year"
     RELATIVE_DAY = "relative-day"
@@ -27,8 +25,6 @@ class DateMode(StrEnum):
 
 
 class AgeMode(StrEnum):
-    """How ages are replaced."""
-
     MASK = "mask"
     BAND = "band"
     KEEP_UNDER_90 = "keep-under-90"
@@ -89,7 +85,6 @@ class CaseSettings:
 
     @property
     def age_policy(self) -> AgePolicy:
-        """The age policy of the whole run."""
         if self.age_bands is not None:
             return BandedAges(BAND_SCHEMES[self.age_bands])
         return MaskedAges() if self.ages is AgeMode.MASK else AgesUnder90()

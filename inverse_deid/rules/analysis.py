@@ -212,7 +212,6 @@ class RuleAnalyser:
         return other
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
-        """Analyse one document."""
         return self.analyse_many([tokens])[0]
 
     def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:

@@ -36,7 +36,6 @@ class KnownWords:
         return all(len(p) >= 3 and bool(self._lexicon.flags(p) & SAFE_FLAGS) for p in pieces)
 
     def is_name(self, word: str) -> bool:
-        """Tell whether a word is a first name or a surname."""
         return len(word) >= 3 and bool(self._lexicon.flags(word) & NAME_FLAGS)
 
     def is_only_name(self, word: str) -> bool:
@@ -45,7 +44,6 @@ class KnownWords:
         return len(word) >= 3 and bool(found & NAME_FLAGS) and not found & SAFE_FLAGS
 
     def is_known(self, word: str) -> bool:
-        """Tell whether a list of safe words has it."""
         return bool(self._lexicon.flags(word) & SAFE_FLAGS)
 
     def is_clinical(self, word: str) -> bool:

@@ -36,7 +36,6 @@ class CharacterSet:
         self._table[[ord(character) for character in characters]] = True
 
     def has(self, codes: CodePoints) -> BoolArray:
-        """Tell which code points are in the set."""
         return self._table[np.minimum(codes, 0x300F)]
 
 

@@ -118,5 +118,4 @@ class OriginWords:
 
 @cache
 def load_origins() -> OriginWords:
-    """Return the packaged list."""
     return OriginWords(packaged_path("origins.toml"))

@@ -115,7 +115,6 @@ class WordKnowledge:
         return self._keys.ids(list(map(str.casefold, words)))
 
     def rows(self) -> WordRows:
-        """Return the rows of all words that have a number."""
         if self._generation != self._interned.generation:
             self._forget()
         n_known = len(self._columns["flags"])

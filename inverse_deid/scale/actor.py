@@ -172,8 +172,6 @@ class MaskerMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActorJob:
-    """The orders of an actor."""
-
     work: Work  # what is the same for all partitions
     make_masker: MaskerMaker
     fingerprint: str  # the masker must have it
@@ -184,8 +182,6 @@ class ActorJob:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a partition."""
-
     target: str
     receipt: Receipt | None = None  # None = it failed
     problem: str = ""  # why it failed, without text of narratives; "" = it did not fail
@@ -194,12 +190,10 @@ class Outcome:
     is_fatal: bool = False  # the worker cannot mask anything, and the run must stop
 
     def as_json(self) -> str:
-        """Return a text that `from_json` reads."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
     def from_json(cls, stored: str) -> Outcome:
-        """Read the outcome that `as_json` wrote."""
         return msgspec.json.decode(stored, type=cls)
 
 

@@ -63,7 +63,6 @@ class Partition:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of its file."""
         return self.n_partitions == 1
 
     @property
@@ -85,12 +84,10 @@ class Partition:
         return f"{RUN_FOLDER}/done/{tag_of(self.secret(key), self.target)}.json"
 
     def as_json(self) -> str:
-        """Return a text that `from_json` reads."""
         return json.dumps({**dataclasses.asdict(self), "format": self.format.name})
 
     @classmethod
     def from_json(cls, stored: str) -> Partition:
-        """Read the partition that `as_json` wrote."""
         fields = json.loads(stored)
         return cls(**{**fields, "format": FORMATS[fields["format"]]})
 
@@ -117,7 +114,6 @@ class Receipt:
     tally: Tally
 
     def as_json(self) -> dict[str, Any]:
-        """Return a dictionary that msgspec reads."""
         return {**msgspec.to_builtins(self), "tally": self.tally.as_json()}
 
     def as_output(self) -> dict[str, Any]:
@@ -127,7 +123,6 @@ class Receipt:
         return {"name": self.target, **state, **self.tally.as_numbers()}
 
     def is_of(self, partition: Partition, settings: str) -> bool:
-        """Tell whether it is for this partition, its file as it is now, and these settings."""
         wanted = (partition.target, partition.fingerprint, settings)
         return wanted == (self.target, self.fingerprint, self.settings)
 
@@ -150,8 +145,6 @@ _PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}\.partial")
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The plan of a run."""
-
     out: Place  # the output folder
     settings: str  # fingerprint of all that shapes the output
     partitions: Sequence[Sequence[Partition]]  # of every input file; at least one each

@@ -240,7 +240,6 @@ class JsonLines(logging.Formatter):
     """One JSON object per line: time, level, logger, message, and the `request` that a line is about."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,

@@ -82,7 +82,6 @@ class MaskOptions:
 
     @classmethod
     def read(cls, given: dict[str, Any], **more: Any) -> MaskOptions:  # noqa: ANN401
-        """Return what click found."""
         return cls(**more, choices=take_choices(given), **given)
 
     def choose(self, key: bytes | None) -> Chosen:
@@ -137,7 +136,6 @@ class MaskOptions:
 
     @property
     def read_options(self) -> ReadOptions:
-        """How files are read."""
         return ReadOptions(
             encoding=None if self.encoding is None else normal_encoding(self.encoding),
             text_columns=self.text_column,

@@ -38,7 +38,6 @@ def choice_options(
 
 
 def list_headings(surface: Surface, table: Table = CHOICES) -> dict[str, tuple[str, ...]]:
-    """Return the names of the choices of a surface by heading."""
     found: dict[str, tuple[str, ...]] = {}
     for one in list_choices(table, surface):
         found[one.group] = (*found.get(one.group, ()), one.name)

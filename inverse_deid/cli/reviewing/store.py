@@ -228,7 +228,6 @@ def read_certificates(path: Path) -> list[Certificate]:
 
 
 def write_public_key(key: Ed25519PublicKey) -> bytes:
-    """Return a public key as PEM."""
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 

@@ -221,7 +221,6 @@ class Counts:
 
     @classmethod
     def stack(cls, parts: Sequence[Counts]) -> Self:
-        """Concatenate the documents of all parts."""
         n_columns: dict[str, tuple[int, ...]] = {"tokens": (), "masked": (), "inexact_masks": ()}
         n_columns |= dict.fromkeys(("safe", "false_masks"), (len(SafeKind),))
         columns = {}

@@ -54,7 +54,6 @@ class ReportPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def encode_record(record: ReportPart) -> dict[str, Any]:
-    """Return a report as JSON values."""
     plain: dict[str, Any] = msgspec.to_builtins(record, enc_hook=_encode_share)
     return plain
 

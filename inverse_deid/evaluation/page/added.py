@@ -30,7 +30,6 @@ from inverse_deid.evaluation.utility import KeptRecord, UtilityReport
 
 
 def show_added(added: Sequence[AddedReport]) -> Iterator[Section]:
-    """Show each added report, in the order of the page."""
     for kind, show in _SECTIONS.items():
         yield from (show(report) for report in added if isinstance(report, kind))
 
@@ -177,7 +176,6 @@ _SECTIONS: Mapping[type, Callable[[Any], Section]] = {
 
 
 def show_provenance(provenance: Provenance) -> Section:
-    """Show the measured files, the version and the seeds."""
     files = [
         TableRow((plain_label(role), *_describe_source(source)))
         for role, source in provenance.items()

@@ -116,7 +116,6 @@ def share_cells(share: Measure) -> tuple[str, str, str, str]:
 
 
 def tabulate_bars(caption: str, first: str, bars: Iterable[Bar], part: str) -> NumberTable:
-    """Return the numbers of a chart of bars."""
     bars = list(bars)
     rows = tuple(TableRow((bar.label, *share_cells(bar.share))) for bar in bars)
     head = (first, "Share", interval_head(bar.share for bar in bars), part, "Of")

@@ -59,7 +59,6 @@ _TARGETS = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 
 
 def measure_figure(report: EvaluationReport, name: str) -> Measure:
-    """Return one of the overall figures with its interval."""
     return Measure.of(report.figures[name], report.intervals.get(name))
 
 
@@ -110,7 +109,6 @@ class Category:
     record: GroupRecord
 
     def measure(self, name: str) -> Measure:
-        """Return one of its figures with its interval."""
         return Measure.of(getattr(self.record, name), self.record.intervals.get(name))
 
     @property
@@ -143,7 +141,6 @@ def list_categories(report: EvaluationReport) -> list[Category]:
 
 
 def show_kinds(report: EvaluationReport) -> Section:
-    """Show the leaks by kind of identifier."""
     title = "Missed words, by kind of identifier"
     listed = list_categories(report)
     if not listed:
@@ -207,7 +204,6 @@ def _tabulate_categories(listed: Sequence[Category]) -> NumberTable:
 
 
 def show_documents(report: EvaluationReport) -> Section:
-    """Show the number of leaks per document, and the documents with leaks."""
     found = [doc for doc in report.by_document if doc.phi]
     if not found:
         sentence = "These documents contain no identifying words."
@@ -239,7 +235,6 @@ def _tabulate_leaking(found: Sequence[DocumentRecord]) -> Iterator[NumberTable]:
 
 
 def show_over_masking(report: EvaluationReport) -> Section:
-    """Show the safe words that were masked, by kind."""
     found = {name: Measure.of(share) for name, share in report.over_masking.items() if share.whole}
     bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in found.items()]
     bars.sort(key=lambda bar: (-(bar.share.part or 0), bar.label))
@@ -356,7 +351,6 @@ def show_figures(report: EvaluationReport) -> Section:
 
 
 def show_harmless(report: EvaluationReport) -> Section:
-    """Show the list for the corrected figures."""
     rows = tuple(
         TableRow((CATEGORY_LABELS.get(name, plain_label(name)), ", ".join(words)))
         for name, words in sorted(report.harmless.items())

@@ -36,7 +36,6 @@ def write_renames(renames: Renames, path: Path) -> None:
 
 
 def list_rows(renames: Renames) -> Iterator[bytes]:
-    """Yield the lines of the list."""
     yield f"{HEADER}\n".encode()
     for kind, known in renames.numbers.items():
         for old in known:

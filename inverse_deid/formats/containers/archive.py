@@ -160,7 +160,6 @@ class ZipWriter:
         self._file: zipfile.ZipFile | None = None  # until there is something to write
 
     def add(self, part: Part, data: BinaryIO) -> None:
-        """Pack a masked file."""
         info = zipfile.ZipInfo(part.name, EPOCH)
         info.create_system, info.external_attr = 0, _FOR_ITS_OWNER
         info.compress_type = zipfile.ZIP_DEFLATED
@@ -170,7 +169,6 @@ class ZipWriter:
             shutil.copyfileobj(data, packed)
 
     def finish(self) -> None:
-        """Write the list of the files."""
         self._begin().close()
 
     def _begin(self) -> zipfile.ZipFile:

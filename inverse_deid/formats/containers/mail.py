@@ -224,7 +224,6 @@ class MailWriter:
         self._attached: list[Message] = []
 
     def add(self, part: Part, data: BinaryIO) -> None:
-        """Take the masked text or a masked attachment."""
         content = data.read()
         if part.number == 0:
             self._subject, _, self._body = content.decode().partition("\n")
@@ -240,7 +239,6 @@ class MailWriter:
         self._attached.append(attached)
 
     def finish(self) -> None:
-        """Write the e-mail."""
         charset = Charset("utf-8")
         charset.body_encoding = QP
         message: Message = MIMEText(self._body, "plain", charset)  # type: ignore[arg-type]

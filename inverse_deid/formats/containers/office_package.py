@@ -212,7 +212,6 @@ def open_package(data: bytes, program: Program) -> Package:
 
 
 def count_comments(archive: zipfile.ZipFile) -> int:
-    """Return how many comments a zip and the files in it have."""
     return bool(archive.comment) + sum(bool(info.comment) for info in archive.infolist())
 
 

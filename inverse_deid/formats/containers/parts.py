@@ -117,7 +117,6 @@ class Container:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column of the tables that were seen so far."""
         return self._columns
 
     @property
@@ -176,7 +175,6 @@ class Container:
                 self._read_as[how] = self._read_as.get(how, 0) + n
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ContainerSink:
-        """Return what writes the new container."""
         self.is_written = True
         return ContainerSink(target, self)
 
@@ -236,7 +234,6 @@ class ContainerSink:
             raise refused
 
     def leave_out(self, record: Record) -> None:
-        """Note a record with a problem, in the report of its part if it has one."""
         if record.part is None or record.part.part in self._source.failed:
             return
         sink = self._move_to(record.part.part)
@@ -293,7 +290,6 @@ class ContainerSink:
             data.close()
 
     def finish(self) -> None:
-        """Write the parts that are left, and the end of the container."""
         self.finish_parts()
         self._writer.finish()
 

@@ -126,7 +126,6 @@ def build_styles(root: etree._Element, names: NewNames) -> etree._Element:
 
 
 def build_numbering(root: etree._Element, names: NewNames) -> etree._Element:
-    """Return the lists without their names."""
     numbering = etree.Element(f"{W}numbering", nsmap=NAMESPACES)
     for found in root:
         copy_properties(numbering, found, names)

@@ -72,7 +72,6 @@ class Case:
 
     @property
     def is_case(self) -> bool:
-        """Whether it is a case."""
         return self.number > 0
 
     @property
@@ -102,7 +101,6 @@ class Case:
 
     @property
     def dates(self) -> ReportDates:
-        """The structured dates."""
         nodes = list(self.node.iter())
         suspects = suspect_starts()[self.dialect.name].nodes(self.node) if self.is_case else []
         stamps = [(v, v.text.strip()) for v in self._of(Sort.DATE)]

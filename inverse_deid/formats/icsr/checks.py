@@ -47,8 +47,6 @@ _DIGIT = re.compile(r"\d")
 
 
 class Rule(StrEnum):
-    """What is wrong."""
-
     VALUE_LEFT = "the element should be masked, emptied or left out, but still has a value"
     MASK_NOT_ALLOWED = "the element says that it is masked where E2B does not allow it"
     NO_NARRATIVE = "the case narrative (H.1) is missing, empty or masked as a whole"

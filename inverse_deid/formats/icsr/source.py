@@ -65,7 +65,6 @@ class MessageReport:
     )  # case, path and line of the first
 
     def add(self, changes: Iterable[Change]) -> None:
-        """Count what was done to a case."""
         self.done.update((change.element, bare_path(change.path), change.done) for change in changes)
 
     @property
@@ -78,7 +77,6 @@ class MessageReport:
         return {kind: n for kind, n in counts.items() if n}
 
     def fail(self, problem: CaseProblem) -> None:
-        """Note a case that was not written."""
         self.n_problems += 1
         if len(self.problems) < MAX_CASES_LISTED:
             self.problems.append(problem)
@@ -133,7 +131,6 @@ class ReportSource:
         return {} if self._report is None else self._report.removed
 
     def records(self) -> Iterator[Record]:
-        """Yield the cases and the parts around them, in the order of the file."""
         batch = ""
         for part in self._message.parts():
             if isinstance(part, BrokenCase):
@@ -156,7 +153,6 @@ class ReportSource:
             )
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ReportSink:
-        """Return what writes the message in the encoding that it had."""
         sink = ReportSink(target, self._message, self._profile)
         self._report = sink.report
         return sink
@@ -208,7 +204,6 @@ class ReportSink:
         self.report.fail(CaseProblem(record.number, record.problem))
 
     def finish(self) -> None:
-        """Write the end of the message."""
         self._writer.finish()
         self.report.stripped = asdict(self._message.stripped)
 

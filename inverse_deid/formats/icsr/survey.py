@@ -74,14 +74,11 @@ _SORT_OF_KIND = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """The contents of a case."""
-
     nodes: tuple[etree._Element, ...] = field(repr=False)  # in document order
     named: Mapping[tuple[int, str], Element] = field(repr=False)  # by index and slot
     values: tuple[Value, ...] = field(repr=False)  # all that are not structure
 
     def nodes_of(self, element: str) -> list[etree._Element]:
-        """Return the XML elements of a known element."""
         return [self.nodes[index] for (index, _), known in self.named.items() if known.id == element]
 
 
@@ -267,7 +264,6 @@ def bare_path(path: str) -> str:
 
 
 def all_text(node: etree._Element) -> str:
-    """Return the text of an XML element with that of all elements in it."""
     return "".join(str(piece) for piece in node.itertext())
 
 
@@ -280,7 +276,6 @@ class Paths:
         self._root_name = self._name(str(root.tag))
 
     def of(self, node: etree._Element, slot: str) -> str:
-        """Return the path of a slot."""
         inner = self._path(node)
         if slot in (TEXT, WHOLE):
             return inner or self._root_name

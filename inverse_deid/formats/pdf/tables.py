@@ -53,7 +53,6 @@ class Segment:
 
     @property
     def centre(self) -> float:
-        """Where its middle is, vertically."""
         return (self.top + self.bottom) / 2
 
 

@@ -68,12 +68,10 @@ class Columns:
 
     @property
     def by_name(self) -> dict[str, ColumnFate]:
-        """What happens to each column."""
         return dict(zip(self.names, self.fates, strict=True))
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The positions of the columns that are written."""
         return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
 
     @property
@@ -231,7 +229,6 @@ def list_named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
 
 
 def fate_of(name: str, options: ReadOptions) -> ColumnFate:
-    """Decide what happens to a column of this name."""
     if name in options.text_columns:
         return ColumnFate.MASKED
     if name == options.id_name:

@@ -53,16 +53,13 @@ class CsvLayout:
 
     @property
     def codec(self) -> TextCodec:
-        """Encoding and byte-order mark."""
         return self.dialect.codec
 
     @property
     def delimiter(self) -> str:
-        """What is between the cells."""
         return self.dialect.delimiter
 
     def encode_row(self, cells: Sequence[str]) -> bytes:
-        """Return one row as bytes."""
         cells = cells if self.is_masked else [neutralise(cell) for cell in cells]
         if list(cells) == [""]:
             return encode('""' + self.line_end, self.codec)
@@ -83,7 +80,6 @@ class CsvTable:
 
     @property
     def text_encoding(self) -> str:
-        """That of the file."""
         return self.layout.codec.name
 
     @property
@@ -94,7 +90,6 @@ class CsvTable:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column."""
         return self.layout.columns.by_name
 
     def records(self) -> Iterator[Record]:
@@ -125,7 +120,6 @@ class CsvSink:
     layout: CsvLayout
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the row with the masked texts in their columns."""
         if not record.carried:
             self.target.write(encode(self.layout.line_end, self.layout.codec))
             return

@@ -69,7 +69,6 @@ class JsonFile:
     read_as: dict[str, int] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
-        """Yield one record an object."""
         for number, found in enumerate(self.objects, start=1):
             if not isinstance(found, dict):
                 yield Record(number, problem="is not a JSON object. A case is an object with a text")
@@ -123,7 +122,6 @@ class JsonFile:
         return Record(number, docs, carried=carried, new_id=new_id, kept=tuple(strings.kept))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonFileSink:
-        """Return what writes an object, or a list with one object a line."""
         return JsonFileSink(target, is_list=self.is_list)
 
 
@@ -306,7 +304,6 @@ class JsonFileSink:
         self._target.write((before + line).encode("utf-8", "replace"))
 
     def finish(self) -> None:
-        """Write the end of the list."""
         end = "\n" if self._n_written or not self._is_list else "[\n"
         self._target.write(f"{end}]\n".encode() if self._is_list else b"\n")
 

@@ -61,19 +61,16 @@ class ParquetTable:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column."""
         return self._columns.by_name
 
     @property
     def n_records(self) -> int:
-        """How many rows are read."""
         metadata = self._file.metadata
         if self._options.row_groups is None:
             return int(metadata.num_rows)
         return sum(metadata.row_group(i).num_rows for i in range(*self._options.row_groups))
 
     def records(self) -> Iterator[Record]:
-        """Yield one record a row, counted from 1."""
         number = self._options.n_before
         names = self._columns.text_columns
         has_several = len(names) > 1
@@ -95,7 +92,6 @@ class ParquetTable:
                 yield Record(number, docs, columns=columns, new_id=new_id, is_numbered=not doc_id, kept=cells)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ParquetSink:
-        """Return what writes the table with the masked columns."""
         return ParquetSink(
             target, self._waiting, self._schema, self._columns.text_columns, self._checked, self._renamed
         )
@@ -124,7 +120,6 @@ class ParquetSink:
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Take the masked texts of one row."""
         row = texts_by_column(record, masked, self._text_columns)
         if self._id_column is not None:
             row[self._id_column] = record.new_id
@@ -177,7 +172,6 @@ class ParquetSink:
         return self._writer
 
     def finish(self) -> None:
-        """Write the index of the file."""
         self._open_writer().close()
 
 

@@ -83,7 +83,6 @@ class MergedCells(NamedTuple):
 
     @property
     def columns(self) -> range:
-        """The columns of them."""
         return range(self.first_column, self.last_column + 1)
 
 

@@ -63,7 +63,6 @@ class TableRow:
     checked: tuple[SheetCell, ...] = ()
 
     def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
-        """Return the row with the masked texts."""
         texts = [
             replace(place, text=one.text) for place, one in zip(self.places, masked, strict=bool(masked))
         ]
@@ -184,7 +183,6 @@ class ExcelFile:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column."""
         return {name: fate for plan in self.plans for name, fate in plan.columns.by_name.items() if name}
 
     @property
@@ -312,7 +310,6 @@ class ExcelFile:
         return Record(last, docs, carried=(block,), new_id=new_id, case_id=self.name, place=place, kept=kept)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ExcelSink:
-        """Return what writes a new workbook."""
         return ExcelSink(target, self)
 
 
@@ -364,7 +361,6 @@ class ExcelSink:
         self._sheets[carried.sheet].append(carried.fill(record, masked))
 
     def finish(self) -> None:
-        """Write the file."""
         self._target.write(NewWorkbook(self._styles, self._sheets, self._is_1904).pack())
 
 

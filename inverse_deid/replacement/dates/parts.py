@@ -45,7 +45,6 @@ class PartialDate:
 
     @property
     def precision(self) -> Precision:
-        """The finest part that is known."""
         if self.month is None:
             return Precision.YEAR
         return Precision.MONTH if self.day is None else Precision.DAY
@@ -88,13 +87,10 @@ class PartialDate:
 
 
 def partial(day: date) -> PartialDate:
-    """Return a day whose parts are all known."""
     return PartialDate(day.year, day.month, day.day)
 
 
 class MonthStyle(StrEnum):
-    """The form of the name of a month."""
-
     FULL = "full"
     SHORT = "short"
 

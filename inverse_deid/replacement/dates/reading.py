@@ -49,7 +49,6 @@ class KnownDates:
     _known: Mapping[str, DateReading | None] = field(default_factory=dict, repr=False, compare=False)
 
     def read(self, text: str) -> DateReading | None:
-        """Read a date of this case."""
         if text in self._known:
             return self._known[text]
         return read_date(text, reference=self.today, day_first=self.day_first, dates=self.written)

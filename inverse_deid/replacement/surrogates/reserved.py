@@ -119,7 +119,6 @@ class Reserved:
 
 
 def digits_of(text: str) -> str:
-    """Return the decimal digits of a text."""
     return "".join(char for char in fold(text) if char.isdecimal())
 
 

@@ -53,7 +53,6 @@ class Preserved(StrEnum):
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether something is missing."""
         return self in (Preserved.PARTLY, Preserved.NO)
 
 
@@ -125,7 +124,6 @@ class CausalitySummary:
 
     @property
     def shares(self) -> list[tuple[str, Share, Interval | None]]:
-        """The three shares with their names and intervals."""
         names = (
             "cases that still contain valuable information",
             "cases with nothing missing",
@@ -212,7 +210,6 @@ def read_original(store: ReviewStore, user: User, case_id: int) -> str:
 
 
 def summarise_forms(store: ReviewStore) -> CausalitySummary:
-    """Return the summary of all forms."""
     with store.reading() as transaction:
         found = select(FORMS).order_by(FORMS.c.case_id, FORMS.c.user_id)
         forms = transaction.read(found, FORMS)
@@ -220,7 +217,6 @@ def summarise_forms(store: ReviewStore) -> CausalitySummary:
 
 
 def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> CausalitySummary:
-    """Return the summary of the answers of some forms."""
     preserved = (Preserved.YES, Preserved.PARTLY)
     counts = (
         sum(any(answer.preserved in preserved for answer in form.values()) for form in forms),

@@ -129,7 +129,6 @@ def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> Ca
 
 
 def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
-    """Return the text and the decisions of a case as bytes, for `seal_packed`."""
     text = {
         "text": content.text,
         "parts": [[part.name, part.start, part.end] for part in content.parts],
@@ -148,7 +147,6 @@ def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
 
 
 def seal_packed(text: bytes, decisions: bytes, case_id: int, sealer: Sealer) -> dict[str, object]:
-    """Return a row of the table `contents`."""
     return {
         "case_id": case_id,
         "sealed_text": sealer.seal(text, f"the text of case {case_id}"),
@@ -224,7 +222,6 @@ def rank_case(decisions: Decisions, *, is_failed: bool) -> tuple[float, int]:
 
 
 def read_model(content: CaseContent, facts: MaskingFacts) -> ModelTokens:
-    """Return all that the model says about a case."""
     decisions = content.decisions
     doubt = measure_doubt(decisions.p_safe, decisions.thresholds)
     return ModelTokens(

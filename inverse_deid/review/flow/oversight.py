@@ -38,7 +38,6 @@ _MAX_REMEMBERED = 10_000
 
 
 def read_limits(transaction: Transaction) -> ReviewLimits:
-    """Return the limits of a store."""
     stored = transaction.read(select(META).where(META.c.name == _LIMITS), META)
     return ReviewLimits(**json.loads(stored[0].value)) if stored else ReviewLimits()
 
@@ -94,7 +93,6 @@ def refuse_hand(transaction: Transaction, user: User, case: Row[Any], done: str,
 
 
 def added_by(user_id: int) -> ColumnElement[bool]:
-    """Whether a user added the file of a case."""
     name = select(USERS.c.name).where(USERS.c.id == user_id).scalar_subquery()
     return CASES.c.source_id.in_(select(INTAKES.c.source_id).where(INTAKES.c.added_by == name))
 

@@ -94,7 +94,6 @@ def read_line(store: ReviewStore, case_id: int) -> CaseRow:
 
 
 def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
-    """Count the cases that a work list shows on all its pages."""
     with store.reading() as transaction:
         found = _filter(store, select(func.count()).select_from(CASES), chosen)
         return int(transaction.execute(found).scalar_one())

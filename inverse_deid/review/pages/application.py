@@ -129,7 +129,6 @@ class ServeSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
         return parse_address(self.address).is_loopback
 
     @property
@@ -144,7 +143,6 @@ class ServeSettings:
 
     @property
     def url(self) -> str:
-        """The address for the browser."""
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"{'https' if self.certificate is not None else 'http'}://{host}:{self.port}/"
 

@@ -137,7 +137,6 @@ def send_dispute(visit: Visit) -> Response:
 
 
 def act_on_tokens(visit: Visit) -> Response:
-    """Mask, unmask, categorise."""
     given = visit.parse(_ActChange)
     ranges = tuple(TokenRange(*one) for one in given.ranges)
     action = ReviewAction(given.kind, ranges, given.category, all_mentions=given.all_mentions)
@@ -145,17 +144,14 @@ def act_on_tokens(visit: Visit) -> Response:
 
 
 def undo_action(visit: Visit) -> Response:
-    """Undo."""
     return JSONResponse(msgspec.to_builtins(undo(visit.store, _locate(visit, visit.parse(_Change)))))
 
 
 def redo_action(visit: Visit) -> Response:
-    """Redo."""
     return JSONResponse(msgspec.to_builtins(redo(visit.store, _locate(visit, visit.parse(_Change)))))
 
 
 def store_note(visit: Visit) -> Response:
-    """Add a note on the case or on some of its tokens."""
     given = visit.parse(_NoteChange)
     tokens = None if given.first is None else TokenRange(given.first, given.stop)
     add_note(visit.store, _locate(visit, given), given.text, tokens)
@@ -191,7 +187,6 @@ def keep_open(visit: Visit) -> Response:
 
 
 def close(visit: Visit) -> Response:
-    """Give the lock back."""
     close_case(visit.store, visit.user, visit.case_id)
     return JSONResponse({})
 

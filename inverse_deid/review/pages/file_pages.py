@@ -91,7 +91,6 @@ def download_selected(visit: Visit) -> Response:
 
 
 def download_old_names(visit: Visit) -> Response:
-    """Send the list of old and new names."""
     return _send(visit, lambda target: write_old_names(visit.store, target, by=visit.user.name), LIST_NAME)
 
 
@@ -133,7 +132,6 @@ def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def ask_delete(visit: Visit) -> Response:
-    """Return what would be deleted, and ask."""
     _check(visit)
     given = visit.request.query_params.get("case")
     if given is not None:

@@ -90,14 +90,12 @@ def show_print(visit: Visit) -> Response:
 
 
 def release_case(visit: Visit) -> Response:
-    """Release an agreed case."""
     release(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
     return visit.redirect(f"/cases/{visit.case_id}/finished", f"Case {name} released.")
 
 
 def withdraw_case(visit: Visit) -> Response:
-    """Take a release back."""
     withdraw(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
     return visit.redirect("/", f"Case {name} is back in review.")
@@ -116,7 +114,6 @@ def ask_needed(visit: Visit) -> Response:
 
 
 def store_form(visit: Visit) -> Response:
-    """Store the causality form."""
     answers = {}
     for topic, preserved in _read_preserved(visit).items():
         needed = visit.text(f"needed {topic.value}")

@@ -43,7 +43,6 @@ def _service(visit: Visit) -> IntakeService:
 
 
 def show_add(visit: Visit) -> Response:
-    """Return the page that takes files."""
     return visit.render(
         "add.html",
         limit=MAX_FILE_BYTES >> 20,
@@ -246,7 +245,6 @@ def _read_fate(given: str) -> ColumnFate:
 
 
 def show_masking(visit: Visit) -> Response:
-    """Return the page that shows how far the masking is."""
     return visit.render("masking.html", step=3)
 
 

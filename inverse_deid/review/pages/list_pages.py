@@ -45,7 +45,6 @@ Fields = list[tuple[str, str]]
 
 
 def show_work_list(visit: Visit) -> Response:
-    """Return the list of cases."""
     query, user = visit.request.query_params, visit.user
     fields = _read_fields(query.multi_items())
     given = dict(fields)
@@ -102,7 +101,6 @@ def _hide_names(row: CaseRow, user: User) -> CaseRow:
 
 
 def count_shown(visit: Visit) -> dict[CaseState, int]:
-    """Count the cases in each state that a case can have."""
     return {state: n for state, n in count_cases(visit.store).items() if state in visit.audience.state_names}
 
 
@@ -140,7 +138,6 @@ def link_case(row: CaseRow, user: User) -> str:
 
 
 def go_next(visit: Visit) -> Response:
-    """Redirect to the next case, or to the list."""
     address = find_next(visit)
     return visit.redirect(address, "Nothing is left for you to do at the moment." if address == "/" else "")
 
@@ -152,7 +149,6 @@ def find_next(visit: Visit) -> str:
 
 
 def assign_cases(visit: Visit) -> Response:
-    """Assign the selected cases."""
     with suppress(ValueError):
         cases = read_selected(visit)
         assignee = int(visit.text("assignee")) if visit.text("assignee") else None
@@ -165,7 +161,6 @@ def assign_cases(visit: Visit) -> Response:
 
 
 def break_selected(visit: Visit) -> Response:
-    """Take the selected cases from those who hold them."""
     cases = read_selected(visit)
     n_broken = break_locks(visit.store, visit.user, cases)
     return go_back(visit, f"{count_words(n_broken, 'lock')} broken." if cases else SELECT_FIRST)

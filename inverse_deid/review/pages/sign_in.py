@@ -224,7 +224,6 @@ def _flow_cookie(request: Request) -> str:
 
 
 async def begin_sign_in(request: Request) -> Response:
-    """Send the browser to the provider."""
     return await guard(_begin)(request)
 
 

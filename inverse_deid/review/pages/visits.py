@@ -104,18 +104,15 @@ class Visit:
 
     @property
     def user(self) -> User:
-        """The user who is logged in."""
         return self.session.user
 
     @property
     def audience(self) -> Audience:
-        """Whom the pages are for."""
         audience: Audience = self.request.app.state.audience
         return audience
 
     @property
     def case_id(self) -> int:
-        """The case in the path."""
         return int(self.request.path_params["case_id"])
 
     def text(self, name: str) -> str:
@@ -202,7 +199,6 @@ class LogIns:
 
     @property
     def n_waiting(self) -> int:
-        """Requests that wait or are worked on."""
         return self._waiting.total()
 
     async def run(self, request: Request, answer: Callable[[], Response]) -> Response:
@@ -470,7 +466,6 @@ def _log_in(request: Request, body: bytes) -> Response:
 
 
 def render_log_in(request: Request, message: str = "", *, status: int = 200) -> Response:
-    """Return the log-in form."""
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
     state = request.app.state
     token = _make_visitor_token(state.store, visitor)
@@ -505,7 +500,6 @@ def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
 
 
 def leave(visit: Visit) -> Response:
-    """End the session."""
     log_out(visit.store, visit.session)
     address = "/log-in" if visit.user.issuer is None else "/signed-out"
     response = RedirectResponse(address, status_code=303)

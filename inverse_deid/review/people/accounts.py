@@ -113,7 +113,6 @@ def insert_user(transaction: Transaction, name: str, role: UserRole, *, by: str,
 
 
 def list_users(store: ReviewStore) -> tuple[User, ...]:
-    """Return all accounts by name."""
     with store.reading() as transaction:
         rows = transaction.read(select(USERS).order_by(USERS.c.name), USERS)
         return tuple(map(_read_user, rows))
@@ -563,7 +562,6 @@ def read_policy(transaction: Transaction) -> ReviewPolicy:
 
 
 def log_out(store: ReviewStore, session: Session) -> None:
-    """End a session."""
     with store.writing() as transaction:
         mine = SESSIONS.c.id_hash == _hash_id(session.id)
         if transaction.delete(SESSIONS, mine):
@@ -587,7 +585,6 @@ def list_sessions(store: ReviewStore, session: Session) -> tuple[OpenSession, tu
 
 
 def end_own_sessions(store: ReviewStore, session: Session, id_hash: str | None = None) -> None:
-    """End one other session of the same user, or (None) all others."""
     mine = others_of(session)
     if id_hash is not None:
         mine &= SESSIONS.c.id_hash == id_hash
@@ -606,7 +603,6 @@ def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
 
 
 def others_of(session: Session) -> ColumnElement[bool]:
-    """Return the condition on the other sessions of the same user."""
     return (SESSIONS.c.user_id == session.user.id) & (SESSIONS.c.id_hash != _hash_id(session.id))
 
 

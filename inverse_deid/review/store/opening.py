@@ -130,7 +130,6 @@ class Transaction:
         return first if isinstance(first, int) else 0
 
     def insert_all(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Insert rows that have their ids."""
         complete = [complete_row(table, row) for row in rows]
         if complete:
             self.execute(
@@ -382,7 +381,6 @@ class ReviewStore:
         return True
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
 

@@ -77,11 +77,9 @@ class RowSeals:
         return hmac.compare_digest(str(values["seal"]).encode(), seal.encode())
 
     def seal(self, table: Table, values: Mapping[str, Any]) -> str:
-        """Return the seal of a row."""
         return self._digest("row", table, values, select_sealed(table))
 
     def mark(self, table: Table, values: Mapping[str, Any]) -> str:
-        """Return what the trail has of a row."""
         lasting = [column for column in select_sealed(table) if not column.info.get("passes")]
         return self._digest("mark", table, values, lasting)[:_MARK_CHARS]
 
@@ -97,7 +95,6 @@ class RowSeals:
 
 
 def select_sealed(table: Table) -> list[Column[Any]]:
-    """Return the columns that a seal covers, and the seal."""
     return [column for column in table.c if column.info.get("seals", True)]
 
 
@@ -164,7 +161,6 @@ class RecordedRows:
             raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup")
 
     def list_missing(self) -> list[Suspect]:
-        """Return the rows that the trail has and that were not seen."""
         found = []
         for name, (mark, number, case_id) in self._last.items():
             table_name, _, key = name.partition(" ")
@@ -174,7 +170,6 @@ class RecordedRows:
         return found
 
     def compare(self, connection: Connection, seals: RowSeals) -> Iterator[Suspect]:
-        """Yield all rows that are not as the trail left them."""
         actions = dict(_hash_all_actions(connection))
         for table in SEALED:
             found = select(*select_sealed(table)).order_by(*table.primary_key)
@@ -214,7 +209,6 @@ def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, 
 
 
 def complete_row(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a new row with the defaults of its columns."""
     values = {column.name: row.get(column.name) for column in table.c}
     for column in table.c:
         if column.default is not None and column.name not in row:

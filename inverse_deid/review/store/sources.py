@@ -112,7 +112,6 @@ def lock_numbers(transaction: Transaction) -> LastNumbers:
 
 
 def store_numbers(transaction: Transaction, numbers: LastNumbers) -> None:
-    """Store the last numbers, which this transaction has locked."""
     for name, value in ((LAST_CASE, numbers.case), (LAST_SOURCE, numbers.source)):
         transaction.update(META, META.c.name == name, value=str(value))
 
@@ -181,7 +180,6 @@ class DistinctNames:
         self._taken = set(map(_fold, taken))
 
     def take(self, name: str) -> str:
-        """Return the name, with a number if it is taken."""
         path, n, chosen = PurePosixPath(name), 1, name
         while _fold(chosen) in self._taken:
             n += 1

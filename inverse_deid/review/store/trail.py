@@ -70,7 +70,6 @@ class TrailCheck:
 
     @property
     def is_intact(self) -> bool:
-        """Whether no problem was found."""
         return not self.problems
 
 
@@ -86,7 +85,6 @@ class TrailFilter:
     events: tuple[str, ...] = ()
 
     def admits(self, one: TrailEvent) -> bool:
-        """Whether an entry is shown."""
         return (
             self.case.lower() in (one.name or "").lower()
             and self.user in ("", one.user)

@@ -178,7 +178,6 @@ class MaskingFacts:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
-        """Read the facts that `as_json` wrote."""
         rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
         rest["categories"] = tuple(rest["categories"])
         if stored["low"] is None:
@@ -186,7 +185,6 @@ class MaskingFacts:
         return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the facts as one flat dictionary."""
         stored = asdict(self)
         thresholds = stored.pop("thresholds") or {"low": None, "high": None, "density_slope": 0.0}
         return stored | thresholds

@@ -192,7 +192,6 @@ def _fold(word: str) -> str:
 def compile_patterns(
     patterns: Mapping[str, str], flags: re.RegexFlag = re.IGNORECASE
 ) -> dict[str, re.Pattern[str]]:
-    """Return the patterns compiled, by name."""
     return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
 
 

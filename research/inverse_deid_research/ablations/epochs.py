@@ -32,7 +32,6 @@ _AT_ONCE = 64
 
 
 def epoch_path(folder: Path, epoch: int) -> Path:
-    """Return the file of an epoch."""
     return folder / f"epoch-{epoch:03}.npz"
 
 

@@ -59,24 +59,20 @@ class AblationRun:
 
     @property
     def name(self) -> str:
-        """Variant and seed."""
         return f"{self.variant.name}-{self.seed}"
 
     @property
     def kind(self) -> str:
-        """The variant."""
         return self.variant.name
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """All but the title."""
         training = change_settings(self.variant.training, seed=self.seed)
         variant = dataclasses.replace(self.variant, title="", training=training)
         return variant, [weights_name(name) for name in self.teachers], self.teacher_network
 
 
 def weights_name(run: str) -> str:
-    """Return the file of the weights of a run in the folder `runs`."""
     return f"{run}.weights.npz"
 
 

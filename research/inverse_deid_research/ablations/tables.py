@@ -72,7 +72,6 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """In words."""
         if self.value is None:
             return "-"
         if self.spread is None:

@@ -102,7 +102,6 @@ class Comparison:
 
     @property
     def reference_result(self) -> Result | None:
-        """The result of the reference, if there is one."""
         return next((result for result in self.results if result.name == self.reference), None)
 
 

@@ -71,7 +71,6 @@ class TokenFeatures:
         self._described = functools.lru_cache(_CACHED_WORDS)(self._describe)
 
     def of(self, tokens: Tokens) -> list[list[str]]:
-        """Return the features of every token, `n_tokens` lists."""
         words = [self._described(word) for word in tokens.words]
         edges = zip([0, *tokens.ends.tolist()], [*tokens.starts.tolist(), len(tokens.text)], strict=True)
         gaps = [tokens.text[end:start] for end, start in edges]

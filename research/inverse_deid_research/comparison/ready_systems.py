@@ -101,7 +101,6 @@ class ConceptMatch(System):
         self._lexicon = lexicon or load_lexicon()
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """Return one range per masked word."""
         tokens = [tokenize(doc.text) for doc in docs]
         flags = [self._lexicon.lookup(one.words).flags for one in tokens]
         return [
@@ -130,7 +129,6 @@ class Network(System):
         self._analyser = RuleAnalyser(load_lexicon(), self._interned)
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """Return one range per masked token."""
         tokens = [tokenize(doc.text) for doc in docs]
         # argmax takes NaN for the largest score; a token with such a score is masked.
         return [
@@ -227,7 +225,6 @@ class _Remembering:
 
 
 def rules() -> Packaged:
-    """Make the rules alone."""
     source = "dictionaries and patterns of this package"
     return Packaged("rules", "Rules alone", source, MaskingSettings(rules_only=True))
 

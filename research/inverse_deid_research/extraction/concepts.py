@@ -68,7 +68,6 @@ class ConceptDocument:
 
     @property
     def id(self) -> str:
-        """The id of the document."""
         return self.doc.id
 
 
@@ -113,7 +112,6 @@ def list_labels(types: Collection[str]) -> tuple[str, ...]:
 
 
 def list_types(docs: Sequence[ConceptDocument], tasks: Sequence[str], concepts: tuple[str, ...]) -> Types:
-    """Return the types of tasks: concepts are given, identifiers are those that documents have."""
     marked = {span.type for doc in docs for span in doc.doc.spans}
     every = {PHI: tuple(kind for kind in PhiType if kind in marked), CONCEPTS: concepts}
     return {task: every[task] for task in tasks}

@@ -115,7 +115,6 @@ class ConceptCorpus:
     contextual: StoredVectors | None = field(default=None, repr=False)
 
     def embedders(self, model: PlannedModel) -> tuple[StoredVectors, ...]:
-        """Return the embedders of a model."""
         return (self.contextual,) if model.is_contextual and self.contextual is not None else ()
 
 
@@ -135,17 +134,14 @@ class ExtractionRun:
 
     @property
     def name(self) -> str:
-        """As `stacked-1`."""
         return f"{self.model.name}-{self.seed}"
 
     @property
     def kind(self) -> str:
-        """The model."""
         return self.model.name
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """Model, seed, settings and other files."""
         return self.model, self.seed, self.config, self.training, self.made_with
 
 

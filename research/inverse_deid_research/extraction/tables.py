@@ -72,7 +72,6 @@ def _collect(records: Records, name: str, view: str = "original", task: str = CO
 
 
 def extraction_tables(records: Records) -> dict[str, list[Table]]:
-    """Return all tables by heading; what is not done yet has empty cells."""
     facts = read_published()["joint"]
     rows = {
         "de-identification": _list_identifiers(records, facts),

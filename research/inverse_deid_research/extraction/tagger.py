@@ -55,7 +55,6 @@ class Tagger:
     embedders: tuple[Embedder, ...] = field(default=(), repr=False)
 
     def passage_maker(self) -> PassageMaker:
-        """Return what encodes documents for it."""
         return PassageMaker(self.vectors, self.types, self.embedders)
 
     def find(self, texts: Sequence[str]) -> list[Found]:

@@ -76,7 +76,6 @@ class RewrittenText:
         return ConceptDocument(Document(doc.id, self.text), tuple(moved))
 
     def restore_concepts(self, found: Sequence[ConceptSpan]) -> tuple[ConceptSpan, ...]:
-        """Return concepts of the new text in the offsets of the old one."""
         return tuple(sorted({ConceptSpan(*self.to_old(span.start, span.end), span.type) for span in found}))
 
     def count_touched(self, concepts: Sequence[ConceptSpan]) -> int:
@@ -156,7 +155,6 @@ def _show_classes(doc: Document) -> RewrittenText:
 
 
 def rewrite_documents(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[ConceptDocument]:
-    """Return documents with the texts of `rewrite_texts` and their concepts, to train on."""
     if view is View.ORIGINAL:
         return list(docs)
     texts = rewrite_texts(docs, view, maskers)

@@ -143,7 +143,6 @@ def name_characters(change: Sequence[FloatArray], layout: WeightLayout, config: 
 
 
 def find_characters(examples: Sequence[Example], config: NetworkConfig) -> set[int]:
-    """Return the numbers of the characters that the network read."""
     words = sorted({word for example in examples for word in example.words})
     codes, _ = character_codes(words, config.max_characters)
     there = np.unique(codes[codes != PAD])

@@ -111,7 +111,6 @@ def encode_study(settings: FederatedStudySettings, common: CommonNetwork, say: S
 
 
 def count_tokens(examples: Sequence[Example]) -> int:
-    """Return the number of tokens of documents."""
     return sum(map(len, examples))
 
 

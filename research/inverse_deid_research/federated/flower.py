@@ -231,7 +231,6 @@ class NodeSites:
         self._runs = itertools.count()
 
     def begin(self, proximal: float) -> SiteEpochs:
-        """Begin a run with this proximal term."""
         return partial(self._train, next(self._runs), proximal)
 
     def pause(self, seconds: float = _STEP_S) -> None:

@@ -201,7 +201,6 @@ _KINDS: Mapping[type, str] = {Declaration: "declaration", TrainingState: "state"
 
 
 def pack(values: Declaration | TrainingState | Reply) -> Envelope:
-    """Return a declaration, a state or a reply as a message."""
     if isinstance(values, Declaration):
         given = msgspec.structs.asdict(values)
     else:
@@ -308,7 +307,6 @@ class FileExchange:
         return self.gather(sites, _DECLARATION, timeout_s)
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
-        """Publish a state, then wait."""
         self.publish(state, state.asked)
         return self.gather(state.asked, _name_reply(state.number), timeout_s)
 

@@ -45,11 +45,9 @@ class Course:
         return SiteTask(place, weights, (self.seed, epoch, place, 0))
 
     def tasks(self, epoch: int, networks: Sequence[Weights]) -> list[SiteTask]:
-        """Return the epoch of every site, each from its own network."""
         return [self.task(place, epoch, weights) for place, weights in enumerate(networks)]
 
     def rng(self, *numbers: int) -> np.random.Generator:
-        """Return a separate random stream."""
         return np.random.default_rng([self.seed, *numbers])
 
 

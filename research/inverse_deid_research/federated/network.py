@@ -180,7 +180,6 @@ class CommonNetwork:
         return LocalTrainer(self._build(config), config, EpochSettings(window=window, batch_tokens=window))
 
     def start(self, seed: int) -> Weights:
-        """Return the common first weights of a seed."""
         keras.utils.set_random_seed(seed)
         return copy_weights(self._build(self.config))
 
@@ -191,7 +190,6 @@ class CommonNetwork:
         return [example for example in made if len(example)]
 
     def declare(self, site: str, n_tokens: int) -> Declaration:
-        """Return what a site with this network declares."""
         vocabulary = hashlib.sha256("\n".join(self.vectors.words).encode())
         vocabulary.update(self.vectors.codes.tobytes() + self.vectors.scale.tobytes())
         return Declaration(
@@ -234,7 +232,6 @@ class DirectEpochs:
         self._optimizers: dict[int, OptimizerState] = {}
 
     def __call__(self, tasks: Sequence[SiteTask]) -> list[LocalEpoch]:
-        """Train one site after the other."""
         found = []
         for task in tasks:
             optimizer, documents = self._optimizers.get(task.place), self._documents[task.place]

@@ -161,7 +161,6 @@ class RoundReport:
 def begin_training(
     training: CommonTraining, run: str, layout: WeightLayout, weights: Weights
 ) -> TrainingState:
-    """Return the first state of a run."""
     n_counts = layout.n_numbers if training.way == "selective" else 0
     return _make_state(training, run, 0, layout.flatten(weights), np.zeros(n_counts, np.int64))
 

@@ -133,7 +133,6 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def names(self) -> list[str]:
-        """Names of the sites in order."""
         return list(self.kinds) or [f"site-{i + 1}" for i in range(self.number or 5)]
 
 

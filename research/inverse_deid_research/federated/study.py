@@ -90,14 +90,12 @@ class FlowerSimulation:
         return min(n_sites, self.n_processes or n_threads_each(1))
 
     def describe(self, n_sites: int) -> str:
-        """Describe the engine for a report."""
         n = self.count_processes(n_sites)
         packages = f"Flower {find_version('flwr')} on Ray {find_version('ray')}"
         return f"{packages}, processes: {n}, threads of each: {n_threads_each(n)}"
 
 
 def find_version(package: str) -> str:
-    """Return the version of a package, "none" if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -300,7 +298,6 @@ class ScoredTokens:
     lengths: tuple[int, ...] = field(repr=False)
 
     def select(self, documents: Sequence[int]) -> ScoredTokens:
-        """Return the tokens of some documents, by their numbers."""
         chosen = np.zeros(len(self.lengths), np.bool_)
         chosen[list(documents)] = True
         tokens = np.repeat(chosen, self.lengths)

@@ -113,7 +113,6 @@ class StudyFrames:
         return float(_select(self.epochs, method=method)[column].to_numpy().mean())
 
     def find_methods(self, way: str) -> list[str]:
-        """Return the methods of a way, in order."""
         return [name for name, method in self.settings.methods.items() if method.way == way]
 
 

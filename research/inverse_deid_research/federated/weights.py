@@ -42,7 +42,6 @@ class WeightLayout:
 
     @property
     def n_numbers(self) -> int:
-        """Numbers of all arrays together."""
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
     @property
@@ -80,7 +79,6 @@ def read_layout(network: keras.Model) -> WeightLayout:
 
 
 def copy_weights(network: keras.Model) -> Weights:
-    """Return copies of the trainable weights."""
     return [np.asarray(variable).copy() for variable in network.trainable_variables]
 
 

@@ -161,7 +161,6 @@ def are_targets(sentence: Sentence, *, safe: bool = False) -> BoolArray:
 
 
 def find_targets(sentences: Sequence[Sentence], *, safe: bool = False) -> Targets:
-    """Return the tokens that `are_targets` selects."""
     chosen = [are_targets(sentence, safe=safe) for sentence in sentences]
     none = np.zeros(0, np.int32)
     return Targets(

@@ -120,8 +120,6 @@ class AdversaryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class SharingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings of `share init` and `share train`."""
-
     representation: RepresentationConfig = RepresentationConfig()
     adversary: AdversaryConfig = AdversaryConfig()
     tagger: TaggerConfig = TaggerConfig()
@@ -155,7 +153,6 @@ class StudiedCorpus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that its figures depend on, by what they are."""
         named = {name: getattr(self, name) for name in ("train", "test", "mapping", "word_vectors")}
         return {name: path for name, path in named.items() if path is not None}
 

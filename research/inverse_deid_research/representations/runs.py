@@ -102,7 +102,6 @@ class SharingRun:
 
     @property
     def name(self) -> str:
-        """For file names."""
         kind = self.kind.replace(", ", "-").replace(" ", "-")
         strength = f"{self.strength}-" if self.strength else ""
         return f"{self.corpus.name}-{kind}-{strength}{self.neighbours}-{self.seed}"

@@ -152,7 +152,6 @@ def fallbacks_of(word: str) -> tuple[str, str]:
 
 
 def sentences_of(docs: Sequence[Document], numbers: Mapping[str, int]) -> list[Sentence]:
-    """Return `written_sentences` without the text."""
     return [one.sentence for one in written_sentences(docs, numbers)]
 
 
@@ -266,7 +265,6 @@ def with_vectors(sentences: Sequence[Sentence], matrix: FloatArray) -> list[Vect
 
 
 def pad_sentences(sentences: Sequence[VectorSentence]) -> SentenceBatch:
-    """Pad sentences to the length of the longest."""
     lengths = np.array([len(sentence) for sentence in sentences])
     longest = max(_FEWEST_STEPS, int(lengths.max()))
     return SentenceBatch(

@@ -67,7 +67,6 @@ PROTECTION = (
 
 
 def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str]:
-    """Return the paragraphs before the tables."""
     head = [PROTECTION]
     if config.study.note:
         head += ["", config.study.note]
@@ -80,7 +79,6 @@ def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str
 
 
 def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -> dict[str, list[Table]]:
-    """Return all tables by heading."""
     measures = _collect(records)
     corpora = [corpus.name for corpus in config.corpora]
     rows: dict[str, Iterable[Sequence[Cell]]] = {

@@ -150,7 +150,6 @@ class EpochRecord:
 
 
 def tensors(batch: SentenceBatch) -> Tensors:
-    """Return the arrays of a batch by name, as tensors."""
     return {name: tf.convert_to_tensor(getattr(batch, name)) for name in batch.__slots__}
 
 
@@ -227,7 +226,6 @@ class EarlyStopping:
         return [[np.array(weight) for weight in network.get_weights()] for network in self._networks]
 
     def is_over(self, validation: float) -> bool:
-        """Note the validation loss of an epoch."""
         if validation < self._best:
             self._best, self._n_stale, self._weights = validation, 0, self._copy_weights()
         else:

@@ -41,7 +41,6 @@ class Provenance:
     made_at: Sequence[str] = ()
 
     def lines(self) -> list[str]:
-        """Return the first lines of a report."""
         total = sum(self.n_seconds.values())
         made_at = Counter(one or "unknown" for one in self.made_at)
         return [

@@ -73,7 +73,6 @@ class AnalysedCorpus:
         return [0, *np.cumsum([len(one) for one in self.tokens]).tolist()]
 
     def verdicts(self, policy: Policy) -> RuleVerdicts:
-        """Return the verdicts of the rules on all tokens, by a policy."""
         analyses = self.analyses
         if policy != "case-aware":
             analyses = RuleAnalyser(load_lexicon(), self.interned, policy).analyse_many(self.tokens)

@@ -126,7 +126,6 @@ class Study:
         return fingerprint(self.key, *run.depends_on)
 
     def missing(self, runs: Sequence[R]) -> list[R]:
-        """Return the runs that are to be done now."""
         only = self.options.only
         return [run for run in runs if (not only or run.kind in only) and self.record(run) is None]
 

@@ -58,7 +58,6 @@ class Table:
 
     @property
     def rows(self) -> list[tuple[Cell, ...]]:
-        """The cells by row."""
         return list(self.frame.itertuples(index=False, name=None))
 
     def markdown(self) -> str:
@@ -152,7 +151,6 @@ class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     cells: tuple[str, ...] = ()
 
     def fill(self, rows: Iterable[Sequence[Cell]], **values: object) -> Table:
-        """Return the table with these rows and values."""
         columns: list[str] = []
         intervals = set()
         for column in self.columns:

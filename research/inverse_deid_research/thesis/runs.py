@@ -70,12 +70,10 @@ class ThesisRun:
 
     @property
     def kind(self) -> str:
-        """The variant."""
         return self.name[0]
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """Network, training and first weights."""
         start = None if self.start is None else str(Path(*self.start.parts[-2:]))
         return self.network, self.training, start
 
@@ -205,12 +203,10 @@ class RivalRun:
 
     @property
     def kind(self) -> str:
-        """The system."""
         return self.system
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """System and seed; the documents are those of the study."""
         return self.name, self.system, self.seed
 
 

@@ -70,7 +70,6 @@ class Findings:
 
     @property
     def variants(self) -> list[str]:
-        """The variant of each run."""
         return [run.name[0] for run in self.runs]
 
     def of_variant(self, variant: str, n_epochs: int) -> list[Mapping[str, TokenScores]]:
@@ -84,7 +83,6 @@ class Findings:
 
 
 def thesis_tables(found: Findings) -> dict[str, list[Table]]:
-    """Return all tables by heading."""
     draws = draw(found.first.clusters, found.variants)
     adaptive = {run.name: found.first.evaluate_pair(run.scores, "high") for run in found.runs}
     first = [run.scores for run in found.runs]

@@ -52,7 +52,6 @@ class StampDate:
 
     @property
     def first_day(self) -> datetime.date:
-        """The earliest possible day."""
         return datetime.date(self.year, self.month or 1, self.day or 1)
 
     def cut_to(self, other: StampDate) -> StampDate:

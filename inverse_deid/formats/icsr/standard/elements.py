@@ -26,8 +26,6 @@ _ATTRIBUTE = re.compile(r"(?P<node>.*)/@(?P<name>[A-Za-z]+)", re.DOTALL)
 
 
 class ElementKind(StrEnum):
-    """The sort of an element's value."""
-
     FREE_TEXT = "free-text"
     IDENTIFIER = "identifier"
     DATE = "date"
@@ -67,7 +65,6 @@ class Element:
 
 
 def nodes_at(xpath: etree.XPath, start: etree._Element) -> list[etree._Element]:
-    """Return the XML elements that an XPath finds."""
     found = xpath(start)
     return [node for node in found if isinstance(node, etree._Element)] if isinstance(found, list) else []
 

@@ -134,12 +134,10 @@ class Profile:
         return self.actions[element] != FieldAction.KEEP
 
     def asks_for(self, action: FieldAction) -> bool:
-        """Return whether the action is used anywhere."""
         return action in self.actions.values() or action == self.other_dates
 
 
 def builtin_names() -> tuple[str, ...]:
-    """Return the names of the built-in profiles."""
     return tuple(_read_builtin())
 
 
