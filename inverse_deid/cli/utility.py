@@ -134,7 +134,6 @@ def _mask_gold(
 
 
 def utility_lines(result: UtilityResult) -> Iterator[str]:
-    """Yield the figures as aligned plain text."""
     yield from align([("narratives", f"{len(result.kept.ids):,}")])
     yield ""
     rows = [(title, result.phi.figure(name)) for name, title in _PHI_TITLES.items()]

@@ -250,5 +250,4 @@ def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing
 
 
 def find_repeated(ids: Iterable[str]) -> list[str]:
-    """Return the ids that occur more than once, sorted."""
     return sorted(doc_id for doc_id, n in Counter(ids).items() if n > 1)

@@ -85,7 +85,6 @@ class Utility:
     tokens_kept: Int64Array = field(repr=False)
 
     def figures(self, column: str = ALL) -> UtilityFigures:
-        """Return the figures of one of `COLUMNS`."""
         i = COLUMNS.index(column)
         there = self.items[:, i] > 0
         whole = there & (self.items[:, i] == self.items_kept[:, i])

@@ -323,7 +323,6 @@ class PhraseList:
 
 
 def mask_phrases(tokens: Tokens, phrases: PhraseList, reason: Reason, decisions: Decisions) -> Decisions:
-    """Mask every mention of the phrases of the user's deny list."""
     return mask_more(decisions, phrases.among(tokens), reason) if phrases else decisions
 
 

@@ -152,7 +152,6 @@ def in_foreign_script(word: str) -> bool:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text, separated by white space."""
     return frozenset(words.split())
 
 

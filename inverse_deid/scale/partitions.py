@@ -153,7 +153,6 @@ class RunPlan:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the inputs in the output folder."""
         return frozenset(parts[0].name for parts in self.partitions)
 
     def tag(self, part: Partition) -> str:

@@ -260,7 +260,6 @@ class AtomicFile:
 
 
 def write_atomically(place: Place, data: bytes) -> None:
-    """Write a small file in one step."""
     file = AtomicFile(place)
     try:
         file.write(data)

@@ -65,7 +65,6 @@ class GrowingArray:
         return self._room[: self._n_rows]
 
     def append(self, more: npt.NDArray[Any]) -> None:
-        """Add rows after the others."""
         stop = self._n_rows + len(more)
         if stop > len(self._room):
             room = np.empty((max(2 * stop, 1024), *self._room.shape[1:]), self._room.dtype)

@@ -284,6 +284,5 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 async def refuse_busy(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer that the server has too much to do."""
     headers = {"retry-after": "1", "connection": "close"}
     await PlainTextResponse("too many connections. Try again later", 503, headers)(scope, receive, send)

@@ -124,7 +124,6 @@ class MaskOptions:
 
     @property
     def makes_surrogates(self) -> bool:
-        """Whether made-up values replace masked words."""
         return bool(self.choices.get("replace") == "surrogate")
 
     @property
@@ -150,7 +149,6 @@ class MaskOptions:
 
     @property
     def given_paths(self) -> GivenPaths:
-        """The files and folders that options name."""
         read = {
             "--known": self.known,
             "--profile": self.profile_file,
@@ -330,8 +328,6 @@ class CaseMaskerMaker:
     options: MaskOptions
 
     def __call__(self, *, n_threads: int, device: Device) -> CaseMasker:
-        """Load lexicon and model."""
-
         def load(masking: MaskingSettings) -> Deidentifier:
             return load_masker(replace(masking, n_threads=n_threads, device=device))
 

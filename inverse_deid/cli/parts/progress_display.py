@@ -74,7 +74,6 @@ class ProgressDisplay:
             self._show(0)
 
     def advance(self, amount: int, was_done: bool) -> None:
-        """Count a part of the inputs."""
         self._progress.advance(amount, was_done)
         self._show(amount)
 

@@ -63,7 +63,6 @@ def measure_figure(report: EvaluationReport, name: str) -> Measure:
 
 
 def choose_headlines(report: EvaluationReport) -> tuple[Headline, ...]:
-    """Return the four numbers at the top of the page."""
     found = []
     for name, (describe, if_none) in _HEADLINES.items():
         share = measure_figure(report, name)
@@ -113,17 +112,14 @@ class Category:
 
     @property
     def missed(self) -> Measure:
-        """Its identifying words that were not masked."""
         return self.measure("recall").complement()
 
     @property
     def label(self) -> str:
-        """Its name in plain words."""
         return CATEGORY_LABELS.get(self.name, plain_label(self.name))
 
     @property
     def is_drawn_from_few(self) -> bool:
-        """Whether its interval is drawn from too few documents."""
         is_drawn = self.measure("recall").method is Method.BOOTSTRAP
         return is_drawn and self.record.documents_without_leak.whole < FEW_UNITS
 
@@ -324,7 +320,6 @@ def _tabulate_bin(row: ReliabilityBin) -> TableRow:
 
 
 def show_figures(report: EvaluationReport) -> Section:
-    """Show all overall figures, and how their intervals were found."""
     shares = {name: measure_figure(report, name) for name in FIGURE_LABELS}
     rows = []
     methods: dict[tuple[str, str], list[str]] = {}

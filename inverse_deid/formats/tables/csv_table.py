@@ -84,7 +84,6 @@ class CsvTable:
 
     @property
     def read_as(self) -> Mapping[str, int]:
-        """The separator and the encoding that were found."""
         found = self.layout.dialect.found
         return {found: 1} if found else {}
 

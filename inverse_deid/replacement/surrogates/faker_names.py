@@ -155,7 +155,6 @@ class SurrogateNames:
         return self.sexes.get(name, Sex.NEUTRAL)
 
     def knows(self, name: str) -> bool:
-        """Tell whether the lists have a name, without case and accents."""
         return name in self.sexes or name in self.known_surnames
 
     def shuffle(self, pool: Sequence[str], rng: random.Random) -> list[str]:

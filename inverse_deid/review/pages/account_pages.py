@@ -190,7 +190,6 @@ def _render_account(visit: Visit, problem: str = "", *, status: int = 200) -> Re
 
 
 def show_second_factor(visit: Visit) -> Response:
-    """Return a QR code with a new secret."""
     return _render_second_factor(visit, second_factor.make_secret())
 
 
@@ -224,12 +223,10 @@ def _render_second_factor(visit: Visit, secret: str, problem: str = "") -> Respo
 
 
 def ask_code(visit: Visit) -> Response:
-    """Return the form for the one-time code, after the password."""
     return _render_code(visit)
 
 
 def check_code(visit: Visit) -> Response:
-    """Complete a log-in with a one-time code or a recovery code."""
     if visit.session.step is not Step.CODE:
         return RedirectResponse("/", status_code=303)
     address, request = find_address(visit.request), visit.request

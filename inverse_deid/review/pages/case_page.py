@@ -131,7 +131,6 @@ def send_case(visit: Visit) -> Response:
 
 
 def send_dispute(visit: Visit) -> Response:
-    """Lock a disagreement and send both sides."""
     dispute = open_dispute(visit.store, visit.user, visit.case_id)
     return JSONResponse(encode_case(dispute.case, dispute.case.facts, dispute))
 

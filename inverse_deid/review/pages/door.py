@@ -208,7 +208,6 @@ def open_answer(secret: bytes, nonce: str, answer: str) -> str | None:
 
 
 async def show_closed_door(request: Request) -> Response:
-    """Return the page for a visitor without a session."""
     return _render_door(request, "The desk is closed here.", status=401)
 
 

@@ -83,7 +83,6 @@ def download(visit: Visit) -> Response:
 
 
 def download_selected(visit: Visit) -> Response:
-    """Send a zip of the selected cases that are released."""
     cases = read_selected(visit)
     if not cases:
         return go_back(visit, SELECT_FIRST)

@@ -58,7 +58,6 @@ _ANSWERS = {"none": False, "leak": True}
 
 
 def show_finished(visit: Visit) -> Response:
-    """Return the masked text and the possible actions."""
     masked = read_masked(visit.store, visit.user, visit.case_id, "finished case")
     line = read_line(visit.store, visit.case_id)
     return visit.render(

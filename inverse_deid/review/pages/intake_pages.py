@@ -109,7 +109,6 @@ def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
 
 
 def list_files(visit: Visit) -> Response:
-    """Send what is known of all files that were added."""
     service = _service(visit)
     uploads = list_uploads(service.store)
     return JSONResponse(
@@ -122,7 +121,6 @@ def list_files(visit: Visit) -> Response:
 
 
 def change_file(visit: Visit) -> Response:
-    """Remove a file, or stop or resume its masking."""
     service, upload_id = _service(visit), int(visit.request.path_params["upload_id"])
     what, by = str(visit.payload.get("what", "")), visit.user.name
     if what == "remove":
@@ -138,7 +136,6 @@ def change_file(visit: Visit) -> Response:
 
 
 def show_choices(visit: Visit) -> Response:
-    """Return the questions, and the columns of tables that wait."""
     return _render_choices(visit, MaskingChoices(), {}, "")
 
 
@@ -183,7 +180,6 @@ def _render_choices(
 
 
 def show_example(visit: Visit) -> Response:
-    """Send the masked example for the answers so far."""
     choices = MaskingChoices.from_fields(visit.payload)
     return JSONResponse({"parts": _service(visit).mask_example(choices)})
 

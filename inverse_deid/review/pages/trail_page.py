@@ -71,7 +71,6 @@ _ACTIONS = {"change": "", "undo": "Undone: ", "redo": "Redone: "}
 
 
 def show_trail(visit: Visit) -> Response:
-    """Return a page of entries, the latest first."""
     query = visit.request.query_params
     group, user = query.get("group", ""), query.get("user", "")
     search = visit.open_search(query.get("q", ""))

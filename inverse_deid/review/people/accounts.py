@@ -585,6 +585,7 @@ def list_sessions(store: ReviewStore, session: Session) -> tuple[OpenSession, tu
 
 
 def end_own_sessions(store: ReviewStore, session: Session, id_hash: str | None = None) -> None:
+    """End one other session of the same user, or (None) all others."""
     mine = others_of(session)
     if id_hash is not None:
         mine &= SESSIONS.c.id_hash == id_hash

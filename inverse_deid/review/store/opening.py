@@ -86,12 +86,10 @@ class Transaction:
 
     @property
     def sealer(self) -> Sealer:
-        """Encrypts and decrypts the values of the store."""
         return self.store.sealer
 
     @property
     def policy(self) -> ReviewPolicy:
-        """The rules for the release of cases."""
         return self.store.policy
 
     def now(self) -> float:

@@ -277,7 +277,6 @@ class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The concepts that count, sorted."""
         return tuple(sorted(self.english.types))
 
 

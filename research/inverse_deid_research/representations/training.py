@@ -233,7 +233,6 @@ class EarlyStopping:
         return self._n_stale >= self._patience
 
     def restore(self) -> None:
-        """Go back to the best epoch."""
         for network, weights in zip(self._networks, self._weights, strict=True):
             network.set_weights(weights)
 
