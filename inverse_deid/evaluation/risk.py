@@ -49,37 +49,23 @@ _Probability = Annotated[int, msgspec.Meta(ge=0, le=1)] | Annotated[float, msgsp
 
 
 class AssumedValues(ReportPart, frozen=True):
-    """The assumed values of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1].
+    """The assumed values of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1]."""
 
-    Args:
-        direct: Types of which one leaked identifier is enough.
-        quasi: Types of which several are needed.
-        neither: Types that do not count.
-        quasi_needed: Number of leaked quasi-identifiers that put a document at risk, 1 to 100.
-        caught: Probability that a leaked identifier is taken for real.
-        direct_identifies: Probability that a caught direct identifier leads to the patient.
-        persons_alike: Persons who share the leaked quasi-identifiers, at least 1.
-        deliberate: Probability of an attack on purpose.
-        breach: Probability that the documents are lost to an attacker.
-        acquaintances: Number of people that a reader knows.
-        prevalence: Share of people with such a case.
-        threshold: Accepted risk.
-        confidence: Of the upper bound, in (0, 1).
-    """
-
-    direct: tuple[PhiType, ...]
-    quasi: tuple[PhiType, ...]
-    neither: tuple[PhiType, ...]
+    direct: tuple[PhiType, ...]  # types of which one leaked identifier is enough
+    quasi: tuple[PhiType, ...]  # types of which several are needed
+    neither: tuple[PhiType, ...]  # types that do not count
+    # Number of leaked quasi-identifiers that put a document at risk, 1 to 100.
     quasi_needed: Annotated[int, msgspec.Meta(ge=1, le=100)]
-    caught: _Probability
-    direct_identifies: _Probability
+    caught: _Probability  # probability that a leaked identifier is taken for real
+    direct_identifies: _Probability  # probability that a caught direct identifier leads to the patient
+    # Persons who share the leaked quasi-identifiers, at least 1.
     persons_alike: Annotated[int, msgspec.Meta(ge=1)] | Annotated[float, msgspec.Meta(ge=1)]
-    deliberate: _Probability
-    breach: _Probability
-    acquaintances: Annotated[int, msgspec.Meta(ge=0)]
-    prevalence: _Probability
-    threshold: _Probability
-    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    deliberate: _Probability  # probability of an attack on purpose
+    breach: _Probability  # probability that the documents are lost to an attacker
+    acquaintances: Annotated[int, msgspec.Meta(ge=0)]  # number of people that a reader knows
+    prevalence: _Probability  # share of people with such a case
+    threshold: _Probability  # accepted risk
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]  # of the upper bound, in (0, 1)
 
 
 class Assumptions(AssumedValues, frozen=True):

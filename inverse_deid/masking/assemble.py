@@ -55,10 +55,6 @@ class MaskingSettings:
     Each is described in `inverse_deid.choices.table`, under the same name. Paths and thresholds that are None
     are the packaged ones. A certificate excludes every other choice that could keep more words. The device is
     not part of the fingerprint: on another one, a probability differs only by rounding.
-
-    Args:
-        keep_years: Keep years without day and month if the categories are those of HIPAA. False where dates
-            are replaced: a year as written would tell how far a date was moved. Not chosen by users.
     """
 
     model: Path | None = None
@@ -79,6 +75,8 @@ class MaskingSettings:
     n_threads: int = 0
     device: Device = "cpu"
     categories: Categories = ALL_CATEGORIES
+    # Keep years without day and month if the categories are those of HIPAA. False where dates are replaced: a
+    # year as written would tell how far a date was moved. Not chosen by users.
     keep_years: bool = False
 
 

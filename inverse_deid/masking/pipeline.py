@@ -97,35 +97,23 @@ class EarlyScorer(TokenScorer, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """What a `Deidentifier` runs.
+    """What a `Deidentifier` runs."""
 
-    Args:
-        analyser: The rules.
-        scorer: The network; None decides by the rules alone.
-        thresholds: Of the adaptive threshold.
-        marker_for: Gives the marker of each mask.
-        allow: Words that the user keeps.
-        deny: Words and phrases that the user masks.
-        kept: Classes that the user keeps; the analyser knows them as well.
-        keeps_years: Whether years without day and month are kept, as Safe Harbor permits.
-        origins: Finds words of origin to mask; None = they are judged as any other word.
-        is_common_word: Tells whether a word, in any case, is common; a common word is not masked
-            only because it resembles a known identifier.
-        between_batches: Called after every batch; keeps caches within bounds.
-        read: Returns the reading of a text, None = it reads as it is written.
-    """
-
-    analyser: Analyser
-    scorer: TokenScorer | None
-    thresholds: Thresholds
-    marker_for: MarkerFor
-    allow: PhraseList = field(default_factory=lambda: PhraseList(()))
-    deny: PhraseList = field(default_factory=lambda: PhraseList(()))
-    kept: frozenset[HyperClass] = frozenset()
-    keeps_years: bool = False
+    analyser: Analyser  # the rules
+    scorer: TokenScorer | None  # the network; None decides by the rules alone
+    thresholds: Thresholds  # of the adaptive threshold
+    marker_for: MarkerFor  # gives the marker of each mask
+    allow: PhraseList = field(default_factory=lambda: PhraseList(()))  # words that the user keeps
+    deny: PhraseList = field(default_factory=lambda: PhraseList(()))  # words and phrases that the user masks
+    kept: frozenset[HyperClass] = frozenset()  # classes that the user keeps; the analyser knows them as well
+    keeps_years: bool = False  # whether years without day and month are kept, as Safe Harbor permits
+    # Finds words of origin to mask; None = they are judged as any other word.
     origins: Callable[[Tokens], BoolArray] | None = None
+    # Tells whether a word, in any case, is common; a common word is not masked only because it resembles a
+    # known identifier.
     is_common_word: Callable[[str], bool] = lambda word: False
-    between_batches: Callable[[], None] = lambda: None
+    between_batches: Callable[[], None] = lambda: None  # called after every batch; keeps caches within bounds
+    # Returns the reading of a text, None = it reads as it is written.
     read: Callable[[str], Reading | None] = lambda text: None
 
     def read_all(self, texts: Sequence[str]) -> list[Reading | None]:

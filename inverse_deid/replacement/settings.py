@@ -34,27 +34,19 @@ class AgeMode(StrEnum):
 class CaseSettings:
     """How the dates, ages and ids of cases are replaced.
 
-    Args:
-        today: The last day that a date of a case can be, if the case does not say it.
-        dates: Mask, year, relative day or shift.
-        ages: Mask, band or keep under 90.
-        age_bands: The scheme of `AgeMode.BAND`, one for a whole run.
-        day_first: The order of numeric dates; None = as the case shows it.
-        key: At least 16 secret bytes, for shifts and pseudonyms.
-        date_span_years: Relative days and shifts mask dates further than this from the other dates of
-            a case: 1 to 17, so that no birth of an adult is shown.
-
     Raises:
         ConfigurationError: A shift without a key, a short key, an unknown scheme, bands without a
             scheme or a scheme without bands, or a span out of range.
     """
 
-    today: date
-    dates: DateMode = DateMode.MASK
-    ages: AgeMode = AgeMode.MASK
-    age_bands: str | None = None
-    day_first: bool | None = None
-    key: bytes | None = field(default=None, repr=False)
+    today: date  # the last day that a date of a case can be, if the case does not say it
+    dates: DateMode = DateMode.MASK  # mask, year, relative day or shift
+    ages: AgeMode = AgeMode.MASK  # mask, band or keep under 90
+    age_bands: str | None = None  # the scheme of `AgeMode.BAND`, one for a whole run
+    day_first: bool | None = None  # the order of numeric dates; None = as the case shows it
+    key: bytes | None = field(default=None, repr=False)  # at least 16 secret bytes, for shifts and pseudonyms
+    # Relative days and shifts mask dates further than this from the other dates of a case: 1 to 17, so that
+    # no birth of an adult is shown.
     date_span_years: int = DEFAULT_SPAN_YEARS
 
     def __post_init__(self) -> None:

@@ -30,19 +30,15 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
 class Cluster:
     """Which cluster, and how it is used.
 
-    Args:
-        address: HOST:PORT of its head, `auto` for the one that runs on this machine; None = start
-            one on this machine for the time of the run.
-        n_threads: CPUs of an actor, and threads of its network; at least 1.
-        n_cpus: Of a Ray that is started here; None = all.
-
     Raises:
         ConfigurationError: The address is not valid.
     """
 
+    # HOST:PORT of its head, `auto` for the one that runs on this machine; None = start one on this machine
+    # for the time of the run.
     address: str | None = None
-    n_threads: int = 1
-    n_cpus: int | None = None
+    n_threads: int = 1  # CPUs of an actor, and threads of its network; at least 1
+    n_cpus: int | None = None  # of a Ray that is started here; None = all
 
     def __post_init__(self) -> None:
         if self.address is None or self.address == "auto":

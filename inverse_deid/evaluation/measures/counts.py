@@ -168,37 +168,28 @@ class SafeKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """The counts of documents, one row each. All arrays are int64.
+    """The counts of documents, one row each. All arrays are int64."""
 
-    Args:
-        tokens: (n_documents,), tokens of the text.
-        masked: (n_documents,), masked tokens.
-        inexact_masks: (n_documents,), masked tokens that touch a gold span, where the
-            masked characters are not exactly one gold token (mostly a longer token).
-        safe: (n_documents, n_kinds), tokens that no gold span touches, by `SafeKind`.
-        false_masks: (n_documents, n_kinds), masked ones among these.
-        phi: (n_documents, n_groups), gold tokens. The columns are `GROUPS`.
-        recalled: (n_documents, n_groups), recalled ones among these.
-        harmless_missed: (n_documents, n_groups), missed ones on the harmless list.
-        documents: (n_documents, n_groups), 1 if the document has PHI of the group.
-        leaking: (n_documents, n_groups), 1 if a gold token of the group was missed.
-        entities: (n_documents, n_groups), distinct identifiers (same type and words in
-            one document), always 0 for short names.
-        entities_masked: (n_documents, n_groups), those with all mentions masked.
-    """
-
-    tokens: Int64Array = field(repr=False)
-    masked: Int64Array = field(repr=False)
+    tokens: Int64Array = field(repr=False)  # (n_documents,), tokens of the text
+    masked: Int64Array = field(repr=False)  # (n_documents,), masked tokens
+    # (n_documents,), masked tokens that touch a gold span, where the masked characters are not exactly one
+    # gold token (mostly a longer token).
     inexact_masks: Int64Array = field(repr=False)
+    # (n_documents, n_kinds), tokens that no gold span touches, by `SafeKind`.
     safe: Int64Array = field(repr=False)
-    false_masks: Int64Array = field(repr=False)
-    phi: Int64Array = field(repr=False)
-    recalled: Int64Array = field(repr=False)
+    false_masks: Int64Array = field(repr=False)  # (n_documents, n_kinds), masked ones among these
+    phi: Int64Array = field(repr=False)  # (n_documents, n_groups), gold tokens. The columns are `GROUPS`
+    recalled: Int64Array = field(repr=False)  # (n_documents, n_groups), recalled ones among these
+    # (n_documents, n_groups), missed ones on the harmless list.
     harmless_missed: Int64Array = field(repr=False)
+    # (n_documents, n_groups), 1 if the document has PHI of the group.
     documents: Int64Array = field(repr=False)
+    # (n_documents, n_groups), 1 if a gold token of the group was missed.
     leaking: Int64Array = field(repr=False)
+    # (n_documents, n_groups), distinct identifiers (same type and words in one document), always 0 for short
+    # names.
     entities: Int64Array = field(repr=False)
-    entities_masked: Int64Array = field(repr=False)
+    entities_masked: Int64Array = field(repr=False)  # (n_documents, n_groups), those with all mentions masked
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self._columns().values()}) != 1:

@@ -27,21 +27,13 @@ _STRAIGHT = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Recall and precision at rising thresholds. All arrays are float64 (n_points,).
+    """Recall and precision at rising thresholds. All arrays are float64 (n_points,)."""
 
-    Args:
-        thresholds: Of `p_safe`. The last one is infinite and masks everything.
-        recall: Share of the PHI tokens that is masked. It never falls.
-        precision: Share of the masked tokens that is PHI.
-        safe_kept: Share of the safe tokens that is kept. It never rises.
-        average_precision: Precision at each threshold, weighted by what it adds to recall.
-    """
-
-    thresholds: Float64Array = field(repr=False)
-    recall: Float64Array = field(repr=False)
-    precision: Float64Array = field(repr=False)
-    safe_kept: Float64Array = field(repr=False)
-    average_precision: float
+    thresholds: Float64Array = field(repr=False)  # of `p_safe`. The last one is infinite and masks everything
+    recall: Float64Array = field(repr=False)  # share of the PHI tokens that is masked. It never falls
+    precision: Float64Array = field(repr=False)  # share of the masked tokens that is PHI
+    safe_kept: Float64Array = field(repr=False)  # share of the safe tokens that is kept. It never rises
+    average_precision: float  # precision at each threshold, weighted by what it adds to recall
 
     def __len__(self) -> int:
         return len(self.thresholds)

@@ -78,39 +78,25 @@ _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(slots=True)
 class Attachment:
-    """A file attached to an e-mail.
+    """A file attached to an e-mail."""
 
-    Args:
-        suffix: Of its name, in lower case; "" = none.
-        data: Its bytes.
-        charset: Of a text, as the e-mail says; "" = it does not.
-        mail: The message, if an e-mail is attached as such.
-        problem: Why it is left out; "" = it is not.
-    """
-
-    suffix: str = field(default="", repr=False)
-    data: bytes = field(default=b"", repr=False)
-    charset: str = field(default="", repr=False)
-    mail: Mail | None = field(default=None, repr=False)
-    problem: str = ""
+    suffix: str = field(default="", repr=False)  # of its name, in lower case; "" = none
+    data: bytes = field(default=b"", repr=False)  # its bytes
+    charset: str = field(default="", repr=False)  # of a text, as the e-mail says; "" = it does not
+    mail: Mail | None = field(default=None, repr=False)  # the message, if an e-mail is attached as such
+    problem: str = ""  # why it is left out; "" = it is not
 
 
 @dataclass(slots=True)
 class Mail:
-    """What is read of an e-mail.
+    """What is read of an e-mail."""
 
-    Args:
-        subject: In one line.
-        texts: Of the message, in order.
-        attachments: In order.
-        removed: What is not written, by kind; kinds never come from the file.
-        read_as: The number of its texts by the encoding that was found.
-    """
-
-    subject: str = field(default="", repr=False)
-    texts: list[str] = field(default_factory=list, repr=False)
-    attachments: list[Attachment] = field(default_factory=list, repr=False)
+    subject: str = field(default="", repr=False)  # in one line
+    texts: list[str] = field(default_factory=list, repr=False)  # of the message, in order
+    attachments: list[Attachment] = field(default_factory=list, repr=False)  # in order
+    # What is not written, by kind; kinds never come from the file.
     removed: Counter[str] = field(default_factory=Counter)
+    # The number of its texts by the encoding that was found.
     read_as: Counter[str] = field(default_factory=Counter)
 
 

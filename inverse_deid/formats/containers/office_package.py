@@ -47,20 +47,13 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The program that files of a kind belong to.
+    """The program that files of a kind belong to."""
 
-    Args:
-        name: As people call it.
-        file: What its files are called in a message, with their suffix.
-        old_file: The same of files of its old versions.
-        suffix: Of its files.
-        removed_kinds: How the names of parts begin that are never kept, in lower case, and what they are.
-    """
-
-    name: str
-    file: str
-    old_file: str
-    suffix: str
+    name: str  # as people call it
+    file: str  # what its files are called in a message, with their suffix
+    old_file: str  # the same of files of its old versions
+    suffix: str  # of its files
+    # How the names of parts begin that are never kept, in lower case, and what they are.
     removed_kinds: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -55,20 +55,14 @@ def refuse(problem: InputError) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file inside a container.
+    """A file inside a container."""
 
-    Args:
-        number: In its container, in the order of the file.
-        name: In the new container.
-        label: Names it in messages.
-        open: Opens it, or raises an `InverseDeidError` that says why it is left out.
-        case_id: The case that it belongs to if it is one document, "" = it is a case of its own.
-    """
-
-    number: int
-    name: str = field(repr=False)
-    label: str = field(repr=False)
+    number: int  # in its container, in the order of the file
+    name: str = field(repr=False)  # in the new container
+    label: str = field(repr=False)  # names it in messages
+    # Opens it, or raises an `InverseDeidError` that says why it is left out.
     open: Callable[[], Source] = field(repr=False)
+    # The case that it belongs to if it is one document, "" = it is a case of its own.
     case_id: str = field(default="", repr=False)
 
 

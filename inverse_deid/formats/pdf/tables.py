@@ -62,23 +62,15 @@ Row = list[Segment]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the text.
+    """A line of the text."""
 
-    Args:
-        text: Cells are separated by tabs.
-        first: The first row of the page that it has.
-        last: The last one.
-        begins_in: The column of its only cell; -1 = it is in no table, -2 = it has several cells.
-        ends_in: The column of its last cell, -1 = it is in no table, -3 = it has several cells and no table.
-        table: Where its table begins (y), None = it is in no table.
-    """
-
-    text: str = field(repr=False)
-    first: Row = field(repr=False)
-    last: Row = field(repr=False)
-    begins_in: int = -1
+    text: str = field(repr=False)  # cells are separated by tabs
+    first: Row = field(repr=False)  # the first row of the page that it has
+    last: Row = field(repr=False)  # the last one
+    begins_in: int = -1  # the column of its only cell; -1 = it is in no table, -2 = it has several cells
+    # The column of its last cell, -1 = it is in no table, -3 = it has several cells and no table.
     ends_in: int = -1
-    table: float | None = None
+    table: float | None = None  # where its table begins (y), None = it is in no table
 
 
 @dataclass(slots=True)

@@ -29,19 +29,12 @@ _SEP_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\r?\n?', re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """Encoding and separator of a file.
+    """Encoding and separator of a file."""
 
-    Args:
-        codec: Encoding and byte-order mark.
-        delimiter: Between the cells.
-        first_line: `sep=;` with its line end, "" = the header comes first.
-        found: What was found out, in words, "" = the user gave all.
-    """
-
-    codec: TextCodec
-    delimiter: str
-    first_line: str = field(default="", repr=False)
-    found: str = ""
+    codec: TextCodec  # encoding and byte-order mark
+    delimiter: str  # between the cells
+    first_line: str = field(default="", repr=False)  # `sep=;` with its line end, "" = the header comes first
+    found: str = ""  # what was found out, in words, "" = the user gave all
 
 
 def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[BinaryIO, CsvDialect]:

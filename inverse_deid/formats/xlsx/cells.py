@@ -52,21 +52,14 @@ PLAIN = CellStyle()
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
-    """A cell with a value.
+    """A cell with a value."""
 
-    Args:
-        column: Counted from 0.
-        text: As it is shown, as far as this tool knows.
-        kind: Of its value.
-        value: A number as the file has it, "1" or "0" of a boolean, "" of a text.
-        style: Its look.
-    """
-
-    column: int
-    text: str = field(repr=False)
-    kind: CellKind = "text"
+    column: int  # counted from 0
+    text: str = field(repr=False)  # as it is shown, as far as this tool knows
+    kind: CellKind = "text"  # of its value
+    # A number as the file has it, "1" or "0" of a boolean, "" of a text.
     value: str = field(default="", repr=False)
-    style: CellStyle = PLAIN
+    style: CellStyle = PLAIN  # its look
 
 
 def read_styles(root: etree._Element | None) -> tuple[CellStyle, ...]:

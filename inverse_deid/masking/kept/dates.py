@@ -44,17 +44,12 @@ class DateDoubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptDate:
-    """A date in a cell.
+    """A date in a cell."""
 
-    Args:
-        when: What it says.
-        write: Writes another date of the same precision in the layout of the cell.
-        time: What follows the date in the cell, with the space before it.
-    """
-
-    when: PartialDate = field(repr=False)
+    when: PartialDate = field(repr=False)  # what it says
+    # Writes another date of the same precision in the layout of the cell.
     write: Callable[[PartialDate], str] = field(repr=False)
-    time: str = field(default="", repr=False)
+    time: str = field(default="", repr=False)  # what follows the date in the cell, with the space before it
 
     @property
     def structured(self) -> str:

@@ -25,27 +25,21 @@ _STRUCTURED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class KnownDates:
-    """The dates of one case; build it with `case_dates`.
+    """The dates of one case; build it with `case_dates`."""
 
-    Args:
-        today: The day of the case's last information; no date is later.
-        day_first: The order of numeric dates, None = not known.
-        month_style: Full if all names of months that show a form are full, else short.
-        written: The full dates with a year, of text and fields, sorted: missing years come from them.
-        in_text: The full dates of the texts, sorted, filled years included.
-        partial: The months and years of text and fields.
-        births: Dates of birth; one without a year is that day of every year.
-        span_years: Dates further than this from the others are masked.
-    """
-
-    today: date = field(repr=False)
-    day_first: bool | None = None
+    today: date = field(repr=False)  # the day of the case's last information; no date is later
+    day_first: bool | None = None  # the order of numeric dates, None = not known
+    # Full if all names of months that show a form are full, else short.
     month_style: MonthStyle = MonthStyle.SHORT
+    # The full dates with a year, of text and fields, sorted: missing years come from them.
     written: tuple[date, ...] = field(default=(), repr=False)
+    # The full dates of the texts, sorted, filled years included.
     in_text: tuple[date, ...] = field(default=(), repr=False)
+    # The months and years of text and fields.
     partial: tuple[PartialDate, ...] = field(default=(), repr=False)
+    # Dates of birth; one without a year is that day of every year.
     births: tuple[PartialDate, ...] = field(default=(), repr=False)
-    span_years: int = DEFAULT_SPAN_YEARS
+    span_years: int = DEFAULT_SPAN_YEARS  # dates further than this from the others are masked
     _known: Mapping[str, DateReading | None] = field(default_factory=dict, repr=False, compare=False)
 
     def read(self, text: str) -> DateReading | None:

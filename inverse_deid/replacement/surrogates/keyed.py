@@ -58,14 +58,10 @@ class SurrogatesFor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyedSurrogates:
-    """Surrogates that a key repeats (a `SurrogatesFor`).
+    """Surrogates that a key repeats (a `SurrogatesFor`)."""
 
-    Args:
-        key: At least 16 secret bytes.
-        has_medical_word: Tells drugs and medical terms, which keep their marker.
-    """
-
-    key: bytes = field(repr=False)
+    key: bytes = field(repr=False)  # at least 16 secret bytes
+    # Tells drugs and medical terms, which keep their marker.
     has_medical_word: HasMedicalWord = field(repr=False)
 
     @property

@@ -66,62 +66,40 @@ class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How every site trains an epoch: the same everywhere, since all sites train one network.
+    """How every site trains an epoch: the same everywhere, since all sites train one network."""
 
-    Args:
-        optimizer: Plain *sgd* as in the paper, or *adam*, whose moments stay at the site.
-        learning_rate: Constant.
-        clip_norm: Global norm that gradients are clipped to; 0 = no clipping.
-        batch_tokens: Tokens per batch. The loss is the mean over them.
-        window: Largest number of tokens of a training window. With the same number for
-            `batch_tokens`, a step sees about one piece of text.
-        phi_weight: Weight of a token of protected health information (PHI) in the loss;
-            a safe one weighs 1.
-        word_dropout: Share of words hidden from the word embedding, doubled on PHI.
-        dictionary_dropout: Share of tokens whose dictionary features are hidden.
-        proximal: mu of FedProx: half of it times the squared distance to the weights at the
-            start of an epoch is added to the loss; 0 = no such term.
-    """
-
+    # Plain *sgd* as in the paper, or *adam*, whose moments stay at the site.
     optimizer: Literal["sgd", "adam"] = "sgd"
-    learning_rate: Positive = 0.9
-    clip_norm: NotNegative = 0.0
-    batch_tokens: Size = 128
+    learning_rate: Positive = 0.9  # constant
+    clip_norm: NotNegative = 0.0  # global norm that gradients are clipped to; 0 = no clipping
+    batch_tokens: Size = 128  # tokens per batch. The loss is the mean over them
+    # Largest number of tokens of a training window. With the same number for `batch_tokens`, a step sees
+    # about one piece of text.
     window: Size = 128
+    # Weight of a token of protected health information (PHI) in the loss; a safe one weighs 1.
     phi_weight: Positive = 1.0
-    word_dropout: Share = 0.0
-    dictionary_dropout: Share = 0.0
+    word_dropout: Share = 0.0  # share of words hidden from the word embedding, doubled on PHI
+    dictionary_dropout: Share = 0.0  # share of tokens whose dictionary features are hidden
+    # Mu of FedProx: half of it times the squared distance to the weights at the start of an epoch is added to
+    # the loss; 0 = no such term.
     proximal: NotNegative = 0.0
 
 
 class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [data] of a study: annotated corpora.
+    """The table [data] of a study: annotated corpora."""
 
-    Args:
-        train: They are dealt out to the sites.
-        test: No site trains on them.
-        mapping: TOML file that translates the types of another scheme.
-        word_vectors: File of public word vectors; None = those of the packaged model.
-    """
-
-    train: Corpora
-    test: Corpora
-    mapping: Path | None = None
-    word_vectors: Path | None = None
+    train: Corpora  # they are dealt out to the sites
+    test: Corpora  # no site trains on them
+    mapping: Path | None = None  # TOML file that translates the types of another scheme
+    word_vectors: Path | None = None  # file of public word vectors; None = those of the packaged model
 
 
 class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [sites] of a study: `seed` decides which document is where.
+    """The table [sites] of a study: `seed` decides which document is where."""
 
-    Args:
-        number: Sites of about equal size; None = 5, or one per kind.
-        kinds: Prefixes of the ids of each site's documents, by site.
-        held_out: Share of each site's documents to calibrate on, never trained on.
-    """
-
-    number: Size | None = None
-    kinds: dict[str, tuple[str, ...]] = {}
-    held_out: InnerShare = 0.1
+    number: Size | None = None  # sites of about equal size; None = 5, or one per kind
+    kinds: dict[str, tuple[str, ...]] = {}  # prefixes of the ids of each site's documents, by site
+    held_out: InnerShare = 0.1  # share of each site's documents to calibrate on, never trained on
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -217,19 +195,14 @@ class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_u
 
 
 class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [server]: what the centres agreed upon.
-
-    Args:
-        least_sites: With fewer usable answers a round changes nothing.
-        checkpoint: File from which a stopped server resumes.
-    """
+    """The table [server]: what the centres agreed upon."""
 
     sites: tuple[str, ...]
     way: SharedWay = "average"
     epochs: Size = 25
-    least_sites: Size = 1
+    least_sites: Size = 1  # with fewer usable answers a round changes nothing
     seed: int = 1
-    checkpoint: Path = Path("server-checkpoint.npz")
+    checkpoint: Path = Path("server-checkpoint.npz")  # file from which a stopped server resumes
     word_vectors: Path | None = None
 
     def __post_init__(self) -> None:
@@ -246,19 +219,13 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [exchange] of a server.
+    """The table [exchange] of a server."""
 
-    Args:
-        keys: Folder with SITE.key for every site.
-        folder: Carries messages as files.
-        join_s: Seconds within which all sites must have declared themselves.
-        answer_s: Seconds within which a site must answer a round.
-    """
-
-    keys: Path
-    folder: Path
+    keys: Path  # folder with SITE.key for every site
+    folder: Path  # carries messages as files
+    # Seconds within which all sites must have declared themselves.
     join_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
-    answer_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0
+    answer_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0  # seconds within which a site must answer a round
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -274,21 +241,15 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [site]; other settings as in `CorpusSettings` and `DealSettings`.
-
-    Args:
-        documents: Annotated corpora. They stay here.
-        private: Folder for memory and log.
-        model: Folder for the finished model.
-    """
+    """The table [site]; other settings as in `CorpusSettings` and `DealSettings`."""
 
     name: str
-    documents: Corpora
+    documents: Corpora  # annotated corpora. They stay here
     mapping: Path | None = None
     held_out: InnerShare = 0.1
     seed: int = 1
-    private: Path = Path("private")
-    model: Path = Path("model")
+    private: Path = Path("private")  # folder for memory and log
+    model: Path = Path("model")  # folder for the finished model
     word_vectors: Path | None = None
 
     def __post_init__(self) -> None:

@@ -151,18 +151,14 @@ class SiteRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteAgent:
-    """Answers states, and remembers between rounds in a file of its own.
-
-    Args:
-        settings: Of distributed selective SGD; known to nobody else.
-        memory: File for optimizer and own weights, made when first needed. With it the site
-            resumes after a stop, even in the middle of an epoch.
-    """
+    """Answers states, and remembers between rounds in a file of its own."""
 
     name: str
     trainer: LocalTrainer = field(repr=False)
     examples: Sequence[Example] = field(repr=False)
-    settings: SelectiveSettings = field(repr=False)
+    settings: SelectiveSettings = field(repr=False)  # of distributed selective SGD; known to nobody else
+    # File for optimizer and own weights, made when first needed. With it the site resumes after a stop, even
+    # in the middle of an epoch.
     memory: Path
 
     def answer(self, state: TrainingState) -> Reply:

@@ -56,21 +56,14 @@ Config = TypeVar("Config", RepresentationConfig, TaggerConfig)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Representation:
-    """A representation as it is published.
+    """A representation as it is published."""
 
-    Args:
-        config: Its sizes.
-        word_vectors: Of the words that it reads.
-        weights: By path.
-        provenance: Data hashes, settings, results of attacks; no narrative text.
-        fingerprint: Changes with anything in the folder; "" = not read from one.
-    """
-
-    config: RepresentationConfig
-    word_vectors: WordVectors = field(repr=False)
-    weights: Mapping[str, FloatArray] = field(repr=False)
+    config: RepresentationConfig  # its sizes
+    word_vectors: WordVectors = field(repr=False)  # of the words that it reads
+    weights: Mapping[str, FloatArray] = field(repr=False)  # by path
+    # Data hashes, settings, results of attacks; no narrative text.
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    fingerprint: str = ""
+    fingerprint: str = ""  # changes with anything in the folder; "" = not read from one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,19 +57,12 @@ PRE_TRAINING, PRE_TRAINING_ADVERSARY, ALTERNATING, REVERSAL = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """Two sentences of one length.
+    """Two sentences of one length."""
 
-    Args:
-        first: What the representation under attack is made of.
-        second: What it is compared with: its words, and their representation.
-        same: Whether they are the same sentence.
-        moved: Place of the token that differs between a sentence and its twin.
-    """
-
-    first: Sentence = field(repr=False)
-    second: Sentence = field(repr=False)
-    same: bool
-    moved: int
+    first: Sentence = field(repr=False)  # what the representation under attack is made of
+    second: Sentence = field(repr=False)  # what it is compared with: its words, and their representation
+    same: bool  # whether they are the same sentence
+    moved: int  # place of the token that differs between a sentence and its twin
 
 
 def movable_sentences(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -132,20 +125,13 @@ def pair_batches(
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """An epoch of a phase, counted from 1 in each.
+    """An epoch of a phase, counted from 1 in each."""
 
-    Args:
-        phase: What was trained.
-        epoch: Its number.
-        loss: Mean training loss of a batch.
-        validation: Validation loss, which decides when to stop.
-        adversary_accuracy: Of the adversary on the validation pairs; None where it plays no part.
-    """
-
-    phase: str
-    epoch: int
-    loss: float
-    validation: float
+    phase: str  # what was trained
+    epoch: int  # its number
+    loss: float  # mean training loss of a batch
+    validation: float  # validation loss, which decides when to stop
+    # Of the adversary on the validation pairs; None where it plays no part.
     adversary_accuracy: float | None = None
 
 
@@ -300,19 +286,12 @@ def train_tagger(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """The sentences that a representation is trained on.
+    """The sentences that a representation is trained on."""
 
-    Args:
-        train: Sentences of the training documents.
-        validation: Sentences of other documents.
-        matrix: float32 (n_words + 1, word_dim), row 0 is zero.
-        table: Neighbours of the PHI tokens of both.
-    """
-
-    train: Sequence[Sentence] = field(repr=False)
-    validation: Sequence[Sentence] = field(repr=False)
-    matrix: FloatArray = field(repr=False)
-    table: Neighbours = field(repr=False)
+    train: Sequence[Sentence] = field(repr=False)  # sentences of the training documents
+    validation: Sequence[Sentence] = field(repr=False)  # sentences of other documents
+    matrix: FloatArray = field(repr=False)  # float32 (n_words + 1, word_dim), row 0 is zero
+    table: Neighbours = field(repr=False)  # neighbours of the PHI tokens of both
 
 
 def train_representation(
