@@ -126,10 +126,6 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
 
     Raises:
         InputError: Names the file, the line or document and the remedy.
-
-    Example:
-        >>> len(read_causality_set())
-        60
     """
     path = packaged_causality_set() if path is None else path
     with name_files(path):

@@ -136,10 +136,6 @@ def intervals_of(
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
         StageError: The patients are of another number of documents.
-
-    Example:
-        >>> intervals_of(evaluate_masks([], {})).figures["recall_all"] is None
-        True
     """
     counts = evaluation.counts
     columns = [

@@ -129,12 +129,6 @@ def build_report(
     """Build the report of an evaluation.
 
     Without intervals, documents are drawn with the default settings. `scores` set `curve` and `reliability`.
-
-    Example:
-        >>> from inverse_deid.evaluation.evaluation import evaluate_masks
-        >>> report = build_report(evaluate_masks([], {}))
-        >>> report.figures["recall_all"], report.intervals["recall_all"]
-        (Share(part=0, whole=0), None)
     """
     intervals = intervals_of(evaluation) if intervals is None else intervals
     counts = evaluation.counts

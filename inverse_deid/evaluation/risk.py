@@ -107,10 +107,6 @@ def read_assumptions(path: Path | None = None) -> Assumptions:
     Raises:
         ConfigurationError: The file cannot be read, or a setting is unknown, of another type or
             out of range. Names file, setting and remedy.
-
-    Example:
-        >>> read_assumptions().quasi_identifies
-        0.2
     """
     values = read_toml(Path(str(files("inverse_deid.evaluation") / "risk.toml")))
     changes = {} if path is None else read_toml(path)
@@ -180,12 +176,7 @@ class Risk:
 
 
 def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
-    """Estimate the risk that a document is re-identified.
-
-    Example:
-        >>> estimate_risk(Counts.stack([]), read_assumptions()).verdict
-        <Verdict.UNDEFINED: 'undefined'>
-    """
+    """Estimate the risk that a document is re-identified."""
     direct, quasi = (_assess_way(counts, assumptions, is_direct=is_direct) for is_direct in (True, False))
     either = _Way(
         direct.at_risk | quasi.at_risk,

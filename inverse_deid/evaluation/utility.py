@@ -104,13 +104,6 @@ def count_kept(docs: Sequence[CausalityDocument], masked: Sequence[MaskedOutput]
     Raises:
         AnnotationError: An id is repeated, without masks or without gold, or masks and text
             do not fit the gold.
-
-    Example:
-        >>> from inverse_deid.evaluation.causality_set import read_causality_set
-        >>> docs = read_causality_set()
-        >>> nothing_masked = [MaskedOutput(doc.doc.id, ()) for doc in docs]
-        >>> count_kept(docs, nothing_masked).figures("DRUG").items.value
-        1.0
     """
     ids = tuple(doc.doc.id for doc in docs)
     masks_by_id([doc.doc for doc in docs], masked)

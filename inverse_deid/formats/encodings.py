@@ -171,12 +171,7 @@ class Head(NamedTuple):
 
 
 def name_codec(codec: TextCodec) -> str:
-    """Return what people call an encoding.
-
-    Example:
-        >>> name_codec(TextCodec("cp1252"))
-        'windows-1252'
-    """
+    """Return what people call an encoding."""
     name = _SINGLE_BYTE.get(codec.name, codec.name)
     return f"{name} with a byte-order mark" if codec.mark else name
 

@@ -307,12 +307,6 @@ def read_html(
     Raises:
         FormatError: Not HTML, or nested too deeply, or without text.
         UnreadableInputError: Empty, too large, or in an encoding that is not found out.
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO(b"<p>Seen by Dr. Am<b>ara</b></p>")
-        >>> [record.doc.text for record in read_html(file, ReadOptions(), "a.html").records()]
-        ['Seen by Dr. Amara']
     """
     data = read_whole(stream)
     codec, found = find_page_codec(data, options)

@@ -124,12 +124,6 @@ def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltF
     Raises:
         FormatError: Broken XML, a document type declaration, or no single `TEXT`.
         UnreadableInputError: Empty or too large.
-
-    Example:
-        >>> import io
-        >>> xml = b"<deIdi2b2><TEXT>well</TEXT></deIdi2b2>"
-        >>> read_i2b2_xml(io.BytesIO(xml), ReadOptions(), "a.xml").doc.id
-        'a.xml'
     """
     doc = Document(name, _text_of(_parse(read_whole(stream))))
     return RebuiltFile(doc, lambda masked: _file(masked.text, []), {})
@@ -205,12 +199,6 @@ def gold_i2b2_xml(doc: Document) -> bytes:
     Raises:
         AnnotationError: The text contains characters that XML does not allow: control characters other than
             tab and line ends, half a character, U+FFFE or U+FFFF.
-
-    Example:
-        >>> b'<NAME id="P0" start="0" end="3"' in gold_i2b2_xml(
-        ...     Document("d1", "Ann", (PhiSpan(0, 3, PhiType.RELATIVE),))
-        ... )
-        True
     """
     data = None
     with suppress(ValueError):

@@ -145,12 +145,6 @@ def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     Raises:
         FormatError: Not RTF, cut off, or with characters that its code page does not have.
         UnreadableInputError: Empty or too large.
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO(b"{\\rtf1\\ansi Pt well.\\par}")
-        >>> [record.doc.text for record in read_rtf(file, ReadOptions(), "a.rtf").records()]
-        ['Pt well.']
     """
     reader, text = _Reader(), None
     with suppress(ValueError, LookupError, OverflowError):

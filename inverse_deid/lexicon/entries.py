@@ -14,11 +14,7 @@ from inverse_deid.text.tokenizer import TOKEN_PATTERN
 
 
 class WordFlag(enum.IntFlag):
-    """What the lists say about one word; a word may carry several flags.
-
-    >>> bool((WordFlag.SURNAME | WordFlag.COMMON_ENGLISH) & SAFE_FLAGS)
-    True
-    """
+    """What the lists say about one word; a word may carry several flags."""
 
     STOP_WORD = 1 << 0
     COMMON_ENGLISH = 1 << 1

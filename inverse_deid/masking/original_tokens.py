@@ -30,18 +30,6 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
         read: The tokens of the reading.
         decisions: On the tokens of the reading.
         tokens: The tokens of the original.
-
-    Example:
-        >>> from inverse_deid.masking.combine import decide_without_network
-        >>> from inverse_deid.core.values import RuleVerdicts
-        >>> from inverse_deid.text.reading import read_text
-        >>> from inverse_deid.text.tokenizer import tokenize
-        >>> reading = read_text("a Whit-\nfield", {"whitfield"}.__contains__)
-        >>> decisions = decide_without_network(RuleVerdicts.silent(2))
-        >>> decide_on_original(
-        ...     reading, tokenize(reading.text), decisions, tokenize(reading.original)
-        ... ).keep.tolist()
-        [False, False, False]
     """
     firsts, stops = _overlaps(reading, read, tokens)
     risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)

@@ -97,18 +97,6 @@ def hide(
         location: Its place in the document.
         written: The text that was written, if shortened to fit; None = all.
         encoding: Of the file.
-
-    Example:
-        >>> from inverse_deid.text.rendering import render
-        >>> import numpy as np
-        >>> from inverse_deid.text.tokenizer import tokenize
-        >>> from inverse_deid.core.values import Decisions
-        >>> tokens, none = tokenize("seen by Ann"), np.zeros(3, np.uint8)
-        >>> found = render(tokens, np.array([True, True, False]), lambda first, last: "PHI")
-        >>> decisions = Decisions(none > 0, none, none.astype(np.float32), none.astype(np.float32), none)
-        >>> doc = MaskedDocument("1", found.text, found.masks, found.replaced, tokens, decisions)
-        >>> reveal("seen by PHI", hide(doc))
-        'seen by Ann'
     """
     shown = masked.text if written is None else written
     edits = tuple(_edits(masked, shown))

@@ -31,12 +31,7 @@ _STAMPS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or folder on some file system of fsspec; the path has forward slashes.
-
-    Example:
-        >>> place_of("/data/masked").child("a/b.csv").path
-        '/data/masked/a/b.csv'
-    """
+    """A file or folder on some file system of fsspec; the path has forward slashes."""
 
     fs: Any = field(repr=False)
     path: str

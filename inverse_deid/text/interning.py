@@ -42,14 +42,7 @@ def read_units(words: Sequence[str]) -> list[str]:
 
 
 class GrowingArray:
-    """Rows that can be added and forgotten but not changed; adding costs only as much as the new rows.
-
-    Example:
-        >>> array = GrowingArray(np.array([3, 1]))
-        >>> array.append(np.array([4]))
-        >>> array.rows.tolist()
-        [3, 1, 4]
-    """
+    """Rows that can be added and forgotten but not changed; adding costs only as much as the new rows."""
 
     def __init__(self, first: npt.NDArray[Any]) -> None:
         self._n_rows = 0

@@ -62,10 +62,6 @@ def read_harmless(path: Path | None = None) -> HarmlessTokens:
     Raises:
         ConfigurationError: The file cannot be read, names an unknown category, or has an entry
             that is not one token.
-
-    Example:
-        >>> read_harmless().holds(PhiType.PATIENT, "s")
-        False
     """
     path = packaged_path("harmless.toml") if path is None else path
     words: dict[PhiType, frozenset[str]] = {}
@@ -140,10 +136,6 @@ def group_number(kind: GroupKind, name: str | None = None) -> int:
 
     Raises:
         ValueError: There is no such group.
-
-    Example:
-        >>> GROUPS[group_number(GroupKind.HYPER, "DATE")].types
-        frozenset({<PhiType.DATE: 'DATE'>})
     """
     for number, group in enumerate(GROUPS):
         if group.kind is kind and name in (None, group.name):

@@ -63,11 +63,6 @@ def bootstrap_all(
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
         StageError: The clusters have another length, or a figure is not a ratio of sums.
-
-    Example:
-        >>> from inverse_deid.evaluation.measures.figures import FIGURES
-        >>> bootstrap_all(Counts.stack([]), lambda rows: {"recall": FIGURES["recall_all"](rows)})
-        {'recall': None}
     """
     check_confidence(confidence)
     if n_resamples < 1:
@@ -92,11 +87,6 @@ def bootstrap_share(
 
     `parts` and `wholes`, both (n_clusters,), are the counts of each cluster. Returns None if there
     is nothing to measure.
-
-    Example:
-        >>> found = bootstrap_share([1, 3, 2], [4, 4, 4])
-        >>> found.low < 0.5 < found.high
-        True
     """
     check_confidence(confidence)
     sums = np.stack([np.asarray(parts, np.float64), np.asarray(wholes, np.float64)], axis=1)

@@ -372,12 +372,6 @@ def render_page(
 
     It contains numbers and settings, the harmless list, and the ids of at most 50 documents
     with leaks. No narrative text.
-
-    Example:
-        >>> from inverse_deid.evaluation.evaluation import evaluate_masks
-        >>> from inverse_deid.evaluation.report import build_report
-        >>> render_page(build_report(evaluate_masks([], {}))).splitlines()[0]
-        '<!doctype html>'
     """
     sections = (
         show_kinds(report),

@@ -77,12 +77,7 @@ def svg_file(title: str, style: str, height: float, marks: Iterable[Markup]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A linear scale from the values `low` to `high` to the positions `start` to `end`.
-
-    Example:
-        >>> Scale(0, 10, 100, 200).at(5)
-        150.0
-    """
+    """A linear scale from the values `low` to `high` to the positions `start` to `end`."""
 
     low: float
     high: float

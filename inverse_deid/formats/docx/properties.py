@@ -28,12 +28,7 @@ NAMESPACES = {
 
 
 def name_all(names: str, namespace: str = W) -> frozenset[str]:
-    """Return the full names of elements or attributes.
-
-    Example:
-        >>> name_all("p tbl", "{n}") == {"{n}p", "{n}tbl"}
-        True
-    """
+    """Return the full names of elements or attributes."""
     return frozenset(f"{namespace}{name}" for name in names.split())
 
 

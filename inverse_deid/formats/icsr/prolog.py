@@ -113,10 +113,6 @@ def read_prolog(stream: BinaryIO) -> Prolog:
     Raises:
         FormatError: Not XML, or a document type declaration with declarations of its own.
         UnreadableInputError: Empty, of an encoding that is not read, or of another than is declared.
-
-    Example:
-        >>> read_prolog(io.BytesIO(b'<?xml version="1.0"?><ichicsr/>')).codec
-        'utf-8'
     """
     head = b""
     while True:

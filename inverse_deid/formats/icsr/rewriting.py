@@ -399,12 +399,7 @@ def tells_time(identifier: str) -> bool:
 
 
 def make_numbered_uuid(number: int) -> str:
-    """Return a UUID that contains only a number.
-
-    Example:
-        >>> make_numbered_uuid(1)
-        '00000000-0000-4000-8000-000000000001'
-    """
+    """Return a UUID that contains only a number."""
     return f"00000000-0000-4000-8000-{number:012d}"
 
 

@@ -50,10 +50,6 @@ def write_pdf(text: str) -> bytes:
 
     Raises:
         ConfigurationError: ReportLab is not installed.
-
-    Example:
-        >>> write_pdf("Pt well.\n\f\nRecovered.")[:5]
-        b'%PDF-'
     """
     with _LOCK:
         font = _load_font()

@@ -87,9 +87,6 @@ class Columns:
 
         Raises:
             FormatError: The row is such a header.
-
-        Example:
-            >>> choose_columns(["text", "sex"], ReadOptions(keep_columns=("sex",))).check_order(["a", "m"])
         """
         texts = set(map(_fold, self.text_columns))
         if len(self.written) < 2 or not any(_fold(cell) in texts for cell in cells):

@@ -114,12 +114,6 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     Raises:
         FormatError: A text column with the name of another field of the output.
         UnreadableInputError: The byte-order mark belongs to another encoding than the user gave.
-
-    Example:
-        >>> import io
-        >>> source = read_json_lines(io.BytesIO(b'{"id": 7, "text": "Pt well."}'), ReadOptions())
-        >>> [record.doc.id for record in source.records()]
-        ['7']
     """
     refuse_all_cells(options, "a JSON Lines file")
     stream, codec, found = _open(stream, options)

@@ -22,10 +22,6 @@ class PartialDate:
 
     Raises:
         ValueError: No such date exists.
-
-    Example:
-        >>> PartialDate(2019, 10).precision
-        <Precision.MONTH: 'month'>
     """
 
     year: int | None = field(repr=False)  # 1 to 9999, None = not written

@@ -138,10 +138,6 @@ def read_structured(value: str) -> tuple[PartialDate, str] | None:
     Source:
         ICH E2B(R3) implementation guide, appendix II, and the date formats 102, 203, 204, 602
         and 610 of E2B(R2).
-
-    Example:
-        >>> read_structured("20191012140500+0100")[1]
-        '140500+0100'
     """
     match = _STRUCTURED.fullmatch(value.strip())
     if match is None:

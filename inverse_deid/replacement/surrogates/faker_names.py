@@ -76,10 +76,6 @@ def faker_words(kind: str, locales: Iterable[str], attributes: Iterable[str]) ->
 
     Raises:
         ConfigurationError: Faker is not installed.
-
-    Example:
-        >>> "Anna" in faker_words("person", ["de_DE", "pl_PL"], ["first_names_female"])
-        True
     """
     names = list(attributes)
     modules = (f"faker.providers.{kind}.{locale}".rstrip(".") for locale in locales)

@@ -212,10 +212,6 @@ class ProfessionSurrogates:
         """Return another profession, None = the text is not known as one.
 
         The same *a* or *an* fits before it, and it is plural if the original is.
-
-        Example:
-            >>> ProfessionSurrogates(Draws(bytes(16), "1"), Reserved([], [])).replacement("rash") is None
-            True
         """
         last = (words_of(text) or [""])[-1]
         is_known = not {last, last.removesuffix("s")}.isdisjoint(_load_jobs()[1])

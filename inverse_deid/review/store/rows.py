@@ -99,13 +99,7 @@ def select_sealed(table: Table) -> list[Column[Any]]:
 
 
 def name_row(table: Table, values: Mapping[Any, Any]) -> str:
-    """Return the table and primary key of a row.
-
-    Example:
-        >>> from inverse_deid.review.store.tables import USERS
-        >>> name_row(USERS, {"id": 3})
-        'users 3'
-    """
+    """Return the table and primary key of a row."""
     return " ".join([table.name, *(str(values[key.name]) for key in table.primary_key)])
 
 

@@ -303,12 +303,7 @@ def _corpus_name(path: Path) -> str:
 
 
 def base_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Return the seeds of the base: those of the variants, and more until there are three.
-
-    Example:
-        >>> base_seeds([1, 2])
-        (1, 2, 3)
-    """
+    """Return the seeds of the base: those of the variants, and more until there are three."""
     more = range(max(seeds) + 1, max(seeds) + 1 + max(0, N_BASE_SEEDS - len(seeds)))
     return (*seeds, *more)
 

@@ -136,12 +136,7 @@ SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
 
 
 def usual_systems(*, may_learn: bool) -> list[str]:
-    """Return what is compared when the user names nothing: the light systems that can run.
-
-    Example:
-        >>> usual_systems(may_learn=False)[:3]
-        ['patterns', 'dictionary', 'rules']
-    """
+    """Return what is compared when the user names nothing: the light systems that can run."""
     return [name for name, entry in SYSTEMS.items() if entry.is_usual and (may_learn or not entry.learns)]
 
 
@@ -150,10 +145,6 @@ def make_system(name: str, n_epochs: int | None = None) -> System:
 
     Raises:
         ConfigurationError: There is none of this name, or a package that it needs is not installed.
-
-    Example:
-        >>> make_system("patterns").title
-        'Regular expressions'
     """
     if name not in SYSTEMS:
         raise ConfigurationError(f"no system named {name!r}. Choose one of {', '.join(SYSTEMS)}")

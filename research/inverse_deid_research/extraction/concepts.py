@@ -27,12 +27,7 @@ OUTSIDE = "O"
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConceptSpan:
-    """A marked concept: half-open code-point offsets.
-
-    Example:
-        >>> ConceptSpan(5, 12, "Drug")
-        ConceptSpan(start=5, end=12, type='Drug')
-    """
+    """A marked concept: half-open code-point offsets."""
 
     start: int
     end: int

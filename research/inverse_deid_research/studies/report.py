@@ -112,11 +112,6 @@ class Report:
 
 
 def read_published() -> dict[str, Any]:
-    """Return what others published, with its source, as the tables of `published.toml`.
-
-    Example:
-        >>> read_published()["thesis"]["adaptive"]["b-1"]
-        [0.991, 0.518]
-    """
+    """Return what others published, with its source, as the tables of `published.toml`."""
     source = importlib.resources.files("inverse_deid_research.studies") / "published.toml"
     return tomllib.loads(source.read_text(encoding="utf-8"))

@@ -88,12 +88,7 @@ class Table:
         yield from align(self._render_rows())
 
     def csv(self) -> str:
-        r"""Return the table as CSV; nothing is rounded, an absent cell is empty.
-
-        Example:
-            >>> Table("t", "", frame_of(("run", "recall"), [("a-1", None)])).csv()
-            'run,recall\na-1,\n'
-        """
+        r"""Return the table as CSV; nothing is rounded, an absent cell is empty."""
         return self.frame.to_csv(index=False, lineterminator="\n")
 
     def _render_rows(self) -> list[tuple[str, ...]]:

@@ -29,10 +29,6 @@ class StampDate:
 
     Raises:
         ValueError: No such date.
-
-    Example:
-        >>> StampDate(2009, 1).digits
-        '200901'
     """
 
     year: int = field(repr=False)  # 1 to 9999

@@ -71,12 +71,7 @@ def nodes_at(xpath: etree.XPath, start: etree._Element) -> list[etree._Element]:
 
 @lru_cache(maxsize=1)
 def elements() -> Mapping[str, Element]:
-    """Return all known elements by id.
-
-    Example:
-        >>> elements()["H.1"].name
-        'Case narrative'
-    """
+    """Return all known elements by id."""
     table = _table()
     shorthand = _expand(table["shorthand"])
     return {name: _element(name, row, shorthand) for name, row in table["elements"].items()}

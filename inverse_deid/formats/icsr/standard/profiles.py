@@ -88,12 +88,7 @@ class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What happens to the structured fields.
-
-    Example:
-        >>> builtin_profile("eudravigilance").actions["C.2.r.1.4"]
-        <FieldAction.MASK: 'mask'>
-    """
+    """What happens to the structured fields."""
 
     name: str  # of the profile
     actions: Mapping[str, FieldAction]  # by element id, for every known element
