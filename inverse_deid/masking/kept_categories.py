@@ -108,10 +108,6 @@ def mask_births_and_high_ages(tokens: Tokens, decisions: Decisions) -> Decisions
 
     A date is old if it is more than ten years before the latest date of the text, since it may be a birth
     that no word reveals.
-
-    Args:
-        tokens: Of one document.
-        decisions: On these tokens.
     """
     kept = decisions.reasons == Reason.KEPT_CATEGORY
     if not kept.any():
@@ -237,10 +233,6 @@ def keep_years_alone(tokens: Tokens, decisions: Decisions) -> Decisions:
 
     Years of birth stay masked, and years that may be the birth of a person over 89. So does what a pattern
     masks, and what the network does not take for a date.
-
-    Args:
-        tokens: Of one document.
-        decisions: On these tokens.
     """
     masked_dates = ~decisions.keep & (decisions.categories == _DATE)
     runs = [part for run in _find_dates(tokens, masked_dates) for part in _split_years(tokens, *run)]

@@ -24,12 +24,6 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
 
     Reason, probability and category are those of the worst token of the reading: a masked one if there
     is any, and of these the least probable to be safe.
-
-    Args:
-        reading: What the rules and the network read.
-        read: The tokens of the reading.
-        decisions: On the tokens of the reading.
-        tokens: The tokens of the original.
     """
     firsts, stops = _overlaps(reading, read, tokens)
     risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)

@@ -47,10 +47,6 @@ class _CodeList:
 def is_listed_code(value: str, column: str) -> bool:
     r"""Return whether a value is a code that columns of this name have.
 
-    Args:
-        value: Without spaces around it.
-        column: Its name.
-
     Example:
         >>> is_listed_code("RAB", "VAX_TYPE"), is_listed_code("RAB", "seen_by")
         (True, False)

@@ -119,11 +119,6 @@ contain a name
     def refuse_masked(self, records: Iterable[Record], *, dates: bool, ages: bool) -> None:
         """Refuse dates and ages that a policy would mask, before anything is masked.
 
-        Args:
-            records: They were judged.
-            dates: Whether the policy replaces dates.
-            ages: Whether it replaces ages.
-
         Raises:
             KeptColumnError: As `settle`.
         """

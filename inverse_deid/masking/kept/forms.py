@@ -94,10 +94,6 @@ PASSES = Verdict()
 def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     """Judge a value by its form and the name of its column.
 
-    Args:
-        cell: The value.
-        day_first: The order of numeric dates that the user states, None = not known.
-
     Returns:
         None if its words must be read.
 
