@@ -116,12 +116,6 @@ class Lexicon:
                 longest = PhraseKind(int(self.artefact.phrase_kinds[index])), n_tokens
         return longest
 
-    def words_with(self, flag: WordFlag) -> list[str]:
-        """Return the keys of all words that carry any bit of `flag`, sorted."""
-        ids = np.flatnonzero(self.artefact.arrays["flags"] & np.uint32(flag))
-        restore = self.artefact.words.restore_key
-        return sorted(restore(int(index)) for index in ids)
-
     def memberships(self, word: str) -> tuple[str, ...]:
         index = self.artefact.words.get(word_key(word), -1)
         if index < 0:

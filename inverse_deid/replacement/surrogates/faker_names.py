@@ -146,10 +146,6 @@ class SurrogateNames:
     known_surnames: frozenset[str] = field(repr=False)  # without case and accents
     weights: Mapping[str, float] = field(repr=False)  # how much oftener than a rare name each is drawn
 
-    def sex_of(self, name: str) -> Sex:
-        """Return the sex of a name, without case and accents."""
-        return self.sexes.get(name, Sex.NEUTRAL)
-
     def knows(self, name: str) -> bool:
         return name in self.sexes or name in self.known_surnames
 
