@@ -39,17 +39,13 @@ _OF_DOCUMENTS = "documents_"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """The effect of masks on documents, which are in the order of the gold, one row of `counts` each.
-
-    `missing` documents have no masks and count as unmasked. `harmless` is the list for the corrected recall,
-    and `has_clinical` whether clinical words were counted apart.
-    """
+    """The effect of masks on documents, which are in the order of the gold, one row of `counts` each."""
 
     ids: tuple[str, ...]
     counts: Counts
-    missing: tuple[str, ...] = ()
-    harmless: HarmlessTokens = field(default_factory=lambda: HarmlessTokens({}))
-    has_clinical: bool = False
+    missing: tuple[str, ...] = ()  # these documents have no masks and count as unmasked
+    harmless: HarmlessTokens = field(default_factory=lambda: HarmlessTokens({}))  # for the corrected recall
+    has_clinical: bool = False  # whether clinical words were counted apart
 
     def figure(self, name: str) -> Share:
         """Return one of `FIGURES`, exact."""
@@ -98,18 +94,15 @@ def evaluate_masks(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """The intervals of an evaluation, where None is an undefined figure.
+    """The intervals of an evaluation, where None is an undefined figure."""
 
-    `figures` are by name. `groups` are by column (see `group_number`) and field of `GroupFigures`, without
-    groups that have no PHI. `n_units_of_group` counts units with PHI of a group, by column.
-    """
-
-    figures: Mapping[str, Interval | None]
+    figures: Mapping[str, Interval | None]  # by name
+    # By column (see `group_number`) and field of `GroupFigures`, without groups that have no PHI.
     groups: Mapping[int, Mapping[str, Interval | None]]
     unit: Literal["document", "patient"]
     n_units: int
     n_units_with_phi: int
-    n_units_of_group: Mapping[int, int]
+    n_units_of_group: Mapping[int, int]  # units with PHI of a group, by column
     confidence: float
     n_resamples: int
     seed: int

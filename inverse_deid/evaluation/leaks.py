@@ -51,19 +51,15 @@ _SAVE = "Save the graded list as CSV (UTF-8)"
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A missed gold token.
-
-    The offsets are code points of the original text. `token` is its visible part in the output, and
-    `left` and `right` are the output around it, in one line.
-    """
+    """A missed gold token."""
 
     document: str
-    start: int
+    start: int  # code points of the original text
     end: int
     type: PhiType
-    token: str = field(repr=False)
-    left: str = field(default="", repr=False)
-    right: str = field(default="", repr=False)
+    token: str = field(repr=False)  # its visible part in the output
+    left: str = field(default="", repr=False)  # the output before it, in one line
+    right: str = field(default="", repr=False)  # the output after it, in one line
 
     @property
     def id(self) -> str:
@@ -82,18 +78,14 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListedLeak:
-    """A row of a list that was read.
+    """A row of a list that was read."""
 
-    A spreadsheet counts its header as row 1. `number` is the place in the list as written, from 1, and
-    `n_leaks` the length of that list. A person may have changed the cells.
-    """
-
-    row: int
-    number: int
-    n_leaks: int
+    row: int  # as a spreadsheet counts, its header is row 1
+    number: int  # its place in the list as written, from 1
+    n_leaks: int  # the length of that list
     id: str
     type: PhiType
-    cells: Mapping[str, str] = field(repr=False)
+    cells: Mapping[str, str] = field(repr=False)  # a person may have changed them
 
     @property
     def document(self) -> str:

@@ -136,33 +136,26 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeLeaks:
-    """The leaks of identifiers of a type, where one is enough if it `is_direct`.
-
-    `upper` is the upper end of the exact interval of the share of documents. Identifiers are distinct.
-    """
+    """The leaks of identifiers of a type, where one is enough if it `is_direct`."""
 
     type: PhiType
-    is_direct: bool
+    is_direct: bool  # one is enough
     documents: Share
-    upper: float
-    identifiers: Share
+    upper: float  # upper end of the exact interval of the share of documents
+    identifiers: Share  # distinct ones
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Risk:
-    """The risk that a document is re-identified, on average over the documents.
-
-    `overall` is the risk by direct or quasi-identifiers, and `independent` the same if identifiers leaked
-    independently of each other. `types` has every type that counts and occurs.
-    """
+    """The risk that a document is re-identified, on average over the documents."""
 
     assumptions: Assumptions
     direct: RiskEstimate
     quasi: RiskEstimate
-    overall: RiskEstimate
-    independent: float | None
+    overall: RiskEstimate  # by direct or quasi-identifiers
+    independent: float | None  # the same if identifiers leaked independently of each other
     by_document: Float64Array
-    types: tuple[TypeLeaks, ...]
+    types: tuple[TypeLeaks, ...]  # every type that counts and occurs
 
     @property
     def verdict(self) -> Verdict:
@@ -198,17 +191,12 @@ def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Way:
-    """The probability that a document is re-identified in one way, if there is an attack.
+    """The probability that a document is re-identified in one way, if there is an attack."""
 
-    Of arrays (n_documents,), `at_risk` says whether enough leaked, `counted` is from the leaks, and
-    `independent` from the identifiers and the leak rate of each type. `upper` bounds the mean of `counted`
-    over documents like these.
-    """
-
-    at_risk: BoolArray
-    counted: Float64Array
-    independent: Float64Array
-    upper: float
+    at_risk: BoolArray  # (n_documents,), whether enough leaked
+    counted: Float64Array  # (n_documents,), from the leaks
+    independent: Float64Array  # (n_documents,), from the identifiers and the leak rate of each type
+    upper: float  # bounds the mean of `counted` over documents like these
 
 
 def _assess_way(counts: Counts, assumptions: Assumptions, *, is_direct: bool) -> _Way:

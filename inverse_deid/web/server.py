@@ -53,8 +53,6 @@ _OPEN_FILES = 8192
 class WebSettings:
     """Where and how an application is served; `sockets` instead of host and port, if others opened them.
 
-    `reload` reads again what may change while the server runs; its errors leave everything as it was.
-
     Raises:
         ConfigurationError: The proxy is not an IP address.
     """
@@ -69,6 +67,7 @@ class WebSettings:
     stop_seconds: int = 10
     log_format: LogFormat = "text"
     log_levels: dict[str, str] = field(default_factory=dict)  # by logger
+    # Reads again what may change while the server runs; its errors leave everything as it was.
     reload: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:

@@ -215,18 +215,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldTokens:
-    """The gold tokens of a document in text order, as int64 arrays (n_gold_tokens,).
-
-    Each is from offset `starts` up to `ends`. `types` are numbers of `TYPE_NUMBER`, `spans` of gold spans,
-    `tokens` of the tokens of the text that contain them. The text has `n_tokens`.
-    """
+    """The gold tokens of a document in text order, as int64 arrays (n_gold_tokens,)."""
 
     starts: Int64Array
-    ends: Int64Array
-    types: Int64Array
-    spans: Int64Array
-    tokens: Int64Array
-    n_tokens: int
+    ends: Int64Array  # after the last character
+    types: Int64Array  # numbers of `TYPE_NUMBER`
+    spans: Int64Array  # numbers of gold spans
+    tokens: Int64Array  # numbers of the tokens of the text that contain them
+    n_tokens: int  # of the text
 
     def mark(self, which: BoolArray | slice) -> BoolArray:
         """Return bool (n_tokens,): which tokens of the text contain one of these gold tokens."""

@@ -135,15 +135,12 @@ class ReliabilityBin(ReportPart, frozen=True):
 
 
 class Reliability(ReportPart, frozen=True):
-    """Whether about 90 % of the tokens with a `p_safe` of 90 % are safe.
+    """Whether about 90 % of the tokens with a `p_safe` of 90 % are safe."""
 
-    The expected calibration error is the mean distance between `p_safe` and the share that is really
-    safe, over bins of equal width, weighted by tokens (None without tokens). `unknown` tokens have no
-    `p_safe` and are not in any bin.
-    """
-
+    # Mean distance of `p_safe` and the share that is really safe, over bins of equal width, weighted by
+    # tokens; None without tokens.
     expected_calibration_error: float | None
-    unknown: int
+    unknown: int  # tokens without `p_safe`, which are in no bin
     bins: list[ReliabilityBin]
 
 

@@ -418,16 +418,12 @@ def _list_facts(report: EvaluationReport) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read the intervals.
+    """How to read the intervals."""
 
-    Confidences are in percent, each once. `n_few` is the number of units with identifiers if they are
-    too few. `is_alike` if all resamples of an interval were equal.
-    """
-
-    confidences: tuple[str, ...]
+    confidences: tuple[str, ...]  # in percent, each once
     unit: str
-    n_few: int | None
-    is_alike: bool
+    n_few: int | None  # the number of units with identifiers if they are too few
+    is_alike: bool  # whether all resamples of an interval were equal
 
 
 def _judge_intervals(report: EvaluationReport) -> Reading:

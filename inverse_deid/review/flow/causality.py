@@ -60,13 +60,12 @@ class Preserved(StrEnum):
 class TopicAnswer:
     """The assessor's answer on one topic.
 
-    `is_needed`: whether the assessment needs the missing information, judged from the original.
-
     Raises:
         ReviewError: It is given and nothing is missing, or the other way round.
     """
 
     preserved: Preserved
+    # Whether the assessment needs the missing information, judged from the original.
     is_needed: bool | None = None
 
     def __post_init__(self) -> None:

@@ -86,18 +86,14 @@ _CODE_OF_CLASS = np.array(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseContent:
-    """A case as it was masked, with the texts of all its parts in one.
-
-    `decisions` are the model's, with categories that index `HyperClass`. `is_known`, bool (n_tokens,),
-    marks tokens of the known identifiers.
-    """
+    """A case as it was masked, with the texts of all its parts in one."""
 
     text: str = field(repr=False)
     parts: tuple[CasePart, ...]
     known: tuple[str | KnownIdentifier, ...] = field(repr=False)
     tokens: Tokens = field(repr=False)
-    decisions: Decisions = field(repr=False)
-    is_known: BoolArray = field(repr=False)
+    decisions: Decisions = field(repr=False)  # of the model, with categories that index `HyperClass`
+    is_known: BoolArray = field(repr=False)  # bool (n_tokens,), tokens of the known identifiers
 
 
 def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> CaseContent:

@@ -183,15 +183,12 @@ def _is_recent(store: ReviewStore, key: tuple[str, int, str, str], now: float) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Cases of one user: held now, read in the last hour, and usually read in an hour (None = not known).
-
-    `usual_cases` is the mean of the hours of the last 30 days in which they read any.
-    """
+    """Cases of one user: held now, read in the last hour, and usually read in an hour (None = not known)."""
 
     user: str
     n_held: int
     n_read: int
-    usual_cases: float | None
+    usual_cases: float | None  # the mean of the hours of the last 30 days in which they read any
     is_unusual: bool
 
 

@@ -93,9 +93,6 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 class ServeSettings:
     """Where the pages are served: an IP address, and a port in [1, 65535].
 
-    Certificate (chain) and private key are PEM files. The proxy, at an IP address, ends TLS, and its
-    statements about clients are trusted; others are refused. `provider`: where people can sign in.
-
     Raises:
         ConfigurationError: Not loopback and neither TLS nor a proxy; a certificate without key or a key
             without certificate; a malformed IP address.
@@ -104,12 +101,13 @@ class ServeSettings:
 
     address: str = "127.0.0.1"
     port: int = 8017
-    certificate: Path | None = None
-    private_key: Path | None = None
+    certificate: Path | None = None  # (chain) PEM
+    private_key: Path | None = None  # PEM
+    # Its IP address; it ends TLS, and its statements about clients are trusted, others refused.
     proxy: str | None = None
     log_format: LogFormat = "text"
     reload: Callable[[], None] | None = None  # on SIGHUP
-    provider: Provider | None = None
+    provider: Provider | None = None  # where people can sign in
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):

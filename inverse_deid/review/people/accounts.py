@@ -365,15 +365,12 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A log-in. The id, random, 256 bits, is for the cookie and stored nowhere else.
-
-    `step` is what is still missing; until then nothing else is open.
-    """
+    """A log-in. The id, random, 256 bits, is for the cookie and stored nowhere else."""
 
     id: str = field(repr=False)
     csrf_token: str = field(repr=False)
     user: User
-    step: Step | None = None
+    step: Step | None = None  # what is still missing; until then nothing else is open
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,34 +55,27 @@ _IDS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What was deleted. `n_decisions` counts actions of users, `n_forms` causality forms.
-
-    `is_erased` is False if other users were reading, so that old pages are still in the file of the store:
-    `erase` removes them later.
-    """
+    """What was deleted. `n_decisions` counts actions of users, `n_forms` causality forms."""
 
     n_files: int = 0
     n_cases: int = 0
-    n_decisions: int = 0
+    n_decisions: int = 0  # actions of users
     n_notes: int = 0
-    n_forms: int = 0
+    n_forms: int = 0  # causality forms
+    # False if others were reading: old pages are still in the file, until `erase` removes them.
     is_erased: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldCases:
-    """The cases of one file that are older than the limit.
-
-    `problem` says why they stay, "" = they are deleted (with the whole file if it has no other case).
-    `is_erased` is as in `Deleted`.
-    """
+    """The cases of one file that are older than the limit."""
 
     source_id: int
     name: str
     case_ids: tuple[int, ...]
     is_whole_file: bool
-    problem: str = ""
-    is_erased: bool = True
+    problem: str = ""  # why they stay, "" = they are deleted (with the whole file if it has no other case)
+    is_erased: bool = True  # as in `Deleted`
 
 
 def delete_source(store: ReviewStore, source_id: int, *, by: str) -> Deleted:

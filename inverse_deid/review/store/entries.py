@@ -27,22 +27,18 @@ NO_HASH = "0" * 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailEvent:
-    """What a user did to a case (by its number in the store), to a text of it, or to something else (None).
-
-    `name` is the id of the case in its source file, and `document` the name of a text of the case, with
-    code points `start` to `end` - 1. The category is that of masked tokens. `old` and `new` are decisions.
-    """
+    """What a user did to a case (by its number), to a text of it, or to something else (None)."""
 
     user: str
     event: str
     case: int | None = None
-    name: str | None = None
-    document: str | None = None
-    start: int | None = None
-    end: int | None = None
-    category: str | None = None
-    old: str | None = None
-    new: str | None = None
+    name: str | None = None  # the id of the case in its source file
+    document: str | None = None  # the name of a text of the case
+    start: int | None = None  # code points
+    end: int | None = None  # after the last one
+    category: str | None = None  # of masked tokens
+    old: str | None = None  # a decision
+    new: str | None = None  # a decision
 
 
 class TrailHead(msgspec.Struct, frozen=True):

@@ -59,14 +59,11 @@ _LARGE = {CONTENTS: 200, SOURCES: 1, WAITING_PIECES: 16}
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """What was done: values encrypted again, values that are damaged and stay as they were.
-
-    `is_erased` is False if others were reading, so that old pages are still in the file of the store.
-    """
+    """What was done: values encrypted again, values that are damaged and stay as they were."""
 
     n_values: int
-    n_damaged: int
-    is_erased: bool
+    n_damaged: int  # these stay as they were
+    is_erased: bool  # False if others were reading: old pages are still in the file of the store
 
 
 def rotate_key(

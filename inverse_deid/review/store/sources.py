@@ -26,13 +26,10 @@ from inverse_deid.review.store.values import CaseState, MaskingFacts
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """How the cases of a file are read and written; JSON in the store.
+    """How the cases of a file are read and written; JSON in the store."""
 
-    `cases` replace dates, ages and ids, and `profile` treats the structured fields of case reports.
-    """
-
-    cases: CaseSettings
-    profile: Profile
+    cases: CaseSettings  # replaces dates, ages and ids
+    profile: Profile  # treats the structured fields of case reports
     read_options: ReadOptions
 
     def dump(self) -> dict[str, Any]:

@@ -59,14 +59,11 @@ SEALED_EVENT = "rows sealed"
 
 @dataclass(frozen=True, slots=True)
 class TrailCheck:
-    """Result of a verification: the entries found and one sentence per problem.
-
-    `notes` say where a clock was put back, which is not a problem.
-    """
+    """Result of a verification: the entries found and one sentence per problem."""
 
     n_entries: int
     problems: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # where a clock was put back, which is not a problem
 
     @property
     def is_intact(self) -> bool:

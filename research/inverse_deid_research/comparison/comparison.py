@@ -46,36 +46,28 @@ RECALLS = (0.98, 0.99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSettings:
-    """What is compared: no system may have learned from `test`, and systems learn from `train` alone.
-
-    `systems` are names out of `SYSTEMS` (none = the usual ones), `masks` are files of masks by the name of
-    the tool that wrote them. The others are tested against `reference` (None = `REFERENCE`, if it runs).
-    The seed is that of learning, resampling and swapping; `n_epochs` is None for each network's own number.
-    """
+    """What is compared: no system may have learned from `test`, and systems learn from `train` alone."""
 
     test: Path
     train: tuple[Path, ...] = ()
-    systems: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()  # names out of `SYSTEMS`, none = the usual ones
+    # Files of masks by the name of the tool that wrote them.
     masks: Mapping[str, Path] = field(default_factory=dict)
-    reference: str | None = None
-    seed: int = 1
-    n_epochs: int | None = None
+    reference: str | None = None  # the others are tested against it, None = `REFERENCE`, if it runs
+    seed: int = 1  # of learning, resampling and swapping
+    n_epochs: int | None = None  # None = each network's own number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """The masks, by document id, and figures of one system.
-
-    `learned_from` is a number of documents, None if it learns nothing here. `learning_seconds` is wall
-    time. `tokens_per_second` is the speed of masking, None if the masks were read.
-    """
+    """The masks, by document id, and figures of one system."""
 
     name: str
     title: str
     source: str
-    learned_from: int | None = None
-    learning_seconds: float | None = None
-    tokens_per_second: float | None = None
+    learned_from: int | None = None  # a number of documents, None = it learns nothing here
+    learning_seconds: float | None = None  # wall time
+    tokens_per_second: float | None = None  # of masking, None = the masks were read
     masks: Mapping[str, Sequence[Range]] = field(repr=False)
     evaluation: Evaluation = field(repr=False)
     intervals: Intervals = field(repr=False)
@@ -83,22 +75,18 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """The results of all systems on the same documents, in the order of the tables.
-
-    `hashes` has the SHA-256 of each given file by its path, from before the first system ran, `clusters` the
-    group of each document (see `near_duplicate_groups`), `notes` say what was left out and why.
-
-    `moved` are systems at the lowest threshold that reaches a HIPAA recall on these documents, by system and
-    by recall: that of another system, under its name, or one of `RECALLS`. None = no threshold reaches it.
-    """
+    """The results of all systems on the same documents, in the order of the tables."""
 
     settings: ComparisonSettings
     results: tuple[Result, ...]
     reference: str | None
+    # SHA-256 of each given file by its path, from before the first system ran.
     hashes: Mapping[str, str] = field(repr=False)
-    clusters: tuple[int, ...] = field(repr=False)
+    clusters: tuple[int, ...] = field(repr=False)  # the group of each document, see `near_duplicate_groups`
+    # Systems at the lowest threshold that reaches a HIPAA recall on these documents, by system and by recall:
+    # that of another system, under its name, or one of `RECALLS`; None = no threshold reaches it.
     moved: Mapping[tuple[str, str | float], Evaluation | None] = field(repr=False)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was left out and why
 
     @property
     def reference_result(self) -> Result | None:

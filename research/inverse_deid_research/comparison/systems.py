@@ -21,13 +21,10 @@ REFERENCE = "hybrid"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sweep:
-    """The masks of some documents at every threshold of a system.
+    """The masks of some documents at every threshold of a system."""
 
-    `thresholds` rise, float64 (n_thresholds,). `masks_at` returns the masks of each document at one of them,
-    and a higher one never masks less.
-    """
-
-    thresholds: Float64Array = field(repr=False)
+    thresholds: Float64Array = field(repr=False)  # rising
+    # The masks of each document at one of them; a higher one never masks less.
     masks_at: Callable[[float], list[list[Range]]] = field(repr=False)
 
 

@@ -87,13 +87,10 @@ class MaskedEmbedding(layers.Layer):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaggerNetwork:
-    """The network of an extractor: `scorer` returns the scores before the CRF.
+    """The network of an extractor: `scorer` returns the scores before the CRF."""
 
-    `model` returns the class probabilities of each task, float32 (batch, time, n_labels). Both read at most
-    `max_characters` of a word.
-    """
-
-    max_characters: int
+    max_characters: int  # of a word that both read at most
+    # Returns the class probabilities of each task, float32 (batch, time, n_labels).
     model: keras.Model = field(repr=False)
     scorer: keras.Model = field(repr=False)
 

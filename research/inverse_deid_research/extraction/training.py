@@ -30,19 +30,14 @@ _POOL = 16
 
 @dataclass(frozen=True, slots=True)
 class ExtractorEpoch:
-    """The figures of one epoch, counted from 1.
-
-    `loss` is the mean negative log likelihood per passage, summed over the tasks, `rates` the learning rate
-    of each task, `gains` the F1 of each (none in pre-training). The seconds are those of the training steps
-    alone.
-    """
+    """The figures of one epoch, counted from 1."""
 
     number: int
-    loss: float
-    rates: Mapping[str, float]
-    gains: Mapping[str, float]
+    loss: float  # mean negative log likelihood per passage, summed over the tasks
+    rates: Mapping[str, float]  # learning rate of each task
+    gains: Mapping[str, float]  # F1 of each task, none in pre-training
     best: bool
-    seconds: float
+    seconds: float  # of the training steps alone
 
     def __str__(self) -> str:
         rates = ", ".join(f"{rate:g}" for rate in self.rates.values())

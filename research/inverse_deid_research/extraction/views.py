@@ -49,14 +49,12 @@ Maskers = Mapping[View, Masker]
 
 @dataclass(frozen=True, slots=True)
 class RewrittenText:
-    """A text after its replacements.
-
-    `masks` are half-open ranges of the old text, sorted and disjoint, `replaced` those of the new text.
-    """
+    """A text after its replacements."""
 
     text: str = field(repr=False)
+    # Half-open ranges of the old text, sorted and disjoint.
     masks: tuple[Range, ...] = field(default=(), repr=False)
-    replaced: tuple[Range, ...] = field(default=(), repr=False)
+    replaced: tuple[Range, ...] = field(default=(), repr=False)  # the same of the new text
 
     def to_new(self, start: int, end: int) -> Range:
         """Return the place of a range of the old text; one that touches a mask includes its replacement."""

@@ -123,14 +123,11 @@ def run_in_flower(
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """The knowledge of a process that acts for any site. It is sent, and contains no document.
-
-    `hashes` are the SHA-256 of the corpora by path, `n_threads` those of a training step.
-    """
+    """The knowledge of a process that acts for any site. It is sent, and contains no document."""
 
     settings: FederatedStudySettings = field(hash=False)
-    hashes: tuple[tuple[str, str], ...]
-    n_threads: int
+    hashes: tuple[tuple[str, str], ...]  # SHA-256 of the corpora by path
+    n_threads: int  # of a training step
 
 
 class SimulatedSite:

@@ -53,15 +53,12 @@ class Course:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochOutcome:
-    """The state of a method after an epoch: the network of each site, or one of all under `COMMON`.
-
-    `loss` is the mean of the sites, `n_sent` and `n_received` are the numbers that all sites exchanged.
-    """
+    """The state of a method after an epoch: the network of each site, or one of all under `COMMON`."""
 
     networks: Mapping[str, Weights] = field(repr=False)
-    loss: float
-    n_sent: int
-    n_received: int
+    loss: float  # mean of the sites
+    n_sent: int  # by all sites
+    n_received: int  # by all sites
     seconds: float
 
 

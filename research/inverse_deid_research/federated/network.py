@@ -41,12 +41,10 @@ OptimizerState = list[np.ndarray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalEpoch:
-    """The result of an epoch at a site, with the mean weighted loss per token.
-
-    `optimizer` is for the next epoch of the same site, and empty where the site keeps it.
-    """
+    """The result of an epoch at a site, with the mean weighted loss per token."""
 
     weights: Weights = field(repr=False)
+    # For the next epoch of the same site; empty where the site keeps it.
     optimizer: OptimizerState = field(repr=False)
     loss: float
     n_tokens: int

@@ -43,17 +43,12 @@ def _check_names(setting: str, names: Iterable[str]) -> None:
 
 
 class SelectiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a site exchanges in distributed selective SGD. No other site learns it.
+    """What a site exchanges in distributed selective SGD. No other site learns it."""
 
-    Before each epoch it takes the share `download` (theta_d) of the global weights, and after it gives
-    the changes of at most the share `upload` (theta_u). Changes are clamped to [-gamma, gamma], and kept
-    back if their absolute value is not larger than `tau`.
-    """
-
-    download: Share = 0.1
-    upload: Share = 0.5
-    gamma: Positive = 10.0
-    tau: NotNegative = 0.0001
+    download: Share = 0.1  # (theta_d) of the global weights that it takes before each epoch
+    upload: Share = 0.5  # (theta_u) of the changes that it gives after each epoch, at most
+    gamma: Positive = 10.0  # changes are clamped to [-gamma, gamma]
+    tau: NotNegative = 0.0001  # changes are kept back if their absolute value is not larger
 
 
 class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,18 +110,13 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [study] of a study: each method runs once per seed.
-
-    The networks are measured after every epoch whose number `measure_every` divides, and after the last.
-    Recall is measured at `precision`. Each site calibrates its threshold to `recall` on its own
-    held-out documents.
-    """
+    """The table [study] of a study: each method runs once per seed."""
 
     epochs: Size = 25
-    measure_every: Size = 1
+    measure_every: Size = 1  # epochs whose number it divides are measured, and the last
     seeds: tuple[Seed, ...] = (1, 2, 3)
-    precision: PositiveShare = 0.95
-    recall: PositiveShare = 0.98
+    precision: PositiveShare = 0.95  # recall is measured at it
+    recall: PositiveShare = 0.98  # each site calibrates its threshold to it on its own held-out documents
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
@@ -134,18 +124,15 @@ class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table [methods.NAME] of a study, as in `SelectiveSettings` for *selective*; None = its default.
-
-    `sites` contains what single sites set for themselves, `proximal` mu of FedProx; None = FedAvg.
-    """
+    """A table [methods.NAME] of a study, as in `SelectiveSettings` for *selective*; None = its default."""
 
     way: Way
     download: Share | None = None
     upload: Share | None = None
     gamma: Positive | None = None
     tau: NotNegative | None = None
-    sites: dict[str, OwnSelection] = {}
-    proximal: NotNegative | None = None
+    sites: dict[str, OwnSelection] = {}  # what single sites set for themselves
+    proximal: NotNegative | None = None  # mu of FedProx; None = FedAvg
 
     def selection(self, site: str | None = None) -> SelectiveSettings:
         """Return what a site exchanges; None = a site without settings of its own."""
@@ -257,14 +244,11 @@ class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SiteExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [exchange] of a site: its key, and the folder as in `ServerExchange`.
-
-    It gives up after `patience_s` seconds without word from the server.
-    """
+    """The table [exchange] of a site: its key, and the folder as in `ServerExchange`."""
 
     key: Path
     folder: Path
-    patience_s: Positive = 3600.0
+    patience_s: Positive = 3600.0  # without word from the server it then gives up
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -286,15 +286,11 @@ def _of_site(found: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTokens:
-    """The tokens of documents as a network sees them, in one row, and the tokens of each document.
+    """The tokens of documents as a network sees them, in one row, and the tokens of each document."""
 
-    `is_phi` and `is_masked` are bool (n_tokens,): gold, and the most probable class is not *safe*.
-    `p_safe` is float32 (n_tokens,).
-    """
-
-    is_phi: BoolArray = field(repr=False)
-    p_safe: FloatArray = field(repr=False)
-    is_masked: BoolArray = field(repr=False)
+    is_phi: BoolArray = field(repr=False)  # bool (n_tokens,), gold
+    p_safe: FloatArray = field(repr=False)  # float32 (n_tokens,)
+    is_masked: BoolArray = field(repr=False)  # bool (n_tokens,), the most probable class is not *safe*
     lengths: tuple[int, ...] = field(repr=False)
 
     def select(self, documents: Sequence[int]) -> ScoredTokens:

@@ -38,23 +38,18 @@ def frame_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> pd.DataF
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of a report, whose first column names the row; CSV shows the cells in full.
+    """A table of a report, whose first column names the row; CSV shows the cells in full."""
 
-    The name is that of its CSV file without the ending, `notes` are paragraphs under the table, `section` is
-    its heading in the report. The rest is of Markdown and plain text: `digits` of floats, a plus before
-    positive ones (`signed`), 0 and 1 only for exactly that (`exact_ends`), and `intervals`, columns of shares
-    shown as one with their bounds in `NAME low` and `NAME high`.
-    """
-
-    name: str
+    name: str  # of its CSV file without the ending
     title: str
     frame: pd.DataFrame = field(repr=False)
-    notes: tuple[str, ...] = ()
-    digits: int = 3
-    signed: bool = False
+    notes: tuple[str, ...] = ()  # paragraphs under the table
+    digits: int = 3  # of floats, in Markdown and plain text, as all that follow
+    signed: bool = False  # a plus before positive ones
+    # Columns of shares shown as one with their bounds in `NAME low` and `NAME high`.
     intervals: frozenset[str] = frozenset()
-    exact_ends: bool = False
-    section: str = ""
+    exact_ends: bool = False  # 0 and 1 only for exactly that
+    section: str = ""  # its heading in the report
 
     @property
     def rows(self) -> list[tuple[Cell, ...]]:

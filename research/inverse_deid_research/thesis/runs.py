@@ -55,10 +55,7 @@ _SCORED_AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ThesisRun:
-    """One training, named as `a-1`; its corpora are scored after each epoch, the first for validation.
-
-    `start` has the weights to fine-tune from, None = random ones.
-    """
+    """One training, named as `a-1`; its corpora are scored after each epoch, the first for validation."""
 
     name: str
     network: NetworkConfig
@@ -66,7 +63,7 @@ class ThesisRun:
     gold: Sequence[Document] = field(repr=False)
     vectors: WordVectors = field(repr=False)
     corpora: tuple[AnalysedCorpus, ...] = field(repr=False)
-    start: Path | None = None
+    start: Path | None = None  # has the weights to fine-tune from, None = random ones
 
     @property
     def kind(self) -> str:
@@ -156,16 +153,13 @@ def measure_accuracy(corpus: AnalysedCorpus, scores: TokenScores, targets: Targe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRun:
-    """What a training left: the scores of every corpus by its name, and the loss, after each epoch.
-
-    None is a loss that was not noted. `epoch` is the one that counts, from 1.
-    """
+    """What a training left: the scores of every corpus by its name, and the loss, after each epoch."""
 
     name: str
     targets: Targets
     epochs: tuple[Mapping[str, TokenScores], ...] = field(repr=False)
-    losses: tuple[float | None, ...]
-    epoch: int
+    losses: tuple[float | None, ...]  # None = not noted
+    epoch: int  # the one that counts, from 1
 
     @property
     def scores(self) -> Mapping[str, TokenScores]:

@@ -60,19 +60,14 @@ _CRF = "crf-first"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThesisSettings:
-    """The options of this study: four different annotated files or folders, and the trainings.
+    """The options of this study: four different annotated files or folders, and the trainings."""
 
-    Networks are trained on `first` and each is fine-tuned on `second`. They are judged on the test documents
-    of both. `mapping` maps the types of the second corpus to ours. `config_folder` contains
-    `thesis-a.toml` to `thesis-d.toml`.
-    """
-
-    first: Path
+    first: Path  # networks are trained on it
     first_test: Path
-    second: Path
+    second: Path  # each network is fine-tuned on it
     second_test: Path
-    mapping: Path | None = None
-    config_folder: Path = Path("research/configs")
+    mapping: Path | None = None  # from the types of the second corpus to ours
+    config_folder: Path = Path("research/configs")  # contains `thesis-a.toml` to `thesis-d.toml`
     n_epochs: int = 4
     n_fine_tuning_epochs: int = 2
 

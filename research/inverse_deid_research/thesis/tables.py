@@ -55,10 +55,7 @@ _FORMS = read_forms("inverse_deid_research.thesis")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Findings:
-    """The runs and corpora that the tables show; `tuned` are the `runs` in the same order after fine-tuning.
-
-    `rivals` is `p_safe` on the second test documents, float32 (n_tokens,), by system.
-    """
+    """The runs and corpora that the tables show; `tuned` are the `runs` in their order after fine-tuning."""
 
     runs: Sequence[TrainedRun]
     tuned: Sequence[TrainedRun]
@@ -66,6 +63,7 @@ class Findings:
     first: JudgedCorpus
     second: JudgedCorpus
     samples: JudgedCorpus
+    # `p_safe` on the second test documents, float32 (n_tokens,), by system.
     rivals: Mapping[str, FloatArray] = field(repr=False)
 
     @property
