@@ -20,7 +20,6 @@ from inverse_deid.training.corpus import read_annotated
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _MARK = ",".join(COLUMNS)
-"""The start of a list of leaks."""
 
 
 @click.group()

@@ -30,7 +30,6 @@ from inverse_deid.formats.tables.csv_table import neutralise, restore
 from inverse_deid.text.tokenizer import tokenize
 
 CONTEXT_TOKENS = 6
-"""Tokens on each side of a leak."""
 
 HIDDEN = "[...]"
 """Replaces masked text in the list."""

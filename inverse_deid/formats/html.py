@@ -290,7 +290,6 @@ _ADDERS: dict[str, Callable[[_Page, etree._Element], None]] = {
     "textarea": _Page._add_textarea,
     "svg": _Page._add_drawing,
 }
-"""Elements that are added in another way."""
 
 
 def read_html(

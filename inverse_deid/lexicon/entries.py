@@ -44,7 +44,6 @@ SAFE_FLAGS: Final = (
     WordFlag.STOP_WORD | WordFlag.COMMON_ENGLISH | WordFlag.DRUG
     | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT
 )  # fmt: skip
-"""Flags of words that may be let back."""
 
 UNSAFE_FLAGS: Final = (
     WordFlag.CITY | WordFlag.COUNTRY | WordFlag.STATE | WordFlag.SURNAME | WordFlag.FIRST_NAME

@@ -46,7 +46,6 @@ DAYS_OF: dict[AgeUnit, float] = {
     AgeUnit.DAYS: 1.0,
     AgeUnit.HOURS: 1 / 24,
 }
-"""The length of a unit in days."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,6 @@ _POSITION_FEATURES = (
     "in-veto-pattern",
 )
 CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS, *FACT_PATTERNS)
-"""Names of `Context.columns`."""
 
 _MOST_OF_LOT = 9
 """Characters of a lot number that may leave with seven digits or more; telephone numbers have more."""

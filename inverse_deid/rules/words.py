@@ -64,7 +64,6 @@ DICTIONARY_FEATURE_NAMES = frozenset((*_DICTIONARY_FEATURES, *_DERIVED_FEATURES)
 """Features that come from the lexicon; training hides them at random."""
 
 WORD_FEATURE_NAMES: tuple[str, ...] = (*_DICTIONARY_FEATURES, *_DERIVED_FEATURES, *WORD_CLASSES, *SHAPES)
-"""Names of the columns of `WordRows.features`."""
 
 _COLUMN = {name: i for i, name in enumerate(WORD_FEATURE_NAMES)}
 

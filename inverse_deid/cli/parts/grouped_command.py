@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 AddOption = Callable[[Any], Any]
-"""A decorator of `click.option`."""
 
 OptionGroups = Mapping[str, Sequence[AddOption]]
 """Options by heading, basics first."""

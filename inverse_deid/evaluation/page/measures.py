@@ -180,7 +180,6 @@ KIND_LABELS: Mapping[str, str] = {
     "number": "Numbers",
     "mixed": "Letters and digits",
 }
-"""Labels of the kinds of safe words."""
 
 SETTING_LABELS: Mapping[str, str] = {
     "units": "Independent units",

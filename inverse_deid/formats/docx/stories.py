@@ -38,7 +38,6 @@ ROOTS: dict[StoryKind, str] = {
     "endnotes": f"{W}endnotes",
     "comments": f"{W}comments",
 }
-"""The root element of each kind of part."""
 
 _NOTES: dict[str, str] = {"footnotes": f"{W}footnote", "endnotes": f"{W}endnote", "comments": f"{W}comment"}
 _KIND_OF_REFERENCE = {

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reportlab.pdfbase.ttfonts import TTFont
 
 PAGE_BREAK = "\n\f\n"
-"""Between the pages of the text."""
 
 _FONT_NAME = "DejaVuSans"
 _PAGE_WIDTH, _PAGE_HEIGHT = 595.0, 842.0  # A4

@@ -22,7 +22,6 @@ CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
 """Meaning of the category codes of a reviewer."""
 
 NO_CATEGORY = 255
-"""Code of an unknown category."""
 
 MAX_RANGES = 5_000
 """Most ranges of tokens that one action can change."""

@@ -440,4 +440,3 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "is-brand-with-dose": [_BRAND_ANCHOR],
     }
 )
-"""The anchors of every pattern of this module."""

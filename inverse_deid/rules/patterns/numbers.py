@@ -488,7 +488,6 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "operating-room": [Anchor(r"(?:OR|ER|ED|OT)(?:\d{1,2})?\Z", cased=True)],
     }
 )
-"""The anchors of each pattern."""
 
 _ID, _PLACE = frozenset({HyperClass.ID}), frozenset({HyperClass.PLACE})
 _MAPS = """person-in-room degrees-before-axis swiss-grid decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code

@@ -304,7 +304,6 @@ _NAMES: dict[Output, tuple[str, str]] = {
     "softmax": ("bilstm", "BiLSTM"),
     "crf": ("bilstm-crf", "BiLSTM and CRF"),
 }
-"""Names and titles."""
 
 
 class BiLstm:

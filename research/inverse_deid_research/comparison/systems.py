@@ -129,7 +129,6 @@ SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
         ),
     }
 )
-"""All systems, in the order of the tables."""
 
 
 def usual_systems(*, may_learn: bool) -> list[str]:

@@ -20,7 +20,6 @@ from inverse_deid.text.tokenizer import tokenize
 CONCEPTS, PHI = "concepts", "phi"
 """The two tasks: find concepts, find identifiers (PHI, protected health information)."""
 Types = Mapping[str, tuple[str, ...]]
-"""The types of each task."""
 
 OUTSIDE = "O"
 

@@ -26,7 +26,6 @@ from inverse_deid_research.federated.settings import FederatedStudySettings
 from inverse_deid_research.studies.study import Say
 
 Split = dict[str, list[Document]]
-"""The documents of each site by its name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

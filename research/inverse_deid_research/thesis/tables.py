@@ -38,7 +38,6 @@ from inverse_deid_research.thesis.runs import TrainedRun, measure_accuracy
 
 _TITLES = {"low": "(0.8, 0.9)", "high": "(0.9, 0.95)"}
 _ALONE = (0.8, 0.9, 0.95)
-"""The thresholds of the network alone."""
 RECALLS = (0.95, 0.98, 0.99)
 """The HIPAA recalls that combiners are compared at."""
 _ONE_RECALL = 0.98
