@@ -31,14 +31,7 @@ class DocumentMasker(Protocol):
 
 
 class CaseMasker:
-    """Masks cases, many in one batch.
-
-    Args:
-        masker: Decides what is masked.
-        settings: How dates and ages are replaced.
-        surrogates_for: Gives the surrogates of a case; None = markers.
-        known: Identifiers that documents must not show, by the id of the document.
-    """
+    """Masks cases, many in one batch."""
 
     def __init__(
         self,

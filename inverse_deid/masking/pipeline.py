@@ -130,11 +130,6 @@ class Stages:
 class Deidentifier:
     """Masks documents.
 
-    Args:
-        stages: Rules, network, thresholds and replacement.
-        fingerprint: Changes with anything that can change a decision.
-        made_of: Hashes and thresholds, for reports.
-
     Example:
         >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
         >>> deidentifier = build_deidentifier(MaskingSettings())

@@ -62,9 +62,6 @@ def _sequences(entries: list[str], *, plural: bool = False) -> Sequences:
 class OriginWords:
     """Finds words of origin.
 
-    Args:
-        path: A list like the packaged one.
-
     Raises:
         ConfigurationError: The list cannot be read.
 

@@ -59,10 +59,6 @@ _SCRIPT_SIGN = re.compile(f"[{RAISED_SIGNS}]")
 def find_typography(text: str, is_safe: IsSafe) -> Iterator[Piece]:
     r"""Return the typography of a text and what it reads as, kind by kind.
 
-    Args:
-        text: Any.
-        is_safe: See `IsSafe`.
-
     Example:
         >>> list(find_typography("a\u2003ra\u00adsh", {"rash"}.__contains__))
         [(1, 2, ' '), (4, 5, '')]

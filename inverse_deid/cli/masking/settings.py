@@ -170,10 +170,6 @@ class MaskOptions:
     def check(self, inputs: tuple[str, ...], key: bytes | None = None) -> None:
         """Refuse options that contradict each other or lack something, before anything is loaded.
 
-        Args:
-            inputs: What is masked.
-            key: Of a store, None = that of the options.
-
         Raises:
             ConfigurationError: They contradict each other, or a key or a package is missing.
             OutputExistsError: The run report would overwrite another file.

@@ -189,12 +189,7 @@ def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:
 
 
 class MailWriter:
-    """Writes an e-mail that depends on nothing but the masked parts (a `PartWriter`).
-
-    Args:
-        target: Where it is written to.
-        depth: How many other files it is in.
-    """
+    """Writes an e-mail that depends on nothing but the masked parts (a `PartWriter`)."""
 
     def __init__(self, target: Writable, *, depth: int = 0) -> None:
         self._target = target

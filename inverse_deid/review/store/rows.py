@@ -48,11 +48,7 @@ _MARK_CHARS = 32
 
 
 class RowSeals:
-    """Makes and checks the seals of rows.
-
-    Args:
-        key: 32 secret bytes that are used for nothing else.
-    """
+    """Makes and checks the seals of rows, with 32 secret bytes that are used for nothing else."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

@@ -395,11 +395,6 @@ class PatternSearch:
     ) -> tuple[list[list[tuple[int, int]]], dict[int, list[int]]]:
         """Return the matches of the patterns that begin at their anchors, and the anchors of the others.
 
-        Args:
-            tokens: Of several documents.
-            places: The tokens that are anchors.
-            own: Which anchors each of them is.
-
         Returns:
             The spans of each pattern; places by row of a pattern.
         """

@@ -323,11 +323,6 @@ def representation_loss(task: Any, adversary: Any, privacy_weight: float) -> Any
     An adversary that is wrong more often than one that guesses also knows the answer. Hence
     the distance.
 
-    Args:
-        task: Loss of the de-identification network.
-        adversary: Mean cross-entropy of the adversary.
-        privacy_weight: Lambda.
-
     Example:
         >>> round(representation_loss(0.25, 0.5, 2.0), 4)
         0.6363

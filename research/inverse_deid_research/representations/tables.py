@@ -346,12 +346,6 @@ def compare_at_equal_attack(
 ) -> tuple[float, float, float, float, str] | None:
     """Compare adversarial training with noise alone of the strength at which an attack succeeds as often.
 
-    Args:
-        records: The runs of one corpus.
-        n: Neighbours of both.
-        attack: Its name in the records.
-        n_resamples: Draws of seeds and documents.
-
     Returns:
         Success of the attack, difference of F1, both ends of its paired interval, and the verdict. None
         where runs are missing, or where noise of any strength is attacked more often. Where all noise is
