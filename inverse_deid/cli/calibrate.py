@@ -64,8 +64,6 @@ _BATCH_DOCUMENTS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateOptions:
-    """The options of the command line."""
-
     gold: Path
     target_leak_rate: float
     confidence: float | None
@@ -78,7 +76,6 @@ class CalibrateOptions:
 
     @property
     def aim(self) -> Aim:
-        """The guarantee to reach."""
         return Aim(
             target=self.target_leak_rate,
             confidence=self.confidence,
@@ -184,7 +181,6 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
 def _choose_thresholds(
     gold: Sequence[Document], calibration: CalibrationSet, assembly: Assembly, aim: Aim
 ) -> Calibrated:
-    """Choose the thresholds by what the whole pipeline keeps, then mask with them."""
     from tqdm import tqdm
 
     stages = assembly.stages
@@ -208,7 +204,7 @@ def _choose_thresholds(
 
 
 def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateOptions) -> dict[str, Any]:
-    """Return the guarantee, its conditions and the hashes it is bound to: numbers and hashes, no ids."""
+    # Numbers and hashes, no ids.
     aim, evaluation = options.aim, calibrated.evaluation
     figures = {name: evaluation.figure(name) for name in ("recall_all", "precision", "safe_kept")}
     return seal(
@@ -273,7 +269,6 @@ def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
 
 
 def _n_alike(calibration: CalibrationSet) -> int:
-    """Count the documents that seem to belong to another one that counts apart."""
     owners: dict[int, set[int]] = defaultdict(set)
     groups = near_duplicate_groups(calibration.docs)
     for group, owner in zip(groups, calibration.owners.tolist(), strict=True):

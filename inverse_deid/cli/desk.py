@@ -63,7 +63,6 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
 
 
 def _welcome(door: Door, place: Place, *, opens: bool) -> None:
-    """Say where everything is, and give a new address whenever Enter is pressed."""
     click.echo(f"Everything is kept, encrypted, in {place.folder}")
     click.echo(f"The key is in {place.key_file}")
     click.echo("Press Enter for a new address. Stop with Ctrl+C.")
@@ -72,7 +71,7 @@ def _welcome(door: Door, place: Place, *, opens: bool) -> None:
 
 
 def _answer_enter(door: Door, opens: bool) -> None:
-    """Show a new address whenever something is typed; read without a lock that would be held at the end."""
+    # Read without a lock that would be held at the end.
     with suppress(OSError, ValueError, AttributeError):  # no standard input
         while os.read(sys.stdin.fileno(), 1024):
             _show_address(door.place, door.make_address(), opens=opens)

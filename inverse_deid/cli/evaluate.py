@@ -186,11 +186,6 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
 def _measure_explained(
     docs: Sequence[Document], missing: Sequence[str], path: Path, *, confidence: float
 ) -> ScoreFigures | None:
-    """Return the figures of `p_safe` alone, or None if the explanations were written without it.
-
-    Raises:
-        InputError: The explanations are of other documents, or have no `p_safe`.
-    """
     with name_files(path):
         explained = read_explained(path)
         if explained is None:
@@ -218,7 +213,7 @@ def _make_clinical_test(lexicon: Lexicon) -> WordTest:
 def _write_reports(
     report: EvaluationReport, added: Sequence[AddedReport], options: EvaluateOptions, *, private: bool
 ) -> None:
-    """Write the requested files. All are made before the first is written."""
+    # All files are made before the first is written.
     page = None
     if options.html is not None:
         from inverse_deid.evaluation.page.page import render_page

@@ -94,7 +94,6 @@ class Summary:
     spans: Counter[PhiType] = field(default_factory=Counter)
 
     def add(self, doc: Document) -> None:
-        """Count a document."""
         tokens = tokenize(doc.text)
         self.n_documents += 1
         self.n_tokens += len(tokens)
@@ -176,7 +175,7 @@ def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in 
 
 
 def _documents(options: GenerateOptions) -> Iterator[Document]:
-    """Read the carriers and start to generate. Imports are here to keep `--help` quick."""
+    # Imports are here to keep `--help` quick.
     try:
         from inverse_deid.training.corpora.people import load_name_pools
 
@@ -194,7 +193,7 @@ def _documents(options: GenerateOptions) -> Iterator[Document]:
 
 
 def _count(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iterator[Document]:
-    """Return the documents, counted on their way; a bar shows how far they are on a terminal."""
+    # A bar shows how far they are on a terminal.
     from tqdm import tqdm
 
     hidden = not sys.stderr.isatty()
@@ -204,7 +203,7 @@ def _count(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iter
 
 
 def _pack(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines as gzip without name and time, for the same bytes again."""
+    # Without name and time, for the same bytes again.
     packed = io.BytesIO()
     with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as packer:
         for line in lines:

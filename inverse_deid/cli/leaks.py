@@ -20,7 +20,6 @@ from inverse_deid.training.corpus import read_annotated
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _MARK = ",".join(COLUMNS)
-"""The start of a list of leaks."""
 
 
 @click.group()
@@ -68,13 +67,7 @@ def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing:
 
 
 def _check_place(out: Path, gold: Path, masked: Path) -> None:
-    """Refuse to write leaks to the folder of masked files.
-
-    Next to a single masked file they are allowed if the gold is there: that folder is confidential anyway.
-
-    Raises:
-        ConfigurationError: The list would be in the folder of the masked files.
-    """
+    # Next to a single masked file they are allowed if the gold is there: that folder is confidential anyway.
     folder = out.resolve().parent
     if masked.is_dir():
         is_among = masked.resolve() in out.resolve().parents

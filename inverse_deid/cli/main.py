@@ -58,18 +58,11 @@ _COMMANDS: Commands = MappingProxyType(
 
 
 class _MainGroup(LazyGroup):
-    """The commands of this program and of other packages, with the exit statuses of this program."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names in the order of their headings, then those of other packages."""
         return [*super().list_commands(ctx), *_find_added_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None = unknown name.
-
-        Raises:
-            ConfigurationError: It is that of the research, which is not installed.
-        """
+        # None = unknown name.
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
         if (added := _find_added_commands().get(cmd_name)) is not None:
@@ -80,7 +73,6 @@ class _MainGroup(LazyGroup):
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the names and their lines of help under the headings."""
         super().format_commands(ctx, formatter)
         if added := _find_added_commands():
             with formatter.section("Other packages"):
@@ -106,7 +98,7 @@ def main() -> None:
 
 
 def _find_added_commands() -> dict[str, importlib.metadata.EntryPoint]:
-    """Return the commands of other packages by name; none of them replaces one of ours."""
+    # None of them replaces one of ours.
     own = {name for section in _COMMANDS.values() for name in section}
     added = importlib.metadata.entry_points(group=ADDED_COMMANDS)
     return {one.name: one for one in sorted(added, key=lambda one: one.name) if one.name not in own}
@@ -131,10 +123,7 @@ def status_of(call: Callable[[], object]) -> int:
 
 
 def _is_output_written() -> bool:
-    """Write the rest of standard output, or drop it if it cannot be written.
-
-    Otherwise Python would try again when it ends, print its own error and exit with status 120.
-    """
+    # Otherwise Python would try again when it ends, print its own error and exit with status 120.
     if sys.stdout is None or sys.stdout.closed:
         return True
     try:
@@ -148,7 +137,6 @@ def _is_output_written() -> bool:
 
 
 def _describe_unforeseen(error: Exception) -> str:
-    """Return the line for an error that nobody foresaw, or for a package that is not installed."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if package in ("", "inverse_deid"):
         return f"{describe_unforeseen(error)} stopped the program; please report this line"

@@ -110,12 +110,6 @@ def reveal(masked: Path, map_path: Path, **given: Any) -> None:  # noqa: ANN401 
 
 
 def _check_target(target: Path, inputs: Sequence[Path], *, force: bool) -> None:
-    """Refuse to put originals beside the masked file, or to overwrite an input.
-
-    Raises:
-        ConfigurationError: The folder is that of the masked file.
-        OutputExistsError: The file exists.
-    """
     if target.resolve().parent == inputs[0].resolve().parent:
         raise ConfigurationError(
             f"{inputs[0]} is in that folder. Give another one for the originals with --out"
@@ -131,7 +125,7 @@ def _check_target(target: Path, inputs: Sequence[Path], *, force: bool) -> None:
 
 
 def _reveal(write: Callable[..., Revealed], target: Path, reader: MapReader, only: str | None) -> Revealed:
-    """Write the file; it gets its name only if all of it fits the map."""
+    # The file gets its name only if all of it fits the map.
     file = PartialFile(target, private=True)
     is_complete = False
     try:
@@ -145,7 +139,6 @@ def _reveal(write: Callable[..., Revealed], target: Path, reader: MapReader, onl
 
 @contextmanager
 def _name_in_errors(path: Path) -> Iterator[None]:
-    """Put a path before the message of an error of input."""
     try:
         yield
     except InputError as error:

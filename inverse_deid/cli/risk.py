@@ -156,12 +156,12 @@ def _assumption_lines(assumed: Assumptions) -> Iterator[str]:
 
 
 def _format_risk(probability: float | None) -> str:
-    """Format a probability in percent. Only 0 becomes 0."""
+    # Only 0 becomes 0.
     if probability is None:
         return "-"
     return "< 0.01 %" if 0 < probability < 0.0001 else f"{100 * probability:.2f} %"
 
 
 def _format_bound(bound: float | None) -> str:
-    """Format an upper bound in percent, rounded up."""
+    # An upper bound is rounded up.
     return "-" if bound is None else f"{math.ceil(round(10_000 * bound, 6)) / 100:.2f} %"

@@ -165,10 +165,7 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
 def _config(
     given: dict[str, Any], defaults: Callable[[Any], Any], calibration: CalibrationConfig | None
 ) -> RunConfig:
-    """Return the configuration file, if any, with what the command line says instead.
-
-    `calibration` has the aims of the model to start from, None = the usual ones.
-    """
+    # `calibration` has the aims of the model to start from, None = the usual ones.
     from inverse_deid.network.config import TrainingConfig
     from inverse_deid.training.config import CalibrationConfig, RunConfig, read_run_config
 

@@ -112,7 +112,6 @@ def utility(
 
 
 def _find_model(masked: Path | None, model: Path | None) -> Path | None:
-    """Return the model that masks the gold, or None with MASKED."""
     if masked is not None:
         return None
     from inverse_deid.masking.assemble import packaged_model
@@ -135,7 +134,6 @@ def _mask_gold(
 
 
 def utility_lines(result: UtilityResult) -> Iterator[str]:
-    """Yield the figures as aligned plain text."""
     yield from align([("narratives", f"{len(result.kept.ids):,}")])
     yield ""
     rows = [(title, result.phi.figure(name)) for name, title in _PHI_TITLES.items()]

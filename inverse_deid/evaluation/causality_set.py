@@ -31,8 +31,6 @@ from inverse_deid.text.tokenizer import tokenize
 
 
 class ItemKind(StrEnum):
-    """The kind of a fact."""
-
     DRUG = "DRUG"
     DOSE = "DOSE"
     REACTION = "REACTION"
@@ -47,8 +45,6 @@ class ItemKind(StrEnum):
 
 
 class DrugRole(StrEnum):
-    """The role of a drug in the case."""
-
     SUSPECT = "suspect"
     CONCOMITANT = "concomitant"
 
@@ -118,7 +114,6 @@ class CausalityDocument:
 
 
 def packaged_causality_set() -> Path:
-    """Return the path of the packaged set of invented narratives."""
     return Path(str(importlib.resources.files("inverse_deid.evaluation") / "causality.jsonl"))
 
 
@@ -131,10 +126,6 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
 
     Raises:
         InputError: Names the file, the line or document and the remedy.
-
-    Example:
-        >>> len(read_causality_set())
-        60
     """
     path = packaged_causality_set() if path is None else path
     with name_files(path):
@@ -153,7 +144,7 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
 
 
 class _UtilityMark(msgspec.Struct, frozen=True):
-    """A span of an item, as a line of the set lists it. Any span of an item may give its days."""
+    """Any span of an item may give its days."""
 
     start: int
     end: int

@@ -53,7 +53,7 @@ def measure_kept(
 
 
 def _split(doc: Document, categories: Categories) -> tuple[Document, Document]:
-    """Return a document with the marks that must be masked, and with those that may be kept."""
+    # First the marks that must be masked, then those that may be kept.
     kept = kept_classes(categories)
     dates = [span for span in doc.spans if HYPER_CLASS_OF[span.type] is HyperClass.DATE]
     births = born_on(doc.text, [(span.start, span.end) for span in dates])

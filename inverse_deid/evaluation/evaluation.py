@@ -39,17 +39,13 @@ _OF_DOCUMENTS = "documents_"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """The effect of masks on documents, which are in the order of the gold, one row of `counts` each.
-
-    `missing` documents have no masks and count as unmasked. `harmless` is the list for the corrected recall,
-    and `has_clinical` whether clinical words were counted apart.
-    """
+    """The effect of masks on documents, which are in the order of the gold, one row of `counts` each."""
 
     ids: tuple[str, ...]
     counts: Counts
-    missing: tuple[str, ...] = ()
-    harmless: HarmlessTokens = field(default_factory=lambda: HarmlessTokens({}))
-    has_clinical: bool = False
+    missing: tuple[str, ...] = ()  # these documents have no masks and count as unmasked
+    harmless: HarmlessTokens = field(default_factory=lambda: HarmlessTokens({}))  # for the corrected recall
+    has_clinical: bool = False  # whether clinical words were counted apart
 
     def figure(self, name: str) -> Share:
         """Return one of `FIGURES`, exact."""
@@ -98,18 +94,15 @@ def evaluate_masks(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """The intervals of an evaluation, where None is an undefined figure.
+    """The intervals of an evaluation, where None is an undefined figure."""
 
-    `figures` are by name. `groups` are by column (see `group_number`) and field of `GroupFigures`, without
-    groups that have no PHI. `n_units_of_group` counts units with PHI of a group, by column.
-    """
-
-    figures: Mapping[str, Interval | None]
+    figures: Mapping[str, Interval | None]  # by name
+    # By column (see `group_number`) and field of `GroupFigures`, without groups that have no PHI.
     groups: Mapping[int, Mapping[str, Interval | None]]
     unit: Literal["document", "patient"]
     n_units: int
     n_units_with_phi: int
-    n_units_of_group: Mapping[int, int]
+    n_units_of_group: Mapping[int, int]  # units with PHI of a group, by column
     confidence: float
     n_resamples: int
     seed: int
@@ -136,10 +129,6 @@ def intervals_of(
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
         StageError: The patients are of another number of documents.
-
-    Example:
-        >>> intervals_of(evaluate_masks([], {})).figures["recall_all"] is None
-        True
     """
     counts = evaluation.counts
     columns = [
@@ -182,7 +171,7 @@ def intervals_of(
 
 
 def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, str], Share]:
-    """Return all figures by column of the group (None for the overall figures) and name."""
+    # Column None = the overall figures.
     found: dict[tuple[int | None, str], Share] = {(None, name): f(counts) for name, f in FIGURES.items()}
     for column in columns:
         found |= {(column, name): share for name, share in asdict(group_figures(counts, column)).items()}
@@ -218,7 +207,7 @@ def read_patients(path: Path, ids: Sequence[str]) -> list[str]:
 
 
 def _read_rows(data: bytes) -> list[dict[str, str]] | None:
-    """Return the rows after the header, or None if it is not CSV with the two columns."""
+    # None = not CSV with the two columns.
     with suppress(UnicodeError, csv.Error):
         table = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
         rows = list(table)
@@ -250,5 +239,4 @@ def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing
 
 
 def find_repeated(ids: Iterable[str]) -> list[str]:
-    """Return the ids that occur more than once, sorted."""
     return sorted(doc_id for doc_id, n in Counter(ids).items() if n > 1)

@@ -49,16 +49,12 @@ class Kappa:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The judgements of things that two people both judged.
-
-    In `kappa` every disagreement counts equally, in `linear_kappa` by its number of steps. The table counts
-    things by the judgement of the first (rows) and the second (columns).
-    """
+    """The judgements of things that two people both judged."""
 
     observed: Share
-    kappa: Kappa
-    linear_kappa: Kappa
-    table: tuple[tuple[int, ...], ...]
+    kappa: Kappa  # every disagreement counts equally
+    linear_kappa: Kappa  # disagreements count by their number of steps
+    table: tuple[tuple[int, ...], ...]  # things by the judgement of the first (rows) and the second (columns)
 
 
 def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps: int, seed: int) -> Agreement:

@@ -221,7 +221,7 @@ def percent(share: float) -> str:
 
 
 def _round_up(share: float) -> str:
-    """Return a share in percent, rounded up so that it can be guaranteed."""
+    # Rounded up, so that it can be guaranteed.
     return f"{math.ceil(10_000 * share) / 100:.2f} %"
 
 
@@ -246,7 +246,6 @@ def describe_guarantee(aim: Aim) -> str:
 
 
 def list_conditions(aim: Aim) -> tuple[str, ...]:
-    """Return the conditions of the guarantee, a sentence each."""
     return (
         f"The {aim.counted} to be masked and those of the calibration set are of the same kind, as if "
         "drawn at random from one pile, each independent of the others (exchangeable).",

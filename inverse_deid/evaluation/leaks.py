@@ -30,7 +30,6 @@ from inverse_deid.formats.tables.csv_table import neutralise, restore
 from inverse_deid.text.tokenizer import tokenize
 
 CONTEXT_TOKENS = 6
-"""Tokens on each side of a leak."""
 
 HIDDEN = "[...]"
 """Replaces masked text in the list."""
@@ -51,19 +50,15 @@ _SAVE = "Save the graded list as CSV (UTF-8)"
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A missed gold token.
-
-    The offsets are code points of the original text. `token` is its visible part in the output, and
-    `left` and `right` are the output around it, in one line.
-    """
+    """A missed gold token."""
 
     document: str
-    start: int
+    start: int  # code points of the original text
     end: int
     type: PhiType
-    token: str = field(repr=False)
-    left: str = field(default="", repr=False)
-    right: str = field(default="", repr=False)
+    token: str = field(repr=False)  # its visible part in the output
+    left: str = field(default="", repr=False)  # the output before it, in one line
+    right: str = field(default="", repr=False)  # the output after it, in one line
 
     @property
     def id(self) -> str:
@@ -82,18 +77,14 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListedLeak:
-    """A row of a list that was read.
+    """A row of a list that was read."""
 
-    A spreadsheet counts its header as row 1. `number` is the place in the list as written, from 1, and
-    `n_leaks` the length of that list. A person may have changed the cells.
-    """
-
-    row: int
-    number: int
-    n_leaks: int
+    row: int  # as a spreadsheet counts, its header is row 1
+    number: int  # its place in the list as written, from 1
+    n_leaks: int  # the length of that list
     id: str
     type: PhiType
-    cells: Mapping[str, str] = field(repr=False)
+    cells: Mapping[str, str] = field(repr=False)  # a person may have changed them
 
     @property
     def document(self) -> str:
@@ -183,7 +174,6 @@ def read_leak_list(path: Path) -> list[ListedLeak]:
 
 
 def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the number of each row that is not empty, and its cells by column."""
     header, rows = _open_table(text)
     for number in count(2):
         try:
@@ -200,7 +190,6 @@ def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _open_table(text: str) -> tuple[list[str], Iterator[list[str]]]:
-    """Return the header and the rows after it, with the delimiter that gives a known header."""
     csv.field_size_limit(MAX_RECORD_BYTES)
     for delimiter in (",", ";", "\t"):
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -226,7 +215,6 @@ def _parse_row(row: int, cells: Mapping[str, str]) -> ListedLeak:
 
 
 def _check_whole(rows: Sequence[ListedLeak]) -> list[ListedLeak]:
-    """Return the leaks sorted by number. Refuse an incomplete list, or rows of several lists."""
     n_leaks = rows[0].n_leaks if rows else 0
     foreign = [leak.row for leak in rows if leak.n_leaks != n_leaks or not 1 <= leak.number <= n_leaks]
     if foreign:

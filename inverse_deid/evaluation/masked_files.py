@@ -38,13 +38,11 @@ _REASONS = frozenset(reason.name for reason in Reason)
 
 @dataclass(frozen=True, slots=True)
 class MaskedOutput:
-    """The masks of one document, as ranges of the original text that were not yet compared with it.
-
-    `text` is the masked text, or the original. None: the file does not contain it.
-    """
+    """The masks of one document, as ranges of the original text that were not yet compared with it."""
 
     id: str
     masks: tuple[Range, ...] = field(repr=False)
+    # Masked or original, None = the file does not contain it.
     text: str | None = field(default=None, repr=False)
 
 
@@ -92,7 +90,7 @@ def _read_masked_file(path: Path) -> list[MaskedOutput]:
 
 
 class _MaskedLine(msgspec.Struct, frozen=True):
-    """A line with masks. A line without an id is known by its number."""
+    """A line without an id is known by its number."""
 
     masks: list[tuple[int, int]]
     id: str | int | None = None
@@ -189,17 +187,14 @@ def _split_kept(original: str, masks: Sequence[Range]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplainedDocument:
-    """The tokens of one document with their `p_safe`, as arrays (n_tokens,) in text order.
-
-    `p_safe` is a probability in [0, 1], NaN = unknown. `words` are None if the file has no text.
-    """
+    """The tokens of one document with their `p_safe`, as arrays (n_tokens,) in text order."""
 
     id: str
     file: Path
     starts: Int64Array = field(repr=False)
     ends: Int64Array = field(repr=False)
-    p_safe: Float64Array = field(repr=False)
-    words: tuple[str, ...] | None = field(default=None, repr=False)
+    p_safe: Float64Array = field(repr=False)  # a probability in [0, 1], NaN = unknown
+    words: tuple[str, ...] | None = field(default=None, repr=False)  # None = the file has no text
 
 
 def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
@@ -232,7 +227,7 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
 
 
 class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A token as `mask --explain` writes it."""
+    """As `mask --explain` writes it."""
 
     start: Annotated[int, msgspec.Meta(ge=0)]
     end: int
@@ -246,7 +241,7 @@ class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _ExplainedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line as `mask --explain --with-text` writes it."""
+    """As `mask --explain --with-text` writes it."""
 
     id: str | int
     tokens: list[_ExplainedToken]

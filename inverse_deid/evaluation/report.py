@@ -129,12 +129,6 @@ def build_report(
     """Build the report of an evaluation.
 
     Without intervals, documents are drawn with the default settings. `scores` set `curve` and `reliability`.
-
-    Example:
-        >>> from inverse_deid.evaluation.evaluation import evaluate_masks
-        >>> report = build_report(evaluate_masks([], {}))
-        >>> report.figures["recall_all"], report.intervals["recall_all"]
-        (Share(part=0, whole=0), None)
     """
     intervals = intervals_of(evaluation) if intervals is None else intervals
     counts = evaluation.counts
@@ -279,7 +273,6 @@ def note_lines(intervals: Intervals, scores: ScoreFigures | None = None) -> Iter
 
 
 def _name_rare_categories(intervals: Intervals) -> list[str]:
-    """Name the categories with an interval that was drawn from too few units."""
     drawn = {
         number
         for number, named in intervals.groups.items()
@@ -311,7 +304,6 @@ def _head_lines(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _category_rows(evaluation: Evaluation, intervals: Intervals) -> Iterator[tuple[str, ...]]:
-    """Yield each hyper-class with PHI and, below it, its fine types with PHI."""
     head = _interval_head(intervals)
     yield (
         "category",
@@ -365,7 +357,7 @@ def _over_masking_rows(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
 
 
 def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
-    """Yield average precision and reliability of `p_safe`, without the empty bins."""
+    # Empty bins are left out.
     found = scores.reliability
     precision = "-" if scores.curve is None else f"{scores.curve.average_precision:.4f}"
     error = found.expected_calibration_error

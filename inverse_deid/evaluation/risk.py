@@ -49,37 +49,23 @@ _Probability = Annotated[int, msgspec.Meta(ge=0, le=1)] | Annotated[float, msgsp
 
 
 class AssumedValues(ReportPart, frozen=True):
-    """The assumed values of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1].
+    """The assumed values of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1]."""
 
-    Args:
-        direct: Types of which one leaked identifier is enough.
-        quasi: Types of which several are needed.
-        neither: Types that do not count.
-        quasi_needed: Number of leaked quasi-identifiers that put a document at risk, 1 to 100.
-        caught: Probability that a leaked identifier is taken for real.
-        direct_identifies: Probability that a caught direct identifier leads to the patient.
-        persons_alike: Persons who share the leaked quasi-identifiers, at least 1.
-        deliberate: Probability of an attack on purpose.
-        breach: Probability that the documents are lost to an attacker.
-        acquaintances: Number of people that a reader knows.
-        prevalence: Share of people with such a case.
-        threshold: Accepted risk.
-        confidence: Of the upper bound, in (0, 1).
-    """
-
-    direct: tuple[PhiType, ...]
-    quasi: tuple[PhiType, ...]
-    neither: tuple[PhiType, ...]
+    direct: tuple[PhiType, ...]  # types of which one leaked identifier is enough
+    quasi: tuple[PhiType, ...]  # types of which several are needed
+    neither: tuple[PhiType, ...]  # types that do not count
+    # Number of leaked quasi-identifiers that put a document at risk, 1 to 100.
     quasi_needed: Annotated[int, msgspec.Meta(ge=1, le=100)]
-    caught: _Probability
-    direct_identifies: _Probability
+    caught: _Probability  # probability that a leaked identifier is taken for real
+    direct_identifies: _Probability  # probability that a caught direct identifier leads to the patient
+    # Persons who share the leaked quasi-identifiers, at least 1.
     persons_alike: Annotated[int, msgspec.Meta(ge=1)] | Annotated[float, msgspec.Meta(ge=1)]
-    deliberate: _Probability
-    breach: _Probability
-    acquaintances: Annotated[int, msgspec.Meta(ge=0)]
-    prevalence: _Probability
-    threshold: _Probability
-    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    deliberate: _Probability  # probability of an attack on purpose
+    breach: _Probability  # probability that the documents are lost to an attacker
+    acquaintances: Annotated[int, msgspec.Meta(ge=0)]  # number of people that a reader knows
+    prevalence: _Probability  # share of people with such a case
+    threshold: _Probability  # accepted risk
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]  # of the upper bound, in (0, 1)
 
 
 class Assumptions(AssumedValues, frozen=True):
@@ -121,10 +107,6 @@ def read_assumptions(path: Path | None = None) -> Assumptions:
     Raises:
         ConfigurationError: The file cannot be read, or a setting is unknown, of another type or
             out of range. Names file, setting and remedy.
-
-    Example:
-        >>> read_assumptions().quasi_identifies
-        0.2
     """
     values = read_toml(Path(str(files("inverse_deid.evaluation") / "risk.toml")))
     changes = {} if path is None else read_toml(path)
@@ -154,33 +136,26 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeLeaks:
-    """The leaks of identifiers of a type, where one is enough if it `is_direct`.
-
-    `upper` is the upper end of the exact interval of the share of documents. Identifiers are distinct.
-    """
+    """The leaks of identifiers of a type, where one is enough if it `is_direct`."""
 
     type: PhiType
-    is_direct: bool
+    is_direct: bool  # one is enough
     documents: Share
-    upper: float
-    identifiers: Share
+    upper: float  # upper end of the exact interval of the share of documents
+    identifiers: Share  # distinct ones
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Risk:
-    """The risk that a document is re-identified, on average over the documents.
-
-    `overall` is the risk by direct or quasi-identifiers, and `independent` the same if identifiers leaked
-    independently of each other. `types` has every type that counts and occurs.
-    """
+    """The risk that a document is re-identified, on average over the documents."""
 
     assumptions: Assumptions
     direct: RiskEstimate
     quasi: RiskEstimate
-    overall: RiskEstimate
-    independent: float | None
+    overall: RiskEstimate  # by direct or quasi-identifiers
+    independent: float | None  # the same if identifiers leaked independently of each other
     by_document: Float64Array
-    types: tuple[TypeLeaks, ...]
+    types: tuple[TypeLeaks, ...]  # every type that counts and occurs
 
     @property
     def verdict(self) -> Verdict:
@@ -194,12 +169,7 @@ class Risk:
 
 
 def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
-    """Estimate the risk that a document is re-identified.
-
-    Example:
-        >>> estimate_risk(Counts.stack([]), read_assumptions()).verdict
-        <Verdict.UNDEFINED: 'undefined'>
-    """
+    """Estimate the risk that a document is re-identified."""
     direct, quasi = (_assess_way(counts, assumptions, is_direct=is_direct) for is_direct in (True, False))
     either = _Way(
         direct.at_risk | quasi.at_risk,
@@ -221,17 +191,12 @@ def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Way:
-    """The probability that a document is re-identified in one way, if there is an attack.
+    """The probability that a document is re-identified in one way, if there is an attack."""
 
-    Of arrays (n_documents,), `at_risk` says whether enough leaked, `counted` is from the leaks, and
-    `independent` from the identifiers and the leak rate of each type. `upper` bounds the mean of `counted`
-    over documents like these.
-    """
-
-    at_risk: BoolArray
-    counted: Float64Array
-    independent: Float64Array
-    upper: float
+    at_risk: BoolArray  # (n_documents,), whether enough leaked
+    counted: Float64Array  # (n_documents,), from the leaks
+    independent: Float64Array  # (n_documents,), from the identifiers and the leak rate of each type
+    upper: float  # bounds the mean of `counted` over documents like these
 
 
 def _assess_way(counts: Counts, assumptions: Assumptions, *, is_direct: bool) -> _Way:
@@ -325,7 +290,6 @@ class RiskReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=
 
 
 def report_risk(evaluation: Evaluation, risk: Risk, provenance: Provenance) -> RiskReport:
-    """Return the report of the risk of an evaluation, with the files that were read."""
     assumed = risk.assumptions
     values = {name: getattr(assumed, name) for name in AssumptionRecord.__struct_fields__}
     lists = {name: tuple(sorted(values[name])) for name in ("direct", "quasi", "neither")}

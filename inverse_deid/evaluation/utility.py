@@ -85,7 +85,6 @@ class Utility:
     tokens_kept: Int64Array = field(repr=False)
 
     def figures(self, column: str = ALL) -> UtilityFigures:
-        """Return the figures of one of `COLUMNS`."""
         i = COLUMNS.index(column)
         there = self.items[:, i] > 0
         whole = there & (self.items[:, i] == self.items_kept[:, i])
@@ -105,13 +104,6 @@ def count_kept(docs: Sequence[CausalityDocument], masked: Sequence[MaskedOutput]
     Raises:
         AnnotationError: An id is repeated, without masks or without gold, or masks and text
             do not fit the gold.
-
-    Example:
-        >>> from inverse_deid.evaluation.causality_set import read_causality_set
-        >>> docs = read_causality_set()
-        >>> nothing_masked = [MaskedOutput(doc.doc.id, ()) for doc in docs]
-        >>> count_kept(docs, nothing_masked).figures("DRUG").items.value
-        1.0
     """
     ids = tuple(doc.doc.id for doc in docs)
     masks_by_id([doc.doc for doc in docs], masked)
@@ -145,8 +137,6 @@ def _count(doc: CausalityDocument, output: MaskedOutput) -> Int64Array:
 
 
 class _OutputReader:
-    """Reads an output at the spans of its original."""
-
     def __init__(self, text: str, output: MaskedOutput) -> None:
         self._text = text
         self._output = output
@@ -154,7 +144,6 @@ class _OutputReader:
         self._tokens = tokenize(text)
 
     def count_tokens(self, span: UtilitySpan) -> tuple[int, int]:
-        """Return the tokens that a span touches, and how many of these have no masked character."""
         first = int(np.searchsorted(self._tokens.ends, span.start, side="right"))
         behind = int(np.searchsorted(self._tokens.starts, span.end, side="left"))
         starts = np.maximum(self._tokens.starts[first:behind], span.start)
@@ -183,7 +172,7 @@ class _OutputReader:
 
 
 def _find_stand_ins(text: str, output: MaskedOutput) -> Iterator[tuple[int, int, str]]:
-    """Yield start and end of each mask and its replacement, as far as the output reveals it."""
+    # As far as the output reveals them.
     runs: list[Range] = []
     for start, end in sorted(output.masks):
         if runs and start <= runs[-1][1]:
@@ -202,7 +191,7 @@ def _find_stand_ins(text: str, output: MaskedOutput) -> Iterator[tuple[int, int,
 
 
 def _find_end(masked: str, position: int, kept: str) -> int:
-    """Return where the kept text begins again: after a whole date, or otherwise at the first match."""
+    # After a whole date, or otherwise at the first match.
     ends = [i for i in range(position, position + _MAX_TIME_CHARS) if masked.startswith(kept, i)]
     times = (end for end in reversed(ends[1:]) if count_days(*[masked[position:end]] * 2))
     return next(times, masked.find(kept, position))
@@ -237,7 +226,7 @@ def count_days(start: str, reaction: str) -> frozenset[int]:
 
 
 def _parse_dates(text: str, order: str, years: Iterable[int] = ()) -> set[datetime]:
-    """Return the readings of a date. `years` are for dates without a year."""
+    # `years` are for dates without a year.
     words = " ".join(_DATE_WORD.findall(_NO_DATE_WORD.sub("", text)))
     forms = [f"{day} {year}" for day in (order, "%d %b", "%d %B", "%b %d", "%B %d") for year in ("%Y", "%y")]
     found: set[datetime] = set()
@@ -279,8 +268,6 @@ class NarrativesRecord(ReportPart, frozen=True):
 
 
 class KeptRecord(ReportPart, frozen=True):
-    """The figures of one of `COLUMNS`."""
-
     items: Share
     items_at_best: Share
     tokens: Share
@@ -289,8 +276,6 @@ class KeptRecord(ReportPart, frozen=True):
 
 
 class ThesisRecord(ReportPart, frozen=True):
-    """The figure of the thesis."""
-
     narratives_without_loss: Share
 
 
@@ -317,7 +302,6 @@ class UtilityReport(ReportPart, frozen=True, kw_only=True, tag_field="format", t
 
 
 def report_utility(result: UtilityResult, provenance: Provenance) -> UtilityReport:
-    """Return the report of a utility, with the files that were read."""
     kept = result.kept
     return UtilityReport(
         documents=len(kept.ids),

@@ -149,7 +149,6 @@ def decode(data: bytes, codec: TextCodec) -> str:
 
 
 def wrong_encoding(name: str) -> UnreadableInputError:
-    """Return the error for a file that is binary or of another encoding."""
     given = Remedy("encoding", step="if it is text, name its encoding with {} (for example cp1252 or utf-16)")
     suffix = Remedy(step="give Word and PDF files their suffix, .docx or .pdf")
     return UnreadableInputError(f"is not {name} text", remedies=[given, suffix])
@@ -172,12 +171,7 @@ class Head(NamedTuple):
 
 
 def name_codec(codec: TextCodec) -> str:
-    """Return what people call an encoding.
-
-    Example:
-        >>> name_codec(TextCodec("cp1252"))
-        'windows-1252'
-    """
+    """Return what people call an encoding."""
     name = _SINGLE_BYTE.get(codec.name, codec.name)
     return f"{name} with a byte-order mark" if codec.mark else name
 
@@ -232,8 +226,6 @@ def as_utf8(stream: BinaryIO, codec: TextCodec) -> BinaryIO:
 
 
 class _Utf8Stream(io.RawIOBase):
-    """Reads a stream of another encoding."""
-
     def __init__(self, stream: BinaryIO, codec: TextCodec) -> None:
         self._stream, self._codec = stream, codec
         self._decoder = codecs.getincrementaldecoder(codec.name)()
@@ -243,11 +235,6 @@ class _Utf8Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - anything that can be filled
-        """Fill a buffer.
-
-        Raises:
-            UnreadableInputError: The bytes are not of the encoding.
-        """
         is_end = False
         while not self._left and not is_end:
             data = self._stream.read(_BLOCK_BYTES)
@@ -292,7 +279,7 @@ def find_encoding(stream: BinaryIO, head: Head, *, is_file: bool) -> str:
 
 
 def _sample_high_bytes(stream: BinaryIO, head: Head, *, is_file: bool) -> bytes:
-    """Return the surroundings of bytes above 127, b"" = the file is UTF-8. A file is read to its end."""
+    # b"" = the file is UTF-8. It is read to its end.
     decoder = codecs.getincrementaldecoder("utf-8")()
     sample: list[bytes] = []
     n_left, is_utf8 = _MAX_SAMPLE_BYTES, True
@@ -323,11 +310,7 @@ def _sample_high_bytes(stream: BinaryIO, head: Head, *, is_file: bool) -> bytes:
 
 
 def _judge_sample(sample: bytes) -> str:
-    """Return the encoding of one byte per character that fits best; that of Windows, unless it is in doubt.
-
-    Raises:
-        UnreadableInputError: None fits, or several do.
-    """
+    # That of Windows, unless it is in doubt.
     from charset_normalizer import from_bytes
 
     n_high = len(_HIGH_BYTE.findall(sample))

@@ -117,7 +117,7 @@ class _Page:
     _is_space_due: bool = False
 
     def add_text(self, shown: str, *, is_kept: bool) -> None:
-        """Add text of the page; white space is one space unless it is kept, optional hyphens are left out."""
+        # White space is one space unless it is kept, optional hyphens are left out.
         shown = shown.replace(_OPTIONAL_HYPHEN, "")
         if not is_kept:
             shown = _SPACES.sub(" ", shown)
@@ -133,7 +133,6 @@ class _Page:
         self.add_layout(shown)
 
     def add_layout(self, shown: str) -> None:
-        """Add what stays: the end of a line or a tab."""
         self.text.append(shown)
         self.n_chars += len(shown)
         self._last = shown[-1]
@@ -147,7 +146,7 @@ class _Page:
             self.add_layout(("\n" + "\t" * self._indent) * n_lines)
 
     def add_sign(self, sign: str) -> None:
-        """Add a sign that the page does not have, in the text and in the markup; spaces are not doubled."""
+        # Spaces are not doubled.
         if not (sign + self._last).isspace():
             self.pieces.append(sign)
             self.add_layout(sign)
@@ -156,7 +155,6 @@ class _Page:
         self._is_line_due = True
 
     def note(self, kind: str, n: int = 1) -> None:
-        """Count parts that are not written, "" = nothing."""
         if kind and n:
             self.removed[kind] = self.removed.get(kind, 0) + n
 
@@ -196,7 +194,7 @@ class _Page:
             self.add_layout("\n")
 
     def _add_cell(self, cell: etree._Element, *, is_kept: bool) -> None:
-        """Add what is in a cell; its lines begin in its column."""
+        # Its lines begin in its column.
         outer = self._is_in_cell, self._indent
         self._is_in_cell = True
         self._indent = min(self._indent + self._columns.get(cell, 0), _MAX_INDENT)
@@ -205,7 +203,6 @@ class _Page:
         self._n_breaks = 0
 
     def _begin_place(self, node: etree._Element, tag: str) -> None:
-        """Begin the line of a block or row, or add the tabs before a cell."""
         if tag in _BLOCKS or tag in _BREAKING:
             self.end_line()
         if tag == "table":
@@ -230,7 +227,7 @@ class _Page:
             self._add_text_of(node, child.tail, is_kept=is_kept)
 
     def _add_input(self, node: etree._Element) -> None:
-        """Add what a form field shows: its value, or whether its box is checked."""
+        # Its value, or whether its box is checked.
         kind = node.get("type", "").strip().lower()
         if kind in _BOXES:
             self._add_value("[x]" if "checked" in node.attrib else "[ ]")
@@ -272,7 +269,6 @@ class _Page:
                 self.note(_REMOVED.get(_name_of(label), ""))
 
     def _add_value(self, value: str) -> None:
-        """Add what a form field shows, with spaces around it."""
         if value.strip():
             self._is_space_due = not self._is_line_due
             self.add_text(value.strip(), is_kept=False)
@@ -294,7 +290,6 @@ _ADDERS: dict[str, Callable[[_Page, etree._Element], None]] = {
     "textarea": _Page._add_textarea,
     "svg": _Page._add_drawing,
 }
-"""Elements that are added in another way."""
 
 
 def read_html(
@@ -311,12 +306,6 @@ def read_html(
     Raises:
         FormatError: Not HTML, or nested too deeply, or without text.
         UnreadableInputError: Empty, too large, or in an encoding that is not found out.
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO(b"<p>Seen by Dr. Am<b>ara</b></p>")
-        >>> [record.doc.text for record in read_html(file, ReadOptions(), "a.html").records()]
-        ['Seen by Dr. Amara']
     """
     data = read_whole(stream)
     codec, found = find_page_codec(data, options)
@@ -355,7 +344,7 @@ def read_html(
 
 
 def _take_out_end(root: etree._Element) -> bool:
-    """Take out the mark after a page where it became text; return False if a tag without end has it."""
+    # False = a tag without end has it.
     last = [root, *root.itersiblings()][-1]
     while len(last):
         last = last[-1]
@@ -392,7 +381,7 @@ def _count_tabs(
 
 
 def _find_own(node: etree._Element, tags: frozenset[str]) -> Iterator[etree._Element]:
-    """Yield the elements of these names in an element, but none that are in a table or cell in it."""
+    # None that are in a table or cell in it.
     for child in node:
         name = _name_of(child)
         if name in tags:
@@ -402,14 +391,14 @@ def _find_own(node: etree._Element, tags: frozenset[str]) -> Iterator[etree._Ele
 
 
 def _read_span(cell: etree._Element, name: str) -> int:
-    """Return how many columns or rows a cell covers, as browsers read it; 0 = all rows of its group."""
+    # 0 = all rows of its group.
     number = _SPAN.match(cell.get(name, ""))
     found = 1 if number is None else min(int(number[1]), _MAX_SPANS[name])
     return max(found, int(name == "colspan"))
 
 
 def _name_of(node: etree._Element) -> str:
-    """Return the name of an element, `#comment` for comments and instructions."""
+    # `#comment` = comments and instructions.
     tag: object = node.tag  # a function for what is not an element
     return tag.lower() if isinstance(tag, str) else _COMMENT
 
@@ -419,7 +408,6 @@ def _text_in(node: etree._Element) -> str:
 
 
 def _count_attributes(root: etree._Element, page: _Page) -> None:
-    """Count the attributes that are not written: targets of links, and others."""
     for node in root.iter(etree.Element):
         for name, value in node.attrib.items():
             is_read = name in _READ_ATTRIBUTES or (name == "value" and _name_of(node) == "input")

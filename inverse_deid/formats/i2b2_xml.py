@@ -90,7 +90,7 @@ class AnnotationXmlSink:
 
 
 def _masks_with_tokens(masked: MaskedDocument) -> Iterator[tuple[int, int, int]]:
-    """Yield first token, start and end of every mask that covers a token."""
+    # First token, start and end of every mask that covers a token.
     starts, ends = masked.tokens.starts, masked.tokens.ends
     for start, end in masked.masks:
         first = int(np.searchsorted(ends, start, side="right"))
@@ -109,7 +109,7 @@ def _tag(number: int, masked: MaskedDocument, first_token: int, span: tuple[int,
 
 
 def _file(text: str, tags: list[str]) -> bytes:
-    """Return the XML of a document; `]]>` and CR are not allowed in CDATA and are written outside."""
+    # `]]>` and CR are not allowed in CDATA and are written outside.
     escaped = text.replace("]]>", "]]]]><![CDATA[>").replace("\r", "]]>&#13;<![CDATA[")
     lines = "".join(f"{tag}\n" for tag in tags)
     return (
@@ -124,12 +124,6 @@ def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltF
     Raises:
         FormatError: Broken XML, a document type declaration, or no single `TEXT`.
         UnreadableInputError: Empty or too large.
-
-    Example:
-        >>> import io
-        >>> xml = b"<deIdi2b2><TEXT>well</TEXT></deIdi2b2>"
-        >>> read_i2b2_xml(io.BytesIO(xml), ReadOptions(), "a.xml").doc.id
-        'a.xml'
     """
     doc = Document(name, _text_of(_parse(read_whole(stream))))
     return RebuiltFile(doc, lambda masked: _file(masked.text, []), {})
@@ -150,7 +144,7 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
 
 
 def _parse(data: bytes) -> etree._Element:
-    """Return the root element; the message of the parser may quote the text and is dropped."""
+    # The message of the parser may quote the text and is dropped.
     root: etree._Element | None = None
     line = 0
     try:
@@ -205,12 +199,6 @@ def gold_i2b2_xml(doc: Document) -> bytes:
     Raises:
         AnnotationError: The text contains characters that XML does not allow: control characters other than
             tab and line ends, half a character, U+FFFE or U+FFFF.
-
-    Example:
-        >>> b'<NAME id="P0" start="0" end="3"' in gold_i2b2_xml(
-        ...     Document("d1", "Ann", (PhiSpan(0, 3, PhiType.RELATIVE),))
-        ... )
-        True
     """
     data = None
     with suppress(ValueError):

@@ -33,10 +33,6 @@ class Nesting:
 
         Raises:
             FormatError: It would be too deep.
-
-        Example:
-            >>> Nesting().enter().depth
-            1
         """
         if self.depth >= MAX_DEPTH:
             raise FormatError(f"is inside more than {MAX_DEPTH} other files. Unpack it first")

@@ -35,12 +35,6 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> Rebuil
 
     Raises:
         UnreadableInputError: Empty, binary, too large, or in an encoding that is not found out.
-
-    Example:
-        >>> import io
-        >>> source = read_plain_text(io.BytesIO(b"Pt well."), ReadOptions(), "note.txt")
-        >>> [record.doc.id for record in source.records()]
-        ['note.txt']
     """
     data = read_whole(stream)
     codec, found = find_codec(data, options.encoding, finds_out=options.finds_out)

@@ -24,11 +24,9 @@ class RebuiltFile:
     read_as: Mapping[str, int] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
-        """Yield the one document."""
         yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> RebuiltFileSink:
-        """Return what writes the new file."""
         return RebuiltFileSink(target, self)
 
 

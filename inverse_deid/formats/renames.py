@@ -20,22 +20,19 @@ class Renames:
 
     An id that is in several files has one new id. Each kind is numbered for itself.
 
-    Args:
-        numbers: Of each old name, by kind, in ascending order.
-        last: The greatest number given, by kind.
-        is_complete: No new numbers are given: the list is written, and masking has begun.
-
     Example:
         >>> renames = Renames()
         >>> [renames.name("id", old) for old in ("Okonkwo", "7", "Okonkwo")]
         ['case-0001', 'case-0002', 'case-0001']
     """
 
+    # Of each old name, by kind, in ascending order.
     numbers: dict[Kind, dict[str, int]] = field(
         default_factory=lambda: {kind: {} for kind in STEMS}, repr=False
     )
+    # The greatest number given, by kind.
     last: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(STEMS, 0))
-    is_complete: bool = False
+    is_complete: bool = False  # no new numbers are given: the list is written, and masking has begun
 
     def name(self, kind: Kind, old: str) -> str:
         """Return the new name of a file without suffix, or the new id; "" stays "".

@@ -145,12 +145,6 @@ def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     Raises:
         FormatError: Not RTF, cut off, or with characters that its code page does not have.
         UnreadableInputError: Empty or too large.
-
-    Example:
-        >>> import io
-        >>> file = io.BytesIO(b"{\\rtf1\\ansi Pt well.\\par}")
-        >>> [record.doc.text for record in read_rtf(file, ReadOptions(), "a.rtf").records()]
-        ['Pt well.']
     """
     reader, text = _Reader(), None
     with suppress(ValueError, LookupError, OverflowError):
@@ -183,8 +177,6 @@ class _Group:
 
 
 class _Reader:
-    """Reads the text of one file."""
-
     def __init__(self) -> None:
         self.removed: dict[str, int] = {}
         self._stories: list[list[str]] = [[]]  # the body, and what follows it
@@ -199,13 +191,7 @@ class _Reader:
         self._is_first = self._is_starred = False  # the next word begins a group, which may be ignored
 
     def read(self, text: str) -> str:
-        """Return the text of a file, given as one character per byte.
-
-        Raises:
-            FormatError: Braces do not match, or nothing says that this is RTF.
-            ValueError: A character is not in its code page.
-            LookupError: The code page is unknown.
-        """
+        # `text` has one character per byte.
         text = text.lstrip("\ufeff \t\r\n").removeprefix("ï»¿")
         if not text.startswith("{\\rtf"):
             raise FormatError(_DAMAGED)
@@ -266,7 +252,11 @@ class _Reader:
         if self._take_destination(word) or self._take_setting(word, value):
             return
         if word == "u":
-            self._take_unicode(value)
+            if value is not None:
+                code = value % 0x10000 if value < 0x10000 else value
+                is_symbol = code in _PRIVATE and (self._group.font in self._symbol_fonts or code == _BULLET)
+                self._put(_SYMBOL_FONT.get(code - 0xF000, chr(code)) if is_symbol else chr(code))
+            self._n_to_skip = self._group.n_skipped
         elif word in _SIGNS:
             self._put(_SIGNS[word])
         elif (
@@ -286,7 +276,11 @@ class _Reader:
         elif word in _REMOVED_WORDS:
             self._leave_out(_REMOVED_WORDS[word])
         elif word == "ud" and group.story_length >= 0:
-            self._replace_first_form(group)
+            # What was read so far is the form for readers without Unicode: letters are missing in it.
+            story = self._stories[group.story]
+            first = "".join(story[group.story_length :])
+            del story[group.story_length :]
+            self._note("other form of the text", _has_words(first, _UNKNOWN))
         elif word in _LAYOUT or (word.startswith("m") and word.endswith("Pr")):
             group.is_left_out = True
             group.is_font_table |= word == "fonttbl"
@@ -303,15 +297,8 @@ class _Reader:
             self._group.story_length = len(self._stories[self._group.story])
         return True
 
-    def _replace_first_form(self, group: _Group) -> None:
-        """Take out the form of a text for readers without Unicode: letters are missing in it."""
-        story = self._stories[group.story]
-        first = "".join(story[group.story_length :])
-        del story[group.story_length :]
-        self._note("other form of the text", _has_words(first, _UNKNOWN))
-
     def _take_setting(self, word: str, value: int | None) -> bool:
-        """Change what holds for the text that follows, and tell whether the word does."""
+        # False = the word changes nothing that holds for the text that follows.
         group = self._group
         if word == "deleted" and value != 0:
             self._note("tracked deletion", not group.is_deleted and not group.is_left_out)
@@ -334,13 +321,6 @@ class _Reader:
         else:
             return False
         return True
-
-    def _take_unicode(self, value: int | None) -> None:
-        if value is not None:
-            code = value % 0x10000 if value < 0x10000 else value
-            is_symbol = code in _PRIVATE and (self._group.font in self._symbol_fonts or code == _BULLET)
-            self._put(_SYMBOL_FONT.get(code - 0xF000, chr(code)) if is_symbol else chr(code))
-        self._n_to_skip = self._group.n_skipped
 
     def _take_bytes(self, data: bytes) -> None:
         n = min(self._n_to_skip, len(data))
@@ -377,7 +357,7 @@ class _Reader:
 
 
 def _has_words(text: str, kind: str) -> bool:
-    """Tell whether a text that is left out has words; tags alone and numbers of shapes do not count."""
+    # Tags alone and numbers of shapes do not count.
     if kind == _UNKNOWN:
         return _WORD.search(text) is not None
     return _LETTER.search(_BARE_TAG.sub("", text) if kind == _MARKUP else text) is not None

@@ -249,11 +249,7 @@ def extend_lexicon(base: Artefact, lists: Sequence[WordList], *, version: str) -
 
 
 def count_level(count: int) -> int:
-    """Return the stored level 1..255 of a count; 0 for no count.
-
-    >>> count_level(0), count_level(10_000_000)
-    (0, 255)
-    """
+    """Return the stored level 1..255 of a count; 0 for no count."""
     if count <= 0:
         return 0
     return max(1, min(255, round(255 * math.log10(count) / MAX_LOG10_COUNT)))

@@ -14,11 +14,7 @@ from inverse_deid.text.tokenizer import TOKEN_PATTERN
 
 
 class WordFlag(enum.IntFlag):
-    """What the lists say about one word; a word may carry several flags.
-
-    >>> bool((WordFlag.SURNAME | WordFlag.COMMON_ENGLISH) & SAFE_FLAGS)
-    True
-    """
+    """What the lists say about one word; a word may carry several flags."""
 
     STOP_WORD = 1 << 0
     COMMON_ENGLISH = 1 << 1
@@ -48,7 +44,6 @@ SAFE_FLAGS: Final = (
     WordFlag.STOP_WORD | WordFlag.COMMON_ENGLISH | WordFlag.DRUG
     | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT
 )  # fmt: skip
-"""Flags of words that may be let back."""
 
 UNSAFE_FLAGS: Final = (
     WordFlag.CITY | WordFlag.COUNTRY | WordFlag.STATE | WordFlag.SURNAME | WordFlag.FIRST_NAME
@@ -154,7 +149,6 @@ class WordList:
         return bool(self.info.get("add_unaccented", True))
 
     def describe(self) -> dict[str, Any]:
-        """Return the entry of this list in the manifest."""
         return {
             "name": self.name,
             "flag": self.flag.name if self.flag else None,

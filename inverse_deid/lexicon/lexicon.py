@@ -43,12 +43,7 @@ class WordTable:
 
 
 class Lexicon:
-    """An immutable set of word lists with one lookup.
-
-    >>> lexicon = load_lexicon()
-    >>> WordFlag.MONTH in lexicon.flags("March")
-    True
-    """
+    """An immutable set of word lists with one lookup."""
 
     __slots__ = ("_rows", "_second_words", "artefact")
 
@@ -69,7 +64,6 @@ class Lexicon:
 
     @property
     def version(self) -> str:
-        """Version of the content."""
         return self.artefact.version
 
     @property
@@ -83,11 +77,7 @@ class Lexicon:
         return self.artefact.sources
 
     def lookup(self, words: Sequence[str]) -> WordTable:
-        """Return what is known of each word, in order.
-
-        >>> load_lexicon().lookup(["the", "zzzzzz"]).flags.shape
-        (2,)
-        """
+        """Return what is known of each word, in order."""
         get = self.artefact.words.get
         ids = np.fromiter((get(word_key(w), -1) for w in words), np.int64, len(words))
         rows = self._rows
@@ -108,7 +98,7 @@ class Lexicon:
         return second.casefold() in self._second_words(first)
 
     def _list_second_words(self, first: str) -> frozenset[str]:
-        """Return the second words of all phrases that begin with a word; recent answers are kept."""
+        # Recent answers are kept.
         phrases = self.artefact.phrases.iterkeys(f"{first.casefold()} ")
         return frozenset(phrase.split(" ", 2)[1] for phrase in phrases)
 
@@ -126,14 +116,7 @@ class Lexicon:
                 longest = PhraseKind(int(self.artefact.phrase_kinds[index])), n_tokens
         return longest
 
-    def words_with(self, flag: WordFlag) -> list[str]:
-        """Return the keys of all words that carry any bit of `flag`, sorted."""
-        ids = np.flatnonzero(self.artefact.arrays["flags"] & np.uint32(flag))
-        restore = self.artefact.words.restore_key
-        return sorted(restore(int(index)) for index in ids)
-
     def memberships(self, word: str) -> tuple[str, ...]:
-        """Return the names of the lists that contain `word`."""
         index = self.artefact.words.get(word_key(word), -1)
         if index < 0:
             return ()
@@ -190,12 +173,7 @@ class WordExplanation:
 
 
 def explain_word(lexicon: Lexicon, word: str) -> WordExplanation:
-    """Return what `lexicon` knows of `word`.
-
-    >>> from inverse_deid.lexicon import load_lexicon
-    >>> explain_word(load_lexicon(), "amoxicillin").standing
-    'safe'
-    """
+    """Return what `lexicon` knows of `word`."""
     table = lexicon.lookup([word])
     flags = WordFlag(int(table.flags[0]))
     ratio, frequency = float(table.lower_ratio[0]), float(table.word_logprob[0])
@@ -224,7 +202,6 @@ def standing_of(flags: WordFlag) -> Standing:
 
 
 def format_explanation(explanation: WordExplanation) -> str:
-    """Return the explanation as lines of text."""
     lines = [f"{explanation.key}: {explanation.standing} ({explanation.reason})"]
     lines += [
         f"  {entry.flag:<16} {entry.name}: {entry.title} [{entry.origin}; {entry.licence}]"

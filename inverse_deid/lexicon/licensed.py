@@ -254,7 +254,7 @@ def eponym_phrases(labels: Iterable[str], is_name: Callable[[str], bool]) -> set
 
 
 def _eponym_end(words: list[str], start: int, is_name: Callable[[str], bool]) -> int:
-    """Return the end of the eponym that starts at `start`; 0 if none does."""
+    # 0 if none does.
     if not _has_capital(words[start]) or not is_name(word_key(words[start])):
         return 0
     for position in range(start + 1, min(start + 5, len(words))):

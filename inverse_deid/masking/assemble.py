@@ -55,10 +55,6 @@ class MaskingSettings:
     Each is described in `inverse_deid.choices.table`, under the same name. Paths and thresholds that are None
     are the packaged ones. A certificate excludes every other choice that could keep more words. The device is
     not part of the fingerprint: on another one, a probability differs only by rounding.
-
-    Args:
-        keep_years: Keep years without day and month if the categories are those of HIPAA. False where dates
-            are replaced: a year as written would tell how far a date was moved. Not chosen by users.
     """
 
     model: Path | None = None
@@ -79,6 +75,8 @@ class MaskingSettings:
     n_threads: int = 0
     device: Device = "cpu"
     categories: Categories = ALL_CATEGORIES
+    # Keep years without day and month if the categories are those of HIPAA. False where dates are replaced: a
+    # year as written would tell how far a date was moved. Not chosen by users.
     keep_years: bool = False
 
 
@@ -220,11 +218,6 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
 
 
 def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
-    """Return the classes that are kept.
-
-    Raises:
-        ConfigurationError: No class is masked, or the rules alone cannot tell which word is of which.
-    """
     check_categories(settings.categories)
     kept = kept_classes(settings.categories)
     if kept and settings.rules_only:
@@ -263,7 +256,6 @@ def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Th
 
 
 def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
-    """Return the message that says which thresholds are too low, and where they come from."""
     if settings.certificate is not None:
         source = f"{settings.certificate}"
     elif settings.low is not None or settings.high is not None:
@@ -329,7 +321,7 @@ _HASHED_OTHERWISE = frozenset({"operating_point", "low", "high", "allow_low_thre
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
-    """Return a hash of everything that can change the output; not threads, nor the device."""
+    # Of everything that can change the output. Not threads, nor the device.
     choices: dict[str, object] = {}
     for choice in CHOICES:
         is_file = choice.kind in ("file", "folder")

@@ -31,14 +31,7 @@ class DocumentMasker(Protocol):
 
 
 class CaseMasker:
-    """Masks cases, many in one batch.
-
-    Args:
-        masker: Decides what is masked.
-        settings: How dates and ages are replaced.
-        surrogates_for: Gives the surrogates of a case; None = markers.
-        known: Identifiers that documents must not show, by the id of the document.
-    """
+    """Masks cases, many in one batch."""
 
     def __init__(
         self,
@@ -55,7 +48,6 @@ class CaseMasker:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with anything that can change the output."""
         surrogates = "" if self._surrogates_for is None else f" {self._surrogates_for.fingerprint}"
         return f"{self._masker.fingerprint} {self.settings.fingerprint}{surrogates}"
 
@@ -85,7 +77,7 @@ class CaseMasker:
         ]
 
     def _mask_with_names_of_others(self, cases: Sequence[CaseTexts]) -> list[MaskedDocument]:
-        """Mask the texts of cases, and those again that may keep a name of another text of their case."""
+        # Texts that may keep a name of another text of their case are masked again.
         docs = [doc for case in cases for doc in case.docs]
         masked = self._masker.mask_many(docs)
         again: dict[int, Document] = {}

@@ -28,7 +28,6 @@ _BANDS_THAT_FIT_DECADES = ("5-years", "10-years")
 
 
 def texts_of(record: Record) -> CaseTexts:
-    """Return the texts of a record as one case."""
     if record.report is None:
         case_id = record.case_id or record.docs[0].id
         return CaseTexts(id=case_id, docs=record.docs, date_fields=read_certain_dates(record))
@@ -90,11 +89,11 @@ def age_field(field: AgeElement, policy: AgePolicy) -> AgeElement | None:
 
 
 def _replace_date(field: DateElement, policy: DatePolicy) -> StampDate | None:
-    """Return the date of a field under the policy of its case, None = mask it."""
+    # None = mask it.
     written = None if _is_birth(field) else policy.replace_field(field.value)
     return None if written is None else parse_stamp(written)
 
 
 def _is_birth(field: DateElement) -> bool:
-    """Tell whether a field is a date of birth; an unknown element is one if its name contains *birth*."""
+    # An unknown element is one if its name contains *birth*.
     return field.element in _BIRTHS or "birth" in field.path.lower()

@@ -113,7 +113,7 @@ def keyword_errors() -> Iterator[None]:
     """Name the keyword arguments that mend an error in its text.
 
     Example:
-        >>> from inverse_deid.core.errors import Remedy
+        >>> from inverse_deid.core.errors import ConfigurationError, Remedy
         >>> with keyword_errors():
         ...     raise ConfigurationError("shift needs a key", remedies=[Remedy("key"), Remedy("force")])
         Traceback (most recent call last):

@@ -56,12 +56,6 @@ def log_density(p_safe: FloatArray) -> float:
 
     Returns:
         Logarithm of expected share of PHI over `REFERENCE_DENSITY`, in [-2, 2].
-
-    Example:
-        >>> log_density(np.ones(0, np.float32))
-        0.0
-        >>> log_density(np.ones(1000, np.float32))
-        -2.0
     """
     return float(log_densities(p_safe, [0, len(p_safe)])[0])
 

@@ -101,7 +101,12 @@ def mask_names_everywhere(
         (_list_names(tokens, surely, given), Reason.OTHER_MENTION),
     ):
         decisions = mask_more(decisions, _find_mentions(tokens, listed, verdicts.safe), reason)
-    return mask_more(decisions, _find_capitalised(tokens, maybe), Reason.OTHER_MENTION)
+    mentions = np.zeros(len(tokens), np.bool_)
+    is_title = np.fromiter((word.istitle() for word in tokens.words), np.bool_, len(tokens))
+    for of, names in _list_names(tokens, maybe & is_title):
+        for i in (of.start + np.flatnonzero(is_title[of])).tolist():
+            mentions[i] = tokens.words[i].casefold() in names
+    return mask_more(decisions, mentions, Reason.OTHER_MENTION)
 
 
 def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
@@ -186,7 +191,7 @@ def _read_label(match: re.Match[str]) -> _Label:
 
 
 def _find_turns(labels: Sequence[_Label]) -> list[tuple[int, int]]:
-    """Return where the labels are whose owners take turns, as A does in the lines A, B, A."""
+    # A takes turns in the lines A, B, A.
     speakers = {label.words for label in labels if label.is_fenced}
     for first, second, third in zip(labels, labels[1:], labels[2:], strict=False):
         pair = {first.words, second.words}
@@ -197,7 +202,7 @@ def _find_turns(labels: Sequence[_Label]) -> list[tuple[int, int]]:
 
 
 def _is_form(labels: set[str]) -> bool:
-    """Tell whether one of some labels is a field of a form; two letters may as well be initials."""
+    # Two letters may as well be initials.
     return any(len(label) >= _MIN_LETTERS and label in _FIELDS for label in labels)
 
 
@@ -217,10 +222,11 @@ def _find_initials(tokens: JoinedTokens, speakers: BoolArray) -> BoolArray:
 def _find_mentions(
     tokens: JoinedTokens, listed: Iterable[tuple[slice, set[str]]], safe: BoolArray
 ) -> BoolArray:
-    """Return which tokens mention the names of their document, with a typo or in the genitive or without."""
+    # With a typo, or in the genitive.
     mentions = np.zeros(len(tokens), np.bool_)
     for of, names in listed:
-        typos = _find_typos(tokens, of, names, safe)
+        unsafe = {tokens.words[i].casefold() for i in range(of.start, of.stop) if not safe[i]}
+        typos = OneTypo(names).among(filter(str.isalpha, unsafe)) - names
         for i in range(of.start, of.stop):
             word = tokens.words[i]
             folded = word.casefold()
@@ -235,30 +241,14 @@ def _find_mentions(
     return mentions
 
 
-def _find_capitalised(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
-    """Return which tokens are the chosen words of their document, both written as `Rose` is."""
-    mentions = np.zeros(len(tokens), np.bool_)
-    is_title = np.fromiter((word.istitle() for word in tokens.words), np.bool_, len(tokens))
-    for of, names in _list_names(tokens, chosen & is_title):
-        for i in (of.start + np.flatnonzero(is_title[of])).tolist():
-            mentions[i] = tokens.words[i].casefold() in names
-    return mentions
-
-
-def _find_typos(tokens: JoinedTokens, of: slice, names: set[str], safe: BoolArray) -> set[str]:
-    unsafe = {tokens.words[i].casefold() for i in range(of.start, of.stop) if not safe[i]}
-    return OneTypo(names).among(filter(str.isalpha, unsafe)) - names
-
-
 def _may_own(tokens: JoinedTokens, i: int, of: slice, safe: BoolArray) -> bool:
-    """Tell whether a word in `s` may be the genitive of a name: `Floods husband`, not `THIS` beside `Thi`."""
+    # `Floods husband`, not `THIS` beside `Thi`.
     follows_relation = i + 1 < of.stop and tokens.words[i + 1].casefold() in WORD_CLASSES["is-relation"]
     is_clear = len(tokens.words[i]) > _MIN_CLEAR_LETTERS or not safe[i]
     return tokens.words[i][0].isupper() and (is_clear or follows_relation)
 
 
 def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
-    """Tell whether the words beside a word in lower case show that it is a person."""
     after = tokens.words[i + 1] if i + 1 < of.stop else ""
     gap = tokens.codes[tokens.ends[i] : tokens.starts[i + 1]].tolist() if after else []
     if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and after == "s":
@@ -270,7 +260,7 @@ def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
 def _list_names(
     tokens: JoinedTokens, chosen: BoolArray, given: Mapping[int, frozenset[str]] = MappingProxyType({})
 ) -> Iterator[tuple[slice, set[str]]]:
-    """Return the tokens of each document with names, and the names: chosen words, folded, and given ones."""
+    # Chosen words, folded, and given ones.
     for doc in sorted({*np.unique(tokens.doc[chosen]).tolist(), *given}):
         of = slice(*tokens.bounds[doc : doc + 2].tolist())
         names = {tokens.words[of.start + i].casefold() for i in np.flatnonzero(chosen[of]).tolist()}
@@ -333,7 +323,6 @@ class PhraseList:
 
 
 def mask_phrases(tokens: Tokens, phrases: PhraseList, reason: Reason, decisions: Decisions) -> Decisions:
-    """Mask every mention of the phrases of the user's deny list."""
     return mask_more(decisions, phrases.among(tokens), reason) if phrases else decisions
 
 

@@ -108,10 +108,6 @@ def mask_births_and_high_ages(tokens: Tokens, decisions: Decisions) -> Decisions
 
     A date is old if it is more than ten years before the latest date of the text, since it may be a birth
     that no word reveals.
-
-    Args:
-        tokens: Of one document.
-        decisions: On these tokens.
     """
     kept = decisions.reasons == Reason.KEPT_CATEGORY
     if not kept.any():
@@ -237,10 +233,6 @@ def keep_years_alone(tokens: Tokens, decisions: Decisions) -> Decisions:
 
     Years of birth stay masked, and years that may be the birth of a person over 89. So does what a pattern
     masks, and what the network does not take for a date.
-
-    Args:
-        tokens: Of one document.
-        decisions: On these tokens.
     """
     masked_dates = ~decisions.keep & (decisions.categories == _DATE)
     runs = [part for run in _find_dates(tokens, masked_dates) for part in _split_years(tokens, *run)]
@@ -276,7 +268,7 @@ def is_year_alone(text: str, start: int, end: int) -> bool:
 
 
 def _split_years(tokens: Tokens, first: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a date that the end of a sentence, a bracket or a line separates."""
+    # The end of a sentence, a bracket or a line separates parts.
     for i in range(first, stop - 1):
         gap = tokens.text[int(tokens.ends[i]) : int(tokens.starts[i + 1])]
         is_year = _YEAR_ALONE.fullmatch(tokens.words[i]) is not None
@@ -324,13 +316,12 @@ def _find_high_ages(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> Bo
 
 
 def _is_near(tokens: Tokens, i: int, j: int) -> bool:
-    """Tell whether at most three characters separate two neighbouring tokens."""
     left, right = min(i, j), max(i, j)
     return int(tokens.starts[right]) - int(tokens.ends[left]) <= _MAX_AGE_GAP
 
 
 def _is_high(tokens: Tokens, decisions: Decisions, i: int) -> bool:
-    """Tell whether a token outside of dates is a number of 90 or more, in whatever unit."""
+    # Outside of dates, in whatever unit.
     word = tokens.words[i]
     if decisions.categories[i] == _DATE and not _YEARS_FOLLOW.match(tokens.text, int(tokens.ends[i])):
         return False
@@ -347,7 +338,7 @@ def _is_high(tokens: Tokens, decisions: Decisions, i: int) -> bool:
 
 
 def _spaced_number(tokens: Tokens, i: int) -> str:
-    """Return the digits of a number written digit by digit, as `9 5`, of which a token is one."""
+    # Digit by digit, as `9 5`.
     if not (len(tokens.words[i]) == 1 and tokens.words[i].isdecimal()):
         return ""
     first = last = i
@@ -384,7 +375,7 @@ def _find_births(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> BoolA
 
 
 def _find_dates(tokens: Tokens, chosen: BoolArray) -> Iterator[tuple[int, int]]:
-    """Yield runs of tokens that are one date, `first` up to `stop`, with the numbers between them."""
+    # From `first` up to `stop`, with the numbers between them.
     first = last = -1
     for i in np.flatnonzero(chosen).tolist():
         between = tokens.text[int(tokens.ends[last]) : int(tokens.starts[i])] if first >= 0 else ""
@@ -399,7 +390,7 @@ def _find_dates(tokens: Tokens, chosen: BoolArray) -> Iterator[tuple[int, int]]:
 
 
 def _years_of(text: str, reference: date) -> set[int]:
-    """Return all years that a date may name, none = it names no year."""
+    # Empty = it names no year.
     years = {int(year) for year in _YEAR.findall(text)}
     for reading in find_readings(text, reference) if not years else ():
         if any(map(str.isdigit, text)) and reading.first.year is not None:

@@ -24,24 +24,6 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
 
     Reason, probability and category are those of the worst token of the reading: a masked one if there
     is any, and of these the least probable to be safe.
-
-    Args:
-        reading: What the rules and the network read.
-        read: The tokens of the reading.
-        decisions: On the tokens of the reading.
-        tokens: The tokens of the original.
-
-    Example:
-        >>> from inverse_deid.masking.combine import decide_without_network
-        >>> from inverse_deid.core.values import RuleVerdicts
-        >>> from inverse_deid.text.reading import read_text
-        >>> from inverse_deid.text.tokenizer import tokenize
-        >>> reading = read_text("a Whit-\nfield", {"whitfield"}.__contains__)
-        >>> decisions = decide_without_network(RuleVerdicts.silent(2))
-        >>> decide_on_original(
-        ...     reading, tokenize(reading.text), decisions, tokenize(reading.original)
-        ... ).keep.tolist()
-        [False, False, False]
     """
     firsts, stops = _overlaps(reading, read, tokens)
     risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)
@@ -71,7 +53,7 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
 
 
 def _with_words(reading: Reading, read: Tokens) -> list[tuple[int, int]]:
-    """Return the ranges that read as a forbidden character, with the words that begin or end within them."""
+    # With the words that begin or end within them.
     starts, ends = reading.originals(read)
     ranges = []
     for start, end in reading.harmful():

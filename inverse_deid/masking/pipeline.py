@@ -97,35 +97,23 @@ class EarlyScorer(TokenScorer, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """What a `Deidentifier` runs.
+    """What a `Deidentifier` runs."""
 
-    Args:
-        analyser: The rules.
-        scorer: The network; None decides by the rules alone.
-        thresholds: Of the adaptive threshold.
-        marker_for: Gives the marker of each mask.
-        allow: Words that the user keeps.
-        deny: Words and phrases that the user masks.
-        kept: Classes that the user keeps; the analyser knows them as well.
-        keeps_years: Whether years without day and month are kept, as Safe Harbor permits.
-        origins: Finds words of origin to mask; None = they are judged as any other word.
-        is_common_word: Tells whether a word, in any case, is common; a common word is not masked
-            only because it resembles a known identifier.
-        between_batches: Called after every batch; keeps caches within bounds.
-        read: Returns the reading of a text, None = it reads as it is written.
-    """
-
-    analyser: Analyser
-    scorer: TokenScorer | None
-    thresholds: Thresholds
-    marker_for: MarkerFor
-    allow: PhraseList = field(default_factory=lambda: PhraseList(()))
-    deny: PhraseList = field(default_factory=lambda: PhraseList(()))
-    kept: frozenset[HyperClass] = frozenset()
-    keeps_years: bool = False
+    analyser: Analyser  # the rules
+    scorer: TokenScorer | None  # the network; None decides by the rules alone
+    thresholds: Thresholds  # of the adaptive threshold
+    marker_for: MarkerFor  # gives the marker of each mask
+    allow: PhraseList = field(default_factory=lambda: PhraseList(()))  # words that the user keeps
+    deny: PhraseList = field(default_factory=lambda: PhraseList(()))  # words and phrases that the user masks
+    kept: frozenset[HyperClass] = frozenset()  # classes that the user keeps; the analyser knows them as well
+    keeps_years: bool = False  # whether years without day and month are kept, as Safe Harbor permits
+    # Finds words of origin to mask; None = they are judged as any other word.
     origins: Callable[[Tokens], BoolArray] | None = None
+    # Tells whether a word, in any case, is common; a common word is not masked only because it resembles a
+    # known identifier.
     is_common_word: Callable[[str], bool] = lambda word: False
-    between_batches: Callable[[], None] = lambda: None
+    between_batches: Callable[[], None] = lambda: None  # called after every batch; keeps caches within bounds
+    # Returns the reading of a text, None = it reads as it is written.
     read: Callable[[str], Reading | None] = lambda text: None
 
     def read_all(self, texts: Sequence[str]) -> list[Reading | None]:
@@ -141,11 +129,6 @@ class Stages:
 
 class Deidentifier:
     """Masks documents.
-
-    Args:
-        stages: Rules, network, thresholds and replacement.
-        fingerprint: Changes with anything that can change a decision.
-        made_of: Hashes and thresholds, for reports.
 
     Example:
         >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
@@ -202,7 +185,7 @@ class Deidentifier:
         return [masked[row] for row in range(len(docs))]
 
     def _begin_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
-        """Return the documents in parts; while the network reads one, the rules read the next."""
+        # While the network reads one, the rules read the next.
         waiting: deque[_Part] = deque()
         for rows in split_by_length(tokens):
             waiting.append(self._begin(rows, Part(tokens[row] for row in rows)))
@@ -250,7 +233,7 @@ class Deidentifier:
         verdicts: RuleVerdicts,
         decisions: Decisions,
     ) -> Decisions:
-        """Mask what no choice of categories keeps, or not this one, document by document."""
+        # What no choice of categories keeps, or not this one.
         keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
         for one, of in zip(tokens, slices, strict=True):
             masked = mask_births_and_high_ages(one, decisions.of(of))
@@ -259,7 +242,6 @@ class Deidentifier:
         return replace(decisions, keep=keep, reasons=reasons)
 
     def _finish(self, seen: _Seen, decisions: Decisions) -> MaskedDocument:
-        """Apply the allow list and the passes that only mask more, and render."""
         doc, tokens = seen.doc, seen.tokens
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
@@ -286,7 +268,6 @@ class Deidentifier:
         )
 
     def _mask_listed(self, seen: _Seen, tokens: Tokens, decisions: Decisions) -> Decisions:
-        """Mask the known identifiers of a document and the deny list."""
         if seen.known is not None:
             decisions = mask_more(decisions, seen.known.among(tokens), Reason.KNOWN_IDENTIFIER)
         return mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
@@ -294,8 +275,6 @@ class Deidentifier:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """A document as the stages saw it."""
-
     doc: Document
     reading: Reading | None  # None = the text itself
     tokens: Tokens = field(repr=False)  # of the reading
@@ -305,8 +284,6 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """Documents of a batch that go through the stages together."""
-
     rows: Sequence[int]  # which documents of the batch
     tokens: Sequence[Tokens] = field(repr=False)  # of each document
     analyses: Sequence[RuleAnalysis] = field(repr=False)  # of each document
@@ -314,7 +291,6 @@ class _Part:
 
 
 def choose_texts(docs: Sequence[Document], readings: Sequence[Reading | None]) -> list[str]:
-    """Return the text of each document that rules and network read."""
     return [
         doc.text if reading is None else reading.text for doc, reading in zip(docs, readings, strict=True)
     ]
@@ -399,7 +375,7 @@ def _by_document(
 def _join_columns(
     tokens: Sequence[Tokens], columns: Sequence[Sequence[npt.NDArray[Any]]]
 ) -> Iterator[npt.NDArray[Any]]:
-    """Join each column of all documents; a column that is out of step would let words leave."""
+    # A column that is out of step would let words leave.
     if len(columns) != len(tokens):
         raise StageError(f"a stage answered for {len(columns)} documents of {len(tokens)}")
     for one, found in zip(tokens, columns, strict=True):

@@ -108,7 +108,7 @@ def open_scorer(
 
 
 def _read_kind(folder: Path) -> str | None:
-    """Return the kind that the manifest names; None = none, or no manifest can be read."""
+    # None = none, or no manifest can be read.
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -151,11 +151,9 @@ class NetworkScorer:
         self.tells_classes = self._classes.are_told_apart
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
-        """Return the scores of every token of every document."""
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
-        """Begin to score, and return a function that waits for the scores."""
         wait = self.begin_classes(tokens, analyses)
         return lambda: [self._classes.scores(p) for p in wait()]
 
@@ -190,11 +188,9 @@ class CarefulScorer:
         self.tells_classes = self._classes.are_told_apart
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
-        """Return the scores of every token of every document."""
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
-        """Begin to score, and return a function that waits for the scores."""
         wait = self._network.begin_classes(tokens, analyses)
 
         def read_again() -> list[Scores]:
@@ -210,14 +206,13 @@ class CarefulScorer:
 
 
 def _no_safer(first: FloatArray, again: FloatArray, unknown: BoolArray) -> FloatArray:
-    """Return the second scores, or the first ones for unknown words that the second ones call safer."""
+    # Unknown words keep the first scores where the second ones call them safer.
     return np.where((unknown & (again[:, 0] > first[:, 0]))[:, None], first, again)
 
 
 def scorer_inputs(
     tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], columns: Columns
 ) -> list[ScorerInput]:
-    """Return what a reader is given of each document, with some columns of the features."""
     return [
         ScorerInput(t, analysis.ids, analysis.features[:, columns])
         for t, analysis in zip(tokens, analyses, strict=True)
@@ -225,10 +220,12 @@ def scorer_inputs(
 
 
 class _Classes:
-    """The classes of a network, as the hyper-classes that masking knows."""
-
     def __init__(self, class_names: Sequence[str]) -> None:
-        self._hyper = _match_hyper_classes(class_names)
+        order = list(HyperClass)
+        fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}
+        hyper = {h.value: h for h in HyperClass}
+        found = [hyper.get(name) or fine.get(name) or HyperClass.SAFE for name in class_names]
+        self._hyper = np.array([order.index(h) for h in found], np.uint8)
         self.are_told_apart = set(self._hyper.tolist()) == set(range(len(HyperClass)))
         self._are_in_order = self._hyper.tolist() == list(range(len(HyperClass)))
 
@@ -241,16 +238,7 @@ class _Classes:
 
 
 def _choose_columns(names: Sequence[str]) -> Columns:
-    """Return the columns of the features that a reader names; the first ones without a copy."""
+    # The first ones without a copy.
     columns = feature_columns(names)
     is_beginning = columns == list(range(len(columns)))
     return slice(len(columns)) if is_beginning else np.array(columns, np.intp)
-
-
-def _match_hyper_classes(class_names: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Return uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has no such class."""
-    order = list(HyperClass)
-    fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}
-    hyper = {h.value: h for h in HyperClass}
-    found = [hyper.get(name) or fine.get(name) or HyperClass.SAFE for name in class_names]
-    return np.array([order.index(h) for h in found], np.uint8)

@@ -74,7 +74,7 @@ class MaskedText:
         return f"MaskedText(n_masks={len(self.masks)}{''.join(flags)})"
 
     def _repr_html_(self) -> str:
-        """Return the masked text for notebooks."""
+        # For notebooks.
         return mark_replaced(self.text, self.replaced)
 
 
@@ -82,7 +82,7 @@ class MaskedTexts(list[MaskedText]):
     """The masked texts of a list; a notebook shows the first of them with the masked words marked."""
 
     def _repr_html_(self) -> str:
-        """Return the first masked texts for notebooks."""
+        # For notebooks.
         rows = [f"<li>{one._repr_html_()}</li>" for one in self[:_MAX_TEXTS_SHOWN]]
         n_more = len(self) - len(rows)
         more = f"<p>and {n_more:,} more of {len(self):,} texts</p>" if n_more else ""
@@ -186,7 +186,7 @@ def mask(
 
 
 def _is_series(value: object) -> TypeGuard[pd.Series[Any]]:
-    """Tell whether a value is a Series, without importing pandas: whoever has one has imported it."""
+    # Whoever has one has imported it.
     kind = getattr(sys.modules.get("pandas"), "Series", ())
     return isinstance(value, kind)
 
@@ -227,11 +227,7 @@ def _is_frame(value: object) -> TypeGuard[pd.DataFrame]:
 
 
 def _read_ids(case_ids: object, n_texts: int, rows: Sequence[int] | None = None) -> list[str] | None:
-    """Return the case ids of the texts in some rows (None = all of them), None = each text is a case.
-
-    Raises:
-        ConfigurationError: They are not one id per text, or one is missing.
-    """
+    # None = each text is a case.
     if case_ids is None:
         return None
     if isinstance(case_ids, str | bytes) or not isinstance(case_ids, Iterable):
@@ -265,7 +261,7 @@ class _SharedMasker:
 
     @contextmanager
     def use(self) -> Iterator[Deidentifier]:
-        """Lend the de-identifier; after an interruption its tables may not agree, so it is built again."""
+        # After an interruption its tables may not agree, so it is built again.
         with self._using:
             deidentifier = build_deidentifier(self._settings) if self._ready is None else self._ready
             self._ready = None
@@ -284,7 +280,7 @@ def _load_medical_words(lexicon: Path | None, files: object) -> MedicalWords:
 
 
 def _list_files(settings: MaskingSettings) -> tuple[tuple[str, int, int], ...]:
-    """Return path, time and size of the files that settings name, so that changed files are read again."""
+    # With time and size, so that changed files are read again.
     found = []
     for path in (settings.model, settings.lexicon, settings.certificate, settings.second_reader):
         inside = [] if path is None else sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -303,7 +299,7 @@ def _mask_all(
     show_bar: bool,
     rows: Sequence[int] | None = None,
 ) -> list[MaskedText]:
-    """Mask texts in order; `rows` are their positions, for warnings."""
+    # `rows` are their positions, for warnings.
     files = _list_files(chosen.masking)
     with _OPENING:  # so that two threads share what they both ask for first
         shared = _shared_masker(chosen.masking, files)
@@ -335,7 +331,7 @@ def _mask_all(
 
 
 def _cases_of(texts: Sequence[str], case_ids: Sequence[str] | None) -> list[tuple[str, list[int]]]:
-    """Return the id and the rows of each case; without ids a text is a case with a hash for an id."""
+    # Without ids a text is a case with a hash for an id.
     if case_ids is None:
         hashes = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts)
         return [(one, [row]) for row, one in enumerate(hashes)]
@@ -346,12 +342,11 @@ def _cases_of(texts: Sequence[str], case_ids: Sequence[str] | None) -> list[tupl
 
 
 def _without_original(doc: MaskedDocument) -> MaskedText:
-    """Return a masked document without the tokens of its original."""
     return MaskedText(doc.text, doc.masks, doc.replaced, doc.failed, doc.other_language, doc.is_plain)
 
 
 def _warn(masked: Sequence[MaskedText], rows: Sequence[int]) -> None:
-    """Warn of what the user cannot see in the masked texts; name them by their positions alone."""
+    # Name them by their positions alone.
     meanings = {
         "failed": "could not be masked word by word, and were masked from end to end",
         "other_language": "seem not to be English. Identifiers may leak in them, and facts may be lost",
@@ -369,7 +364,7 @@ def _warn(masked: Sequence[MaskedText], rows: Sequence[int]) -> None:
 
 
 def _open_bar(n_texts: int, *, is_shown: bool) -> tqdm[Any]:
-    """Open a bar on stderr; it has counts only and appears after `_SECONDS_WITHOUT_BAR` seconds."""
+    # It has counts only and appears after `_SECONDS_WITHOUT_BAR` seconds.
     from tqdm import tqdm
 
     return tqdm(
@@ -383,6 +378,6 @@ def _open_bar(n_texts: int, *, is_shown: bool) -> tqdm[Any]:
 
 
 def _is_notebook() -> bool:
-    """Tell whether the code runs in the kernel of a notebook, whose stderr is not a terminal."""
+    # The stderr of a kernel is not a terminal.
     get_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
     return hasattr(get_shell(), "kernel")

@@ -32,8 +32,6 @@ _AFTER_CHARS = 40
 
 
 class AgeUnit(StrEnum):
-    """The unit of an age."""
-
     YEARS = "years"
     MONTHS = "months"
     WEEKS = "weeks"
@@ -48,7 +46,6 @@ DAYS_OF: dict[AgeUnit, float] = {
     AgeUnit.DAYS: 1.0,
     AgeUnit.HOURS: 1 / 24,
 }
-"""The length of a unit in days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ def read_age(text: str, after: str = "") -> AgeReading | None:
 
 
 def _read_decade(match: re.Match[str], after: str) -> AgeReading | None:
-    """Read `70s`, `seventies` and `seventy-something`."""
+    # Read `70s`, `seventies` and `seventy-something`.
     word = (match.groupdict().get("decade") or "").lower()
     start = _DECADES.get(word) or _number(word[:2] or match["number"])
     if start % 10 or not 20 <= start <= 100:
@@ -129,7 +126,7 @@ def _read_decade(match: re.Match[str], after: str) -> AgeReading | None:
 
 
 def _read_part(match: re.Match[str], after: str) -> AgeReading | None:
-    """Read `4/12`, `2/52`, `3/7`: months, weeks, days."""
+    # `4/12`, `2/52`, `3/7`: months, weeks, days.
     unit = {"12": AgeUnit.MONTHS, "52": AgeUnit.WEEKS, "7": AgeUnit.DAYS}[match["of"]]
     count, days = int(match["number"]), DAYS_OF[unit]
     return AgeReading(count * days, (count + 1) * days, unit, is_complete=True) if count else None
@@ -144,7 +141,7 @@ def _read_years_and_months(match: re.Match[str], after: str) -> AgeReading | Non
 
 
 def _read_years_and_part(match: re.Match[str], after: str) -> AgeReading | None:
-    """Read `2 1/2`: from then to the next birthday."""
+    # `2 1/2` is from then to the next birthday.
     unit, rest = _unit_and_sex(match["rest"], after, 0)
     years = _number(match["years"])
     if unit is not AgeUnit.YEARS:
@@ -168,7 +165,7 @@ def _read_plain(match: re.Match[str], after: str) -> AgeReading | None:
 
 
 def _unit_and_sex(rest: str, after: str, count: int) -> tuple[AgeUnit | None, bool]:
-    """Return the unit, None if it is unclear, and whether the rest of the text names the sex."""
+    # None = the unit is unclear.
     # The rest is shown: all of it must be a unit or a sex, or a name joined to it would leave.
     months_or_male = _MONTHS_OR_MALE_ALONE.fullmatch(rest) if rest else _MONTHS_OR_MALE.match(after)
     if months_or_male:
@@ -345,7 +342,6 @@ class BandedAges:
 
 
 def _add_rest(label: str, reading: AgeReading, after: str) -> str:
-    """Return the label with the text after the number: the unit or the sex."""
     is_open = label.endswith("older")
     if reading.is_complete:
         # Decades are years for everyone; of all others the number contains the unit.
@@ -367,7 +363,6 @@ class AgeReplacer:
         self._identifying = frozenset(fold(word) for value in values for word in tokenize(value).words)
 
     def propose(self, text: MaskedWords) -> list[Proposal]:
-        """Propose words for the ages of one text."""
         proposals: list[Proposal] = []
         tokens = text.masked.tokens
         for span in text.age_spans():

@@ -34,6 +34,5 @@ class CaseTexts:
 
     @property
     def known_values(self) -> list[KnownIdentifier]:
-        """The known identifiers of all texts."""
         found = (value for known in {doc.known for doc in self.docs} for value in known)
         return [KnownIdentifier(value) if isinstance(value, str) else value for value in found]

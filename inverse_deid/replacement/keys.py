@@ -75,10 +75,6 @@ def secret_shift_days(key: bytes, case_id: str) -> int:
 
     Source:
         Surplus words: the simple discard method, NIST SP 800-90A, appendix A.5.
-
-    Example:
-        >>> 30 <= secret_shift_days(b"sixteen bytes or more", "case-1") <= 395
-        True
     """
     check_key(key)
     if not case_id:

@@ -85,11 +85,9 @@ class MaskedWords:
         """The runs of each mask, in text order; a mask without a token has none."""
 
     def words(self, span: WordSpan) -> str:
-        """Return the words of a span."""
         return self.masked.tokens.text[span.start : span.end]
 
     def is_denied(self, span: WordSpan) -> bool:
-        """Tell whether a word of a span is on the user's deny list."""
         return bool((self.masked.decisions.reasons[span.first : span.stop] == Reason.DENY_LIST).any())
 
     def category(self, first: int, stop: int) -> HyperClass:
@@ -149,7 +147,6 @@ class MaskedWords:
         return tokens.text[tokens.ends[token - 1] : tokens.starts[token]]
 
     def _continues(self, runs: Sequence[WordRun], i: int) -> bool:
-        """Tell whether a run may continue the date of the one before it."""
         if i >= len(runs) or not (_may_be_date(runs[i - 1]) and _may_be_date(runs[i])):
             return False
         tokens = self.masked.tokens
@@ -157,7 +154,7 @@ class MaskedWords:
         return _BETWEEN.fullmatch(between) is not None
 
     def _date_within(self, first: int, stop: int, is_date: ReadsAsDate) -> WordSpan | None:
-        """Find the date in some words: all of them, or without words without digits at the ends."""
+        # All of them, or without words without digits at the ends.
         words = self.masked.tokens.words
         for n_trimmed in range(2 * _MAX_TRIMMED + 1):
             for n_before in range(min(n_trimmed, _MAX_TRIMMED), -1, -1):
@@ -180,7 +177,7 @@ class MaskedWords:
         return WordSpan(first, stop, int(tokens.starts[first]), int(tokens.ends[stop - 1]))
 
     def _has_number_beside(self, span: WordSpan) -> bool:
-        """Tell whether a masked token with a digit is next to a span, which may then be half of something."""
+        # A span beside a masked digit may be half of something.
         words, keep = self.masked.tokens.words, self.masked.decisions.keep
         edges = ((span.first, span.first - 1), (span.stop, span.stop))
         return any(
@@ -197,7 +194,7 @@ def _may_be_date(run: WordRun) -> bool:
 
 
 def _category_of_run(groups: Sequence[HyperClass], words: Sequence[str]) -> HyperClass:
-    """Return the one that all words have; of mixed ones that of the numbers if AGE, or DATE if most are."""
+    # Of mixed ones that of the numbers if AGE, or DATE if most are.
     if len(set(groups)) == 1:
         return groups[0]
     of_numbers = {group for group, word in zip(groups, words, strict=True) if not word.isalpha()}

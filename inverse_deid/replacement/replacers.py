@@ -102,7 +102,6 @@ def replace_masks(text: MaskedWords, replacers: Sequence[Replacer]) -> MaskedDoc
 
 
 def _pieces(masked: MaskedDocument, chosen: Sequence[Proposal]) -> list[Piece]:
-    """Return the range and the new text of everything that is not shown."""
     starts, ends = masked.tokens.starts, masked.tokens.ends
     spans = [(int(starts[one.first]), int(ends[one.stop - 1]), one.text) for one in chosen]
     pieces: list[Piece] = []
@@ -121,7 +120,7 @@ def _pieces(masked: MaskedDocument, chosen: Sequence[Proposal]) -> list[Piece]:
 
 
 def _rest(masked: MaskedDocument, start: int, end: int, marker: str) -> list[Piece]:
-    """Return the part of a mask beside a proposal; nothing if only spaces are left."""
+    # Nothing if only spaces are left.
     text = masked.tokens.text[start:end] if start < end else ""
     words = text.strip(" ")
     if not words:

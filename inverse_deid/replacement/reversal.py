@@ -68,7 +68,6 @@ class HiddenCase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     texts: tuple[HiddenText, ...]
 
     def as_json(self) -> bytes:
-        """Return bytes that `read_hidden_case` reads."""
         return json.dumps(msgspec.to_builtins(self)).encode()
 
 
@@ -98,18 +97,6 @@ def hide(
         location: Its place in the document.
         written: The text that was written, if shortened to fit; None = all.
         encoding: Of the file.
-
-    Example:
-        >>> from inverse_deid.text.rendering import render
-        >>> import numpy as np
-        >>> from inverse_deid.text.tokenizer import tokenize
-        >>> from inverse_deid.core.values import Decisions
-        >>> tokens, none = tokenize("seen by Ann"), np.zeros(3, np.uint8)
-        >>> found = render(tokens, np.array([True, True, False]), lambda first, last: "PHI")
-        >>> decisions = Decisions(none > 0, none, none.astype(np.float32), none.astype(np.float32), none)
-        >>> doc = MaskedDocument("1", found.text, found.masks, found.replaced, tokens, decisions)
-        >>> reveal("seen by PHI", hide(doc))
-        'seen by Ann'
     """
     shown = masked.text if written is None else written
     edits = tuple(_edits(masked, shown))
@@ -117,7 +104,7 @@ def hide(
 
 
 def _edits(masked: MaskedDocument, shown: str) -> Iterator[Edit]:
-    """Yield one edit per mask, and one for the text that was cut off."""
+    # One edit per mask, and one for the text that was cut off.
     original = masked.tokens.text
     is_cut = shown != masked.text
     cut = len(shown)
@@ -261,7 +248,6 @@ class MapWriter:
         self._n_cases = n_records - 1
 
     def add(self, case: HiddenCase) -> None:
-        """Write one case or document."""
         self._target.write(self._records.seal(case.as_json(), is_last=False))
         self._n_cases += 1
 

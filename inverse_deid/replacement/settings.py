@@ -18,8 +18,6 @@ _FINGERPRINT_OF_KEY = b"inverse-deid fingerprint of a key 1"
 
 
 class DateMode(StrEnum):
-    """How dates are replaced."""
-
     MASK = "mask"
     YEAR = "year"
     RELATIVE_DAY = "relative-day"
@@ -27,8 +25,6 @@ class DateMode(StrEnum):
 
 
 class AgeMode(StrEnum):
-    """How ages are replaced."""
-
     MASK = "mask"
     BAND = "band"
     KEEP_UNDER_90 = "keep-under-90"
@@ -38,27 +34,19 @@ class AgeMode(StrEnum):
 class CaseSettings:
     """How the dates, ages and ids of cases are replaced.
 
-    Args:
-        today: The last day that a date of a case can be, if the case does not say it.
-        dates: Mask, year, relative day or shift.
-        ages: Mask, band or keep under 90.
-        age_bands: The scheme of `AgeMode.BAND`, one for a whole run.
-        day_first: The order of numeric dates; None = as the case shows it.
-        key: At least 16 secret bytes, for shifts and pseudonyms.
-        date_span_years: Relative days and shifts mask dates further than this from the other dates of
-            a case: 1 to 17, so that no birth of an adult is shown.
-
     Raises:
         ConfigurationError: A shift without a key, a short key, an unknown scheme, bands without a
             scheme or a scheme without bands, or a span out of range.
     """
 
-    today: date
-    dates: DateMode = DateMode.MASK
-    ages: AgeMode = AgeMode.MASK
-    age_bands: str | None = None
-    day_first: bool | None = None
-    key: bytes | None = field(default=None, repr=False)
+    today: date  # the last day that a date of a case can be, if the case does not say it
+    dates: DateMode = DateMode.MASK  # mask, year, relative day or shift
+    ages: AgeMode = AgeMode.MASK  # mask, band or keep under 90
+    age_bands: str | None = None  # the scheme of `AgeMode.BAND`, one for a whole run
+    day_first: bool | None = None  # the order of numeric dates; None = as the case shows it
+    key: bytes | None = field(default=None, repr=False)  # at least 16 secret bytes, for shifts and pseudonyms
+    # Relative days and shifts mask dates further than this from the other dates of a case: 1 to 17, so that
+    # no birth of an adult is shown.
     date_span_years: int = DEFAULT_SPAN_YEARS
 
     def __post_init__(self) -> None:
@@ -89,7 +77,6 @@ class CaseSettings:
 
     @property
     def age_policy(self) -> AgePolicy:
-        """The age policy of the whole run."""
         if self.age_bands is not None:
             return BandedAges(BAND_SCHEMES[self.age_bands])
         return MaskedAges() if self.ages is AgeMode.MASK else AgesUnder90()

@@ -145,7 +145,7 @@ def _lift(
 
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
-    """Tell whether the case of an ambiguous word, or its usual case, shows that it is not a name."""
+    # Whether the case of an ambiguous word, or its usual case, shows that it is not a name.
     lower = rows.has("all-lower-case", ids)
     # "Will: nausea" in a list of speakers is as often a name as "Plan:" is a word.
     mute = (context.sentence_start & ~context.label) | context.mostly_upper
@@ -155,7 +155,7 @@ def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArr
 
 
 def _may_be_name(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
-    """Tell which words are capitalised and not clinical terms, eponyms or shorthand."""
+    # Capitalised, and not clinical terms, eponyms or shorthand.
     flags = rows.flags[ids]
     # The lists of medical terms have plants and anatomy, and so many surnames: Rose, Head.
     only_medical = ((flags & np.uint32(WordFlag.MEDICAL)) != 0) & ((flags & np.uint32(_NAME_FLAGS)) == 0)
@@ -212,7 +212,6 @@ class RuleAnalyser:
         return other
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
-        """Analyse one document."""
         return self.analyse_many([tokens])[0]
 
     def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:

@@ -49,7 +49,6 @@ _POSITION_FEATURES = (
     "in-veto-pattern",
 )
 CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS, *FACT_PATTERNS)
-"""Names of `Context.columns`."""
 
 _MOST_OF_LOT = 9
 """Characters of a lot number that may leave with seven digits or more; telephone numbers have more."""
@@ -273,7 +272,7 @@ def _read_layout(tokens: JoinedTokens) -> _Layout:
 
 
 def _before_head(flags: np.ndarray, may_stand_between: BoolArray, layout: _Layout) -> BoolArray:
-    """Tell whether the noun of an eponym follows, at most one name or the s of a genitive between."""
+    # At most one name or the s of a genitive is between.
     head = (flags & np.uint32(WordFlag.EPONYM_HEAD)) != 0
     follows = np.append(layout.follows_closely[1:], False)
     directly = np.append(head[1:], False) & follows
@@ -309,7 +308,7 @@ def _elsewhere(tokens: JoinedTokens, keys: IntArray, *chosen: BoolArray) -> list
 def _find_phrases(
     tokens: JoinedTokens, flags: np.ndarray, lexicon: Lexicon, layout: _Layout
 ) -> dict[PhraseKind, BoolArray]:
-    """Tell which tokens belong to a dictionary phrase of each kind; the longest phrase at a place wins."""
+    # The longest phrase at a place wins.
     member = {kind: np.zeros(len(tokens), np.bool_) for kind in PhraseKind}
     may_begin = (flags & np.uint32(WordFlag.PHRASE_START)) != 0
     may_begin[:-1] &= layout.follows_closely[1:] | layout.after_ampersand[1:]
@@ -369,7 +368,7 @@ def find_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
 
 
 def _may_own(tokens: JoinedTokens, flags: Flags, i: int) -> bool:
-    """Tell whether a name is written as a person's, not as a relation or a company."""
+    # Not a relation or a company.
     owner = tokens.words[i]
     folded = owner.casefold()
     if not owner[0].isupper() or (owner.isupper() and len(owner) < MIN_NAME) or folded in _NO_NAMES:
@@ -379,7 +378,7 @@ def _may_own(tokens: JoinedTokens, flags: Flags, i: int) -> bool:
 
 
 def _plural_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
-    """Recognise `Marks' arm`, `Jones' rash`, not the end of a quotation."""
+    # `Marks' arm`, `Jones' rash`, not the end of a quotation.
     is_name = (flags & np.uint32(NAME_FLAGS)) != 0
     ends = tokens.ends[:-1]
     found = np.zeros(len(tokens), np.bool_)

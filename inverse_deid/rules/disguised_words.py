@@ -36,7 +36,6 @@ class KnownWords:
         return all(len(p) >= 3 and bool(self._lexicon.flags(p) & SAFE_FLAGS) for p in pieces)
 
     def is_name(self, word: str) -> bool:
-        """Tell whether a word is a first name or a surname."""
         return len(word) >= 3 and bool(self._lexicon.flags(word) & NAME_FLAGS)
 
     def is_only_name(self, word: str) -> bool:
@@ -45,7 +44,6 @@ class KnownWords:
         return len(word) >= 3 and bool(found & NAME_FLAGS) and not found & SAFE_FLAGS
 
     def is_known(self, word: str) -> bool:
-        """Tell whether a list of safe words has it."""
         return bool(self._lexicon.flags(word) & SAFE_FLAGS)
 
     def is_clinical(self, word: str) -> bool:
@@ -104,7 +102,7 @@ def _is_disguised(word: str, words: KnownWords) -> bool:
 
 
 def _is_glued(word: str, words: KnownWords) -> bool:
-    """Recognise `reporterPetrovic`, `hadPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`."""
+    # `reporterPetrovic`, `hadPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`.
     glued = _GLUED_FUNCTION.fullmatch(word)
     if glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1)):
         return True
@@ -118,13 +116,13 @@ def _is_glued(word: str, words: KnownWords) -> bool:
 
 
 def _is_glued_small(word: str, words: KnownWords) -> bool:
-    """Recognise `drokonkwo`, `patientpetrovic`."""
+    # `drokonkwo`, `patientpetrovic`.
     glued = _GLUED_SMALL.fullmatch(word)
     return glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1))
 
 
 def _is_leet(word: str, words: KnownWords) -> bool:
-    """Tell whether digits replace letters: not in `2pills`, `q4hours`, `T4N1M0`, `at7pm`, `50mg`."""
+    # Not `2pills`, `q4hours`, `T4N1M0`, `at7pm`, `50mg`.
     read = word.translate(LEET)
     if not read.isalpha() or is_glued_quantity(word) or _MEASURES.fullmatch(word):
         return False
@@ -143,7 +141,7 @@ def _is_leet(word: str, words: KnownWords) -> bool:
 
 
 def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool:
-    """Recognise names that may be words: `Gr4c3`, `Sm1th`, `K1ng`, not `Day5`, `Her4th`, `G1p0`."""
+    # `Gr4c3`, `Sm1th`, `K1ng`, not `Day5`, `Her4th`, `G1p0`.
     if not word[0].isupper() or not word[1:].islower() or _STAGE.fullmatch(word):
         return False
     first = _LEADING_LETTERS.match(word)
@@ -157,7 +155,7 @@ def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool
 
 
 def _is_text_in_code(word: str) -> bool:
-    """Tell whether base64 or hexadecimal digits encode letters."""
+    # Whether base64 or hexadecimal digits encode letters.
     try:
         if _HEX_PAIRS.fullmatch(word):
             return _HIDDEN_TEXT.fullmatch(bytes.fromhex(word).decode()) is not None

@@ -36,7 +36,6 @@ class CharacterSet:
         self._table[[ord(character) for character in characters]] = True
 
     def has(self, codes: CodePoints) -> BoolArray:
-        """Tell which code points are in the set."""
         return self._table[np.minimum(codes, 0x300F)]
 
 
@@ -78,7 +77,7 @@ _LIST_SIGNS = frozenset([",", ", ", "/", " / ", " & ", "&", "+", " + ", ";", "; 
 
 
 def _find_spelled(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Return where a word is written letter by letter, with any separators."""
+    # Where a word is written letter by letter, with any separators.
     single = tokens.ends - tokens.starts == 1
     gaps = tokens.starts[1:] - tokens.ends[:-1]
     pair = single[1:] & single[:-1] & (gaps <= _MAX_GAP) & (tokens.doc[1:] == tokens.doc[:-1])
@@ -103,12 +102,12 @@ def _raw_gap(tokens: JoinedTokens, left: int) -> str:
 
 
 def _gap(tokens: JoinedTokens, left: int) -> str:
-    """Return the text between a token and the next, any white space as one space."""
+    # Any white space as one space.
     return _WHITE_SPACE.sub(" ", _raw_gap(tokens, left))
 
 
 def _find_words(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Return the words that single letters, tokens first to last, spell with one separator."""
+    # The words that single letters, tokens first to last, spell with one separator.
     signs = [_gap(tokens, i) for i in range(first, last)]
     if len(set(signs)) > 1:
         yield from _find_names(tokens, first, last, words)
@@ -126,7 +125,7 @@ def _find_words(tokens: JoinedTokens, first: int, last: int, words: KnownWords) 
 
 
 def _find_names(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Return names such as `O.k-o n/k.w-o`, each from a capital to the next, or one letter longer."""
+    # Names such as `O.k-o n/k.w-o`, each from a capital to the next, or one letter longer.
     letters = tokens.words[first : last + 1]
     capitals = [i for i, letter in enumerate(letters) if letter.isupper()]
     begins = capitals if 0 < len(capitals) < len(letters) else [0]
@@ -139,7 +138,7 @@ def _find_names(tokens: JoinedTokens, first: int, last: int, words: KnownWords) 
 
 
 def _is_spelled_name(word: str, abbreviated: bool, words: KnownWords) -> bool:
-    """Tell whether letters with several separators are a name; `p.o. t.i.d.` is not."""
+    # `p.o. t.i.d.` is not.
     if not MIN_NAME <= len(word) <= _MAX_LETTERS or words.is_clinical(word):
         return False
     if word[0].isupper() and word[1:].islower():
@@ -148,7 +147,7 @@ def _is_spelled_name(word: str, abbreviated: bool, words: KnownWords) -> bool:
 
 
 def _without_halves(tokens: JoinedTokens, start: int, stop: int) -> tuple[int, int]:
-    """Drop the `s` of `it's a` and the `C` of `a C/S`."""
+    # The `s` of `it's a` and the `C` of `a C/S`.
     if chr(int(tokens.codes[tokens.starts[start] - 1])) in _QUOTES:
         start += 1
     if (
@@ -160,7 +159,7 @@ def _without_halves(tokens: JoinedTokens, start: int, stop: int) -> tuple[int, i
 
 
 def _with_rest(tokens: JoinedTokens, stop: int, sign: str) -> int:
-    """Return the last token of a word whose rest is not separated, as in `S/m/i/th`."""
+    # The last token of a word whose rest is not separated, as in `S/m/i/th`.
     behind = stop + 1
     joined = behind < len(tokens) and tokens.doc[behind] == tokens.doc[stop] and sign != " "
     if joined and tokens.starts[behind] - tokens.ends[stop] == len(sign) and _gap(tokens, stop) == sign:
@@ -169,7 +168,7 @@ def _with_rest(tokens: JoinedTokens, stop: int, sign: str) -> int:
 
 
 def _spells(letters: Sequence[str], sign: str, words: KnownWords) -> bool:
-    """Tell whether single letters are a word in disguise, not a list of options or an abbreviation."""
+    # Whether single letters are a word in disguise, not a list of options or an abbreviation.
     word = "".join(letters)
     if len(word) < 3 or not word.isalpha() or _is_list_of_letters(word, sign):
         return False
@@ -190,7 +189,7 @@ def _in_order(word: str) -> bool:
 
 
 def _is_list_of_letters(word: str, sign: str) -> bool:
-    """Recognise options, types and vitamins: `A.B.C.D.`, `A, B, E`, not a name such as `A.m.y`."""
+    # `A.B.C.D.`, `A, B, E`, not a name such as `A.m.y`.
     folded = word.casefold()
     if word.isupper() and sign in _LIST_SIGNS and _in_order(word) and folded[-1] <= _LAST_OPTION:
         return True
@@ -210,7 +209,7 @@ _LEET_RUN = re.compile(r"(?<![^\W_])(?:[^\W_]{1,40}|(?=\$))(?:[@$!]{1,3}[^\W_]{1
 
 
 def _find_interrupted(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Return where one sign separates the pieces of a name: `Okon/kwo`, `Smi_th`, `P@tel`."""
+    # `Okon/kwo`, `Smi_th`, `P@tel`.
     signs = tokens.codes[tokens.ends[:-1]]
     next_to = (tokens.starts[1:] - tokens.ends[:-1] == 1) & _PARTING.has(signs)
     safe = (flags & np.uint32(SAFE_FLAGS)) != 0
@@ -229,7 +228,7 @@ def _find_interrupted(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> 
 
 
 def _find_parted(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Return where one to three signs separate pieces that are only a name: `Pet°rovic`, `Pet**rovic`."""
+    # `Pet°rovic`, `Pet**rovic`.
     gaps = tokens.starts[1:] - tokens.ends[:-1]
     safe = (flags & np.uint32(SAFE_FLAGS)) != 0
     lower = ~_NOT_LOWER.has(tokens.codes[tokens.starts])
@@ -258,7 +257,7 @@ def _is_parted_name(tokens: JoinedTokens, first: int, last: int, words: KnownWor
 
 
 def _find_leet(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Return where `@`, `$` or `!` replace letters of a name: `P@tel`, `$mith`."""
+    # `P@tel`, `$mith`.
     for doc in np.unique(tokens.doc[_LEET_SIGNS.has(tokens.codes[tokens.starts - 1])]).tolist():
         offset = int(tokens.offsets[doc])
         for match in _LEET_RUN.finditer(tokens.docs[doc].text):
@@ -267,7 +266,7 @@ def _find_leet(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, i
 
 
 def _reads_as_a_name(run: str, words: KnownWords) -> bool:
-    """Tell whether letters, digits and signs read as a name; `pt@home` and `rash!Then` do not."""
+    # `pt@home` and `rash!Then` do not.
     read = run.translate(LEET)
     if not read.isalpha() or not any(map(str.isalpha, run)):
         return False
@@ -364,7 +363,7 @@ class _Run(NamedTuple):
 
 
 def _find_encoded(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Return the runs of words and marks in which a reader of the decoded text would see another word."""
+    # The runs of words and marks in which a reader of the decoded text would see another word.
     low = np.minimum(tokens.codes, 0x7F)
     places = np.flatnonzero(_IS_BEGINNER[low])
     places = places[_BEGINS_MARK[low[places], low[np.minimum(places + 1, len(low) - 1)]]]
@@ -382,7 +381,6 @@ def _find_encoded(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int
 
 
 def _runs(text: str, places: Sequence[int]) -> Iterator[_Run]:
-    """Return the runs of words and marks of a text, given where marks may begin."""
     run: _Run | None = None
     end = 0
     for place in places:
@@ -417,7 +415,7 @@ def _mark_at(text: str, place: int) -> _Mark | None:
 
 
 def _decode(kind: str, source: str) -> str | None:
-    """Return the characters that an encoding means, None = not an encoding."""
+    # None = not an encoding.
     if kind == "entity":
         name = source.rstrip(";").rpartition("&")[2].rpartition("amp;")[2] or "amp"
         if not name.startswith("#"):
@@ -434,7 +432,7 @@ def _character(code: int) -> str:
 
 
 def _hides(run: _Run, number: int, before: str, behind: str, words: KnownWords) -> bool:
-    """Tell whether a reader would see a word at a mark that the rules and the network do not."""
+    # Whether a reader would see a word at a mark that the rules and the network do not.
     mark = run.marks[number]
     if mark.kind in ("mime", "tag"):
         return mark.kind == "mime" or _is_tag_in_word(mark, before, behind, words)
@@ -453,7 +451,7 @@ def _hides(run: _Run, number: int, before: str, behind: str, words: KnownWords) 
 
 
 def _joins_unsafe(mark: _Mark, before: str, behind: str, words: KnownWords) -> bool:
-    """Tell whether an encoded sign joins words of which one is not safe, as in `O&#39;Brien`."""
+    # Whether an encoded sign joins words of which one is not safe, as in `O&#39;Brien`.
     if not (before[-1:].isalpha() and behind[:1].isalpha()):
         return False
     if mark.decoded in _APOSTROPHES and behind in _ENDINGS:
@@ -473,7 +471,7 @@ def _last_word(text: str) -> str:
 
 
 def _is_tag_in_word(mark: _Mark, before: str, behind: str, words: KnownWords) -> bool:
-    """Tell whether a tag is inside a word, unlike in `H<sub>2</sub>O` and `rash<br>fever`."""
+    # Whether a tag is inside a word, unlike in `H<sub>2</sub>O` and `rash<br>fever`.
     if not (before[-1:].isalpha() and behind[:1].isalpha()):
         return False
     match = _TAG_NAME.match(mark.source)
@@ -485,10 +483,8 @@ def _is_tag_in_word(mark: _Mark, before: str, behind: str, words: KnownWords) ->
 
 
 def _is_quoted_letter(run: _Run, number: int, read: str, words: KnownWords) -> bool:
-    """Recognise quoted-printable: `Jos=C3=A9`, `Ok=6Fnkwo`, a word broken by `=` at the end of a line.
-
-    `HR=80`, `dose=50mg` and `stage=2B` are values, not letters.
-    """
+    # `Jos=C3=A9`, `Ok=6Fnkwo`, a word broken by `=` at the end of a line.
+    # `HR=80`, `dose=50mg` and `stage=2B` are values, not letters.
     mark = run.marks[number]
     left, right = run.words[number], run.words[number + 1]
     if not mark.decoded:

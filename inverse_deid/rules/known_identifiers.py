@@ -167,7 +167,7 @@ def _add_name(found: Spellings, value: str, words: tuple[str, ...]) -> None:
 
 
 def _split_name(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Return given and family names: either end of a name can be the surname, with its particles."""
+    # Either end of a name can be the surname, with its particles.
     names = [i for i, word in enumerate(words) if word not in _PARTICLES and word.isalpha()]
     if len(names) < 2:
         return
@@ -303,7 +303,7 @@ class KnownIdentifiers:
         return place < len(self._sorted_runs) and self._sorted_runs[place].startswith(word)
 
     def _choose_alone(self, distinct: set[str]) -> tuple[set[str], set[str]]:
-        """Return the words that are masked alone, always or if they have a capital."""
+        # Always, or if they have a capital.
         always: set[str] = set()
         with_capital = distinct & (self._found.capitalised | self._found.parts)
         for word in distinct:
@@ -318,7 +318,7 @@ class KnownIdentifiers:
         return always, with_capital
 
     def _find_longer(self, text: _Text, i: int, word: str) -> Iterator[int]:
-        """Return the tokens after which the identifiers end that begin with a token."""
+        # The tokens after which the identifiers end that begin with a token.
         if word[0] in self._letters:
             yield from self._find_initials(text, i, word)
         if word in self._dates.words:
@@ -327,7 +327,7 @@ class KnownIdentifiers:
             yield from self._find_phone(text, i)
 
     def _find_pieces(self, text: _Text, i: int) -> Iterator[int]:
-        """Return tokens with little between them that make one known word."""
+        # Tokens with little between them that make one known word.
         whole = text.words[i]
         for j in range(i + 1, min(i + _MAX_GLUED, len(text.words))):
             if len(text.gap(j)) > _MAX_GAP or not self._is_prefix(whole):
@@ -337,7 +337,7 @@ class KnownIdentifiers:
                 yield j + 1
 
     def _find_initials(self, text: _Text, i: int, word: str) -> Iterator[int]:
-        """Recognise `JD`, `J.D.`, `J D`."""
+        # `JD`, `J.D.`, `J D`.
         letters, j = word, i + 1
         if len(word) == 1:
             last = min(len(text.words), i + MAX_INITIALS)
@@ -358,7 +358,7 @@ class KnownIdentifiers:
         return not self._is_common(letters) or not _BEFORE_INITIALS.isdisjoint(text.words[max(i - 2, 0) : i])
 
     def _find_phone(self, text: _Text, i: int) -> Iterator[int]:
-        """Return a whole run of digits that contains the last digits of a phone."""
+        # A whole run of digits that contains the last digits of a phone.
         j = i + 1
         while j < len(text.words) and text.goes_on(j):
             j += 1
@@ -367,8 +367,6 @@ class KnownIdentifiers:
 
 
 class _Text:
-    """A text and the gaps between its tokens."""
-
     def __init__(self, tokens: Tokens, words: list[str]) -> None:
         self.tokens = tokens
         self.words = words
@@ -376,11 +374,11 @@ class _Text:
         self._ends = tokens.ends.tolist()
 
     def gap(self, i: int) -> str:
-        """Return the text between a token and the one before it."""
+        # Between a token and the one before it.
         return self.tokens.text[self._ends[i - 1] : self._starts[i]]
 
     def may_be_person(self, i: int) -> bool:
-        """Tell whether a common word in lower case that is part of a name may be that person."""
+        # Whether a common word in lower case that is part of a name may be that person.
         before = self.words[i - 1] if i and self.gap(i) in _PERSON_GAPS else ""
         after = self.words[i + 1] if i + 1 < len(self.words) and self.gap(i + 1) in _PERSON_GAPS else ""
         if before in BEFORE_PEOPLE or (after == "s" and self.gap(i + 1) != " "):
@@ -390,7 +388,7 @@ class _Text:
         return before not in BEFORE_THINGS
 
     def goes_on(self, i: int) -> bool:
-        """Tell whether a token continues a run of digits, with the separators of a phone."""
+        # Whether a token continues a run of digits, with the separators of a phone.
         if i == 0 or not (self.words[i - 1].isdigit() and self.words[i].isdigit()):
             return False
         gap = self.gap(i)
@@ -398,8 +396,6 @@ class _Text:
 
 
 class _Days:
-    """Known days, found by the names of their parts."""
-
     def __init__(self, days: Iterable[DateWords]) -> None:
         self.words: set[str] = set()
         self._day_of: dict[str, str] = {}
@@ -421,7 +417,7 @@ class _Days:
         return bool(self.words)
 
     def is_day(self, text: _Text, places: Sequence[int]) -> bool:
-        """Tell whether three tokens are a known day; numbers alone need the signs of a date between them."""
+        # Numbers alone need the signs of a date between them.
         a, b, c = (text.words[place] for place in places)
         orders = ((a, b, c), (b, a, c), (c, b, a))
         written = [month for day, month, year in orders if self._is_known(day, month, year)]
@@ -440,7 +436,7 @@ class _Days:
 
 
 def _find_date(text: _Text, i: int, days: _Days) -> Iterator[int]:
-    """Return the tokens after which a known day ends, if it begins here."""
+    # The tokens after which a known day ends, if it begins here.
     places = [i]
     for j in range(i + 1, min(i + 5, len(text.words))):
         if len(text.gap(j)) > _MAX_DATE_GAP or len(places) == 3:

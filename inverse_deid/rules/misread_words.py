@@ -72,7 +72,7 @@ class MisreadWords:
         return misread, no_name
 
     def _meant(self, word: str) -> str:
-        """Return the one safe word that a word was meant to be, of the same length, "" = itself."""
+        # Of the same length, "" = the word itself.
         if (
             not _MIN_SHORT - (not word.isalpha()) <= len(word) <= _MAX_LETTERS
             or not word.isascii()
@@ -98,7 +98,7 @@ class MisreadWords:
         return written if self._is_safe(read, word) else ""
 
     def _choose_places(self, word: str, digits: Sequence[int]) -> Sequence[tuple[int, ...]]:
-        """Return the sets of characters that may be mistaken: every digit, a letter in a long word."""
+        # Every digit, a letter in a long word.
         most = 2 if digits and len(word) >= _MIN_TWICE_MISREAD else 1
         if len(digits) > most or (len(digits) == 1 and self._is_glued(word, digits[0])):
             return ()
@@ -109,12 +109,12 @@ class MisreadWords:
         return [written, *((*written, place) for place in letters)]
 
     def _is_glued(self, word: str, digit: int) -> bool:
-        """Tell whether a digit may be a number beside a word, as in `tablet5`; 0 is not one alone."""
+        # As in `tablet5`. 0 is not a number alone.
         pieces = [piece for piece in (word[:digit], word[digit + 1 :]) if piece]
         return word[digit] != "0" and len(pieces) == 1 and bool(self._lexicon.flags(pieces[0]))
 
     def _is_safe(self, read: str, word: str) -> bool:
-        """Tell whether a reading is surely no name; a short one must be common, as it has many neighbours."""
+        # A short one must be common, as it has many neighbours.
         table = self._lexicon.lookup([read])
         flags = int(table.flags[0])
         usually_lower = float(table.lower_ratio[0]) >= _LEAST_LOWER_RATIO

@@ -41,8 +41,6 @@ _GAP = r"[\s'\u2019-]{1,3}"
 
 
 class _OriginsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The list as TOML: words and phrases, separated by semicolons."""
-
     words: dict[str, str]
     capitalised: dict[str, str]
     colours: dict[str, str]
@@ -63,9 +61,6 @@ def _sequences(entries: list[str], *, plural: bool = False) -> Sequences:
 
 class OriginWords:
     """Finds words of origin.
-
-    Args:
-        path: A list like the packaged one.
 
     Raises:
         ConfigurationError: The list cannot be read.
@@ -120,5 +115,4 @@ class OriginWords:
 
 @cache
 def load_origins() -> OriginWords:
-    """Return the packaged list."""
     return OriginWords(packaged_path("origins.toml"))

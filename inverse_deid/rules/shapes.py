@@ -152,7 +152,6 @@ def in_foreign_script(word: str) -> bool:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text, separated by white space."""
     return frozenset(words.split())
 
 
@@ -220,7 +219,6 @@ _CLASSES_OF = {
     word: [i for i, members in enumerate(WORD_CLASSES.values()) if word in members]
     for word in frozenset().union(*WORD_CLASSES.values())
 }
-"""The columns of each word that is in a class."""
 
 
 def class_matrix(words: Sequence[str]) -> BoolArray:

@@ -64,7 +64,6 @@ DICTIONARY_FEATURE_NAMES = frozenset((*_DICTIONARY_FEATURES, *_DERIVED_FEATURES)
 """Features that come from the lexicon; training hides them at random."""
 
 WORD_FEATURE_NAMES: tuple[str, ...] = (*_DICTIONARY_FEATURES, *_DERIVED_FEATURES, *WORD_CLASSES, *SHAPES)
-"""Names of the columns of `WordRows.features`."""
 
 _COLUMN = {name: i for i, name in enumerate(WORD_FEATURE_NAMES)}
 
@@ -115,7 +114,6 @@ class WordKnowledge:
         return self._keys.ids(list(map(str.casefold, words)))
 
     def rows(self) -> WordRows:
-        """Return the rows of all words that have a number."""
         if self._generation != self._interned.generation:
             self._forget()
         n_known = len(self._columns["flags"])

@@ -130,7 +130,7 @@ def seal_key(masker: DocumentMasker) -> bytes:
 def _write(
     partition: Partition, source: Source, masker: DocumentMasker, file: AtomicFile, tally: Tally
 ) -> WrittenState | None:
-    """Write the output under its name; None = no document of it could be written."""
+    # None = no document of it could be written.
     is_kept = False
     try:
         sink = source.sink(file)
@@ -152,7 +152,7 @@ def _write(
 
 
 def _read(source: Source, partition: Partition) -> Iterator[Record]:
-    """Return the records; what breaks while the storage is read becomes one line."""
+    # What breaks while the storage is read becomes one line.
     place = place_of(partition.address)
     records = guard_records(source.records())
     while True:
@@ -173,8 +173,6 @@ class MaskerMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActorJob:
-    """The orders of an actor."""
-
     work: Work  # what is the same for all partitions
     make_masker: MaskerMaker
     fingerprint: str  # the masker must have it
@@ -185,8 +183,6 @@ class ActorJob:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a partition."""
-
     target: str
     receipt: Receipt | None = None  # None = it failed
     problem: str = ""  # why it failed, without text of narratives; "" = it did not fail
@@ -195,12 +191,10 @@ class Outcome:
     is_fatal: bool = False  # the worker cannot mask anything, and the run must stop
 
     def as_json(self) -> str:
-        """Return a text that `from_json` reads."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
     def from_json(cls, stored: str) -> Outcome:
-        """Read the outcome that `as_json` wrote."""
         return msgspec.json.decode(stored, type=cls)
 
 

@@ -30,19 +30,15 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
 class Cluster:
     """Which cluster, and how it is used.
 
-    Args:
-        address: HOST:PORT of its head, `auto` for the one that runs on this machine; None = start
-            one on this machine for the time of the run.
-        n_threads: CPUs of an actor, and threads of its network; at least 1.
-        n_cpus: Of a Ray that is started here; None = all.
-
     Raises:
         ConfigurationError: The address is not valid.
     """
 
+    # HOST:PORT of its head, `auto` for the one that runs on this machine; None = start one on this machine
+    # for the time of the run.
     address: str | None = None
-    n_threads: int = 1
-    n_cpus: int | None = None
+    n_threads: int = 1  # CPUs of an actor, and threads of its network; at least 1
+    n_cpus: int | None = None  # of a Ray that is started here; None = all
 
     def __post_init__(self) -> None:
         if self.address is None or self.address == "auto":
@@ -82,7 +78,12 @@ def connect(cluster: Cluster) -> Iterator[None]:
     if cluster.address not in (None, "auto"):
         _check_reachable(str(cluster.address))
     with _ray_errors(cluster):
-        _start(ray, cluster)
+        shared: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if cluster.address is None:
+            here = {"num_cpus": cluster.n_cpus, "object_store_memory": OBJECT_STORE_BYTES}
+            ray.init(address="local", include_dashboard=False, **here, **shared)
+        else:
+            ray.init(address=cluster.address, **shared)
     try:
         with _ray_errors(cluster):
             yield
@@ -90,17 +91,8 @@ def connect(cluster: Cluster) -> Iterator[None]:
         ray.shutdown()
 
 
-def _start(ray: Any, cluster: Cluster) -> None:  # noqa: ANN401 - a module
-    shared: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if cluster.address is None:
-        here = {"num_cpus": cluster.n_cpus, "object_store_memory": OBJECT_STORE_BYTES}
-        ray.init(address="local", include_dashboard=False, **here, **shared)
-    else:
-        ray.init(address=cluster.address, **shared)
-
-
 def _check_reachable(address: str) -> None:
-    """Refuse an address that cannot be reached; Ray itself would try for a minute."""
+    # Ray itself would try for a minute.
     host, _, port = address.rpartition(":")
     problem = ""
     try:
@@ -116,7 +108,7 @@ def _check_reachable(address: str) -> None:
 
 @contextmanager
 def _ray_errors(cluster: Cluster) -> Iterator[None]:
-    """Turn every error of Ray into one line, without its message."""
+    # The message of Ray is left out.
     problem = ""
     try:
         yield

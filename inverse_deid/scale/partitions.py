@@ -63,7 +63,6 @@ class Partition:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of its file."""
         return self.n_partitions == 1
 
     @property
@@ -85,12 +84,10 @@ class Partition:
         return f"{RUN_FOLDER}/done/{tag_of(self.secret(key), self.target)}.json"
 
     def as_json(self) -> str:
-        """Return a text that `from_json` reads."""
         return json.dumps({**dataclasses.asdict(self), "format": self.format.name})
 
     @classmethod
     def from_json(cls, stored: str) -> Partition:
-        """Read the partition that `as_json` wrote."""
         fields = json.loads(stored)
         return cls(**{**fields, "format": FORMATS[fields["format"]]})
 
@@ -117,7 +114,6 @@ class Receipt:
     tally: Tally
 
     def as_json(self) -> dict[str, Any]:
-        """Return a dictionary that msgspec reads."""
         return {**msgspec.to_builtins(self), "tally": self.tally.as_json()}
 
     def as_output(self) -> dict[str, Any]:
@@ -127,7 +123,6 @@ class Receipt:
         return {"name": self.target, **state, **self.tally.as_numbers()}
 
     def is_of(self, partition: Partition, settings: str) -> bool:
-        """Tell whether it is for this partition, its file as it is now, and these settings."""
         wanted = (partition.target, partition.fingerprint, settings)
         return wanted == (self.target, self.fingerprint, self.settings)
 
@@ -150,8 +145,6 @@ _PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}\.partial")
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The plan of a run."""
-
     out: Place  # the output folder
     settings: str  # fingerprint of all that shapes the output
     partitions: Sequence[Sequence[Partition]]  # of every input file; at least one each
@@ -160,7 +153,6 @@ class RunPlan:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the inputs in the output folder."""
         return frozenset(parts[0].name for parts in self.partitions)
 
     def tag(self, part: Partition) -> str:
@@ -203,11 +195,6 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
 
 
 def _refuse_inputs(plan: RunPlan, targets: Iterable[str]) -> None:
-    """Refuse to overwrite or remove an input as the output of an earlier run.
-
-    Raises:
-        OutputExistsError: An input has the place of an output, or of a file that looks like one.
-    """
     outputs = {_real(plan.out.child(name)) for name in targets}
     inputs = {_real(place_of(parts[0].address)) for parts in plan.partitions}
     base = _real(plan.out) + "/"
@@ -220,7 +207,7 @@ def _refuse_inputs(plan: RunPlan, targets: Iterable[str]) -> None:
 
 
 def _real(place: Place) -> str:
-    """Return the address without links and without a slash at its end."""
+    # Without links and without a slash at its end.
     return Path(place.path).resolve().as_posix() if is_local(place) else place.address.rstrip("/")
 
 
@@ -277,7 +264,7 @@ def _sizes(out: Place) -> dict[str, int]:
 
 
 def _read_run(out: Place) -> dict[str, Any] | None:
-    """Return the notes of an earlier run, None = missing or unreadable."""
+    # None = missing or unreadable.
     path = out.child(f"{RUN_FOLDER}/run.json").path
     with storage_errors(out):
         content = out.fs.cat_file(path) if out.fs.exists(path) else b""
@@ -309,7 +296,6 @@ def _check_resumable(plan: RunPlan, stored: Mapping[str, Any], *, resume: bool) 
 
 
 def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any]) -> None:
-    """Refuse files in the place of outputs of inputs that no run began."""
     begun = {part.target for parts in plan.partitions for part in parts if plan.tag(part) in known}
     taken = [name for name in sizes if name not in begun and _is_of(name, plan)]
     if taken:
@@ -320,7 +306,7 @@ def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any
 
 
 def _is_of(name: str, plan: RunPlan) -> bool:
-    """Tell whether a file of the output folder is an output of one of the inputs, of any run."""
+    # Outputs of any run count.
     base = re.sub(r"\.part-\d{5,}(?=(\.[^./]*)?$)", "", name)
     return base != name and base in plan.names
 
@@ -333,10 +319,7 @@ def _remove(out: Place, names: Iterable[str]) -> None:
 
 
 def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receipt]:
-    """Return the receipts that are valid for this run and whose outputs exist.
-
-    A receipt that a stopped worker had not yet named does not count: `end` removes it.
-    """
+    # A receipt that a stopped worker had not yet named does not count: `end` removes it.
     planned = [part for parts in plan.partitions for part in parts]
     places = {part.receipt_name(plan.key): part for part in planned}
     valid: dict[str, Receipt] = {}

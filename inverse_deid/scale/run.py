@@ -34,34 +34,24 @@ _ROUNDS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RayRun:
-    """What is masked, and how.
+    """What is masked, and how."""
 
-    Args:
-        inputs: Addresses of files and folders.
-        out: Address of the output folder.
-        cluster: Where the work is done.
-        format: Of all inputs; None: by suffix.
-        read_options: How files are read. Nothing is found out, because parts of a file must be read alike.
-        partition_bytes: Size of a partition as it is in its file, at least 1.
-        resume: Continue an interrupted run.
-        force: Overwrite the outputs of an earlier run.
-        on_progress: Told of every partition that is done.
-        on_plan: Told how many partitions there are.
-        on_advance: Told of partitions that are done, or failed for good.
-        describe: From the masker to the settings that the manifest shows, without secrets.
-    """
-
-    inputs: tuple[str, ...]
-    out: str
-    cluster: Cluster = field(default_factory=Cluster)
-    format: Format | None = None
+    inputs: tuple[str, ...]  # addresses of files and folders
+    out: str  # address of the output folder
+    cluster: Cluster = field(default_factory=Cluster)  # where the work is done
+    format: Format | None = None  # of all inputs; None: by suffix
+    # How files are read. Nothing is found out, because parts of a file must be read alike.
     read_options: ReadOptions = field(default_factory=ReadOptions)
-    partition_bytes: int = PARTITION_BYTES
-    resume: bool = False
-    force: bool = False
+    partition_bytes: int = PARTITION_BYTES  # size of a partition as it is in its file, at least 1
+    resume: bool = False  # continue an interrupted run
+    force: bool = False  # overwrite the outputs of an earlier run
+    # Told of every partition that is done.
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
+    # Told how many partitions there are.
     on_plan: Callable[[int], None] = field(default=lambda _n_partitions: None)
+    # Told of partitions that are done, or failed for good.
     on_advance: OnAdvance = field(default=lambda _n_partitions, _was_done: None)
+    # From the masker to the settings that the manifest shows, without secrets.
     describe: Callable[[DocumentMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
 
 
@@ -99,7 +89,7 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask
 
 
 def _open_out(run: RayRun) -> Place:
-    """Return the output folder; inputs and outputs must be where every worker reaches them."""
+    # Inputs and outputs must be where every worker reaches them.
     out = place_of(run.out)
     for place in (out, *map(place_of, run.inputs)):
         if is_in_one_process(place):
@@ -116,11 +106,8 @@ def _mask(
     run: RayRun,
     outcomes_of: Callable[[Sequence[Partition]], Outcomes],
 ) -> dict[str, ClusterError]:
-    """Do the partitions without a receipt, add their receipts, and say why others failed.
-
-    When a machine dies, its partitions may use up their attempts before the cluster knows; they get
-    another round with new workers.
-    """
+    # When a machine dies, its partitions may use up their attempts before the cluster knows. They get another
+    # round with new workers.
     problems: dict[str, ClusterError] = {}
     refused: set[str] = set()
     for _ in range(_ROUNDS):
@@ -153,7 +140,7 @@ def _mask(
 def _count(
     plan: RunPlan, receipts: Mapping[str, Receipt], problems: Mapping[str, ClusterError], tally: Tally
 ) -> None:
-    """Sum up in the order of the inputs, so that the summary does not depend on the workers."""
+    # In the order of the inputs, so that the summary does not depend on the workers.
     for part in (part for parts in plan.partitions for part in parts):
         receipt = receipts.get(part.target)
         if receipt is not None:

@@ -59,7 +59,7 @@ def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tu
 
 
 def _list_files(place: Place, out: Place) -> Iterator[tuple[Place, str]]:
-    """Return the files of one address and their names in the output folder, without hidden ones."""
+    # Without hidden ones.
     with storage_errors(place):
         if not place.fs.isdir(place.path):
             place.fs.info(place.path)
@@ -145,7 +145,7 @@ def _cuts(
 
 
 def _line_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
-    """Cut after the first line end that follows each `partition_bytes`."""
+    # After the first line end that follows each `partition_bytes`.
     end, n_lines, room = 0, 0, partition_bytes
     while block := stream.read(min(_BLOCK_BYTES, room)):
         end, n_lines, room = end + len(block), n_lines + block.count(b"\n"), room - len(block)
@@ -164,7 +164,7 @@ def _line_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
 def _row_cuts(
     stream: BinaryIO, table: CsvTable, options: ReadOptions, partition_bytes: int
 ) -> tuple[int, list[_Cut]]:
-    """Cut after the first row that ends after each `partition_bytes`; no cut if parsing fails."""
+    # After the first row that ends after each `partition_bytes`. No cut if parsing fails.
     stream, codec = split_mark(stream, options.usual_encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
     text = io.TextIOWrapper(stream, codec.name, "strict", newline="")
@@ -207,7 +207,7 @@ class _CountedLines:
 
 
 def _row_group_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
-    """Cut between row groups that have about `partition_bytes` together."""
+    # Cut between row groups that have about `partition_bytes` together.
     import pyarrow.parquet
 
     metadata = pyarrow.parquet.ParquetFile(stream).metadata

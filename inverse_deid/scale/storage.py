@@ -31,18 +31,12 @@ _STAMPS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or folder on some file system of fsspec; the path has forward slashes.
-
-    Example:
-        >>> place_of("/data/masked").child("a/b.csv").path
-        '/data/masked/a/b.csv'
-    """
+    """A file or folder on some file system of fsspec; the path has forward slashes."""
 
     fs: Any = field(repr=False)
     path: str
 
     def child(self, name: str) -> Place:
-        """Return a file below this folder."""
         return Place(self.fs, f"{self.path.rstrip('/')}/{name}")
 
     @property
@@ -175,7 +169,6 @@ class ByteRange(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - as io declares it
@@ -196,7 +189,6 @@ class ByteRange(io.RawIOBase):
         return 0
 
     def close(self) -> None:
-        """Close the whole file as well."""
         self._stream.close()
         super().close()
 
@@ -239,7 +231,6 @@ class AtomicFile:
         """Do nothing: the file cannot be used before `commit` (Parquet's writer calls this)."""
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
         return self._n_bytes
 
     def commit(self) -> WrittenState:
@@ -256,7 +247,6 @@ class AtomicFile:
         return WrittenState(self._n_bytes, self._hash.hexdigest())
 
     def discard(self) -> None:
-        """Remove what was written."""
         self._discarded = True
         with suppress(Exception):
             self._stream.close()
@@ -265,7 +255,6 @@ class AtomicFile:
 
 
 def write_atomically(place: Place, data: bytes) -> None:
-    """Write a small file in one step."""
     file = AtomicFile(place)
     try:
         file.write(data)
@@ -287,5 +276,4 @@ def open_place(place: Place) -> BinaryIO:
 
 
 def name_below(place: Place, folder: Place) -> str:
-    """Return the path of a file below a folder."""
     return PurePosixPath(place.path).relative_to(folder.path).as_posix()

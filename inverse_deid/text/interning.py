@@ -42,14 +42,7 @@ def read_units(words: Sequence[str]) -> list[str]:
 
 
 class GrowingArray:
-    """Rows that can be added and forgotten but not changed; adding costs only as much as the new rows.
-
-    Example:
-        >>> array = GrowingArray(np.array([3, 1]))
-        >>> array.append(np.array([4]))
-        >>> array.rows.tolist()
-        [3, 1, 4]
-    """
+    """Rows that can be added and forgotten but not changed; adding costs only as much as the new rows."""
 
     def __init__(self, first: npt.NDArray[Any]) -> None:
         self._n_rows = 0
@@ -65,7 +58,6 @@ class GrowingArray:
         return self._room[: self._n_rows]
 
     def append(self, more: npt.NDArray[Any]) -> None:
-        """Add rows after the others."""
         stop = self._n_rows + len(more)
         if stop > len(self._room):
             room = np.empty((max(2 * stop, 1024), *self._room.shape[1:]), self._room.dtype)
@@ -81,7 +73,7 @@ class GrowingArray:
 
 
 def _number_words(words: Iterable[str]) -> defaultdict[str, int]:
-    """Number words from 0 on, in a dict that gives each further word the next number."""
+    # Each further word gets the next number.
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     for word in words:
         numbers[word]

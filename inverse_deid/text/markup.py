@@ -88,13 +88,11 @@ def find_markup(text: str, is_word: IsSafe, is_safe: IsSafe) -> Iterator[Piece]:
 
 
 class _Plain(NamedTuple):
-    """What the lexicon knows of words."""
-
     is_word: IsSafe
     is_safe: IsSafe
 
     def are_words(self, left: str, right: str) -> bool:
-        """Tell whether two pieces are words of their own, and not a name together."""
+        # Whether two pieces are words of their own, and not a name together.
         if min(len(left), len(right)) < _MIN_WORD or self.is_word(left + right):
             return False
         return self.is_safe(left) and self.is_safe(right)
@@ -111,14 +109,14 @@ class _Mark:
 
     @property
     def is_unseen(self) -> bool:
-        """Tell whether a reader sees nothing in its place."""
+        # Whether a reader sees nothing in its place.
         return self.kind in ("inline", "script") or (
             self.kind == "sign" and INVISIBLE_MARKS.issuperset(self.decoded)
         )
 
 
 def _find_marks(text: str) -> list[_Mark]:
-    """Return tags and encoded signs in order; known tags in a row are one."""
+    # Known tags in a row are one.
     found: list[_Mark] = []
     known = set()
     for tag in _TAG.finditer(text):
@@ -140,7 +138,7 @@ def _find_marks(text: str) -> list[_Mark]:
 
 
 def _runs(marks: Sequence[_Mark], text: str) -> Iterator[list[_Mark]]:
-    """Yield marks between which there are only letters and digits together."""
+    # Marks between which there are only letters and digits together.
     run: list[_Mark] = []
     for mark in marks:
         if run and mark.start < run[-1].end:
@@ -172,7 +170,7 @@ def _word_behind(text: str, start: int) -> str:
 
 
 def _read_mark(mark: _Mark, left: str, right: str, plain: _Plain) -> str | None:
-    """Return what a mark between two words or signs reads as, None = as it is written."""
+    # None = as it is written.
     if mark.kind == "other":
         return None
     if mark.kind == "sign":
@@ -191,7 +189,7 @@ def _read_mark(mark: _Mark, left: str, right: str, plain: _Plain) -> str | None:
 
 
 def _read_sign(decoded: str, left: str, right: str, plain: _Plain) -> str | None:  # noqa: PLR0911
-    """Return what an encoded sign reads as, None = as it is written."""
+    # None = as it is written.
     if INVISIBLE_MARKS.issuperset(decoded):
         word = left + right
         reads = not word or plain.is_safe(word) or (word.isdecimal() and not (left and right))

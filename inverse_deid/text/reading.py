@@ -6,7 +6,8 @@ mended, each only where the text itself shows it:
 - a word that a hyphen breaks at the end of a line,
 - the ends of lines that were cut at a width in the middle of their sentences,
 - characters whose UTF-8 was read in another encoding (`Ã©`, `â€™`), repaired by `ftfy`,
-- typography: spaces of any width, marks that nobody sees, lowered and raised digits (`typography.py`),
+- typography: spaces of any width, lowered and raised digits, and marks that nobody sees: those only where the
+  word is safe. Within any other word they stay, so that it is masked: they may hide an identifier,
 - HTML that exports leave in plain text: tags and encoded signs (`markup.py`).
 
 Source: ftfy (Speer 2019), its heuristics for badly decoded text.
@@ -28,12 +29,85 @@ from inverse_deid.text.markup import find_markup
 from inverse_deid.text.rendering import (
     FORBIDDEN_GAP_PATTERN,
     INVISIBLE_MARKS,
+    LINE_SEPARATORS,
+    RAISED_SIGNS,
+    TYPOGRAPHIC_SPACES,
     Piece,
     Rendering,
     substitute,
 )
 from inverse_deid.text.tokenizer import TOKEN_PATTERN
-from inverse_deid.text.typography import IsSafe, find_typography
+
+IsSafe = Callable[[str], bool]
+"""Tells whether a word is one that may be let back, or a number with its unit."""
+
+_MAX_WORD = 40
+_MARKS = "".join(sorted(INVISIBLE_MARKS))
+_MARK_RUN = re.compile(f"[{_MARKS}]+")
+_REST = re.compile(f"(?:[^\\W_]|[{_MARKS}])*")
+_SOFT_HYPHEN_AT_END = re.compile("\u00ad(?=\r?\n)")
+_SPACES = re.compile(f"[{TYPOGRAPHIC_SPACES}]")
+_SEPARATORS = re.compile(f"[{LINE_SEPARATORS}]")
+_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "01234567890123456789")
+_SIGNS = str.maketrans("⁺⁻⁼⁽⁾₊₋₌₍₎", "+-=()+-=()")
+_SCRIPT = re.compile("[₀-₉⁰¹²³⁴-⁹]+")
+_TEN = re.compile(r"(?<!\d)10\Z")
+_POWER_OF_TEN = re.compile(r"(?<=\b10)\^(?=1?\d\b)")
+_SCRIPT_SIGN = re.compile(f"[{RAISED_SIGNS}]")
+
+
+def find_typography(text: str, is_safe: IsSafe) -> Iterator[Piece]:
+    r"""Return the typography of a text and what it reads as, kind by kind.
+
+    Example:
+        >>> list(find_typography("a\u2003ra\u00adsh", {"rash"}.__contains__))
+        [(1, 2, ' '), (4, 5, '')]
+    """
+    yield from ((*match.span(), " ") for match in _SPACES.finditer(text))
+    yield from ((*match.span(), "\n") for match in _SEPARATORS.finditer(text))
+    yield from _find_marks(text, is_safe)
+    yield from _find_scripts(text)
+
+
+def _find_marks(text: str, is_safe: IsSafe) -> Iterator[Piece]:
+    # The marks that are not part of a word, or of a word that is safe without them.
+    stop = 0
+    for mark in _MARK_RUN.finditer(text):
+        if mark.start() < stop:
+            continue
+        start = mark.start()
+        while start > stop and text[start - 1].isalnum() and mark.start() - start <= _MAX_WORD:
+            start -= 1
+        stop = _REST.match(text, mark.end()).end()  # type: ignore[union-attr] # it matches nothing as well
+        written = text[start:stop]
+        if not _reads_as_safe(written, is_safe):
+            continue
+        for inner in _MARK_RUN.finditer(text, start, stop):
+            if not _SOFT_HYPHEN_AT_END.match(text, inner.end() - 1):
+                yield *inner.span(), ""
+
+
+def _reads_as_safe(written: str, is_safe: IsSafe) -> bool:
+    # Whether letters, digits and marks are nothing or a safe word without the marks.
+    word = "".join(one for one in written if one not in INVISIBLE_MARKS)
+    if len(word) > _MAX_WORD:
+        return False
+    is_whole = word in written
+    return not word or (is_whole and word.isdecimal()) or is_safe(word)
+
+
+def _find_scripts(text: str) -> Iterator[Piece]:
+    # `10⁹` and `10^9` read as `10e9`, as plain text has it.
+    yield from ((*match.span(), "e") for match in _POWER_OF_TEN.finditer(text))
+    for match in _SCRIPT.finditer(text):
+        start, end = match.span()
+        digits = match.group().translate(_DIGITS)
+        is_raised = not "₀" <= match.group()[0] <= "₉"
+        sign = ("e" if _TEN.search(text, max(0, start - 3), start) else "^") if is_raised else ""
+        yield start, end, sign + digits if text[start - 1 : start].isdecimal() else digits
+    for match in _SCRIPT_SIGN.finditer(text):
+        yield *match.span(), match.group().translate(_SIGNS)
+
 
 IsWord = Callable[[str], bool]
 """Tells whether a list of the lexicon has a word, in any case; names count as well."""
@@ -148,7 +222,6 @@ _LOST_QUOTE, _QUOTE = "\u00e2\u20ac\ufffd", "\u00e2\u20ac\x9d"
 
 
 def _find_wrong_encodings(text: str) -> Iterator[Piece]:
-    """Return the runs of characters that are UTF-8 in another encoding, and what they mean."""
     for match in _SUSPECTS.finditer(text):
         start, end = match.span()
         # A neighbour in ASCII tells ftfy whether the run is inside a word, and is not changed.
@@ -170,7 +243,7 @@ _GUESSES = frozenset([("decode", "windows-1252"), ("transcode", "fix_c1_controls
 
 
 def _fix_encoding(text: str) -> str:
-    """Return what UTF-8 in another encoding means, the same text = it is not, or not all of it."""
+    # The same text = it is not, or not all of it.
     import ftfy  # slow to import, and hardly ever needed
 
     if not ftfy.badness.is_bad(text):
@@ -180,7 +253,6 @@ def _fix_encoding(text: str) -> str:
     return text if steps & _GUESSES or _CONTROLS.search(fixed.text) else fixed.text
 
 
-_MAX_WORD = 40
 _BROKEN_LINE = re.compile("[-\u00ad]\r?\n([ \t]*)")
 _LAST_LETTERS = re.compile(r"[^\W\d_]+\Z")
 _PARTICLES = frozenset(["up", "off", "out", "on", "in", "down", "over"])
@@ -190,7 +262,7 @@ _LIST_MARKER = re.compile(r"[-*•·>#|+](?:\s|\Z)")
 
 
 def _find_broken_words(text: str, is_word: IsWord, is_safe: IsSafe) -> Iterator[Piece]:
-    """Return what a hyphen, the end of a line and an indent between two parts of a word read as."""
+    # What a hyphen, the end of a line and an indent between two parts of a word read as.
     if not any(end in text for end in ("-\n", "-\r\n", "\u00ad\n", "\u00ad\r\n")):
         return
     for match in _BROKEN_LINE.finditer(text):
@@ -207,7 +279,7 @@ def _find_broken_words(text: str, is_word: IsWord, is_safe: IsSafe) -> Iterator[
 
 
 def _read_break(left: str, indent: str, behind: str, is_word: IsWord) -> str | None:
-    """Return what a break after the letters `left` reads as, None = as it is written."""
+    # None = as it is written.
     word = TOKEN_PATTERN.match(behind)
     if word is None:
         if not behind or behind[0] in "\r\n" or _LIST_MARKER.match(behind):
@@ -236,7 +308,6 @@ _STOPS = (".", "!", "?", ":", ";")
 
 
 def _find_wrapped_lines(text: str) -> Iterator[Piece]:
-    """Return the ends of lines that were cut at a width, to be read as a space."""
     if text.count("\n") < _MIN_BREAKS:
         return
     lines = [line.rstrip() for line in text.split("\n")]

@@ -134,7 +134,7 @@ def render(
 
 
 def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
-    """Return one mask per run of masked tokens that only joining gaps separate."""
+    # Only joining gaps separate the tokens of a run.
     runs: list[_Mask] = []
     masked = np.flatnonzero(~keep)
     edges = zip(masked.tolist(), tokens.starts[masked].tolist(), tokens.ends[masked].tolist(), strict=True)
@@ -147,7 +147,7 @@ def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
 
 
 def _merge(masks: list[_Mask], gaps: Sequence[tuple[int, int]]) -> list[_Mask]:
-    """Add the forbidden gaps; ranges that touch or overlap become one mask."""
+    # Ranges that touch or overlap become one mask.
     if not gaps:
         return masks
     pieces = masks + [_Mask(start, end, -1, -1) for start, end in gaps]

@@ -120,7 +120,6 @@ class JoinedTokens:
         )
 
     def slices(self) -> Iterator[slice]:
-        """Yield the tokens of each document."""
         return (slice(first, last) for first, last in pairwise(self.bounds.tolist()))
 
 

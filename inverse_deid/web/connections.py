@@ -119,11 +119,9 @@ class Guard:
 
     @property
     def n_connections(self) -> int:
-        """How many are open."""
         return len(self._all)
 
     def make_protocol(self, **given: Any) -> GuardedProtocol:  # noqa: ANN401 - as uvicorn calls it
-        """Return the protocol of a new connection."""
         return GuardedProtocol(self, **given)
 
     def admit(self, one: GuardedProtocol, now: float) -> bool:
@@ -139,7 +137,6 @@ class Guard:
         return has_room
 
     def forget(self, one: GuardedProtocol) -> None:
-        """Count a connection no more."""
         self._all.pop(one, None)
         client = name_client(one.address)
         same = self._by_client.get(client, {})
@@ -154,7 +151,6 @@ class Guard:
         return bool(waiting)
 
     def drop(self, one: GuardedProtocol, reason: str) -> None:
-        """Close a connection at once."""
         self.dropped[reason] += 1
         self.forget(one)
         one.transport.abort()
@@ -195,7 +191,6 @@ class GuardedProtocol(HttpToolsProtocol):
             self.app = refuse_busy
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it no more."""
         self._guard.forget(self)
         super().connection_lost(exc)
 
@@ -216,7 +211,6 @@ class GuardedProtocol(HttpToolsProtocol):
                 self.transport.close()
 
     def on_headers_complete(self) -> None:
-        """Wait for the body from now on."""
         self._since = self.loop.time()
         self._n_unparsed = self._n_body = 0
         self._is_in_body = True
@@ -224,13 +218,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._n_requests += 1
 
     def on_body(self, body: bytes) -> None:
-        """Count the body."""
         self._n_unparsed = 0
         self._n_body += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Wait no more."""
         self._n_unparsed = 0
         self._is_in_body = False
         super().on_message_complete()
@@ -241,7 +233,6 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def resume_writing(self) -> None:
-        """Note that the client reads."""
         self._unsent = None
         super().resume_writing()
 
@@ -272,7 +263,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return ""  # uvicorn closes idle connections
 
     def _lateness(self, now: float) -> float:
-        """Return by how many seconds a body is behind the least rate."""
+        # In seconds behind the least rate.
         return now - self._since - self._n_body / self._guard.limits.bytes_per_second
 
     def rank(self, now: float) -> tuple[int, float] | None:
@@ -293,6 +284,5 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 async def refuse_busy(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer that the server has too much to do."""
     headers = {"retry-after": "1", "connection": "close"}
     await PlainTextResponse("too many connections. Try again later", 503, headers)(scope, receive, send)

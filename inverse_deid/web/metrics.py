@@ -64,7 +64,6 @@ class Metrics:
         self._routes = frozenset(_PARAMETER.sub("N", one.path) for one in routes if isinstance(one, Route))
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count an answered request by its route."""
         path = _NUMBER.sub("/N", scope["path"])
         route = path if path in self._routes else "(other)"
         method = scope["method"] if scope["method"] in _METHODS else "(other)"
@@ -102,7 +101,6 @@ class Metrics:
         self._registry.register(Read())
 
     def route(self) -> Route:
-        """Return the route of the numbers."""
         return Route(METRICS_PATH, self._show, methods=["GET"])
 
     async def _show(self, request: Request) -> Response:
@@ -114,7 +112,7 @@ class Metrics:
         return Response(content, media_type=CONTENT_TYPE_LATEST)
 
     def _allows(self, request: Request) -> bool:
-        """Tell whether the client is on this machine, with no proxy between, or has the token."""
+        # On this machine with no proxy between, or with the token.
         names = {name for name, _ in request.scope["headers"]}
         if not names & _FORWARDED and request.client is not None and is_local(request.client.host):
             return True

@@ -53,8 +53,6 @@ _OPEN_FILES = 8192
 class WebSettings:
     """Where and how an application is served; `sockets` instead of host and port, if others opened them.
 
-    `reload` reads again what may change while the server runs; its errors leave everything as it was.
-
     Raises:
         ConfigurationError: The proxy is not an IP address.
     """
@@ -69,6 +67,7 @@ class WebSettings:
     stop_seconds: int = 10
     log_format: LogFormat = "text"
     log_levels: dict[str, str] = field(default_factory=dict)  # by logger
+    # Reads again what may change while the server runs; its errors leave everything as it was.
     reload: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
@@ -109,8 +108,6 @@ def run_server(app: Starlette, settings: WebSettings, metrics: Metrics) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Closes overdue connections, and reloads when told to."""
-
     def __init__(self, config: uvicorn.Config, guard: Guard, settings: WebSettings) -> None:
         super().__init__(config)
         self._guard = guard
@@ -130,7 +127,7 @@ class _Server(uvicorn.Server):
                 loop.add_signal_handler(signal.SIGHUP, self._reload)
 
     def _reload(self) -> None:
-        """Take new tokens and certificates for what comes; what runs goes on."""
+        # New connections get the new tokens and certificates. What runs goes on.
         chain, key, context = self._settings.certificate, self._settings.private_key, self.config.ssl
         try:
             # All is read before anything changes. Without the empty password, OpenSSL would ask for one.
@@ -217,7 +214,7 @@ def _refuse(message: str, status: int) -> Response:
 
 
 def _allow_open_files() -> None:
-    """Raise the soft limit of open files, which is often below the number of connections."""
+    # The soft limit is often below the number of connections.
     if sys.platform == "win32":
         return
     import resource
@@ -242,7 +239,6 @@ class JsonLines(logging.Formatter):
     """One JSON object per line: time, level, logger, message, and the `request` that a line is about."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,

@@ -60,7 +60,6 @@ class Pages:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of the static files."""
         return Path(str(files(self._package) / self._folder / "static"))
 
     @cached_property
@@ -73,7 +72,6 @@ class Pages:
         return f"/static/{digest.hexdigest()[:16]}"
 
     def mount(self) -> Mount:
-        """Return the route of the static files."""
         shared = StaticFiles(directory=self.folder, packages=[("inverse_deid.core", "pages")])
         return Mount(self.address, shared)
 
@@ -147,7 +145,6 @@ class Shell:
         self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -9,9 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from inverse_deid.core.errors import ConfigurationError, Remedy
-from inverse_deid.core.phi import TypeMapping
 from inverse_deid.core.settings import change_settings
-from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.measures.counts import GROUPS, GroupKind
 from inverse_deid.formats.tables.json_lines import gold_json_line
@@ -49,8 +47,6 @@ _FIGURES = {
 
 @dataclass(frozen=True, slots=True)
 class _SeedRun:
-    """One training."""
-
     seed: int
 
     @property
@@ -98,7 +94,13 @@ def run_network_alone(
     inputs = (*config.gold, *config.carriers, test_path)
     study = Study("network-alone", options, inputs=inputs, shared={"settings": settings}, config=config_path)
     test = analyse_corpus(_TEST, read_annotated(test_path, types))
-    config = change_settings(config, gold=_write_apart(config.gold, types, test.docs, study.folder / "runs"))
+    folder = study.folder / "runs"
+    files = []
+    for number, path in enumerate(config.gold, start=1):
+        docs = without_shared_passages(read_annotated(path, types), test.docs)
+        files.append(folder / f"train-{number}.jsonl")
+        write_text(files[-1], b"".join(map(gold_json_line, docs)).decode())
+    config = change_settings(config, gold=tuple(files))
 
     def work(run: _SeedRun, say: Say) -> Record:
         return _train(study, _seed_config(config, run.seed), test, say, show=show)
@@ -121,24 +123,11 @@ def run_network_alone(
     report.write(study.folder)
 
 
-def _write_apart(
-    gold: Sequence[Path], types: TypeMapping, test: Sequence[Document], folder: Path
-) -> tuple[Path, ...]:
-    """Write the training documents without what they share with the test documents, and return the files."""
-    files = []
-    for number, path in enumerate(gold, start=1):
-        docs = without_shared_passages(read_annotated(path, types), test)
-        files.append(folder / f"train-{number}.jsonl")
-        write_text(files[-1], b"".join(map(gold_json_line, docs)).decode())
-    return tuple(files)
-
-
 def _seed_config(config: RunConfig, seed: int) -> RunConfig:
     return change_settings(config, compare=(), training=change_settings(config.training, seed=seed))
 
 
 def _analyse_held_out(config: RunConfig) -> AnalysedCorpus:
-    """Analyse the documents that training with this configuration keeps back."""
     types = read_type_mapping(config.mapping)
     share, seed = config.training.validation_share, config.training.seed
     parts = [split_by_group(read_annotated(path, types), share, seed)[1] for path in config.gold]
@@ -146,7 +135,6 @@ def _analyse_held_out(config: RunConfig) -> AnalysedCorpus:
 
 
 def _train(study: Study, config: RunConfig, test: AnalysedCorpus, say: Say, *, show: bool) -> Record:
-    """Train, and keep what the network says of the held-out and the test documents."""
     import keras
 
     from inverse_deid.network.folder import read_model
@@ -187,7 +175,7 @@ def _measure(study: Study, config: RunConfig, test: AnalysedCorpus) -> _Measured
 
 
 def _tables(wanted_recall: float, measured: Sequence[_Measured]) -> dict[str, list[Table]]:
-    """Return all tables by heading; a last row has the means over seeds, of more than one."""
+    # A last row has the means over seeds, of more than one.
     frame = pd.DataFrame([one.row for one in measured], dtype=object)
     if len(frame) > 1:
         means = {column: mean(frame[column]) for column in frame.columns[1:]}

@@ -38,7 +38,6 @@ def sentence_bounds(tokens: Tokens, longest: int) -> list[tuple[int, int]]:
 
 
 def _sentence_ends(text: str) -> Iterator[int]:
-    """Yield the character offset after each sentence."""
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     parameters = PunktParameters()

@@ -81,7 +81,7 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
 
 
 def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
-    """Plan, load the model, mask; planning comes first because it is quick to fail."""
+    # Planning comes first because it is quick to fail.
     renames = None if options.rename is None else read_renames(options.rename)
     plan = PlanSettings(
         out=options.folder,
@@ -158,11 +158,7 @@ def _may_hold_cases(job: Job) -> bool:
 
 
 def _refuse_finished(options: MaskOptions) -> None:
-    """Refuse to report on a run that was complete before: what a report would tell is gone.
-
-    Raises:
-        ConfigurationError: A report or a page is asked for that does not exist.
-    """
+    # What a report would tell of a run that was complete before is gone.
     for what, path in (("report", options.run_report), ("page", options.html)):
         if path is not None and not path.exists():
             raise ConfigurationError(
@@ -171,8 +167,6 @@ def _refuse_finished(options: MaskOptions) -> None:
 
 
 def _note_files(report: RunReport | None, page: ExplainedRun | None) -> OnFile:
-    """Return what tells the report and the page of a run of each file that is complete."""
-
     def note(job: Job, entry: Entry) -> None:
         if report is not None:
             report.add(job, entry)
@@ -183,7 +177,7 @@ def _note_files(report: RunReport | None, page: ExplainedRun | None) -> OnFile:
 
 
 def _open_page(options: MaskOptions) -> ExplainedRun | None:
-    """Return what collects the texts for the page of `--html`; only then jinja2 is needed."""
+    # jinja2 is needed for `--html` only.
     if options.html is None:
         return None
     from inverse_deid.engine.explained_page.page import ExplainedRun
@@ -237,13 +231,13 @@ def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
 
 
 def _count_columns(described: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings for the manifest, which is with the masked files: no name of a column."""
+    # The manifest is with the masked files, so it has no name of a column.
     n_named = {name: len(described[name]) for name in ("text_columns", "keep_columns", "keep_unchecked")}
     return {**described, **n_named, "id_column": described["id_column"] is not None}
 
 
 def _name_place(options: MaskOptions) -> str | None:
-    """Return where the masked files are, None = standard output."""
+    # None = standard output.
     if options.out is None or options.engine == "ray":
         return options.out
     return printable(options.folder.resolve())

@@ -83,7 +83,6 @@ class MaskOptions:
 
     @classmethod
     def read(cls, given: dict[str, Any], **more: Any) -> MaskOptions:  # noqa: ANN401
-        """Return what click found."""
         return cls(**more, choices=take_choices(given), **given)
 
     def choose(self, key: bytes | None) -> Chosen:
@@ -126,7 +125,6 @@ class MaskOptions:
 
     @property
     def makes_surrogates(self) -> bool:
-        """Whether made-up values replace masked words."""
         return bool(self.choices.get("replace") == "surrogate")
 
     @property
@@ -138,7 +136,6 @@ class MaskOptions:
 
     @property
     def read_options(self) -> ReadOptions:
-        """How files are read."""
         return ReadOptions(
             encoding=None if self.encoding is None else normal_encoding(self.encoding),
             text_columns=self.text_column,
@@ -153,7 +150,6 @@ class MaskOptions:
 
     @property
     def given_paths(self) -> GivenPaths:
-        """The files and folders that options name."""
         read = {
             "--known": self.known,
             "--profile": self.profile_file,
@@ -174,10 +170,6 @@ class MaskOptions:
 
     def check(self, inputs: tuple[str, ...], key: bytes | None = None) -> None:
         """Refuse options that contradict each other or lack something, before anything is loaded.
-
-        Args:
-            inputs: What is masked.
-            key: Of a store, None = that of the options.
 
         Raises:
             ConfigurationError: They contradict each other, or a key or a package is missing.
@@ -206,7 +198,6 @@ class MaskOptions:
         self.choose(self.key if key is None else key)
 
     def _check_written(self) -> None:
-        """Refuse a report or a page that would overwrite another file, or lie with the masked files."""
         for target, mark in ((self.run_report, REPORT_MARK), (self.html, PAGE_MARK)):
             if target is not None:
                 check_target(target, mark, force=self.force or self.resume)
@@ -218,7 +209,6 @@ class MaskOptions:
             raise ConfigurationError("--html has the original texts. Give a file outside of --out")
 
     def _check_list(self, inputs: tuple[str, ...]) -> None:
-        """Refuse a list of old names where it would be shared with the masked files, or masked itself."""
         if self.rename is None:
             return
         check_list_place(self.rename, self.given_paths.folders)
@@ -227,7 +217,6 @@ class MaskOptions:
             raise ConfigurationError("the list of --rename would be an INPUT itself. Give a file elsewhere")
 
     def _check_key(self) -> None:
-        """Refuse maps without a key, and surrogates without their package."""
         if self.maps is not None and self.key is None:
             raise ConfigurationError(f"--map needs a key: give --key FILE or set {KEY_VARIABLE}")
         if self.makes_surrogates:
@@ -254,7 +243,6 @@ class MaskOptions:
             raise ConfigurationError(f"{self.format} cannot come from standard input. Give the file")
 
     def _check_cluster(self, inputs: tuple[str, ...]) -> None:
-        """Refuse what a cluster cannot do."""
         given = {
             "-": STANDARD_INPUT in inputs,
             "--explain": self.explain,
@@ -290,7 +278,7 @@ def make_profile(options: MaskOptions, cases: CaseSettings) -> Profile:
 
 
 def _make_surrogates(chosen: Chosen) -> SurrogatesFor | None:
-    """Return what gives every case its surrogates, None = markers."""
+    # None = markers.
     if not chosen.makes_surrogates:
         return None
     from inverse_deid.lexicon import load_lexicon
@@ -337,8 +325,6 @@ class CaseMaskerMaker:
     options: MaskOptions
 
     def __call__(self, *, n_threads: int, device: Device) -> CaseMasker:
-        """Load lexicon and model."""
-
         def load(masking: MaskingSettings) -> Deidentifier:
             return load_masker(replace(masking, n_threads=n_threads, device=device))
 

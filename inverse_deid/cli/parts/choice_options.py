@@ -38,7 +38,6 @@ def choice_options(
 
 
 def list_headings(surface: Surface, table: Table = CHOICES) -> dict[str, tuple[str, ...]]:
-    """Return the names of the choices of a surface by heading."""
     found: dict[str, tuple[str, ...]] = {}
     for one in list_choices(table, surface):
         found[one.group] = (*found.get(one.group, ()), one.name)
@@ -62,7 +61,7 @@ def make_option(choice: Choice, surface: Surface) -> AddOption:
 
 
 def _type_of(choice: Choice, surface: Surface) -> Any:  # noqa: ANN401 - as click declares it
-    """Return the type of the value on the command line, None = click knows it."""
+    # None = click knows it.
     least, most = choice.limits or (None, None)
     types: dict[str, Any] = {
         "values": click.Choice(choice.names_on(surface)),
@@ -76,7 +75,7 @@ def _type_of(choice: Choice, surface: Surface) -> Any:  # noqa: ANN401 - as clic
 
 
 def _names_of(choice: Choice) -> list[str]:
-    """Return the names of a choice on the command line: one, or that of yes and that of no."""
+    # One name, or that of yes and that of no.
     return [f"--{name.replace('_', '-')}" for name in (choice.option or choice.name).split("/")]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 AddOption = Callable[[Any], Any]
-"""A decorator of `click.option`."""
 
 OptionGroups = Mapping[str, Sequence[AddOption]]
 """Options by heading, basics first."""
@@ -66,7 +65,6 @@ class GroupedCommand(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent + 2}}{command}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings."""
         options = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
         rest = {str(name): "Other options" for name in options if name not in self.headings}
         sections: dict[str, list[tuple[str, str]]] = {}

@@ -21,7 +21,6 @@ class LazyGroup(click.Group):
         self._sections = commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, RUF100
-        """List the names in the order of their headings."""
         return [name for section in self._sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, RUF100
@@ -35,7 +34,6 @@ class LazyGroup(click.Group):
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002, RUF100
-        """Write the names and their lines of help under the headings."""
         for heading, section in self._sections.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, text) for name, (_, text) in section.items()])

@@ -74,7 +74,6 @@ class ProgressDisplay:
             self._show(0)
 
     def advance(self, amount: int, was_done: bool) -> None:
-        """Count a part of the inputs."""
         self._progress.advance(amount, was_done)
         self._show(amount)
 
@@ -91,7 +90,6 @@ class ProgressDisplay:
                 click.echo(f"{percent}{self._describe()}", err=True)
 
     def _describe(self) -> str:
-        """Return how many documents are done, and the time that is left or, if unknown, spent."""
         left = self._progress.estimate_seconds_left()
         seconds = self._progress.seconds_spent
         spent = f"after {format_seconds(seconds)}"

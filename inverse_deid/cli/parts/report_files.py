@@ -18,11 +18,6 @@ _HEAD_BYTES = 400
 def check_target(path: Path, mark: str, *, force: bool) -> None:
     """Refuse to overwrite a file, except one of the same kind with `--force`.
 
-    Args:
-        path: The file to write.
-        mark: Text near the start of files of this kind.
-        force: Whether `--force` was given.
-
     Raises:
         OutputExistsError: The file exists.
     """

@@ -130,7 +130,7 @@ def run_key_command(command: str) -> bytes:
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:
-    """Kill a program, unless it has ended, with all that it started."""
+    # What the program started is killed as well.
     if program.returncode is not None:
         return
     if os.name == "posix":

@@ -35,7 +35,6 @@ _OPTIONS = (
 
 
 def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -48,8 +48,6 @@ _COMMANDS: Commands = MappingProxyType(
 
 
 class _ReviewGroup(LazyGroup):
-    """Names the extra if a package is missing."""
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         try:
             return super().get_command(ctx, cmd_name)

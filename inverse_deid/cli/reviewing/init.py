@@ -68,7 +68,6 @@ _ADD_EXAMPLES = {
 
 
 def _masking_options(command: GroupedCommand) -> GroupedCommand:
-    """Add the options that say how files are read and masked."""
     for heading in OPTION_GROUPS:
         command.add_groups({heading: list_options(Surface.REVIEW, heading)})
         borrowed = _BORROWED | {"verbose"}
@@ -177,11 +176,6 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
 
 
 def _refuse_given(names: Collection[str]) -> None:
-    """Refuse options that say how files are read if there are none.
-
-    Raises:
-        ConfigurationError: One was given.
-    """
     context = click.get_current_context()
     given = [
         param.opts[0]
@@ -220,7 +214,7 @@ def follow_files(display: ProgressDisplay, jobs: Sequence[FoundFile]) -> Callabl
 
 
 def _result_lines(done: str, tally: Tally, path: Path | None) -> Iterator[str]:
-    """Return what was done: the number of cases, the store, and what became of the parts of files."""
+    # The number of cases, the store, and what became of the parts of files.
     place = "the database" if path is None else printable(path)
     yield f"{done} {count_documents(tally.n_documents)} for review. The store is: {place}"
     yield from problem_lines(tally)

@@ -60,7 +60,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _name_system_user() -> str:
-    """Return who runs the program, as the operating system says; the environment does not count if it can."""
+    # As the operating system says, where it can. The environment does not count.
     try:
         import pwd
     except ImportError:
@@ -72,7 +72,7 @@ def _name_system_user() -> str:
 
 
 def _record_command(store: ReviewStore, command: str, account: str | None = None) -> None:
-    """Enter into the trail who runs a command, and for which account, before it does anything."""
+    # The entry is made before the command does anything.
     acting = f" for {account}" if account else ""
     event = f"command {command}{acting}, run by system user {_name_system_user()}"
     with store.writing() as transaction:
@@ -80,11 +80,6 @@ def _record_command(store: ReviewStore, command: str, account: str | None = None
 
 
 def _find_acting(store: ReviewStore, name: str, role: UserRole) -> User:
-    """Return the account that a command acts for.
-
-    Raises:
-        NotAllowedError: It is closed, or its role may not do this.
-    """
     user = find_user(store, name)
     if not (user.is_active and user.role.includes(role)):
         state = user.role.value if user.is_active else "closed"

@@ -57,7 +57,6 @@ key_option = click.option(
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:  # noqa: ANN401
-    """Keep an option for `open_given`."""
     context.meta[_META + str(parameter.name)] = value
 
 
@@ -110,7 +109,6 @@ def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _find_address(address: str | None, store_file: Path | None) -> str:
-    """Return the address of the store, and warn of a password that everybody on this computer can see."""
     if store_file is not None:
         if address is not None:
             raise ConfigurationError(
@@ -230,7 +228,6 @@ def read_certificates(path: Path) -> list[Certificate]:
 
 
 def write_public_key(key: Ed25519PublicKey) -> bytes:
-    """Return a public key as PEM."""
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -345,7 +342,6 @@ def link(name: str, issuer: str, subject: str, address: str, key: Path | None) -
 
 
 def _ask_password() -> str:
-    """Ask twice without showing it, or read one line of standard input."""
     if sys.stdin is not None and sys.stdin.isatty():
         return str(click.prompt("password", hide_input=True, confirmation_prompt=True, err=True))
     return "" if sys.stdin is None else sys.stdin.readline().rstrip("\r\n")

@@ -51,7 +51,7 @@ class HarmlessTokens:
 
 
 class _HarmlessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A list as TOML: tokens by PHI type, group or ALL."""
+    """Tokens by PHI type, group or ALL."""
 
     harmless: dict[str, list[str]]
 
@@ -62,10 +62,6 @@ def read_harmless(path: Path | None = None) -> HarmlessTokens:
     Raises:
         ConfigurationError: The file cannot be read, names an unknown category, or has an entry
             that is not one token.
-
-    Example:
-        >>> read_harmless().holds(PhiType.PATIENT, "s")
-        False
     """
     path = packaged_path("harmless.toml") if path is None else path
     words: dict[PhiType, frozenset[str]] = {}
@@ -140,10 +136,6 @@ def group_number(kind: GroupKind, name: str | None = None) -> int:
 
     Raises:
         ValueError: There is no such group.
-
-    Example:
-        >>> GROUPS[group_number(GroupKind.HYPER, "DATE")].types
-        frozenset({<PhiType.DATE: 'DATE'>})
     """
     for number, group in enumerate(GROUPS):
         if group.kind is kind and name in (None, group.name):
@@ -168,37 +160,28 @@ class SafeKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """The counts of documents, one row each. All arrays are int64.
+    """The counts of documents, one row each. All arrays are int64."""
 
-    Args:
-        tokens: (n_documents,), tokens of the text.
-        masked: (n_documents,), masked tokens.
-        inexact_masks: (n_documents,), masked tokens that touch a gold span, where the
-            masked characters are not exactly one gold token (mostly a longer token).
-        safe: (n_documents, n_kinds), tokens that no gold span touches, by `SafeKind`.
-        false_masks: (n_documents, n_kinds), masked ones among these.
-        phi: (n_documents, n_groups), gold tokens. The columns are `GROUPS`.
-        recalled: (n_documents, n_groups), recalled ones among these.
-        harmless_missed: (n_documents, n_groups), missed ones on the harmless list.
-        documents: (n_documents, n_groups), 1 if the document has PHI of the group.
-        leaking: (n_documents, n_groups), 1 if a gold token of the group was missed.
-        entities: (n_documents, n_groups), distinct identifiers (same type and words in
-            one document), always 0 for short names.
-        entities_masked: (n_documents, n_groups), those with all mentions masked.
-    """
-
-    tokens: Int64Array = field(repr=False)
-    masked: Int64Array = field(repr=False)
+    tokens: Int64Array = field(repr=False)  # (n_documents,), tokens of the text
+    masked: Int64Array = field(repr=False)  # (n_documents,), masked tokens
+    # (n_documents,), masked tokens that touch a gold span, where the masked characters are not exactly one
+    # gold token (mostly a longer token).
     inexact_masks: Int64Array = field(repr=False)
+    # (n_documents, n_kinds), tokens that no gold span touches, by `SafeKind`.
     safe: Int64Array = field(repr=False)
-    false_masks: Int64Array = field(repr=False)
-    phi: Int64Array = field(repr=False)
-    recalled: Int64Array = field(repr=False)
+    false_masks: Int64Array = field(repr=False)  # (n_documents, n_kinds), masked ones among these
+    phi: Int64Array = field(repr=False)  # (n_documents, n_groups), gold tokens. The columns are `GROUPS`
+    recalled: Int64Array = field(repr=False)  # (n_documents, n_groups), recalled ones among these
+    # (n_documents, n_groups), missed ones on the harmless list.
     harmless_missed: Int64Array = field(repr=False)
+    # (n_documents, n_groups), 1 if the document has PHI of the group.
     documents: Int64Array = field(repr=False)
+    # (n_documents, n_groups), 1 if a gold token of the group was missed.
     leaking: Int64Array = field(repr=False)
+    # (n_documents, n_groups), distinct identifiers (same type and words in one document), always 0 for short
+    # names.
     entities: Int64Array = field(repr=False)
-    entities_masked: Int64Array = field(repr=False)
+    entities_masked: Int64Array = field(repr=False)  # (n_documents, n_groups), those with all mentions masked
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self._columns().values()}) != 1:
@@ -221,7 +204,6 @@ class Counts:
 
     @classmethod
     def stack(cls, parts: Sequence[Counts]) -> Self:
-        """Concatenate the documents of all parts."""
         n_columns: dict[str, tuple[int, ...]] = {"tokens": (), "masked": (), "inexact_masks": ()}
         n_columns |= dict.fromkeys(("safe", "false_masks"), (len(SafeKind),))
         columns = {}
@@ -233,18 +215,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldTokens:
-    """The gold tokens of a document in text order, as int64 arrays (n_gold_tokens,).
-
-    Each is from offset `starts` up to `ends`. `types` are numbers of `TYPE_NUMBER`, `spans` of gold spans,
-    `tokens` of the tokens of the text that contain them. The text has `n_tokens`.
-    """
+    """The gold tokens of a document in text order, as int64 arrays (n_gold_tokens,)."""
 
     starts: Int64Array
-    ends: Int64Array
-    types: Int64Array
-    spans: Int64Array
-    tokens: Int64Array
-    n_tokens: int
+    ends: Int64Array  # after the last character
+    types: Int64Array  # numbers of `TYPE_NUMBER`
+    spans: Int64Array  # numbers of gold spans
+    tokens: Int64Array  # numbers of the tokens of the text that contain them
+    n_tokens: int  # of the text
 
     def mark(self, which: BoolArray | slice) -> BoolArray:
         """Return bool (n_tokens,): which tokens of the text contain one of these gold tokens."""

@@ -27,21 +27,13 @@ _STRAIGHT = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Recall and precision at rising thresholds. All arrays are float64 (n_points,).
+    """Recall and precision at rising thresholds. All arrays are float64 (n_points,)."""
 
-    Args:
-        thresholds: Of `p_safe`. The last one is infinite and masks everything.
-        recall: Share of the PHI tokens that is masked. It never falls.
-        precision: Share of the masked tokens that is PHI.
-        safe_kept: Share of the safe tokens that is kept. It never rises.
-        average_precision: Precision at each threshold, weighted by what it adds to recall.
-    """
-
-    thresholds: Float64Array = field(repr=False)
-    recall: Float64Array = field(repr=False)
-    precision: Float64Array = field(repr=False)
-    safe_kept: Float64Array = field(repr=False)
-    average_precision: float
+    thresholds: Float64Array = field(repr=False)  # of `p_safe`. The last one is infinite and masks everything
+    recall: Float64Array = field(repr=False)  # share of the PHI tokens that is masked. It never falls
+    precision: Float64Array = field(repr=False)  # share of the masked tokens that is PHI
+    safe_kept: Float64Array = field(repr=False)  # share of the safe tokens that is kept. It never rises
+    average_precision: float  # precision at each threshold, weighted by what it adds to recall
 
     def __len__(self) -> int:
         return len(self.thresholds)
@@ -117,7 +109,7 @@ def choose_corners(points: Float64Array, n_points: int) -> Int64Array:
 
 
 def _find_farthest(points: Float64Array, first: int, last: int) -> tuple[float, int, int, int]:
-    """Return negative distance, first, number and last of the point farthest from the line."""
+    # Negative distance, first, number and last of the point farthest from the line.
     line = points[last] - points[first]
     offsets = points[first + 1 : last] - points[first]
     length = float(line @ line)
@@ -143,15 +135,12 @@ class ReliabilityBin(ReportPart, frozen=True):
 
 
 class Reliability(ReportPart, frozen=True):
-    """Whether about 90 % of the tokens with a `p_safe` of 90 % are safe.
+    """Whether about 90 % of the tokens with a `p_safe` of 90 % are safe."""
 
-    The expected calibration error is the mean distance between `p_safe` and the share that is really
-    safe, over bins of equal width, weighted by tokens (None without tokens). `unknown` tokens have no
-    `p_safe` and are not in any bin.
-    """
-
+    # Mean distance of `p_safe` and the share that is really safe, over bins of equal width, weighted by
+    # tokens; None without tokens.
     expected_calibration_error: float | None
-    unknown: int
+    unknown: int  # tokens without `p_safe`, which are in no bin
     bins: list[ReliabilityBin]
 
 

@@ -54,7 +54,6 @@ class ReportPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def encode_record(record: ReportPart) -> dict[str, Any]:
-    """Return a report as JSON values."""
     plain: dict[str, Any] = msgspec.to_builtins(record, enc_hook=_encode_share)
     return plain
 
@@ -78,17 +77,12 @@ def _encode_share(share: Share) -> dict[str, float | int | None]:
 
 
 class GroupFigures(ReportPart, frozen=True):
-    """The figures of one group of PHI.
+    """The figures of one group of PHI."""
 
-    `recall` is the share of gold tokens masked, and the corrected one counts missed tokens on the harmless
-    list as masked. Documents without a missed token are of those with PHI of the group. Distinct identifiers
-    are masked if all of their mentions are.
-    """
-
-    recall: Share
-    corrected_recall: Share
-    documents_without_leak: Share
-    entities_masked: Share
+    recall: Share  # gold tokens masked
+    corrected_recall: Share  # missed tokens on the harmless list count as masked
+    documents_without_leak: Share  # of those with PHI of the group
+    entities_masked: Share  # distinct identifiers of which all mentions are masked
 
 
 def group_figures(counts: Counts, group: int) -> GroupFigures:
@@ -112,7 +106,7 @@ def _measure_precision(counts: Counts) -> Share:
 
 
 def _measure_precision_overlap(counts: Counts) -> Share:
-    """Count a masked token that is longer than its gold token once as right and once as wrong."""
+    # A masked token that is longer than its gold token counts once as right and once as wrong.
     recalled = int(counts.recalled[:, _ALL].sum())
     return Share(recalled, recalled + int(counts.false_masks.sum() + counts.inexact_masks.sum()))
 

@@ -63,11 +63,6 @@ def bootstrap_all(
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
         StageError: The clusters have another length, or a figure is not a ratio of sums.
-
-    Example:
-        >>> from inverse_deid.evaluation.measures.figures import FIGURES
-        >>> bootstrap_all(Counts.stack([]), lambda rows: {"recall": FIGURES["recall_all"](rows)})
-        {'recall': None}
     """
     check_confidence(confidence)
     if n_resamples < 1:
@@ -92,11 +87,6 @@ def bootstrap_share(
 
     `parts` and `wholes`, both (n_clusters,), are the counts of each cluster. Returns None if there
     is nothing to measure.
-
-    Example:
-        >>> found = bootstrap_share([1, 3, 2], [4, 4, 4])
-        >>> found.low < 0.5 < found.high
-        True
     """
     check_confidence(confidence)
     sums = np.stack([np.asarray(parts, np.float64), np.asarray(wholes, np.float64)], axis=1)
@@ -288,7 +278,6 @@ def _list_parts(shares: Mapping[Key, Share]) -> list[int]:
 
 
 def _unflatten(flat: Int64Array, like: Counts) -> Counts:
-    """Return the counts that `flatten_counts` turned into these rows."""
     columns: dict[str, Int64Array] = {}
     position = 0
     for entry in fields(like):
@@ -396,7 +385,7 @@ def paired_ratio_test(
 
 
 def _swap(n_clusters: int, n_rows: int, rng: np.random.Generator | None) -> Iterator[Int64Array]:
-    """Yield random rows of zeros and ones (swapped) in chunks, or without `rng` all of them."""
+    # Rows of zeros and ones (swapped). Without `rng` all of them.
     first = 0
     for n_chunk in split_rows(n_rows, n_clusters):
         if rng is None:
@@ -407,7 +396,6 @@ def _swap(n_clusters: int, n_rows: int, rng: np.random.Generator | None) -> Iter
 
 
 def _check_same_documents(a: Counts, b: Counts) -> None:
-    """Refuse counts that differ where only the gold decides."""
     for name in ("tokens", "safe", "phi", "documents", "entities"):
         if not np.array_equal(getattr(a, name), getattr(b, name)):
             raise StageError(

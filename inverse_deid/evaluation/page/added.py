@@ -30,7 +30,6 @@ from inverse_deid.evaluation.utility import KeptRecord, UtilityReport
 
 
 def show_added(added: Sequence[AddedReport]) -> Iterator[Section]:
-    """Show each added report, in the order of the page."""
     for kind, show in _SECTIONS.items():
         yield from (show(report) for report in added if isinstance(report, kind))
 
@@ -177,7 +176,6 @@ _SECTIONS: Mapping[type, Callable[[Any], Section]] = {
 
 
 def show_provenance(provenance: Provenance) -> Section:
-    """Show the measured files, the version and the seeds."""
     files = [
         TableRow((plain_label(role), *_describe_source(source)))
         for role, source in provenance.items()
@@ -197,7 +195,7 @@ def show_provenance(provenance: Provenance) -> Section:
 
 
 def _describe_source(source: SourceFile) -> tuple[str, str]:
-    """Return name and hash. A folder has one hash over its files, because their names may be ids."""
+    # A folder has one hash over its files, because their names may be ids.
     if isinstance(source.sha256, str):
         return source.name, source.sha256
     listed = source.files or {}

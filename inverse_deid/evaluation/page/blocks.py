@@ -116,7 +116,6 @@ def share_cells(share: Measure) -> tuple[str, str, str, str]:
 
 
 def tabulate_bars(caption: str, first: str, bars: Iterable[Bar], part: str) -> NumberTable:
-    """Return the numbers of a chart of bars."""
     bars = list(bars)
     rows = tuple(TableRow((bar.label, *share_cells(bar.share))) for bar in bars)
     head = (first, "Share", interval_head(bar.share for bar in bars), part, "Of")
@@ -158,7 +157,6 @@ def drop_empty_columns(table: NumberTable) -> NumberTable:
 
 
 def _format_value(value: Value | str) -> tuple[str, str]:
-    """Return a value and its interval, which may be empty. Shares are in percent."""
     if isinstance(value, str):
         return value, ""
     if not isinstance(value, Measure):

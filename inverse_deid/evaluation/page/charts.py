@@ -79,7 +79,7 @@ def draw_bars(key: str, title: str, bars: Sequence[Bar], *, counted: str, kind: 
 
 
 def _choose_top(bars: Sequence[Bar]) -> float:
-    """Return the end of the axis: after every bar, and after intervals as far as bars stay visible."""
+    # After every bar, and after intervals as far as bars stay visible.
     longest = max(bar.share.value or 0.0 for bar in bars)
     furthest = max(bar.share.high or 0.0 for bar in bars)
     wanted = max(longest * _ROOM, _LEAST_TOP)
@@ -247,7 +247,7 @@ def _draw_panel(
 
 
 def _cut_line(low: float, points: Points) -> Points:
-    """Return the part of a line from `low` on along the first axis. It begins on the line."""
+    # The part begins on the line.
     inside = [point for point in points if point[0] >= low]
     before = [point for point in points if point[0] < low]
     if not (inside and before):

@@ -38,12 +38,7 @@ class Measure:
 
     @classmethod
     def of(cls, share: Share, interval: Interval | None = None) -> Measure:
-        """Return a share with its interval.
-
-        Example:
-            >>> Measure.of(Share(1, 2)).whole
-            2
-        """
+        """Return a share with its interval."""
         if interval is None:
             return cls(share.value, share.part, share.whole)
         bounds = (interval.low, interval.high, interval.confidence, interval.method)
@@ -185,7 +180,6 @@ KIND_LABELS: Mapping[str, str] = {
     "number": "Numbers",
     "mixed": "Letters and digits",
 }
-"""Labels of the kinds of safe words."""
 
 SETTING_LABELS: Mapping[str, str] = {
     "units": "Independent units",

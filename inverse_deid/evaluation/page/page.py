@@ -59,12 +59,10 @@ _TARGETS = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 
 
 def measure_figure(report: EvaluationReport, name: str) -> Measure:
-    """Return one of the overall figures with its interval."""
     return Measure.of(report.figures[name], report.intervals.get(name))
 
 
 def choose_headlines(report: EvaluationReport) -> tuple[Headline, ...]:
-    """Return the four numbers at the top of the page."""
     found = []
     for name, (describe, if_none) in _HEADLINES.items():
         share = measure_figure(report, name)
@@ -110,22 +108,18 @@ class Category:
     record: GroupRecord
 
     def measure(self, name: str) -> Measure:
-        """Return one of its figures with its interval."""
         return Measure.of(getattr(self.record, name), self.record.intervals.get(name))
 
     @property
     def missed(self) -> Measure:
-        """Its identifying words that were not masked."""
         return self.measure("recall").complement()
 
     @property
     def label(self) -> str:
-        """Its name in plain words."""
         return CATEGORY_LABELS.get(self.name, plain_label(self.name))
 
     @property
     def is_drawn_from_few(self) -> bool:
-        """Whether its interval is drawn from too few documents."""
         is_drawn = self.measure("recall").method is Method.BOOTSTRAP
         return is_drawn and self.record.documents_without_leak.whole < FEW_UNITS
 
@@ -143,7 +137,6 @@ def list_categories(report: EvaluationReport) -> list[Category]:
 
 
 def show_kinds(report: EvaluationReport) -> Section:
-    """Show the leaks by kind of identifier."""
     title = "Missed words, by kind of identifier"
     listed = list_categories(report)
     if not listed:
@@ -167,7 +160,7 @@ def show_kinds(report: EvaluationReport) -> Section:
 
 
 def _sort_by_misses(listed: Iterable[Category]) -> list[Category]:
-    """Sort by missed words, most first, then by label. Leave out categories without words."""
+    # Categories without words are left out.
     with_words = [row for row in listed if row.record.recall.whole]
     return sorted(with_words, key=lambda row: (-(row.missed.part or 0), row.label))
 
@@ -207,7 +200,6 @@ def _tabulate_categories(listed: Sequence[Category]) -> NumberTable:
 
 
 def show_documents(report: EvaluationReport) -> Section:
-    """Show the number of leaks per document, and the documents with leaks."""
     found = [doc for doc in report.by_document if doc.phi]
     if not found:
         sentence = "These documents contain no identifying words."
@@ -239,7 +231,6 @@ def _tabulate_leaking(found: Sequence[DocumentRecord]) -> Iterator[NumberTable]:
 
 
 def show_over_masking(report: EvaluationReport) -> Section:
-    """Show the safe words that were masked, by kind."""
     found = {name: Measure.of(share) for name, share in report.over_masking.items() if share.whole}
     bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in found.items()]
     bars.sort(key=lambda bar: (-(bar.share.part or 0), bar.label))
@@ -329,7 +320,6 @@ def _tabulate_bin(row: ReliabilityBin) -> TableRow:
 
 
 def show_figures(report: EvaluationReport) -> Section:
-    """Show all overall figures, and how their intervals were found."""
     shares = {name: measure_figure(report, name) for name in FIGURE_LABELS}
     rows = []
     methods: dict[tuple[str, str], list[str]] = {}
@@ -356,7 +346,6 @@ def show_figures(report: EvaluationReport) -> Section:
 
 
 def show_harmless(report: EvaluationReport) -> Section:
-    """Show the list for the corrected figures."""
     rows = tuple(
         TableRow((CATEGORY_LABELS.get(name, plain_label(name)), ", ".join(words)))
         for name, words in sorted(report.harmless.items())
@@ -383,12 +372,6 @@ def render_page(
 
     It contains numbers and settings, the harmless list, and the ids of at most 50 documents
     with leaks. No narrative text.
-
-    Example:
-        >>> from inverse_deid.evaluation.evaluation import evaluate_masks
-        >>> from inverse_deid.evaluation.report import build_report
-        >>> render_page(build_report(evaluate_masks([], {}))).splitlines()[0]
-        '<!doctype html>'
     """
     sections = (
         show_kinds(report),
@@ -435,16 +418,12 @@ def _list_facts(report: EvaluationReport) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read the intervals.
+    """How to read the intervals."""
 
-    Confidences are in percent, each once. `n_few` is the number of units with identifiers if they are
-    too few. `is_alike` if all resamples of an interval were equal.
-    """
-
-    confidences: tuple[str, ...]
+    confidences: tuple[str, ...]  # in percent, each once
     unit: str
-    n_few: int | None
-    is_alike: bool
+    n_few: int | None  # the number of units with identifiers if they are too few
+    is_alike: bool  # whether all resamples of an interval were equal
 
 
 def _judge_intervals(report: EvaluationReport) -> Reading:

@@ -77,12 +77,7 @@ def svg_file(title: str, style: str, height: float, marks: Iterable[Markup]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A linear scale from the values `low` to `high` to the positions `start` to `end`.
-
-    Example:
-        >>> Scale(0, 10, 100, 200).at(5)
-        150.0
-    """
+    """A linear scale from the values `low` to `high` to the positions `start` to `end`."""
 
     low: float
     high: float
@@ -114,12 +109,10 @@ def text(shown: str, x: float, y: float, kind: str = "", *, anchor: str = "start
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    """Return a straight line."""
     return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
 
 
 def rectangle(x: float, y: float, width: float, height: float, kind: str) -> Markup:
-    """Return a filled rectangle."""
     return element(
         "rect", x=float(x), y=float(y), width=float(width), height=float(height), rx="1.5", class_=kind
     )

@@ -62,7 +62,7 @@ def annotation_lines(text: str, spans: Iterable[TextBound]) -> bytes:
 
 
 def _pieces(text: str, first: int, last: int) -> list[tuple[int, int]]:
-    """Return the parts of a span between line ends; one that is nothing but line ends is one piece."""
+    # One that is nothing but line ends is one piece.
     pieces, position = [], first
     for match in _LINE_END.finditer(text, first, last):
         pieces.append((position, match.start()))

@@ -75,12 +75,7 @@ def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier,
 
 
 def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
-    """Return the identifiers in the named cells of one document, and what is wrong with one ("" = nothing).
-
-    Example:
-        >>> [value.sort.value for value in values_of([("name", "Amara Okonkwo")])[0]]
-        ['name']
-    """
+    """Return the identifiers in the named cells of a document, and what is wrong with one ("" = nothing)."""
     values: dict[KnownIdentifier, None] = {}
     for column, text in cells:
         match = _COLUMN.fullmatch(column.strip().lower())
@@ -102,7 +97,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[Row]:
-    """Yield the rows of a table; the header is row 1."""
+    # The header is row 1.
     rows = csv.reader(text.splitlines(keepends=True), strict=True)
     problem = ""
     try:

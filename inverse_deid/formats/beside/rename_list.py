@@ -20,7 +20,6 @@ from inverse_deid.formats.renames import STEMS, Renames
 from inverse_deid.formats.tables.csv_table import neutralise, restore
 
 HEADER = "kind,old,new"
-"""The first line of every list."""
 
 _NEW = {kind: re.compile(rf"{stem}-([0-9]{{4,18}})", re.ASCII) for kind, stem in STEMS.items()}
 
@@ -36,7 +35,6 @@ def write_renames(renames: Renames, path: Path) -> None:
 
 
 def list_rows(renames: Renames) -> Iterator[bytes]:
-    """Yield the lines of the list."""
     yield f"{HEADER}\n".encode()
     for kind, known in renames.numbers.items():
         for old in known:

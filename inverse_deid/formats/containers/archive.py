@@ -55,11 +55,6 @@ class _Names:
         self._taken: set[str] = set()
 
     def choose(self, kind: Format, name: str) -> str:
-        """Return the name of a masked file in the new archive.
-
-        Raises:
-            InputError: Another file has it.
-        """
         path = PurePosixPath(name)
         if self._options.renames is not None:
             old = f"{self._options.new_name}/{name}"
@@ -74,15 +69,13 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class _Archive:
-    """An open archive, and how its files are read."""
-
     file: zipfile.ZipFile = field(repr=False)
     options: ReadOptions = field(repr=False)
     name: str = field(repr=False)
     infos: list[zipfile.ZipInfo] = field(repr=False)
 
     def parts(self) -> Iterator[Part]:
-        """Yield its files in order; one that cannot be masked has an `open` that says why."""
+        # One that cannot be masked has an `open` that says why.
         names = _Names(self.options)
         for number, info in enumerate(self.infos, start=1):
             shown = f" ({printable(info.filename)})" if self.options.renames is None else ""
@@ -167,7 +160,6 @@ class ZipWriter:
         self._file: zipfile.ZipFile | None = None  # until there is something to write
 
     def add(self, part: Part, data: BinaryIO) -> None:
-        """Pack a masked file."""
         info = zipfile.ZipInfo(part.name, EPOCH)
         info.create_system, info.external_attr = 0, _FOR_ITS_OWNER
         info.compress_type = zipfile.ZIP_DEFLATED
@@ -177,7 +169,6 @@ class ZipWriter:
             shutil.copyfileobj(data, packed)
 
     def finish(self) -> None:
-        """Write the list of the files."""
         self._begin().close()
 
     def _begin(self) -> zipfile.ZipFile:
@@ -187,8 +178,6 @@ class ZipWriter:
 
 
 class _Target:
-    """A target that is only written, from the beginning to the end."""
-
     def __init__(self, target: Writable) -> None:
         self._target = target
 
@@ -197,4 +186,5 @@ class _Target:
         return len(data)
 
     def flush(self) -> None:
-        """Whoever opened the target does it."""
+        # Whoever opened the target flushes it.
+        pass

@@ -121,8 +121,6 @@ def _read(data: bytes) -> Mail:
 
 @dataclass(slots=True)
 class _Reader:
-    """Sorts the parts of one message."""
-
     mail: Mail
 
     def read(self, message: Message[str, str], level: int = 0) -> Mail:
@@ -141,17 +139,13 @@ class _Reader:
     def _leave_out(self, problem: str) -> None:
         self.mail.attachments.append(Attachment(problem=problem))
 
-    def _count_around(self, part: Message[str, str], *, is_outermost: bool) -> None:
-        """Count what is around a part and said of it; the headers of a message are counted before."""
+    def _take(self, part: Message[str, str], level: int, *, is_outermost: bool = False) -> None:
+        if level > MAX_LEVELS:
+            raise FormatError("has parts that are nested too deeply. Save it again")
         self._remove("text around the parts", any(map(_has_words, (part.preamble, part.epilogue))))
         self._remove("name of an attachment", bool(part.get_filename()))
         names = () if is_outermost else part.keys()
         self._remove("header", sum(name.lower() not in _PLAIN_HEADERS for name in names))
-
-    def _take(self, part: Message[str, str], level: int, *, is_outermost: bool = False) -> None:
-        if level > MAX_LEVELS:
-            raise FormatError("has parts that are nested too deeply. Save it again")
-        self._count_around(part, is_outermost=is_outermost)
         kind = _kind(part)
         sort = part.get_content_maintype()
         if kind in _ENCRYPTED_TYPES:
@@ -233,7 +227,7 @@ class _Reader:
         self.mail.texts.append(text)
 
     def _read_page(self, page: str) -> tuple[str, str]:
-        """Return the text that a page shows, and why it cannot be read; count what is not read of it."""
+        # What is not read of it is counted.
         try:
             text, removed = read_page(page)
         except FormatError as error:
@@ -268,7 +262,7 @@ def _encoding(part: Message[str, str]) -> str:
 
 
 def _suffix_of(part: Message[str, str], kind: str) -> str:
-    """Return the suffix of the name of an attachment, else that of its type, "" = none."""
+    # "" = none.
     _, dot, suffix = decode_words(part.get_filename() or "")[0].rpartition(".")
     return f".{suffix.strip().lower()}" if dot else _SUFFIX_OF_TYPE.get(kind, "")
 
@@ -296,7 +290,7 @@ def choose_forms(forms: Sequence[str]) -> set[int]:
 
 
 def _shown(form: str) -> str:
-    """Return a text so that it can be compared: without signs that are not seen, in small letters."""
+    # Texts are compared without signs that are not seen, in small letters.
     return unicodedata.normalize("NFKC", _UNSEEN.sub("", form)).casefold()
 
 
@@ -329,7 +323,7 @@ def join_flowed(text: str, *, is_space_deleted: bool = False) -> str:
 
 
 def _decode(part: Message[str, str]) -> bytes | None:
-    """Return the bytes of a part without its transfer encoding, None = it cannot be undone."""
+    # None = it cannot be undone.
     encoding = _encoding(part)
     if encoding not in (*_SIMPLE_ENCODINGS, "quoted-printable", "base64") or part.is_multipart():
         return None
@@ -349,7 +343,7 @@ def _has_words(text: str | None) -> bool:
 
 
 def _decode_text(data: bytes, part: Message[str, str], *, is_page: bool) -> tuple[str, str, str]:
-    """Return the text of bytes, what was found out of its encoding, and why it cannot be read; "" = none."""
+    # "" = none.
     name = _charset(part)
     for said in (name,) if is_page and not name else (name, "utf-8"):  # a page may say it as well
         with suppress(LookupError, ValueError, ConfigurationError):

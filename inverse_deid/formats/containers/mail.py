@@ -78,39 +78,25 @@ _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(slots=True)
 class Attachment:
-    """A file attached to an e-mail.
+    """A file attached to an e-mail."""
 
-    Args:
-        suffix: Of its name, in lower case; "" = none.
-        data: Its bytes.
-        charset: Of a text, as the e-mail says; "" = it does not.
-        mail: The message, if an e-mail is attached as such.
-        problem: Why it is left out; "" = it is not.
-    """
-
-    suffix: str = field(default="", repr=False)
-    data: bytes = field(default=b"", repr=False)
-    charset: str = field(default="", repr=False)
-    mail: Mail | None = field(default=None, repr=False)
-    problem: str = ""
+    suffix: str = field(default="", repr=False)  # of its name, in lower case; "" = none
+    data: bytes = field(default=b"", repr=False)  # its bytes
+    charset: str = field(default="", repr=False)  # of a text, as the e-mail says; "" = it does not
+    mail: Mail | None = field(default=None, repr=False)  # the message, if an e-mail is attached as such
+    problem: str = ""  # why it is left out; "" = it is not
 
 
 @dataclass(slots=True)
 class Mail:
-    """What is read of an e-mail.
+    """What is read of an e-mail."""
 
-    Args:
-        subject: In one line.
-        texts: Of the message, in order.
-        attachments: In order.
-        removed: What is not written, by kind; kinds never come from the file.
-        read_as: The number of its texts by the encoding that was found.
-    """
-
-    subject: str = field(default="", repr=False)
-    texts: list[str] = field(default_factory=list, repr=False)
-    attachments: list[Attachment] = field(default_factory=list, repr=False)
+    subject: str = field(default="", repr=False)  # in one line
+    texts: list[str] = field(default_factory=list, repr=False)  # of the message, in order
+    attachments: list[Attachment] = field(default_factory=list, repr=False)  # in order
+    # What is not written, by kind; kinds never come from the file.
     removed: Counter[str] = field(default_factory=Counter)
+    # The number of its texts by the encoding that was found.
     read_as: Counter[str] = field(default_factory=Counter)
 
 
@@ -143,12 +129,7 @@ def open_mail(mail: Mail, options: ReadOptions, name: str, case_id: str = "") ->
 
 
 def clean_text(text: str) -> str:
-    r"""Return a text with line feeds as its only line ends, and without control characters.
-
-    Example:
-        >>> clean_text("a\r\nb\x00c") == "a\nb\ufffdc"
-        True
-    """
+    r"""Return a text with line feeds as its only line ends, and without control characters."""
     return _NO_TEXT.sub("\ufffd", _LINE_END.sub("\n", text))
 
 
@@ -197,7 +178,6 @@ def _open_attachment(
 
 
 def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:
-    """Return subject and text as a file of one text, written as the subject, a line end, and the text."""
     text = f"{subject}{_BETWEEN}{body}"
 
     def build(masked: MaskedDocument) -> bytes:
@@ -209,12 +189,7 @@ def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:
 
 
 class MailWriter:
-    """Writes an e-mail that depends on nothing but the masked parts (a `PartWriter`).
-
-    Args:
-        target: Where it is written to.
-        depth: How many other files it is in.
-    """
+    """Writes an e-mail that depends on nothing but the masked parts (a `PartWriter`)."""
 
     def __init__(self, target: Writable, *, depth: int = 0) -> None:
         self._target = target
@@ -225,7 +200,6 @@ class MailWriter:
         self._attached: list[Message] = []
 
     def add(self, part: Part, data: BinaryIO) -> None:
-        """Take the masked text or a masked attachment."""
         content = data.read()
         if part.number == 0:
             self._subject, _, self._body = content.decode().partition("\n")
@@ -241,7 +215,6 @@ class MailWriter:
         self._attached.append(attached)
 
     def finish(self) -> None:
-        """Write the e-mail."""
         charset = Charset("utf-8")
         charset.body_encoding = QP
         message: Message = MIMEText(self._body, "plain", charset)  # type: ignore[arg-type]

@@ -47,20 +47,13 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The program that files of a kind belong to.
+    """The program that files of a kind belong to."""
 
-    Args:
-        name: As people call it.
-        file: What its files are called in a message, with their suffix.
-        old_file: The same of files of its old versions.
-        suffix: Of its files.
-        removed_kinds: How the names of parts begin that are never kept, in lower case, and what they are.
-    """
-
-    name: str
-    file: str
-    old_file: str
-    suffix: str
+    name: str  # as people call it
+    file: str  # what its files are called in a message, with their suffix
+    old_file: str  # the same of files of its old versions
+    suffix: str  # of its files
+    # How the names of parts begin that are never kept, in lower case, and what they are.
     removed_kinds: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -179,11 +172,6 @@ def open_package(data: bytes, program: Program) -> Package:
 
     Raises:
         FormatError: Encrypted, of an old version, damaged, or made to fill a disk or to leave its folder.
-
-    Example:
-        >>> word = Program("Word", "a Word file (.docx)", "an old Word file (.doc)", ".docx")
-        >>> open_package(pack({"word/document.xml": b"<a/>"}), word).parse("word/document.xml").tag
-        'a'
     """
     name = program.name
     if data.startswith(OLE_MARK):
@@ -212,7 +200,6 @@ def open_package(data: bytes, program: Program) -> Package:
 
 
 def count_comments(archive: zipfile.ZipFile) -> int:
-    """Return how many comments a zip and the files in it have."""
     return bool(archive.comment) + sum(bool(info.comment) for info in archive.infolist())
 
 
@@ -227,12 +214,7 @@ def leaves_folder(name: str) -> bool:
 
 
 def pack(parts: Mapping[str, bytes | Iterable[bytes]]) -> bytes:
-    """Return a zip of parts, each given whole or in pieces, that depends on nothing but them.
-
-    Example:
-        >>> pack({"a": b"1"}) == pack({"a": b"1"})
-        True
-    """
+    """Return a zip of parts, each given whole or in pieces, that depends on nothing but them."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", compresslevel=6) as archive:
         for name, data in parts.items():

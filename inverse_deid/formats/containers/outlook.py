@@ -77,7 +77,7 @@ def _open(data: bytes) -> Storage:
 
 
 def _read(storage: Storage, depth: int) -> Mail:
-    """Read a message; one in another is at least one deep."""
+    # A message in another is at least one deep.
     if depth > MAX_DEPTH:
         raise FormatError("has e-mails that are nested too deeply. Save them by themselves")
     streams = {stream.name: stream.bytes_ for stream in storage.streams}
@@ -100,7 +100,7 @@ def _read(storage: Storage, depth: int) -> Mail:
 
 
 def _read_body(mail: Mail, streams: dict[str, bytes], encoding: str) -> None:
-    """Read the text: as plain text, as a page, or both if each has words that the other has not."""
+    # As plain text, as a page, or both if each has words that the other has not.
     page = _stream(streams, _HTML, _BINARY).decode(encoding, "replace")
     shown, removed = "", Counter[str]()
     try:
@@ -147,7 +147,7 @@ def _stream(streams: dict[str, bytes], number: int, kind: int) -> bytes:
 
 
 def _read_text(streams: dict[str, bytes], number: int, encoding: str) -> str:
-    """Return the text of a property, "" = it is not there."""
+    # "" = it is not there.
     text = _stream(streams, number, _UNICODE).decode("utf-16-le", "replace")
     return (text or _stream(streams, number, _BYTES_8).decode(encoding, "replace")).rstrip("\0")
 

@@ -55,20 +55,14 @@ def refuse(problem: InputError) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file inside a container.
+    """A file inside a container."""
 
-    Args:
-        number: In its container, in the order of the file.
-        name: In the new container.
-        label: Names it in messages.
-        open: Opens it, or raises an `InverseDeidError` that says why it is left out.
-        case_id: The case that it belongs to if it is one document, "" = it is a case of its own.
-    """
-
-    number: int
-    name: str = field(repr=False)
-    label: str = field(repr=False)
+    number: int  # in its container, in the order of the file
+    name: str = field(repr=False)  # in the new container
+    label: str = field(repr=False)  # names it in messages
+    # Opens it, or raises an `InverseDeidError` that says why it is left out.
     open: Callable[[], Source] = field(repr=False)
+    # The case that it belongs to if it is one document, "" = it is a case of its own.
     case_id: str = field(default="", repr=False)
 
 
@@ -117,7 +111,6 @@ class Container:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column of the tables that were seen so far."""
         return self._columns
 
     @property
@@ -176,13 +169,12 @@ class Container:
                 self._read_as[how] = self._read_as.get(how, 0) + n
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ContainerSink:
-        """Return what writes the new container."""
         self.is_written = True
         return ContainerSink(target, self)
 
 
 def _next_record(found: Iterator[Record]) -> Record | None:
-    """Return the next record of a part, one with the number 0 if the part breaks off, None = the end."""
+    # A record with the number 0 = the part breaks off, None = the end.
     try:
         return next(found, None)
     except InverseDeidError as error:
@@ -192,8 +184,6 @@ def _next_record(found: Iterator[Record]) -> Record | None:
 
 
 class _MaskedPart(io.BytesIO):
-    """A masked part until it is complete."""
-
     def write(self, data: Any, /) -> int:  # noqa: ANN401 - as its base
         if self.tell() + len(data) > MAX_PART_BYTES:
             self.truncate(0)
@@ -238,7 +228,6 @@ class ContainerSink:
             raise refused
 
     def leave_out(self, record: Record) -> None:
-        """Note a record with a problem, in the report of its part if it has one."""
         if record.part is None or record.part.part in self._source.failed:
             return
         sink = self._move_to(record.part.part)
@@ -295,7 +284,6 @@ class ContainerSink:
             data.close()
 
     def finish(self) -> None:
-        """Write the parts that are left, and the end of the container."""
         self.finish_parts()
         self._writer.finish()
 

@@ -28,12 +28,7 @@ NAMESPACES = {
 
 
 def name_all(names: str, namespace: str = W) -> frozenset[str]:
-    """Return the full names of elements or attributes.
-
-    Example:
-        >>> name_all("p tbl", "{n}") == {"{n}p", "{n}tbl"}
-        True
-    """
+    """Return the full names of elements or attributes."""
     return frozenset(f"{namespace}{name}" for name in names.split())
 
 
@@ -214,7 +209,7 @@ def copy_properties(parent: etree._Element, node: etree._Element, names: NewName
 def _choose_attributes(
     parent: etree._Element, node: etree._Element, names: NewNames
 ) -> dict[str, str] | None:
-    """Return the attributes of the copy of an element, None = it must not be copied."""
+    # None = it must not be copied.
     if node.tag not in _PROPERTIES:
         return None
     given = {str(name): str(value) for name, value in node.attrib.items() if name in _ATTRIBUTES}

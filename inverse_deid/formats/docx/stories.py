@@ -38,7 +38,6 @@ ROOTS: dict[StoryKind, str] = {
     "endnotes": f"{W}endnotes",
     "comments": f"{W}comments",
 }
-"""The root element of each kind of part."""
 
 _NOTES: dict[str, str] = {"footnotes": f"{W}footnote", "endnotes": f"{W}endnote", "comments": f"{W}comment"}
 _KIND_OF_REFERENCE = {
@@ -81,7 +80,12 @@ def build_story(root: etree._Element, kind: StoryKind, names: NewNames) -> etree
                 copy_properties(body, section, names)
     elif kind in _NOTES:
         for found in root.iterchildren(_NOTES[kind]):
-            note = etree.SubElement(story, _NOTES[kind], _note_attributes(found, kind, names))
+            attributes = {f"{W}id": names.notes[kind, found.get(f"{W}id", "")]}
+            if kind == "comments":
+                attributes[f"{W}author"] = "Author"
+            elif found.get(f"{W}type") in ("separator", "continuationSeparator", "continuationNotice"):
+                attributes[f"{W}type"] = found.get(f"{W}type", "")
+            note = etree.SubElement(story, _NOTES[kind], attributes)
             _Builder(names).blocks(note, found)
     else:
         _Builder(names).blocks(story, root)
@@ -95,15 +99,6 @@ def number_notes(root: etree._Element, kind: StoryKind, names: NewNames) -> None
     first = 0 if kind == "comments" else -1 if has_lines else 1
     for number, found in enumerate(notes, start=first):
         names.notes.setdefault((kind, found.get(f"{W}id", "")), str(number))
-
-
-def _note_attributes(note: etree._Element, kind: str, names: NewNames) -> dict[str, str]:
-    attributes = {f"{W}id": names.notes[kind, note.get(f"{W}id", "")]}
-    if kind == "comments":
-        attributes[f"{W}author"] = "Author"
-    elif note.get(f"{W}type") in ("separator", "continuationSeparator", "continuationNotice"):
-        attributes[f"{W}type"] = note.get(f"{W}type", "")
-    return attributes
 
 
 def build_styles(root: etree._Element, names: NewNames) -> etree._Element:
@@ -130,7 +125,6 @@ def build_styles(root: etree._Element, names: NewNames) -> etree._Element:
 
 
 def build_numbering(root: etree._Element, names: NewNames) -> etree._Element:
-    """Return the lists without their names."""
     numbering = etree.Element(f"{W}numbering", nsmap=NAMESPACES)
     for found in root:
         copy_properties(numbering, found, names)
@@ -151,8 +145,6 @@ def build_settings(root: etree._Element | None) -> etree._Element:
 
 
 class _Builder:
-    """Builds the text of one part."""
-
     def __init__(self, names: NewNames, *, is_in_box: bool = False) -> None:
         self._names = names
         self._is_in_box = is_in_box  # Word does not allow text boxes in text boxes
@@ -241,7 +233,7 @@ class _Builder:
                 self._reference(new, child)
 
     def _reference(self, parent: etree._Element, node: etree._Element) -> None:
-        """Add a reference to a note. Anything else is left out, and counted if it has text."""
+        # Anything else is left out, and counted if it has text.
         has_text = next(node.iter(f"{W}t"), None) is not None
         self._names.n_unknown += has_text and node.tag not in (f"{W}del", f"{W}moveFrom")
         kind = _KIND_OF_REFERENCE.get(str(node.tag))
@@ -250,7 +242,7 @@ class _Builder:
             etree.SubElement(parent, node.tag, {f"{W}id": number})
 
     def _shape(self, run: etree._Element, node: etree._Element) -> None:
-        """Add the text boxes of a drawing; of alternatives, the first that has any."""
+        # Of alternatives, the first that has any.
         if self._is_in_box:
             self._names.n_unknown += next(node.iter(f"{W}t"), None) is not None
             return
@@ -265,7 +257,7 @@ class _Builder:
 
 
 def _unwrap(container: etree._Element) -> Iterator[etree._Element]:
-    """Yield the children of an element; those that only wrap others are replaced by what they wrap."""
+    # Those that only wrap others are replaced by what they wrap.
     for child in container:
         if child.tag in _WRAPPERS:
             yield from _unwrap(child)
@@ -278,10 +270,8 @@ def _unwrap(container: etree._Element) -> Iterator[etree._Element]:
 
 
 def _shown_text(node: etree._Element) -> str:
-    """Return the text of a `w:t` as Word shows it: without spaces at its ends unless it says otherwise.
-
-    Optional hyphens are left out, as are those that Word writes as elements.
-    """
+    # Word shows no spaces at the ends unless the `w:t` says otherwise. Optional hyphens are left out, as are
+    # those that Word writes as elements.
     text = (node.text or "").replace("\u00ad", "")
     holder = next((one for one in (node, *node.iterancestors()) if one.get(_SPACE) is not None), None)
     is_whole = holder is not None and holder.get(_SPACE) == "preserve"
@@ -295,7 +285,7 @@ def _add_text(run: etree._Element, text: str) -> None:
 
 
 def _add_box(run: etree._Element, box: etree._Element, number: int, *, is_alone: bool) -> etree._Element:
-    """Add an empty text box of the size and, if it is the only one of its drawing, the place of another."""
+    # It has the place of the other only if that is the only one of its drawing.
     frame = next(box.iterancestors(f"{_WP}inline", f"{_WP}anchor"), None)
     shape = next(box.iterancestors(f"{_WPS}wsp"), None)
     sizes = [] if shape is None else list(shape.iterfind(f"{_WPS}spPr/{_A}xfrm/{_A}ext"))
@@ -331,7 +321,7 @@ def _add_box(run: etree._Element, box: etree._Element, number: int, *, is_alone:
 
 
 def _read_place(frame: etree._Element) -> list[tuple[str, str]] | None:
-    """Return what the horizontal and vertical place is relative to, and how far it is; None = in its line."""
+    # None = in its line.
     place = []
     for tag in (f"{_WP}positionH", f"{_WP}positionV"):
         position = frame.find(tag)

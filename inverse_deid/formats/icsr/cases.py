@@ -72,7 +72,6 @@ class Case:
 
     @property
     def is_case(self) -> bool:
-        """Whether it is a case."""
         return self.number > 0
 
     @property
@@ -102,7 +101,6 @@ class Case:
 
     @property
     def dates(self) -> ReportDates:
-        """The structured dates."""
         nodes = list(self.node.iter())
         suspects = suspect_starts()[self.dialect.name].nodes(self.node) if self.is_case else []
         stamps = [(v, v.text.strip()) for v in self._of(Sort.DATE)]
@@ -136,7 +134,7 @@ class Case:
         return RewrittenCase(node, changes, self.tail, allowed | answers)
 
     def _list_allowed(self, masked_texts: Sequence[str], profile: Profile, marker: str) -> frozenset[str]:
-        """Return all strings of the rewritten case, other than structure and answers, that are allowed."""
+        # All strings, other than structure and answers, that the rewritten case may contain.
         allowed = {marker}
         if self.dialect.name == "r2":
             allowed.add(PRIVACY)
@@ -164,7 +162,7 @@ def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDial
 def _note(
     function: Callable[_Given, _Answer] | None, write: Callable[..., str], answers: set[str]
 ) -> Callable[_Given, _Answer] | None:
-    """Return the same function, whose answers are noted as `write` writes them."""
+    # Answers are noted as `write` writes them.
     if function is None:
         return None
 
@@ -188,7 +186,7 @@ def _list_kept(value: Value, node: etree._Element, profile: Profile, dialect: Di
 
 
 def _pieces(value: Value, node: etree._Element) -> Iterator[str]:
-    """Yield the texts of a value that has elements in it; of a file also their attributes."""
+    # Of a file also their attributes.
     if value.text.strip() != all_text(node).strip() and value.sort != Sort.ATTACHMENT:
         return
     yield from map(str, node.itertext())
@@ -226,7 +224,7 @@ def list_known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
 
 
 def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
-    """Yield given, middle and family names of each person, each once; two reporters have two places."""
+    # Two reporters have two places.
     persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
     for value in case.values:
         if value.element is None or value.element_id not in _PARTS_OF_NAMES:

@@ -47,8 +47,6 @@ _DIGIT = re.compile(r"\d")
 
 
 class Rule(StrEnum):
-    """What is wrong."""
-
     VALUE_LEFT = "the element should be masked, emptied or left out, but still has a value"
     MASK_NOT_ALLOWED = "the element says that it is masked where E2B does not allow it"
     NO_NARRATIVE = "the case narrative (H.1) is missing, empty or masked as a whole"
@@ -94,7 +92,6 @@ def check_case(
 def _find_strangers(
     root: etree._Element, dialect: MessageDialect, allowed: Container[str]
 ) -> Iterator[Finding]:
-    """Yield every text, tail, attribute and name that is not allowed, wherever it is."""
     paths = Paths(root)
     for node in root.iter():
         if not is_known_element(str(node.tag), dialect.name):
@@ -120,8 +117,6 @@ def _is_allowed(text: str | None, allowed: Container[str]) -> bool:
 
 
 class _Check:
-    """Checks one rewritten case."""
-
     def __init__(self, case: Case, found: Survey, profile: Profile) -> None:
         self._case = case
         self._dialect = case.dialect
@@ -131,7 +126,7 @@ class _Check:
         self._before = {(value.element_id, value.text) for value in case.values}
 
     def find_all(self) -> Iterator[Finding]:
-        """Yield all findings; the same one may occur twice."""
+        # The same one may occur twice.
         for value in self._found.values:
             yield from self._check_value(value)
         yield from self._check_masks()
@@ -158,7 +153,6 @@ class _Check:
             yield Finding(Rule.VALUE_LEFT, value.element_id, value.path)
 
     def _check_masks(self) -> Iterator[Finding]:
-        """Find elements that are marked as masked without permission, or that are not empty."""
         paths = Paths(self._case.node)
         nodes = (node for node in self._case.node.iter() if self._dialect.is_masked(node))
         before = {bare_path(paths.of(node, TEXT)) for node in nodes}
@@ -176,7 +170,6 @@ class _Check:
                 yield Finding(Rule.VALUE_LEFT, name, path)
 
     def _find_masked_element(self, index: int) -> Element | None:
-        """Return the known element whose value was in an XML element."""
         named = self._found.named
         return next(
             (named[index, slot] for slot in (TEXT, "value", "extension", "code") if (index, slot) in named),
@@ -184,7 +177,7 @@ class _Check:
         )
 
     def _check_narrative(self) -> Iterator[Finding]:
-        """Find a missing narrative; R2 may lack one, but not lose it."""
+        # R2 may lack a narrative, but not lose it.
         had_one = any(value.element_id == NARRATIVE for value in self._case.values)
         if not self._case.is_case or (self._dialect.name == "r2" and not had_one):
             return
@@ -196,7 +189,6 @@ class _Check:
                 yield Finding(Rule.NO_NARRATIVE, NARRATIVE, self._paths.of(node, TEXT))
 
     def _check_lengths(self) -> Iterator[Finding]:
-        """Find free texts and new ids that are too long."""
         for (index, _), element in self._found.named.items():
             longest, node = element.max_length[self._dialect.name], self._found.nodes[index]
             if (
@@ -212,11 +204,8 @@ class _Check:
                 yield Finding(Rule.TOO_LONG, value.element_id, value.path)
 
     def _check_known_values(self) -> Iterator[Finding]:
-        """Find identifiers that the profile removes, in places that must not contain them.
-
-        A field that the profile keeps may have the same value (sender and reporter may have the same
-        organisation). Numbers are searched in texts only, not in codes.
-        """
+        # A field that the profile keeps may have the same value (sender and reporter may have the same
+        # organisation). Numbers are searched in texts only, not in codes.
         removed = [value for value in self._case.known_values if self._profile.removes(value.element)]
         anywhere = KnownValueFinder(removed)
         for value in self._found.values:

@@ -80,8 +80,6 @@ class _Meter:
 
 
 class _Open(NamedTuple):
-    """A part that is being read."""
-
     node: etree._Element
     start: int
 
@@ -169,7 +167,7 @@ class Message:
         return Frame(prolog, dialect, str(root.tag), attributes, namespaces, lead, is_single)
 
     def _cut_location(self, root: etree._Element) -> None:
-        """Keep only the base name of the schema location: the rest is a path of the sender's machine."""
+        # The rest of the schema location is a path of the sender's machine.
         name = f"{{{XSI_NAMESPACE}}}schemaLocation"
         old = root.get(name)
         if old is None:
@@ -191,7 +189,7 @@ class Message:
             self._failure = _broken(self._events, prolog)
 
     def _take(self, event: str, node: etree._Element) -> bool:
-        """Follow one event of the parser; True: a part that was finished can be given out."""
+        # True = a part that was finished can be given out.
         level = self._level
         if event == "start":
             self._depth += 1
@@ -230,7 +228,6 @@ class Message:
             self.stripped.n_instructions += 1
 
     def _finish(self) -> Iterator[Case | BrokenCase]:
-        """Yield the part that was finished, with the white space after it."""
         if self._finished is None:
             return
         (node, problem), self._finished = self._finished, None
@@ -246,7 +243,6 @@ class Message:
         yield BrokenCase(number, problem) if case is None else case
 
     def _detach(self, node: etree._Element) -> str:
-        """Take a part without comments out of the tree, and return the white space after it."""
         for comment in self._comments:
             remove_keeping_tail(comment)
         self._comments.clear()
@@ -294,7 +290,6 @@ def _dialect(tag: str) -> MessageDialect:
 
 
 def _tails(node: etree._Element | None) -> str:
-    """Return the texts after comments and instructions up to the next element."""
     text = ""
     while node is not None and not _is_element(node):
         text += node.tail or ""
@@ -308,7 +303,7 @@ def _is_element(node: etree._Element) -> bool:
 
 
 def _forget(node: etree._Element) -> None:
-    """Free what has been read of a part that is left out."""
+    # Free what has been read of a part that is left out.
     node.clear()
     parent = node.getparent()
     while parent is not None and node.getprevious() is not None:
@@ -316,7 +311,7 @@ def _forget(node: etree._Element) -> None:
 
 
 def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
-    """Return the line for broken XML; the message of the parser may quote the file and is dropped."""
+    # The message of the parser may quote the file and is dropped.
     fatal = next((entry for entry in events.error_log if entry.level_name != "WARNING"), None)
     name = "" if fatal is None else fatal.type_name
     where = f"at line {1 if fatal is None else fatal.line}"

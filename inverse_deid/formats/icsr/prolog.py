@@ -113,10 +113,6 @@ def read_prolog(stream: BinaryIO) -> Prolog:
     Raises:
         FormatError: Not XML, or a document type declaration with declarations of its own.
         UnreadableInputError: Empty, of an encoding that is not read, or of another than is declared.
-
-    Example:
-        >>> read_prolog(io.BytesIO(b'<?xml version="1.0"?><ichicsr/>')).codec
-        'utf-8'
     """
     head = b""
     while True:
@@ -134,7 +130,7 @@ def read_prolog(stream: BinaryIO) -> Prolog:
 
 
 def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
-    """Return the encoding and the byte-order mark; "" = more bytes are needed to say."""
+    # "" = more bytes are needed to say.
     actual, mark = _actual_codec(head)
     text = head[len(mark) :].decode(actual or "latin-1", "replace").lstrip()
     declaration = _DECLARATION.match(text)
@@ -158,7 +154,7 @@ def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
 
 
 def _actual_codec(head: bytes) -> tuple[str, bytes]:
-    """Return the encoding of the first bytes ("" = one that begins like ASCII) and the byte-order mark."""
+    # "" = an encoding that begins like ASCII.
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise UnreadableInputError("is UTF-32, which is not supported. Save it as UTF-8")
     for mark, codec in _MARKS:
@@ -182,7 +178,7 @@ def _look_up(name: str) -> str:
 
 
 def _scan(data: bytes, codec: str) -> tuple[str, str] | None:
-    """Return XML and document type declaration; None = the first element has not been reached."""
+    # None = the first element has not been reached.
     text = data.decode(codec, "replace")
     declaration = _DECLARATION.match(text)
     if declaration is not None and not _STRICT_DECLARATION.fullmatch(declaration[0]):

@@ -114,7 +114,7 @@ class RewrittenCase:
 
 
 def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
-    """Number identifiers of no standard and, where dates change, those that reveal a time."""
+    # Identifiers of no standard and, where dates change, those that reveal a time.
     paths = Paths(case)
     numbers: dict[str, str] = {}
     for node in case.iter():
@@ -166,7 +166,6 @@ class CaseRewriter:
         return fresh, tuple(changes)
 
     def _drop_unknown(self, root: etree._Element) -> Iterator[Change]:
-        """Leave out elements and attributes that the standard does not know, unless they hold known ones."""
         found = find_unknown_names(root, self._dialect.name)
         for unknown in found:
             if unknown.holds_known:
@@ -186,7 +185,6 @@ class CaseRewriter:
                 self._text(value, next(texts))
 
     def _treat_others(self, values: Sequence[Value]) -> Iterator[Change]:
-        """Treat the other values, and yield what was done to each value of the final case."""
         done = [
             Done.MASKER if value.sort == Sort.FREE_TEXT else self._other(value, self._nodes[value.index])
             for value in values
@@ -217,7 +215,7 @@ class CaseRewriter:
             node.set(value.slot, fitting)
 
     def _text_in_the_end(self, value: Value) -> Done:
-        """Return what was done to a text; it may be gone with a value that is masked or left out."""
+        # It may be gone with a value that is masked or left out.
         node = self._nodes[value.index]
         fitting, is_shorter = self._written[value.index, value.slot]
         if value.slot in (TEXT, WHOLE):
@@ -229,7 +227,6 @@ class CaseRewriter:
         return Done.SHORTENED if is_shorter else Done.MASKER
 
     def _other(self, value: Value, node: etree._Element) -> Done:
-        """Treat a value other than free text as the profile says."""
         match value.sort:
             case Sort.ATTACHMENT:
                 if self._profile.attachments == FieldAction.KEEP:
@@ -280,7 +277,7 @@ class CaseRewriter:
         return Done.UNFIT if is_unfit else done
 
     def _action(self, element: Element | None, text: str) -> FieldAction:
-        """Return the action of the profile; where dates change, a kept report id with a day is replaced."""
+        # Where dates change, a kept report id with a day is replaced.
         if element is None:
             return self._profile.other_dates
         action = self._profile.actions[element.id]
@@ -306,7 +303,6 @@ class CaseRewriter:
                 return Done.PSEUDONYM
 
     def _pseudonym(self, element: Element, text: str) -> str:
-        """Return the pseudonym of an id; it must fit."""
         name = self._given.pseudonym(element.id, text) if self._given.pseudonym is not None else ""
         longest = element.max_length[self._dialect.name]
         if not name.strip() or _NOT_XML.search(name) or (longest is not None and len(name) > longest):
@@ -345,7 +341,7 @@ class CaseRewriter:
     def _without_date(
         self, element: Element | None, date: StampDate | None, node: etree._Element, attribute: str
     ) -> None:
-        """Mask a date where E2B allows it, remove it where it may be missing; else keep the year."""
+        # Masked where E2B allows it, removed where it may be missing, else the year is kept.
         if element is None:
             self._dialect.empty(node, attribute)
         elif element.msk:
@@ -359,7 +355,7 @@ class CaseRewriter:
 
 
 def _remove_unfit(element: Element) -> FieldAction:
-    """Return what replaces a value that cannot be kept: a required one needs another."""
+    # A required one needs another.
     if element.msk:
         return FieldAction.MASK
     return FieldAction.PSEUDONYM if element.required else FieldAction.DROP
@@ -403,12 +399,7 @@ def tells_time(identifier: str) -> bool:
 
 
 def make_numbered_uuid(number: int) -> str:
-    """Return a UUID that contains only a number.
-
-    Example:
-        >>> make_numbered_uuid(1)
-        '00000000-0000-4000-8000-000000000001'
-    """
+    """Return a UUID that contains only a number."""
     return f"00000000-0000-4000-8000-{number:012d}"
 
 

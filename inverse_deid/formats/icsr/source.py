@@ -65,7 +65,6 @@ class MessageReport:
     )  # case, path and line of the first
 
     def add(self, changes: Iterable[Change]) -> None:
-        """Count what was done to a case."""
         self.done.update((change.element, bare_path(change.path), change.done) for change in changes)
 
     @property
@@ -78,7 +77,6 @@ class MessageReport:
         return {kind: n for kind, n in counts.items() if n}
 
     def fail(self, problem: CaseProblem) -> None:
-        """Note a case that was not written."""
         self.n_problems += 1
         if len(self.problems) < MAX_CASES_LISTED:
             self.problems.append(problem)
@@ -133,7 +131,6 @@ class ReportSource:
         return {} if self._report is None else self._report.removed
 
     def records(self) -> Iterator[Record]:
-        """Yield the cases and the parts around them, in the order of the file."""
         batch = ""
         for part in self._message.parts():
             if isinstance(part, BrokenCase):
@@ -156,7 +153,6 @@ class ReportSource:
             )
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ReportSink:
-        """Return what writes the message in the encoding that it had."""
         sink = ReportSink(target, self._message, self._profile)
         self._report = sink.report
         return sink
@@ -208,7 +204,6 @@ class ReportSink:
         self.report.fail(CaseProblem(record.number, record.problem))
 
     def finish(self) -> None:
-        """Write the end of the message."""
         self._writer.finish()
         self.report.stripped = asdict(self._message.stripped)
 
@@ -219,7 +214,7 @@ class ReportSink:
     def _rewrite(
         self, part: Case, texts: Sequence[str], given: Replacements
     ) -> tuple[bytes, tuple[Change, ...]] | CaseProblem:
-        """Return a case as it is written and what was done to it, or why it must not be written."""
+        # A `CaseProblem` = it must not be written.
         try:
             rewritten = part.rewrite(texts, self._profile, given)
             data = self._writer.render(rewritten)
@@ -239,7 +234,7 @@ class ReportSink:
 
 
 def _locate_unknown(part: Case, profile: Profile) -> str:
-    """Say where elements and attributes are that the standard does not know, "" = not to be located."""
+    # "" = not to be located.
     found = find_unknown_names(part.node, part.dialect.name)
     places = [f"{one.path} at line {one.line}" for one in found[:_MAX_UNKNOWN_SHOWN]]
     more = f" and {len(found) - len(places)} more" if len(found) > len(places) else ""
@@ -250,7 +245,7 @@ def _locate_unknown(part: Case, profile: Profile) -> str:
 
 
 def _collect_known(part: Case) -> tuple[KnownIdentifier, ...]:
-    """Return each known identifier once, and no more than are needed to see that they are too many."""
+    # No more than are needed to see that they are too many.
     found: dict[KnownIdentifier, None] = {}
     for identifier in list_known_identifiers(part):
         found[identifier] = None

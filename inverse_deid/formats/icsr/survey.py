@@ -74,14 +74,11 @@ _SORT_OF_KIND = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """The contents of a case."""
-
     nodes: tuple[etree._Element, ...] = field(repr=False)  # in document order
     named: Mapping[tuple[int, str], Element] = field(repr=False)  # by index and slot
     values: tuple[Value, ...] = field(repr=False)  # all that are not structure
 
     def nodes_of(self, element: str) -> list[etree._Element]:
-        """Return the XML elements of a known element."""
         return [self.nodes[index] for (index, _), known in self.named.items() if known.id == element]
 
 
@@ -99,8 +96,6 @@ def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Sur
 
 
 class _Surveyor:
-    """Walks through the XML elements once."""
-
     def __init__(self, nodes: list[etree._Element], dialect: MessageDialect, *, batch: bool) -> None:
         self._nodes = nodes
         self._dialect = dialect
@@ -127,7 +122,7 @@ class _Surveyor:
         return named
 
     def values(self) -> Iterator[Value]:
-        """Yield all values, in document order; can be run through once."""
+        # The values can be run through once.
         for index, node in enumerate(self._nodes):
             if index not in self._done and index not in self._taken:
                 yield from self._text(index, node)
@@ -168,7 +163,7 @@ class _Surveyor:
             yield self._value(index, TEXT, sort, element, text)
 
     def _is_broken_up(self, node: etree._Element, element: Element | None) -> bool:
-        """Return whether elements interrupt the words: a name could be divided between two of them."""
+        # A name could be divided between two of them.
         if not len(node) or any(n in self._named_nodes for n in node.iterdescendants()):
             return False
         if sum(not str(piece).isspace() for piece in node.itertext()) < 2:
@@ -191,14 +186,13 @@ class _Surveyor:
                 yield self._value(index, key, sort, None, value)
 
     def _tail(self, index: int, node: etree._Element) -> Iterator[Value]:
-        """Yield the text after an element, unless it was taken with the element around it."""
+        # Unless it was taken with the element around it.
         text, parent = node.tail, node.getparent()
         if not text or text.isspace() or parent is None or index in self._done or index in self._taken:
             return
         yield self._value(index, TAIL, Sort.FREE_TEXT, self._owner_above(node), text)
 
     def _owner_above(self, node: etree._Element) -> Element | None:
-        """Return the free-text element whose text contains a nested element."""
         parent = node.getparent()
         return None if parent is None else self._owners.get(self._index.get(parent, -1))
 
@@ -270,7 +264,6 @@ def bare_path(path: str) -> str:
 
 
 def all_text(node: etree._Element) -> str:
-    """Return the text of an XML element with that of all elements in it."""
     return "".join(str(piece) for piece in node.itertext())
 
 
@@ -283,7 +276,6 @@ class Paths:
         self._root_name = self._name(str(root.tag))
 
     def of(self, node: etree._Element, slot: str) -> str:
-        """Return the path of a slot."""
         inner = self._path(node)
         if slot in (TEXT, WHOLE):
             return inner or self._root_name

@@ -84,7 +84,6 @@ class MessageWriter:
         return shell[0]
 
     def write(self, data: bytes) -> None:
-        """Write a rendered part."""
         self._target.write(data)
 
     def finish(self) -> None:

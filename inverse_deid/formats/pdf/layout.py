@@ -106,7 +106,7 @@ def _most_covered(gaps: Sequence[tuple[float, float]]) -> float:
 
 
 def _runs(rows: Sequence[Row], gutter: float) -> Iterator[tuple[int, int]]:
-    """Yield the runs of rows that no segment crosses; each begins with a row on both sides."""
+    # Each begins with a row on both sides.
     start = None
     for i, row in enumerate([*rows, None]):
         if row is None or any(one.left < gutter < one.right for one in row):
@@ -118,7 +118,6 @@ def _runs(rows: Sequence[Row], gutter: float) -> Iterator[tuple[int, int]]:
 
 
 def _is_prose(segments: Sequence[Segment]) -> bool:
-    """Tell whether one side of a gap has lines of prose, not cells of a table."""
     rows = _group_rows(segments)
     left = min((row[0].left for row in rows), default=0.0)
     width = max((row[-1].right for row in rows), default=0.0) - left
@@ -157,7 +156,7 @@ def _read_flow(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _continues(one: Segment, below: Row, edge: float) -> bool:
-    """Tell whether the first word of a row did not fit behind a segment of the row above."""
+    # Whether the first word of a row did not fit behind a segment of the row above.
     other = below[0]
     if len(below) > 1 or len(one.text) < _MIN_PROSE_CHARS or OWN_LINE.match(other.text):
         return False

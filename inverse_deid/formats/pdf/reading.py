@@ -116,13 +116,7 @@ def read_pdf_text(data: bytes) -> PdfContent:
 
 
 def _check_streams(data: bytes) -> None:
-    """Refuse a file with a stream that is too large, before PDFium unpacks it in memory.
-
-    Only Flate is unpacked here. Streams that are packed in another way count as they are.
-
-    Raises:
-        FormatError: A stream is too large.
-    """
+    # Only Flate is unpacked here. Streams that are packed in another way count as they are.
     view = memoryview(data)
     end_of_last = n_in_all = 0
     for found in _STREAM.finditer(data):
@@ -149,8 +143,6 @@ def _check_streams(data: bytes) -> None:
 
 
 class _Reader:
-    """Reads one open document."""
-
     def __init__(self, pdfium: Any, pdf: Any) -> None:  # noqa: ANN401 - the package has no types
         self._pdfium, self._raw, self._pdf = pdfium, pdfium.raw, pdf
         self._form: Any = None
@@ -190,7 +182,7 @@ class _Reader:
         return PdfContent(tuple(pages), dict(sorted(self._removed.items())))
 
     def _read_page(self, number: int) -> tuple[str, str]:
-        """Return the text of a page and why it cannot be used, "" = it can."""
+        # The second is why the page cannot be used, "" = it can.
         page = None
         with suppress(self._pdfium.PdfiumError):
             page = self._pdf[number - 1]
@@ -224,14 +216,11 @@ class _Reader:
                 self._raw.FORM_OnBeforeClosePage(page, self._form)
 
     def _rotation_of(self, page: Any) -> int:  # noqa: ANN401
-        """Return by how many degrees a page is turned clockwise."""
+        # Degrees clockwise.
         return 90 * (int(self._raw.FPDFPage_GetRotation(page)) % 4)
 
     def _read_words(self, text_page: Any, rotation: int) -> tuple[list[_Word], int]:  # noqa: ANN401
-        """Return the words of a page in the order of the file, and how many characters mean nothing.
-
-        A word ends only where PDFium found a space or the end of a line, so that no part of it is moved.
-        """
+        # A word ends only where PDFium found a space or the end of a line, so that no part of it is moved.
         raw, box = self._raw, self._raw.FS_RECTF()
         words: list[_Word] = []
         is_open = False
@@ -264,7 +253,7 @@ class _Reader:
         return words, n_unmapped
 
     def _find_problem(self, page: Any, n_chars: int, n_unmapped: int) -> str:  # noqa: ANN401
-        """Say why the text of a page is not all of its text, "" = it is."""
+        # "" = the text is all of it.
         n_objects = self._raw.FPDFPage_CountObjects(page)
         picture_share, n_pictures, has_hidden = self._measure_pictures(page, n_objects)
         if n_pictures:
@@ -279,7 +268,7 @@ class _Reader:
         return ""
 
     def _measure_pictures(self, page: Any, n_objects: int) -> tuple[float, int, bool]:  # noqa: ANN401
-        """Return the share of a page that pictures cover, their number, and whether text is invisible."""
+        # The share of a page that pictures cover, their number, and whether text is invisible.
         raw = self._raw
         width, height = page.get_size()
         if self._rotation_of(page) in (90, 270):
@@ -316,7 +305,6 @@ class _Reader:
         )
 
     def _read_annotations(self, page: Any) -> Iterator[str]:  # noqa: ANN401
-        """Yield a line for each form field of a page, from top to bottom, and for each note."""
         raw = self._raw
         fields: list[tuple[float, float, str]] = []
         notes: list[str] = []
@@ -349,7 +337,7 @@ class _Reader:
         yield from filter(None, notes)
 
     def _show_field(self, widget: Any) -> str:  # noqa: ANN401
-        """Return label and value of a form field, "" = it has no value."""
+        # "" = it has no value.
         raw, form = self._raw, self._form
         kind = raw.FPDFAnnot_GetFormFieldType(form, widget)
         if kind in (raw.FPDF_FORMFIELD_PUSHBUTTON, raw.FPDF_FORMFIELD_SIGNATURE, raw.FPDF_FORMFIELD_UNKNOWN):
@@ -403,7 +391,7 @@ class _Reader:
 
 
 def _read_string(get: Callable[[Any, int], int]) -> str:
-    """Return a text from a function that writes UTF-16 into a buffer and returns how many bytes it needs."""
+    # `get` writes UTF-16 into a buffer and returns how many bytes it needs.
     n_bytes = get(None, 0)
     if not 2 < n_bytes <= 2 * MAX_CHARS:
         return ""
@@ -425,7 +413,7 @@ def _read_name(name: str) -> str:
 
 
 def _turn(left: float, right: float, bottom: float, top: float, rotation: int) -> tuple[float, ...]:
-    """Return the edges of a box (left, right, bottom, top) as a page shows it that is turned clockwise."""
+    # Left, right, bottom and top as a page that is turned clockwise shows them.
     if rotation == 90:
         return bottom, top, -right, -left
     if rotation == 180:
@@ -436,7 +424,7 @@ def _turn(left: float, right: float, bottom: float, top: float, rotation: int) -
 
 
 def _show_words(words: list[_Word]) -> str:
-    """Return the lines of a page; words that are not upright follow."""
+    # Words that are not upright follow.
     segments: list[Segment] = []
     others: list[str] = []
     previous = None
@@ -461,7 +449,7 @@ def _show_words(words: list[_Word]) -> str:
 
 
 def _join(one: Segment, other: Segment) -> Segment | None:
-    """Return a segment with the next word, None = they are not beside each other."""
+    # None = they are not beside each other.
     height = min(one.height, other.height)
     overlap = min(one.top, other.top) - max(one.bottom, other.bottom)
     if overlap < height / 2 or not -0.5 * height <= other.left - one.right <= 0.9 * height:
@@ -477,7 +465,7 @@ def _join(one: Segment, other: Segment) -> Segment | None:
 
 
 def _name_pages(problems: Mapping[str, list[int]]) -> str:
-    """Say what is wrong with which pages; each problem begins with `has`."""
+    # Each problem begins with `has`.
     described = []
     for problem, pages in problems.items():
         shown = ", ".join(map(str, pages[:_MAX_SHOWN]))

@@ -29,7 +29,7 @@ def read_pdf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
 
 @cache
 def _reader() -> LimitedProcess:
-    """Return the process that reads all PDF files: PDFium is large, and a hostile file can make it crash."""
+    # PDFium is large, and a hostile file can make it crash.
     return LimitedProcess()
 
 

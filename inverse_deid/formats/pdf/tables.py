@@ -53,7 +53,6 @@ class Segment:
 
     @property
     def centre(self) -> float:
-        """Where its middle is, vertically."""
         return (self.top + self.bottom) / 2
 
 
@@ -63,23 +62,15 @@ Row = list[Segment]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the text.
+    """A line of the text."""
 
-    Args:
-        text: Cells are separated by tabs.
-        first: The first row of the page that it has.
-        last: The last one.
-        begins_in: The column of its only cell; -1 = it is in no table, -2 = it has several cells.
-        ends_in: The column of its last cell, -1 = it is in no table, -3 = it has several cells and no table.
-        table: Where its table begins (y), None = it is in no table.
-    """
-
-    text: str = field(repr=False)
-    first: Row = field(repr=False)
-    last: Row = field(repr=False)
-    begins_in: int = -1
+    text: str = field(repr=False)  # cells are separated by tabs
+    first: Row = field(repr=False)  # the first row of the page that it has
+    last: Row = field(repr=False)  # the last one
+    begins_in: int = -1  # the column of its only cell; -1 = it is in no table, -2 = it has several cells
+    # The column of its last cell, -1 = it is in no table, -3 = it has several cells and no table.
     ends_in: int = -1
-    table: float | None = None
+    table: float | None = None  # where its table begins (y), None = it is in no table
 
 
 @dataclass(slots=True)
@@ -114,7 +105,7 @@ def measure_gap(above: Row, below: Row) -> float:
 
 
 def _read_run(rows: Sequence[Row]) -> Iterator[Line]:
-    """Yield the lines of rows without a wide gap: of one table, or of what is around it."""
+    # Of one table, or of what is around it.
     start = next((i for i, row in enumerate(rows) if len(row) > 1), len(rows))
     first = rows[start][0] if start < len(rows) else None
     while start and first is not None and _is_beside(first, rows[start - 1], rows[start]):
@@ -136,7 +127,7 @@ def _read_run(rows: Sequence[Row]) -> Iterator[Line]:
 
 
 def _is_beside(first: Segment, above: Row, below: Row) -> bool:
-    """Tell whether a line above the first row of a table is of a cell that is higher than its first cell."""
+    # Whether a line above the first row of a table is of a cell that is higher than its first cell.
     return above[0].left > first.right and measure_gap(above, below) <= _OTHER_ROW * first.height
 
 
@@ -145,7 +136,7 @@ def _are_cells(one: Segment, other: Segment) -> bool:
 
 
 def _find_columns(rows: Sequence[Row]) -> list[_Column] | None:
-    """Return the columns of rows with cells, from left to right; None = there are none that fit all rows."""
+    # None = there are none that fit all rows.
     tabular = [row for row in rows if len(row) > 1]
     has_gaps = any(_are_cells(one, other) for row in tabular for one, other in pairwise(row))
     columns = _fit_columns(tabular, is_strict=True)
@@ -158,7 +149,7 @@ def _find_columns(rows: Sequence[Row]) -> list[_Column] | None:
 
 
 def _fit_columns(rows: Sequence[Row], *, is_strict: bool) -> list[_Column] | None:
-    """Return columns of which no row has two cells in one; if not strict, of wide gaps."""
+    # If not strict, of wide gaps.
     spanning: set[int] = set()
     for _ in range(_MAX_SPANNING + 1):
         columns = _merge([one for row in rows for one in row if id(one) not in spanning])
@@ -191,7 +182,6 @@ def _find_clash(row: Row, columns: Sequence[_Column], *, is_strict: bool) -> _Co
 
 
 def _place(one: Segment, columns: Sequence[_Column]) -> int:
-    """Return the number of the first column that a cell is in, else of the nearest."""
     inside = (number for number, column in enumerate(columns) if column.has(one))
     middle = (one.left + one.right) / 2
     nearest = min(range(len(columns)), key=lambda n: abs(columns[n].left + columns[n].right - 2 * middle))
@@ -199,7 +189,7 @@ def _place(one: Segment, columns: Sequence[_Column]) -> int:
 
 
 def _find_end(rows: Sequence[Row], columns: Sequence[_Column]) -> int:
-    """Return the first row that is a line over several columns, else the number of rows."""
+    # The first row that is a line over several columns, else the number of rows.
     for i, row in enumerate(rows):
         if len(row) == 1 and sum(column.has(row[0]) for column in columns) > 1:
             return max(i, 1)
@@ -207,10 +197,7 @@ def _find_end(rows: Sequence[Row], columns: Sequence[_Column]) -> int:
 
 
 def _find_other_table(rows: Sequence[Row], columns: Sequence[_Column]) -> int:
-    """Return the first row of a second table, else the number of rows.
-
-    It is below the widest gap, and the rows of both have fewer columns by themselves than together.
-    """
+    # It is below the widest gap, and the rows of both have fewer columns by themselves than together.
     gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
     stop = _split(rows)
     if gaps[stop - 1] <= median(gaps) + 0.5 * max(one.height for one in rows[stop]):
@@ -247,10 +234,7 @@ def _fill(row: Row, columns: Sequence[_Column]) -> list[Row]:
 def _group_lines(
     rows: Sequence[Row], cells: Sequence[Sequence[Row]], columns: Sequence[_Column]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the half-open ranges of the lines that are one row of a table.
-
-    Lines of the same cells are close to each other and far from other rows.
-    """
+    # Half-open ranges. Lines of the same cells are close to each other and far from other rows.
     gaps = [measure_gap(above, below) for above, below in pairwise(rows)]
     height = max(one.height for one in rows[0])
     usual = max(min(gaps), 0.0)
@@ -267,7 +251,7 @@ def _group_lines(
 
 
 def _are_wrapped(lines: Sequence[Sequence[Row]], columns: Sequence[_Column]) -> bool:
-    """Tell whether lines are of one row: at most one has a first cell, and some cell goes on in the next."""
+    # At most one has a first cell, and some cell goes on in the next.
     if sum(bool(line[0]) for line in lines) > 1:
         return False
     n_wrapped = 0

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reportlab.pdfbase.ttfonts import TTFont
 
 PAGE_BREAK = "\n\f\n"
-"""Between the pages of the text."""
 
 _FONT_NAME = "DejaVuSans"
 _PAGE_WIDTH, _PAGE_HEIGHT = 595.0, 842.0  # A4
@@ -50,10 +49,6 @@ def write_pdf(text: str) -> bytes:
 
     Raises:
         ConfigurationError: ReportLab is not installed.
-
-    Example:
-        >>> write_pdf("Pt well.\n\f\nRecovered.")[:5]
-        b'%PDF-'
     """
     with _LOCK:
         font = _load_font()
@@ -109,7 +104,7 @@ def _fit(page: str, font: TTFont) -> tuple[float, list[_Line]]:
 
 
 def _lay_out(texts: Sequence[str], font: TTFont, size: float) -> Iterator[_Line]:
-    """Yield the lines that lines of the text become; the cells of a table are below each other."""
+    # The cells of a table are below each other.
     start = 0
     while start < len(texts):
         stop = start
@@ -130,7 +125,7 @@ def _lay_out(texts: Sequence[str], font: TTFont, size: float) -> Iterator[_Line]
 
 
 def _choose_widths(rows: Sequence[Sequence[str]], font: TTFont, size: float) -> list[float] | None:
-    """Return the widths of the columns of a table, None = there are too many."""
+    # None = there are too many.
     n_columns = max(map(len, rows))
     wanted = [
         max(font.stringWidth(row[n], size) for row in rows if n < len(row)) + 0.5 for n in range(n_columns)
@@ -146,7 +141,6 @@ def _choose_widths(rows: Sequence[Sequence[str]], font: TTFont, size: float) -> 
 
 
 def _wrap_row(row: Sequence[str], widths: Sequence[float], font: TTFont, size: float) -> Iterator[_Line]:
-    """Yield the lines of a row of a table, of which cells are as high as they need."""
     cells = [
         [" ".join(word for _, word in words) for words, _ in _wrap(text, font, size, width)]
         for text, width in zip(row, widths, strict=False)

@@ -68,12 +68,10 @@ class Columns:
 
     @property
     def by_name(self) -> dict[str, ColumnFate]:
-        """What happens to each column."""
         return dict(zip(self.names, self.fates, strict=True))
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The positions of the columns that are written."""
         return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
 
     @property
@@ -89,9 +87,6 @@ class Columns:
 
         Raises:
             FormatError: The row is such a header.
-
-        Example:
-            >>> choose_columns(["text", "sex"], ReadOptions(keep_columns=("sex",))).check_order(["a", "m"])
         """
         texts = set(map(_fold, self.text_columns))
         if len(self.written) < 2 or not any(_fold(cell) in texts for cell in cells):
@@ -231,7 +226,6 @@ def list_named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
 
 
 def fate_of(name: str, options: ReadOptions) -> ColumnFate:
-    """Decide what happens to a column of this name."""
     if name in options.text_columns:
         return ColumnFate.MASKED
     if name == options.id_name:
@@ -310,7 +304,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def _split(word: str) -> Sequence[str]:
-    """Return the words that a word consists of, the word itself if it does not or is a word alone."""
+    # The word itself if it is not joined, or is a word alone.
     known = _words_of_names()
     if word in known:
         return (word,)
@@ -325,7 +319,7 @@ def _split(word: str) -> Sequence[str]:
 
 @cache
 def _words_of_names() -> frozenset[str]:
-    """Return the words that names of columns consist of; of two letters only those that are often joined."""
+    # Of two letters only those that are often joined.
     sorts = (words for sort, words in _column_words().items() if sort not in ("passing", "sentence"))
     words = frozenset(_COLUMN_WORDS.split()).union(*sorts)
     return _JOINED | {word for word in words if len(word) > 2}

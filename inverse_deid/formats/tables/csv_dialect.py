@@ -29,19 +29,12 @@ _SEP_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\r?\n?', re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """Encoding and separator of a file.
+    """Encoding and separator of a file."""
 
-    Args:
-        codec: Encoding and byte-order mark.
-        delimiter: Between the cells.
-        first_line: `sep=;` with its line end, "" = the header comes first.
-        found: What was found out, in words, "" = the user gave all.
-    """
-
-    codec: TextCodec
-    delimiter: str
-    first_line: str = field(default="", repr=False)
-    found: str = ""
+    codec: TextCodec  # encoding and byte-order mark
+    delimiter: str  # between the cells
+    first_line: str = field(default="", repr=False)  # `sep=;` with its line end, "" = the header comes first
+    found: str = ""  # what was found out, in words, "" = the user gave all
 
 
 def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[BinaryIO, CsvDialect]:
@@ -60,7 +53,8 @@ def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[Bin
     dialect = CsvDialect(codec, options.delimiter or usual)
     if not options.finds_out:
         return stream, dialect
-    text = _decode(head, codec)
+    decoder = codecs.getincrementaldecoder(codec.name)("replace")
+    text = decoder.decode(head.data[len(codec.mark) :], head.is_whole)
     if sep := _SEP_LINE.match(text):
         if options.delimiter not in (None, sep[1]):
             raise UnreadableInputError(
@@ -76,17 +70,8 @@ def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[Bin
     return stream, dialect
 
 
-def _decode(head: Head, codec: TextCodec) -> str:
-    decoder = codecs.getincrementaldecoder(codec.name)("replace")
-    return decoder.decode(head.data[len(codec.mark) :], head.is_whole)
-
-
 def _find_delimiter(text: str, head: Head, options: ReadOptions, usual: str) -> str:
-    """Return what separates the cells: that which gives the named columns, else that which fits the rows.
-
-    Raises:
-        UnreadableInputError: Several characters are possible.
-    """
+    # The one that gives the named columns, else the one that fits the rows.
     rows = {one: _parse(text, one, head) for one in dict.fromkeys([usual, *_SEPARATORS])}
     named = {plain_name(column) for _, column in list_named_columns(options)}
     fits = [one for one, some in rows.items() if some and named <= set(map(plain_name, some[0]))]
@@ -105,7 +90,7 @@ def _find_delimiter(text: str, head: Head, options: ReadOptions, usual: str) -> 
 
 
 def _parse(text: str, delimiter: str, head: Head) -> list[list[str]]:
-    """Return the first rows that are not blank; the last one may be cut and is left out."""
+    # The last one may be cut and is left out.
     rows: list[list[str]] = []
     is_cut = not head.is_whole
     try:
@@ -121,7 +106,7 @@ def _parse(text: str, delimiter: str, head: Head) -> list[list[str]]:
 
 
 def _is_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows have several cells, and nearly all as many as the header."""
+    # Several cells, and nearly all rows as many as the header.
     if not rows or len(rows[0]) < 2:
         return False
     n_same = sum(len(row) == len(rows[0]) for row in rows)

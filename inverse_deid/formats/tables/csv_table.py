@@ -53,16 +53,13 @@ class CsvLayout:
 
     @property
     def codec(self) -> TextCodec:
-        """Encoding and byte-order mark."""
         return self.dialect.codec
 
     @property
     def delimiter(self) -> str:
-        """What is between the cells."""
         return self.dialect.delimiter
 
     def encode_row(self, cells: Sequence[str]) -> bytes:
-        """Return one row as bytes."""
         cells = cells if self.is_masked else [neutralise(cell) for cell in cells]
         if list(cells) == [""]:
             return encode('""' + self.line_end, self.codec)
@@ -83,18 +80,15 @@ class CsvTable:
 
     @property
     def text_encoding(self) -> str:
-        """That of the file."""
         return self.layout.codec.name
 
     @property
     def read_as(self) -> Mapping[str, int]:
-        """The separator and the encoding that were found."""
         found = self.layout.dialect.found
         return {found: 1} if found else {}
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column."""
         return self.layout.columns.by_name
 
     def records(self) -> Iterator[Record]:
@@ -125,7 +119,6 @@ class CsvSink:
     layout: CsvLayout
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the row with the masked texts in their columns."""
         if not record.carried:
             self.target.write(encode(self.layout.line_end, self.layout.codec))
             return
@@ -208,7 +201,6 @@ def look_at_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> Table
 def _open(
     stream: BinaryIO, options: ReadOptions, name: str
 ) -> tuple[Iterator[list[str]], list[str], CsvLayout]:
-    """Return the rows after the header, the header, and the layout without its columns."""
     csv.field_size_limit(MAX_RECORD_BYTES)
     stream, dialect = find_dialect(stream, options, name)
     codec = dialect.codec
@@ -245,7 +237,7 @@ class _Lines:
 
 
 def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[str] | None:
-    """Return the next row, None at the end; errors of the csv module may quote the row and are dropped."""
+    # Errors of the csv module may quote the row and are dropped.
     try:
         return next(rows)
     except StopIteration:

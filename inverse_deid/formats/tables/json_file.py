@@ -69,7 +69,6 @@ class JsonFile:
     read_as: dict[str, int] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
-        """Yield one record an object."""
         for number, found in enumerate(self.objects, start=1):
             if not isinstance(found, dict):
                 yield Record(number, problem="is not a JSON object. A case is an object with a text")
@@ -123,14 +122,11 @@ class JsonFile:
         return Record(number, docs, carried=carried, new_id=new_id, kept=tuple(strings.kept))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonFileSink:
-        """Return what writes an object, or a list with one object a line."""
         return JsonFileSink(target, is_list=self.is_list)
 
 
 @dataclass(slots=True)
 class _Case:
-    """Reads the fields of one object, and builds what is written of it."""
-
     options: ReadOptions
     texts: dict[str, str] = field(default_factory=dict, repr=False)  # by path; lists are numbered in it
     fates: dict[str, ColumnFate] = field(default_factory=dict, repr=False)
@@ -176,7 +172,7 @@ class _Case:
         return new
 
     def _copy_branch(self, value: Any, path: str, place: str, fate: ColumnFate) -> Any:  # noqa: ANN401 - JSON
-        """Return what is written of objects with fields of their own; None = there are none that count."""
+        # None = there are none that count.
         if fate.is_kept and not any(name.startswith(f"{path}.") for name in self._list_named()):
             return None
         if isinstance(value, dict):
@@ -196,7 +192,6 @@ class _Case:
         return copies if any(copies) else []
 
     def _keep(self, value: Any, path: str, fate: ColumnFate) -> Any:  # noqa: ANN401 - JSON
-        """Return what is written of a kept value, and note its cells unless it is unchecked."""
         if fate is ColumnFate.UNCHECKED:
             return value
         place = _Kept(value, len(self.kept))
@@ -204,7 +199,7 @@ class _Case:
         return place
 
     def _list_named(self) -> Iterator[str]:
-        """Yield the paths whose fields must not be copied with what is around them."""
+        # Their fields must not be copied with what is around them.
         yield from self.options.text_columns
         yield from self.options.keep_unchecked
         if self.options.id_name is not None:
@@ -251,7 +246,7 @@ class _Strings:
     kept: list[KeptCell] = field(default_factory=list, repr=False)
 
     def copy(self, value: Any, path: str) -> Any:  # noqa: ANN401 - JSON
-        """Return what is written: slots instead of strings, and pairs of slots and values for objects."""
+        # Slots instead of strings, and pairs of slots and values for objects.
         if isinstance(value, str):
             return self._add(value, "\n")
         if isinstance(value, list):
@@ -279,8 +274,6 @@ class _Strings:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """An object whose keys are masked."""
-
     pairs: list[tuple[Any, Any]] = field(repr=False)
 
 
@@ -311,13 +304,12 @@ class JsonFileSink:
         self._target.write((before + line).encode("utf-8", "replace"))
 
     def finish(self) -> None:
-        """Write the end of the list."""
         end = "\n" if self._n_written or not self._is_list else "[\n"
         self._target.write(f"{end}]\n".encode() if self._is_list else b"\n")
 
 
 def _fill(tree: Any, texts: Sequence[str], kept: Sequence[str | None]) -> Any:  # noqa: ANN401 - JSON
-    """Return a tree with texts in its slots and new values of kept cells; equal keys are numbered."""
+    # Equal keys are numbered.
     if isinstance(tree, _Kept):
         return fill_json_cells(tree.value, iter(kept[tree.first :]))
     if isinstance(tree, _Slot):

@@ -114,12 +114,6 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     Raises:
         FormatError: A text column with the name of another field of the output.
         UnreadableInputError: The byte-order mark belongs to another encoding than the user gave.
-
-    Example:
-        >>> import io
-        >>> source = read_json_lines(io.BytesIO(b'{"id": 7, "text": "Pt well."}'), ReadOptions())
-        >>> [record.doc.id for record in source.records()]
-        ['7']
     """
     refuse_all_cells(options, "a JSON Lines file")
     stream, codec, found = _open(stream, options)
@@ -133,10 +127,7 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
 
 
 def _open(stream: BinaryIO, options: ReadOptions) -> tuple[BinaryIO, TextCodec, str]:
-    """Return a stream of lines, their encoding, and what was found out, in words; "" = nothing.
-
-    A file whose encoding is in doubt is UTF-8, so that only its bad lines are left out.
-    """
+    # A file whose encoding is in doubt is UTF-8, so that only its bad lines are left out.
     if not stream.seekable() and not hasattr(stream, "peek"):
         stream = io.BufferedReader(cast(io.RawIOBase, stream))
     encoding, codec = options.encoding, None
@@ -232,11 +223,6 @@ def _parse(line: bytes, codec: TextCodec) -> dict[str, Any] | FormatError:
 
 
 def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str], str | int | None]:
-    """Return texts by key, and the id.
-
-    Raises:
-        FormatError: One is missing or of another type.
-    """
     for choice, name in list_named_columns(options):
         if name not in parsed:
             raise no_column(choice, name, list(parsed)).add_prefix("has ")
@@ -263,11 +249,6 @@ def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str
 
 
 def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> dict[str, Any]:
-    """Return the fields that are copied.
-
-    Raises:
-        FormatError: They cannot be.
-    """
     kept = {key: value for key, value in parsed.items() if fate_of(key, options).is_kept}
     if options.is_masked:
         kept.pop("masks", None)
@@ -288,7 +269,7 @@ def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> dict[str, Any]
 
 
 def _gold_fields(number: int, parsed: dict[str, Any]) -> tuple[dict[str, str], str | int | None]:
-    """Return text and id of a line of annotated documents; `number` names it in errors."""
+    # `number` names it in errors.
     problem = FormatError()
     try:
         return _fields(parsed, ReadOptions())
@@ -298,7 +279,7 @@ def _gold_fields(number: int, parsed: dict[str, Any]) -> tuple[dict[str, str], s
 
 
 def _drop_choices(error: FormatError, number: int) -> FormatError:
-    """Return the error of a line of a file that is always read alike."""
+    # The file is always read alike, so no choice can mend it.
     steps = [one for one in error.remedies if not one.choice]
     return FormatError(f"line {number} {error}", remedies=steps)
 

@@ -18,36 +18,23 @@ written as it is, and `bytes` cannot be judged."""
 
 @dataclass(frozen=True, slots=True)
 class KeptCell:
-    """A value of a column that is kept.
+    """A value of a column that is kept."""
 
-    Args:
-        column: Its name, or the path of a field.
-        value: As text; dates as `2019-10-12`, with a time after a space.
-        type: How the file has it.
-    """
-
-    column: str = field(repr=False)
-    value: str = field(repr=False)
-    type: CellType = "text"
+    column: str = field(repr=False)  # its name, or the path of a field
+    value: str = field(repr=False)  # as text; dates as `2019-10-12`, with a time after a space
+    type: CellType = "text"  # how the file has it
 
 
 @dataclass(frozen=True, slots=True)
 class KeptChanges:
-    """What is written instead of the kept cells of one record.
+    """What is written instead of the kept cells of one record."""
 
-    Args:
-        values: The new value by the number of the cell, "" = nothing.
-        dates_are_text: A new date is no longer a date, but a year or the number of a day.
-        ages_are_text: A new age is no longer a number.
-        replaced: How many cells have another value, by kind.
-        emptied: How many cells are left empty, by kind.
-    """
-
+    # The new value by the number of the cell, "" = nothing.
     values: Mapping[int, str] = field(default_factory=dict, repr=False)
-    dates_are_text: bool = False
-    ages_are_text: bool = False
-    replaced: Mapping[str, int] = field(default_factory=dict)
-    emptied: Mapping[str, int] = field(default_factory=dict)
+    dates_are_text: bool = False  # a new date is no longer a date, but a year or the number of a day
+    ages_are_text: bool = False  # a new age is no longer a number
+    replaced: Mapping[str, int] = field(default_factory=dict)  # how many cells have another value, by kind
+    emptied: Mapping[str, int] = field(default_factory=dict)  # how many cells are left empty, by kind
 
 
 def make_key_cell(column: str, key: str) -> KeptCell:

@@ -61,19 +61,16 @@ class ParquetTable:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column."""
         return self._columns.by_name
 
     @property
     def n_records(self) -> int:
-        """How many rows are read."""
         metadata = self._file.metadata
         if self._options.row_groups is None:
             return int(metadata.num_rows)
         return sum(metadata.row_group(i).num_rows for i in range(*self._options.row_groups))
 
     def records(self) -> Iterator[Record]:
-        """Yield one record a row, counted from 1."""
         number = self._options.n_before
         names = self._columns.text_columns
         has_several = len(names) > 1
@@ -95,7 +92,6 @@ class ParquetTable:
                 yield Record(number, docs, columns=columns, new_id=new_id, is_numbered=not doc_id, kept=cells)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ParquetSink:
-        """Return what writes the table with the masked columns."""
         return ParquetSink(
             target, self._waiting, self._schema, self._columns.text_columns, self._checked, self._renamed
         )
@@ -124,7 +120,6 @@ class ParquetSink:
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Take the masked texts of one row."""
         row = texts_by_column(record, masked, self._text_columns)
         if self._id_column is not None:
             row[self._id_column] = record.new_id
@@ -150,7 +145,6 @@ class ParquetSink:
         self._rows, self._changes = [], []
 
     def _list_changes(self, name: str) -> dict[int, str]:
-        """Return the new values of a column by their rows in the batch."""
         number = self._numbers.get(name)
         if number is None:
             return {}
@@ -158,7 +152,7 @@ class ParquetSink:
         return {row: value for row, value in enumerate(every) if value is not None}
 
     def _open_writer(self) -> pq.ParquetWriter:
-        """Return the writer; the first batch tells which dates and ages are written as text."""
+        # The first batch tells which dates and ages are written as text.
         import pyarrow as pa
         import pyarrow.parquet
 
@@ -178,7 +172,6 @@ class ParquetSink:
         return self._writer
 
     def finish(self) -> None:
-        """Write the index of the file."""
         self._open_writer().close()
 
 
@@ -238,7 +231,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain_schema(schema: pa.Schema, columns: Columns, renamed: str | None = None) -> pa.Schema:
-    """Return the schema of the output: columns that leave, as plain types, without any metadata."""
+    # Columns that leave, as plain types, without any metadata.
     import pyarrow as pa
 
     fields = []
@@ -252,7 +245,7 @@ def _plain_schema(schema: pa.Schema, columns: Columns, renamed: str | None = Non
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the same values, without dictionary, extension and metadata of inner fields."""
+    # Without dictionary, extension and metadata of inner fields.
     import pyarrow as pa
 
     while pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType):
@@ -274,11 +267,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
-    """Return the same values in the plain type.
-
-    Raises:
-        FormatError: The type cannot be converted.
-    """
     import pyarrow as pa
 
     if isinstance(column, pa.ExtensionArray):
@@ -310,7 +298,7 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 
 def _list_cells(column: pa.Array, name: str) -> list[tuple[KeptCell, ...]]:
-    """Return the cells of each row of a kept column: one, or all inner ones of a nested type."""
+    # One, or all inner ones of a nested type.
     import pyarrow as pa
 
     column = _plain_column(column, pa.field(name, _plain_type(column.type)))
@@ -338,7 +326,7 @@ def _list_cells(column: pa.Array, name: str) -> list[tuple[KeptCell, ...]]:
 
 
 def _list_inner(value: object, column: str) -> Iterator[KeptCell]:
-    """Yield everything in a nested value; none of it can be changed."""
+    # None of it can be changed.
     if isinstance(value, dict):
         for key, one in value.items():
             yield make_key_cell(column, str(key))
@@ -351,11 +339,7 @@ def _list_inner(value: object, column: str) -> Iterator[KeptCell]:
 
 
 def _change_column(column: pa.Array, field: pa.Field, new: Mapping[int, str]) -> pa.Array:
-    """Return a column in the plain type, with the new values of some rows, "" = null.
-
-    Raises:
-        FormatError: A new value cannot be written in the type.
-    """
+    # `new` by row, "" = null.
     import pyarrow as pa
 
     if not new and not (pa.types.is_string(field.type) and not _is_text(column.type)):
@@ -381,7 +365,7 @@ def _as_text(value: object) -> str | None:
 
 
 def _shift_days(column: pa.Array, new: Mapping[int, str]) -> pa.Array:
-    """Return dates or timestamps of which some are on other days; the time of day stays."""
+    # The time of day stays.
     import pyarrow as pa
 
     kind = column.type
@@ -398,7 +382,7 @@ def _shift_days(column: pa.Array, new: Mapping[int, str]) -> pa.Array:
 def _batches(
     file: pq.ParquetFile, names: list[str], row_groups: tuple[int, int] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of at least one row, with these columns only."""
+    # Of at least one row.
     import pyarrow as pa
 
     groups = None if row_groups is None else list(range(*row_groups))
@@ -416,7 +400,7 @@ def _batches(
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return the cells as Python values; errors have no reference to the bytes."""
+    # Errors have no reference to the bytes.
     values: list[Any] | None = None
     with suppress(UnicodeError):
         values = column.to_pylist()
@@ -426,7 +410,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _ids(column: pa.Array) -> list[str | None]:
-    """Return the ids as text; dates, structs and fractions are refused, since they may be data."""
+    # Dates, structs and fractions are refused, since they may be data.
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

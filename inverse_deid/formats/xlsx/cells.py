@@ -52,21 +52,14 @@ PLAIN = CellStyle()
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
-    """A cell with a value.
+    """A cell with a value."""
 
-    Args:
-        column: Counted from 0.
-        text: As it is shown, as far as this tool knows.
-        kind: Of its value.
-        value: A number as the file has it, "1" or "0" of a boolean, "" of a text.
-        style: Its look.
-    """
-
-    column: int
-    text: str = field(repr=False)
-    kind: CellKind = "text"
+    column: int  # counted from 0
+    text: str = field(repr=False)  # as it is shown, as far as this tool knows
+    kind: CellKind = "text"  # of its value
+    # A number as the file has it, "1" or "0" of a boolean, "" of a text.
     value: str = field(default="", repr=False)
-    style: CellStyle = PLAIN
+    style: CellStyle = PLAIN  # its look
 
 
 def read_styles(root: etree._Element | None) -> tuple[CellStyle, ...]:
@@ -141,7 +134,7 @@ def _show_number(number: float) -> str:
 
 
 def _show_date(number: float, *, is_1904: bool, is_duration: bool) -> str:
-    """Return a date, a time or a duration, "" = it is not a date."""
+    # "" = it is not a date.
     from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     shown: object = None

@@ -123,7 +123,6 @@ class NewSheet:
         return f'{place} t="inlineStr"><is><t xml:space="preserve">{escape_xml(text)}</t></is></c>'
 
     def finish(self) -> Iterator[bytes]:
-        """End the sheet, and yield its XML."""
         self._put("</sheetData></worksheet>")
         self._packed.append(self._compressor.flush())
         unpacker = zlib.decompressobj()
@@ -146,7 +145,6 @@ class StyleSheet:
         return self._numbers.setdefault(plain, len(self._numbers))
 
     def xml(self) -> str:
-        """Return the part with the looks."""
         codes = sorted({style.number_format for style in self._numbers} - {GENERAL})
         ids = {GENERAL: 0} | {code: _FIRST_OWN_FORMAT + i for i, code in enumerate(codes)}
         formats = "".join(f'<numFmt numFmtId="{ids[code]}" formatCode={quoteattr(code)}/>' for code in codes)

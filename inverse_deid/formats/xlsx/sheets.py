@@ -83,7 +83,6 @@ class MergedCells(NamedTuple):
 
     @property
     def columns(self) -> range:
-        """The columns of them."""
         return range(self.first_column, self.last_column + 1)
 
 
@@ -149,7 +148,8 @@ def open_workbook(package: Package) -> Workbook:
         raise FormatError(package.program.damaged)
     shared = next(iter(texts), "")
     looks = next((one.target for one in related if one.kind == "styles"), "")
-    counted = _count(str(node.tag) for node in root.iter())
+    names = (tag.rpartition("}")[2] for tag in (str(node.tag) for node in root.iter()))
+    counted = Counter(_COUNTED[name] for name in names if name in _COUNTED)
     sheets = []
     for node in root.iterfind(f"{S}sheets/{S}sheet"):
         identifier = next((value for name, value in node.attrib.items() if str(name).endswith("}id")), "")
@@ -167,11 +167,6 @@ def open_workbook(package: Package) -> Workbook:
     kept = frozenset({main, shared, looks, *sheets})
     counted.update(package.count_removed(kept))
     return Workbook(package, tuple(sheets), strings, styles, is_1904, counted, [{} for _ in sheets])
-
-
-def _count(tags: Iterator[str]) -> Counter[str]:
-    names = (tag.rpartition("}")[2] for tag in tags)
-    return Counter(_COUNTED[name] for name in names if name in _COUNTED)
 
 
 class _Target:
@@ -193,11 +188,12 @@ class _Target:
             self._words.append(text)
 
     def close(self) -> None:
-        """Return nothing: the results are attributes."""
+        # The results are attributes.
+        pass
 
 
 class _StringsTarget(_Target):
-    """Collects the shared texts, without readings (`rPh`) and looks."""
+    """Without readings (`rPh`) and looks."""
 
     def __init__(self, package: Package) -> None:
         super().__init__(package)
@@ -243,14 +239,12 @@ def _read_strings(package: Package, name: str, counted: Counter[str]) -> list[st
 
 
 class _MergedTarget(_Target):
-    """Collects the cells that are merged over several columns."""
-
     def __init__(self, package: Package) -> None:
         super().__init__(package)
         self.found: list[MergedCells] = []
 
     def start(self, tag: str, attrib: Mapping[str, str]) -> None:
-        """Begin an element; what is not a range of cells merges none."""
+        # What is not a range of cells merges none.
         if tag != f"{S}mergeCell":
             return
         begin, _, end = attrib.get("ref", "").replace("$", "").partition(":")
@@ -260,7 +254,7 @@ class _MergedTarget(_Target):
             self.found.append(MergedCells(rows[0], rows[1], columns[0], columns[1]))
 
     def end(self, tag: str) -> None:
-        """End an element."""
+        pass
 
 
 class _SheetTarget(_Target):
@@ -294,7 +288,12 @@ class _SheetTarget(_Target):
             self.counted[kind] += 1
         around = self._open[-1] if self._open else ""
         self._open.append(tag)
-        self._check_place(tag, around)
+        # Anything around or among rows or cells, and rows or cells elsewhere, put places in doubt.
+        right = {_DATA: _SHEET, _ROW: _DATA, _CELL: _ROW}.get(tag)
+        is_among_cells = around == _ROW and tag not in (_CELL, f"{S}extLst")
+        if is_among_cells or right not in (None, around) or (tag == _DATA and self._has_data):
+            raise self._doubt("an element that is not at its place")
+        self._has_data |= tag == _DATA
         if not tag.startswith(S):
             return
         if tag == _ROW:
@@ -311,20 +310,8 @@ class _SheetTarget(_Target):
         elif name == "rPh":
             self._in_reading = True
 
-    def _check_place(self, tag: str, around: str) -> None:
-        """Refuse an element that puts the places of cells in doubt.
-
-        Raises:
-            FormatError: It is around or among rows or cells, or rows or cells are elsewhere.
-        """
-        right = {_DATA: _SHEET, _ROW: _DATA, _CELL: _ROW}.get(tag)
-        is_among_cells = around == _ROW and tag not in (_CELL, f"{S}extLst")
-        if is_among_cells or right not in (None, around) or (tag == _DATA and self._has_data):
-            raise self._doubt("an element that is not at its place")
-        self._has_data |= tag == _DATA
-
     def _doubt(self, what: str) -> FormatError:
-        """Return the error for a place in doubt; `what` holds nothing of the file."""
+        # `what` holds nothing of the file.
         place = f"in or after row {self._number}"
         return FormatError(f"has {what} {place}. The columns of cells are in doubt. Save it again in Excel")
 
@@ -377,11 +364,6 @@ class _SheetTarget(_Target):
         self._has_formula = self._has_value = False
 
     def _end_cell(self) -> None:
-        """Note the cell, unless it is empty.
-
-        Raises:
-            FormatError: Its value is not what its type says.
-        """
         column, kind, style = self._cell or (0, "n", PLAIN)
         value, inline = "".join(self._value), "".join(self._inline)
         self._cell = None

@@ -63,7 +63,6 @@ class TableRow:
     checked: tuple[SheetCell, ...] = ()
 
     def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
-        """Return the row with the masked texts."""
         texts = [
             replace(place, text=one.text) for place, one in zip(self.places, masked, strict=bool(masked))
         ]
@@ -153,11 +152,6 @@ class _MergedRows:
         self._of_header: list[MergedCells] = []
 
     def go_to(self, row: int) -> None:
-        """Go down to a row.
-
-        Raises:
-            FormatError: More of its cells are merged than in any real file.
-        """
         while self._waiting and self._waiting[0].first_row <= row:
             self._here.append(self._waiting.popleft())
         self._here = [one for one in self._here if one.last_row >= row]
@@ -167,10 +161,7 @@ class _MergedRows:
             self._of_header = list(self._here)
 
     def is_with_others(self, column: int, kept_at: Container[int]) -> bool:
-        """Tell whether a cell of a kept column is merged with one of a column that is not kept.
-
-        Its text may belong to that column, unless both have one name.
-        """
+        # Its text may belong to that column, unless both have one name.
         if column not in kept_at:
             return False
         own = {i for one in self._of_header if column in one.columns for i in one.columns}
@@ -192,7 +183,6 @@ class ExcelFile:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column."""
         return {name: fate for plan in self.plans for name, fate in plan.columns.by_name.items() if name}
 
     @property
@@ -320,18 +310,17 @@ class ExcelFile:
         return Record(last, docs, carried=(block,), new_id=new_id, case_id=self.name, place=place, kept=kept)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ExcelSink:
-        """Return what writes a new workbook."""
         return ExcelSink(target, self)
 
 
 def _moved(cell: SheetCell, plan: SheetPlan, *, is_text: bool = False) -> SheetCell:
-    """Return a cell in its new column; a text to be masked loses its value."""
+    # A text to be masked loses its value.
     column = plan.moved[cell.column]
     return SheetCell(column, "", style=cell.style) if is_text else replace(cell, column=column)
 
 
 def _hidden(cell: SheetCell) -> SheetCell:
-    """Return a cell as it is written if its text is not masked: without its value."""
+    # Without its value.
     return SheetCell(cell.column, GAP_MARK if cell.kind == "number" else "", style=cell.style)
 
 
@@ -372,7 +361,6 @@ class ExcelSink:
         self._sheets[carried.sheet].append(carried.fill(record, masked))
 
     def finish(self) -> None:
-        """Write the file."""
         self._target.write(NewWorkbook(self._styles, self._sheets, self._is_1904).pack())
 
 
@@ -397,11 +385,6 @@ def _open(stream: BinaryIO) -> Workbook:
 
 
 def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
-    """Return the sheets that have the columns to be masked.
-
-    Raises:
-        FormatError: No sheet has them, or the id or a column to be kept, or two columns have the same name.
-    """
     plans: list[SheetPlan] = []
     others: list[list[str]] = []
     missing = {column: choice for choice, column in list_named_columns(options)}
@@ -438,7 +421,7 @@ def _has_texts(names: Sequence[str], options: ReadOptions) -> bool:
 
 
 def _plan_sheet(index: int, header: SheetRow, found: ReadOptions, *, has_id: bool) -> SheetPlan:
-    """Return what happens to the columns of a sheet; it need not have the id, nor all columns to be kept."""
+    # It need not have the id, nor all columns to be kept.
     names = _names(header)
     given = replace(
         found,
@@ -452,11 +435,7 @@ def _plan_sheet(index: int, header: SheetRow, found: ReadOptions, *, has_id: boo
 
 
 def _plan_cells(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ...]:
-    """Return all sheets with values; of their columns only those that are named in their header are kept.
-
-    Raises:
-        FormatError: No sheet has values, or none has a column to be kept.
-    """
+    # Of their columns only those that are named in their header are kept.
     plans = []
     found: dict[str, None] = {}
     kept = set(options.kept_columns)
@@ -485,7 +464,7 @@ def _refuse_missing(options: ReadOptions, found: Sequence[str]) -> None:
 
 
 def _names(row: SheetRow, n_columns: int = 0) -> list[str]:
-    """Return the names of the columns, `n_columns` or more, that a header row has, "" = none."""
+    # "" = none.
     names = [""] * max(row.cells[-1].column + 1, n_columns)
     for cell in row.cells:
         names[cell.column] = cell.text.strip()

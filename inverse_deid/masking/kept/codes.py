@@ -47,10 +47,6 @@ class _CodeList:
 def is_listed_code(value: str, column: str) -> bool:
     r"""Return whether a value is a code that columns of this name have.
 
-    Args:
-        value: Without spaces around it.
-        column: Its name.
-
     Example:
         >>> is_listed_code("RAB", "VAX_TYPE"), is_listed_code("RAB", "seen_by")
         (True, False)
@@ -82,7 +78,7 @@ def plain_value(value: str, column: str) -> str:
 
 
 def _is_dose(value: str) -> bool:
-    """Tell whether a value consists of numbers, units and frequencies, and not of numbers alone."""
+    # Numbers, units and frequencies, not numbers alone.
     parts = re.findall(r"[^\W\d_]+(?:[/*][^\W\d_]+)*|Q\d+[A-Za-z]+", value)
     left = _PART_OF_A_DOSE.sub("", _FREQUENCY.sub("", value))
     if (

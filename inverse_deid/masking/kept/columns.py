@@ -138,11 +138,6 @@ contain a name
     def refuse_masked(self, records: Iterable[HasKept], *, dates: bool, ages: bool) -> None:
         """Refuse dates and ages that a policy would mask, before anything is masked.
 
-        Args:
-            records: They were judged.
-            dates: Whether the policy replaces dates.
-            ages: Whether it replaces ages.
-
         Raises:
             KeptColumnError: As `settle`.
         """
@@ -209,10 +204,8 @@ contain a name
         return replace_kept_date(found, policy) if isinstance(found, KeptDate) else ""
 
     def _learn(self, cells: Collection[KeptCell]) -> Mapping[KeptCell, Verdict]:
-        """Return the verdict of each cell; the masker reads those that are new and whose form says nothing.
-
-        Several threads may call it: each works with what it returns, not with what is remembered.
-        """
+        # The masker reads the cells that are new and whose form says nothing. Several threads may call it:
+        # each works with what it returns, not with what is remembered.
         known = self._verdicts
         verdicts = {cell: known[cell] for cell in cells if cell in known}
         asked: list[KeptCell] = []
@@ -230,7 +223,7 @@ contain a name
         return verdicts
 
     def _read_words(self, cells: Sequence[KeptCell]) -> dict[KeptCell, Verdict]:
-        """Let the masker read values, alone and after the name of their column."""
+        # Alone and after the name of their column.
         if not cells or self.masker is None:
             return {}
         read = [(cell.column, plain_value(cell.value, cell.column)) for cell in cells]
@@ -275,7 +268,7 @@ contain a name
 
 
 def _replace_age(cell: KeptCell, policy: AgePolicy) -> str:
-    """Return what is written instead of an age, "" = nothing, since it is masked."""
+    # "" = nothing, since it is masked.
     years = years_of(cell.value.strip())
     new = policy.replacement(years)
     if new is None:
@@ -297,7 +290,6 @@ _KIND_OF = {
 
 
 def _judge_masked(cell: KeptCell, alone: MaskedDocument, named: MaskedDocument) -> Verdict:
-    """Judge a value that the masker read alone and after the name of its column."""
     if alone.failed or named.failed:
         return Verdict(refusal="text that could not be checked")
     if alone.decisions.keep.all():

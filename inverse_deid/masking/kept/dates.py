@@ -44,17 +44,12 @@ class DateDoubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptDate:
-    """A date in a cell.
+    """A date in a cell."""
 
-    Args:
-        when: What it says.
-        write: Writes another date of the same precision in the layout of the cell.
-        time: What follows the date in the cell, with the space before it.
-    """
-
-    when: PartialDate = field(repr=False)
+    when: PartialDate = field(repr=False)  # what it says
+    # Writes another date of the same precision in the layout of the cell.
     write: Callable[[PartialDate], str] = field(repr=False)
-    time: str = field(default="", repr=False)
+    time: str = field(default="", repr=False)  # what follows the date in the cell, with the space before it
 
     @property
     def structured(self) -> str:
@@ -116,7 +111,7 @@ def read_kept_date(
 
 
 def _read_number(text: str, *, is_named: bool) -> KeptDate | DateDoubt | None:
-    """Read digits alone: certain if the column says that it has dates."""
+    # Certain if the column says that it has dates.
     match = _COMPACT.fullmatch(text)
     when = _make(match["y"], match["m"], match["d"]) if match else None
     if is_named:

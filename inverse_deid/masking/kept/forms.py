@@ -94,10 +94,6 @@ PASSES = Verdict()
 def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     """Judge a value by its form and the name of its column.
 
-    Args:
-        cell: The value.
-        day_first: The order of numeric dates that the user states, None = not known.
-
     Returns:
         None if its words must be read.
 
@@ -125,7 +121,7 @@ def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
 
 
 def _judge_key(cell: KeptCell, value: str, day_first: bool | None) -> Verdict | None:
-    """Judge a key of an object: it passes if it consists of words that names of columns have."""
+    # It passes if it consists of words that names of columns have.
     has_number = re.search(r"\d{2}", value) is not None
     if has_number and any(says(value, sort) for sort in ("age", "date", "birth")):
         return Verdict(refusal="a date or age in a key")
@@ -209,7 +205,7 @@ def _names_people(words: frozenset[str]) -> bool:
 
 
 def _numbers_people(words: frozenset[str]) -> bool:
-    """Tell whether a column numbers people; with a product, a code or a measure in its name it does not."""
+    # With a product, a code or a measure in its name it does not.
     person, number = column_words("person"), column_words("number")
     is_number = words <= person | number and not words.isdisjoint(person)
     is_record = words <= person | number | column_words("record") and not words.isdisjoint(number)
@@ -225,7 +221,7 @@ def _judge_place(value: str, column: str) -> Verdict | None:
 
 
 def _judge_code(value: str, column: str) -> Verdict | None:
-    """Judge numbers, codes, countries and states, None = the words must be read."""
+    # None = the words must be read.
     words = words_of(column)
     if _numbers_people(words) and any(map(str.isdigit, value)):
         return Verdict(refusal="an identifier")
@@ -242,7 +238,7 @@ def _judge_code(value: str, column: str) -> Verdict | None:
 
 
 def _is_short_code(value: str, column: str) -> bool:
-    """Tell whether a value is a range, one sign, a code, a country in two letters or a language."""
+    # A range, one sign, a code, a country in two letters or a language.
     return (
         _is_range(value, column)
         or (len(value) == 1 and value.isalnum())
@@ -258,7 +254,7 @@ def _is_code_of_a_country(value: str) -> bool:
 
 
 def _is_range(value: str, column: str) -> bool:
-    """Tell whether a value is a range of numbers, and neither of years nor a short telephone number."""
+    # Neither of years nor a short telephone number.
     is_phone = _SHORT_PHONE.fullmatch(value) is not None and not says(column, "measure")
     return _RANGE.fullmatch(value) is not None and _YEAR.search(value) is None and not is_phone
 
@@ -273,7 +269,7 @@ def _has_first_name(lot: str) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    """Tell whether letters and digits are a code: few digits, and no word of it is long enough for a name."""
+    # Few digits, and no word of it is long enough for a name.
     if _CODE.fullmatch(value) is None or INITIALS_AND_YEAR.fullmatch(value):
         return False
     runs = [run for run in _LETTERS.findall(value) if len(run) >= _LETTERS_OF_A_NAME]
@@ -295,7 +291,7 @@ def _judge_length(value: str) -> Verdict | None:
 
 
 def _is_place(value: str, column: str) -> bool:
-    """Tell whether a value is a country or a state; one that is also a name counts in its own column only."""
+    # One that is also a name counts in its own column only.
     if says(column, "place") and _CODE_OF_A_PLACE.fullmatch(value):
         return True
     parts = _WORD_OF_A_PLACE.findall(value.casefold())

@@ -44,40 +44,24 @@ Layout = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DateReading:
-    """A date, or a range of days, and how it was written.
+    """A date, or a range of days, and how it was written."""
 
-    Args:
-        first: The date, or the first day of a range; its year is None if it is not known.
-        last: The last day of a range, None = not a range.
-        layout: The pieces of the text.
-        single: The layout of one whole date of a range, used if its ends share no month or year.
-        joined_by: *to* between the ends of a range, *and* between two separate days.
-        shared: What a range writes once for both ends: `month`, `year`.
-        day_first: The order of a numeric date; None where the order is clear.
-        is_pair: Two numbers, which can also be a month and a year.
-        writable: Another date can be written in this layout; seasons, holidays, quarters and the
-            like cannot be moved.
-        is_certain: False for a reading that only casts doubt on others.
-        weekday: The weekday that is written, 0 = Monday.
-        last_weekday: The weekday of the end of a range.
-        time: The time of day as written.
-        inferred_year: The year was not written but filled from the case.
-    """
-
-    first: PartialDate
-    last: PartialDate | None = None
-    layout: Layout = field(repr=False)
+    first: PartialDate  # the date, or the first day of a range; its year is None if it is not known
+    last: PartialDate | None = None  # the last day of a range, None = not a range
+    layout: Layout = field(repr=False)  # the pieces of the text
+    # The layout of one whole date of a range, used if its ends share no month or year.
     single: Layout = field(default=(), repr=False)
-    joined_by: str = "to"
-    shared: frozenset[str] = frozenset()
-    day_first: bool | None = None
-    is_pair: bool = False
+    joined_by: str = "to"  # *to* between the ends of a range, *and* between two separate days
+    shared: frozenset[str] = frozenset()  # what a range writes once for both ends: `month`, `year`
+    day_first: bool | None = None  # the order of a numeric date; None where the order is clear
+    is_pair: bool = False  # two numbers, which can also be a month and a year
+    # Another date can be written in this layout; seasons, holidays, quarters and the like cannot be moved.
     writable: bool = True
-    is_certain: bool = True
-    weekday: int | None = field(default=None, repr=False)
-    last_weekday: int | None = field(default=None, repr=False)
-    time: str = field(default="", repr=False)
-    inferred_year: bool = False
+    is_certain: bool = True  # False for a reading that only casts doubt on others
+    weekday: int | None = field(default=None, repr=False)  # the weekday that is written, 0 = Monday
+    last_weekday: int | None = field(default=None, repr=False)  # the weekday of the end of a range
+    time: str = field(default="", repr=False)  # the time of day as written
+    inferred_year: bool = False  # the year was not written but filled from the case
 
     @property
     def month_style(self) -> MonthStyle | None:
@@ -242,11 +226,6 @@ def _make_reading(
 
 
 def _read_dates(groups: dict[str, str], reference: date) -> tuple[PartialDate, PartialDate | None]:
-    """Return the date, or the first and the last of a range, that the fields of a template give.
-
-    Raises:
-        ValueError: No such date exists, or a range does not rise.
-    """
     year = _read_year(groups["year"], reference) if "year" in groups else None
     month = _read_month(groups)
     first = PartialDate(year, month, read_day(groups["day"]) if "day" in groups else None)
@@ -307,7 +286,7 @@ def _drop_first_day(layout: Layout) -> Layout:
 
 
 def _read_ranges(text: str, reference: date) -> Iterator[DateReading]:
-    """Yield ranges of two whole days, where one may take its year from the other."""
+    # One of the two whole days may take its year from the other.
     for match in _SPLIT.finditer(text):
         sides = text[: match.start()], text[match.end() :]
         if not all(_FIELDS_OF_A_DAY.search(side) for side in sides):
@@ -374,7 +353,7 @@ def _in_year_of(day: PartialDate, other: PartialDate, years: int) -> PartialDate
 
 @cache
 def _compile_templates() -> tuple[tuple[_Template, re.Pattern[str], bool], ...]:
-    """Return templates, their expressions, and whether a text without letters cannot fit."""
+    # The last is whether a text without letters cannot fit.
     lettered = re.compile("<(?:name|NAME|foreign|roman)>|spring|Christmas|Q")
     return tuple(
         (one, re.compile(_expand(one.pattern), re.IGNORECASE), bool(lettered.search(one.pattern)))

@@ -22,10 +22,6 @@ class PartialDate:
 
     Raises:
         ValueError: No such date exists.
-
-    Example:
-        >>> PartialDate(2019, 10).precision
-        <Precision.MONTH: 'month'>
     """
 
     year: int | None = field(repr=False)  # 1 to 9999, None = not written
@@ -45,7 +41,6 @@ class PartialDate:
 
     @property
     def precision(self) -> Precision:
-        """The finest part that is known."""
         if self.month is None:
             return Precision.YEAR
         return Precision.MONTH if self.day is None else Precision.DAY
@@ -88,13 +83,10 @@ class PartialDate:
 
 
 def partial(day: date) -> PartialDate:
-    """Return a day whose parts are all known."""
     return PartialDate(day.year, day.month, day.day)
 
 
 class MonthStyle(StrEnum):
-    """The form of the name of a month."""
-
     FULL = "full"
     SHORT = "short"
 

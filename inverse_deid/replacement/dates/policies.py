@@ -204,7 +204,7 @@ class ShiftedDates:
         return None if any(abs(_steps(moved, other)) < _SAFE_DISTANCE for other in others) else moved
 
     def _move_unchecked(self, when: PartialDate) -> PartialDate:
-        """Move a month by whole months, or a day by its days."""
+        # A month moves by whole months, a day by days.
         if when.as_date is not None:
             return partial(when.as_date - timedelta(days=self.shift_days))
         month = _month_number(when) - round(self.shift_days / _DAYS_A_MONTH)
@@ -231,12 +231,6 @@ def shift_dates(case: KnownDates, key: bytes, case_id: str, center: date | None 
 
     Raises:
         ConfigurationError: The key is too short or the id is empty.
-
-    Example:
-        >>> from inverse_deid.replacement.dates.reading import case_dates
-        >>> policy = shift_dates(case_dates([], today=date(2020, 2, 1)), b"an example, no secret", "case-1")
-        >>> policy.replacement("12-OCT-2019") in (None, "12-OCT-2019")
-        False
     """
     if center is not None and case.is_birth(partial(center)):
         center = None
@@ -248,7 +242,7 @@ def _ends(reading: DateReading) -> tuple[PartialDate, ...]:
 
 
 def _tells_age(reading: DateReading, case: KnownDates) -> bool:
-    """Tell whether a date or an end of a range is a birth, or reveals an age over 89."""
+    # A birth, or what reveals an age over 89.
     return _tells_high_age(reading.first, case) or any(map(case.is_birth, _ends(reading)))
 
 

@@ -25,31 +25,24 @@ _STRUCTURED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class KnownDates:
-    """The dates of one case; build it with `case_dates`.
+    """The dates of one case; build it with `case_dates`."""
 
-    Args:
-        today: The day of the case's last information; no date is later.
-        day_first: The order of numeric dates, None = not known.
-        month_style: Full if all names of months that show a form are full, else short.
-        written: The full dates with a year, of text and fields, sorted: missing years come from them.
-        in_text: The full dates of the texts, sorted, filled years included.
-        partial: The months and years of text and fields.
-        births: Dates of birth; one without a year is that day of every year.
-        span_years: Dates further than this from the others are masked.
-    """
-
-    today: date = field(repr=False)
-    day_first: bool | None = None
+    today: date = field(repr=False)  # the day of the case's last information; no date is later
+    day_first: bool | None = None  # the order of numeric dates, None = not known
+    # Full if all names of months that show a form are full, else short.
     month_style: MonthStyle = MonthStyle.SHORT
+    # The full dates with a year, of text and fields, sorted: missing years come from them.
     written: tuple[date, ...] = field(default=(), repr=False)
+    # The full dates of the texts, sorted, filled years included.
     in_text: tuple[date, ...] = field(default=(), repr=False)
+    # The months and years of text and fields.
     partial: tuple[PartialDate, ...] = field(default=(), repr=False)
+    # Dates of birth; one without a year is that day of every year.
     births: tuple[PartialDate, ...] = field(default=(), repr=False)
-    span_years: int = DEFAULT_SPAN_YEARS
+    span_years: int = DEFAULT_SPAN_YEARS  # dates further than this from the others are masked
     _known: Mapping[str, DateReading | None] = field(default_factory=dict, repr=False, compare=False)
 
     def read(self, text: str) -> DateReading | None:
-        """Read a date of this case."""
         if text in self._known:
             return self._known[text]
         return read_date(text, reference=self.today, day_first=self.day_first, dates=self.written)
@@ -145,10 +138,6 @@ def read_structured(value: str) -> tuple[PartialDate, str] | None:
     Source:
         ICH E2B(R3) implementation guide, appendix II, and the date formats 102, 203, 204, 602
         and 610 of E2B(R2).
-
-    Example:
-        >>> read_structured("20191012140500+0100")[1]
-        '140500+0100'
     """
     match = _STRUCTURED.fullmatch(value.strip())
     if match is None:
@@ -161,7 +150,7 @@ def read_structured(value: str) -> tuple[PartialDate, str] | None:
 
 
 def _births(births: Iterable[str | PartialDate], today: date) -> Iterator[PartialDate]:
-    """Yield all readings of dates of birth; a two-digit year may be read as the next century's."""
+    # A two-digit year may be read as the next century's.
     for birth in births:
         for when in [birth] if isinstance(birth, PartialDate) else _meanings(birth, today):
             if when.year is not None:
@@ -173,7 +162,7 @@ def _births(births: Iterable[str | PartialDate], today: date) -> Iterator[Partia
 
 
 def _meanings(text: str, today: date) -> Iterator[PartialDate]:
-    """Yield every day that the words of a date can mean; of a long range its months or years."""
+    # Of a long range its months or years.
     for reading in find_readings(text, today):
         yield reading.first
         if reading.last is not None:
@@ -182,7 +171,7 @@ def _meanings(text: str, today: date) -> Iterator[PartialDate]:
 
 
 def _parts_between(first: PartialDate, last: PartialDate) -> Iterator[PartialDate]:
-    """Yield the days of a range within a month; else its months, or its years if no more is known."""
+    # Within a month its days, else its months, or its years if no more is known.
     if first.year is None or last.year is None:
         return
     if first.month is None or last.month is None:

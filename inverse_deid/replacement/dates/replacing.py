@@ -149,7 +149,6 @@ def born_on(text: str, dates: Dates) -> set[int]:
 
 
 def _dates_of_cue(text: str, dates: Dates, cue: re.Match[str], after: int) -> Iterator[int]:
-    """Yield the dates before and after a cue that it may refer to."""
     start = dates[after][0] if after < len(dates) else -1
     start = start if start - cue.end() <= _MAX_AFTER else -1
     is_tight = start >= cue.end() and _TIGHT.fullmatch(text, cue.end(), start) is not None
@@ -178,11 +177,9 @@ def _dates_of_cue(text: str, dates: Dates, cue: re.Match[str], after: int) -> It
 
 
 def _dates_of_events(text: str, dates: Dates) -> Iterator[int]:
-    """Yield the dates of births told as an event: `C-section on`, `twins arrived`, `delivered`.
-
-    The date after the event in its sentence counts, and the one before it unless nothing but a few words
-    separates the event from the date after it.
-    """
+    # `C-section on`, `twins arrived`, `delivered`.
+    # The date after the event in its sentence counts, and the one before it unless nothing but a few words
+    # separates the event from the date after it.
     starts, ends = [start for start, _ in dates], [end for _, end in dates]
     for event in _BIRTH_EVENT.finditer(text):
         begin, stop = _sentence_around(text, event.start())
@@ -198,7 +195,7 @@ def _dates_of_events(text: str, dates: Dates) -> Iterator[int]:
 
 
 def _sentence_around(text: str, place: int) -> tuple[int, int]:
-    """Return where the sentence of a place begins and ends; never more than a line."""
+    # Never more than a line.
     begin = max((stop.end() for stop in _STOP.finditer(text, max(0, place - 300), place)), default=0)
     begin = max(begin, text.rfind("\n", 0, place) + 1, place - 300)
     stop = _STOP.search(text, place, place + 300)
@@ -206,7 +203,7 @@ def _sentence_around(text: str, place: int) -> tuple[int, int]:
 
 
 def _dates_under_headings(text: str, dates: Dates) -> Iterator[int]:
-    """Yield the dates of the lines below each line of headings of which one is a cue."""
+    # Below each line of headings of which one is a cue.
     starts = [start for start, _ in dates]
     seen = -1
     for cue in _CUE.finditer(text):
@@ -221,7 +218,7 @@ def _dates_under_headings(text: str, dates: Dates) -> Iterator[int]:
 
 
 def _dates_in_rows_below(text: str, starts: Sequence[int], begin: int, end: int) -> Iterator[int]:
-    """Yield the dates of the lines below one that share a column separator with it."""
+    # They share a column separator with it.
     if bisect_left(starts, begin) < bisect_left(starts, end):
         return
     columns = _columns(text, begin, end)
@@ -239,12 +236,12 @@ def _dates_in_rows_below(text: str, starts: Sequence[int], begin: int, end: int)
 
 
 def _columns(text: str, begin: int, end: int) -> set[str]:
-    """Return the column separators of a line; a space means two or more."""
+    # A space means two or more.
     return {sign[0] for sign in _COLUMNS.findall(text, begin, end)}
 
 
 def _add_joined(text: str, dates: Dates, found: set[int]) -> set[int]:
-    """Add the dates that *and*, *or* or a sign of a list joins to a date of birth."""
+    # *and*, *or* or a sign of a list joins them.
     for i in range(len(dates) - 1):
         if i in found and _AND.fullmatch(text, dates[i][1], dates[i + 1][0]):
             found.add(i + 1)
@@ -329,7 +326,7 @@ def policy_of(
 
 
 def _anchor(case: CaseTexts, dates: KnownDates) -> tuple[date | None, str]:
-    """Return the first dose, or the onset if the dose is a birth or far before the onset."""
+    # The first dose, or the onset if the dose is a birth or far before the onset.
     given = () if case.anchor is None else ((case.anchor, case.anchor_name),)
     days = [(day, name) for day, name in (*given, *case.other_anchors) if not dates.is_birth(partial(day))]
     near = [(day, name) for day, name in days if not dates.is_far(partial(day), days[-1][0])]

@@ -126,7 +126,6 @@ def orders_in(dates: Iterable[Sequence[DateReading]]) -> frozenset[bool]:
 def _choose_certain(
     found: list[DateReading], day_first: bool | None, known: Sequence[date], reference: date
 ) -> DateReading | None:
-    """Return the only reading that remains."""
     if len({(c.first, c.last) for c in found}) > 1 and day_first is not None:
         found = [c for c in found if c.day_first in (None, day_first)]
     if len({(c.first, c.last) for c in found}) > 1:
@@ -139,7 +138,7 @@ def _choose_certain(
 
 
 def _prefer_days(found: list[DateReading], known: Sequence[date], reference: date) -> list[DateReading]:
-    """Choose the day of *OCT 12* or 10/12 if it is near the case's dates and the month far from all."""
+    # *OCT 12* or 10/12: the day if it is near the case's dates and the month far from all.
     days = [c for c in found if c.first.precision is Precision.DAY]
     months = [c for c in found if c.first.precision is Precision.MONTH and c.last is None]
     if len(days) + len(months) < len(found) or not all(_is_near(c, known) for c in days):
@@ -154,7 +153,7 @@ def _is_near(found: DateReading, known: Sequence[date]) -> bool:
 
 
 def _fill_year(found: DateReading, known: Sequence[date]) -> DateReading | None:
-    """Return the reading with its year, None if no year is certain."""
+    # None = no year is certain.
     if found.first.year is not None:
         return found
     first = _find_nearest(found.first, known)
@@ -174,7 +173,7 @@ def _fill_year(found: DateReading, known: Sequence[date]) -> DateReading | None:
 
 
 def _find_nearest(day: PartialDate, known: Sequence[date]) -> PartialDate | None:
-    """Return the day in the year nearest to the case's dates, if no other is nearly as good."""
+    # None = another year is nearly as good.
     if not known:
         return None
     era = [other for other in known if other >= max(known) - _SAME_ERA]
@@ -220,7 +219,7 @@ def _write_field(kind: str, text: str, when: PartialDate, padded: bool, style: M
 
 
 def _is_padded(layout: Layout, *, as_written: bool) -> bool:
-    """Tell whether a 5 is written 05: as the numbers show, else by the text around them."""
+    # A 5 is written 05: as the numbers show, else as in the text around them.
     numbers = [piece.text for piece in layout if piece.kind in ("day", "month") and piece.text.isdigit()]
     if as_written and any(len(number) == 1 for number in numbers):
         return False

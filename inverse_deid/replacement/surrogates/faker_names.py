@@ -76,10 +76,6 @@ def faker_words(kind: str, locales: Iterable[str], attributes: Iterable[str]) ->
 
     Raises:
         ConfigurationError: Faker is not installed.
-
-    Example:
-        >>> "Anna" in faker_words("person", ["de_DE", "pl_PL"], ["first_names_female"])
-        True
     """
     names = list(attributes)
     modules = (f"faker.providers.{kind}.{locale}".rstrip(".") for locale in locales)
@@ -90,7 +86,7 @@ def faker_words(kind: str, locales: Iterable[str], attributes: Iterable[str]) ->
 
 
 def _read_frequencies(attributes: Iterable[str]) -> dict[str, float]:
-    """Return the share of the bearers of each name, in the mean of the English lists that state it."""
+    # The share of the bearers, in the mean of the English lists that state it.
     names = list(attributes)
     providers = [_import_faker(f"faker.providers.person.{locale}").Provider for locale in _ENGLISH]
     lists = [getattr(provider, name, None) for provider in providers for name in names]
@@ -150,12 +146,7 @@ class SurrogateNames:
     known_surnames: frozenset[str] = field(repr=False)  # without case and accents
     weights: Mapping[str, float] = field(repr=False)  # how much oftener than a rare name each is drawn
 
-    def sex_of(self, name: str) -> Sex:
-        """Return the sex of a name, without case and accents."""
-        return self.sexes.get(name, Sex.NEUTRAL)
-
     def knows(self, name: str) -> bool:
-        """Tell whether the lists have a name, without case and accents."""
         return name in self.sexes or name in self.known_surnames
 
     def shuffle(self, pool: Sequence[str], rng: random.Random) -> list[str]:
@@ -200,7 +191,7 @@ def load_surrogate_names() -> SurrogateNames:
 
 
 def _weigh(surnames: Iterable[str], given: Iterable[str]) -> dict[str, float]:
-    """Return how much oftener than a rare name each name is drawn, 1 to `_MOST_OFTEN`."""
+    # How much oftener than a rare name each is drawn, 1 to `_MOST_OFTEN`.
     weights: dict[str, float] = dict.fromkeys(_WORDS_AS_SURNAMES.split(), _OF_WORDS)
     for names, lists in ((set(surnames), _SURNAMES), (set(given), (*_FEMALE, *_MALE))):
         for name, share in _read_frequencies(lists).items():

@@ -58,14 +58,10 @@ class SurrogatesFor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyedSurrogates:
-    """Surrogates that a key repeats (a `SurrogatesFor`).
+    """Surrogates that a key repeats (a `SurrogatesFor`)."""
 
-    Args:
-        key: At least 16 secret bytes.
-        has_medical_word: Tells drugs and medical terms, which keep their marker.
-    """
-
-    key: bytes = field(repr=False)
+    key: bytes = field(repr=False)  # at least 16 secret bytes
+    # Tells drugs and medical terms, which keep their marker.
     has_medical_word: HasMedicalWord = field(repr=False)
 
     @property
@@ -190,7 +186,7 @@ class CaseSurrogates:
                 return self._professions.replacement(words)
 
     def _replace_name_and_phone(self, words: str) -> str | None:
-        """Replace both parts of `Smith 555-0134`, or none."""
+        # Both parts of `Smith 555-0134`, or none.
         match = _NAME_AND_PHONE.fullmatch(words)
         if match is None:
             return None
@@ -216,10 +212,6 @@ class ProfessionSurrogates:
         """Return another profession, None = the text is not known as one.
 
         The same *a* or *an* fits before it, and it is plural if the original is.
-
-        Example:
-            >>> ProfessionSurrogates(Draws(bytes(16), "1"), Reserved([], [])).replacement("rash") is None
-            True
         """
         last = (words_of(text) or [""])[-1]
         is_known = not {last, last.removesuffix("s")}.isdisjoint(_load_jobs()[1])

@@ -130,7 +130,7 @@ class NumberSurrogates:
         return self.draw_free(text, lambda rng: _same_shape(text, rng))
 
     def _has_no_words(self, text: str) -> bool:
-        """Tell whether all letters are labels that name nobody in this case, few capitals, or single."""
+        # All letters are labels that name nobody in this case, few capitals, or single.
         return all(
             not self._reserved.is_name(word)
             if fold(word) in GENERIC_WORDS
@@ -214,7 +214,7 @@ class NumberSurrogates:
 
 
 def _same_shape(text: str, rng: random.Random) -> str:
-    """Draw characters of the same kind; words that identify nobody stay."""
+    # Words that identify nobody stay.
     if re.fullmatch(r"\d{3}[- ]\d{2}[- ]\d{4}", text):
         return rng.choice(("000", "666")) + "".join(same_kind(char, rng) for char in text[3:])
     pieces: list[str] = []
@@ -241,7 +241,6 @@ def same_kind(char: str, rng: random.Random) -> str:
 
 
 def _shake(text: str, rng: random.Random) -> str:
-    """Replace all letters and digits of an ASCII text by small letters and digits."""
     return "".join(same_kind(char, rng) for char in text.lower())
 
 
@@ -277,7 +276,7 @@ def _national(number: str, digits: str) -> Iterator[str]:
 
 
 def _alike(patterns: Sequence[str], code: str, first: str) -> list[str]:
-    """Return the patterns of mobile numbers for a mobile number, else the others."""
+    # Mobile numbers stay mobile.
     mobile = _MOBILE.get(code, "")
     return [pattern for pattern in patterns if (pattern[0] in mobile) == (first in mobile)]
 

@@ -109,7 +109,7 @@ class PersonSurrogates:
         return self._draw(_NameWord(key.capitalize(), "", "", key), self._pools_for(key))
 
     def _is_name(self, text: str, words: Sequence[_NameWord]) -> bool:
-        """Tell whether every character is accounted for and something is left to replace."""
+        # Every character is accounted for and something is left to replace.
         n_covered = sum(len(word.before) + len(word.text) + len(word.end) for word in words)
         names = [word for word in words if word.key not in _TITLES]
         return (
@@ -140,7 +140,7 @@ class PersonSurrogates:
         return n < _LONGEST_INITIALS or not self._pools.knows(word.key)
 
     def _draw(self, word: _NameWord, pools: Iterator[Sequence[str]], *, lower: bool = False) -> str | None:
-        """Return the surrogate of a word; the same for all its spellings."""
+        # The same for all its spellings.
         name = self._of_word.get(word.key) or self._fresh(word.key, pools)
         if name is None:
             return None
@@ -155,10 +155,7 @@ class PersonSurrogates:
         return None
 
     def _pools_for(self, key: str) -> Iterator[Sequence[str]]:
-        """Yield the lists that the surrogate of a word may come from, the best first.
-
-        Its neighbours do not count, since other rows of the same case may lack them.
-        """
+        # The best first. Its neighbours do not count, since other rows of the same case may lack them.
         letter = self._letters.get(key[0], "")
         if not letter:
             return
@@ -170,14 +167,7 @@ class PersonSurrogates:
 
 
 def exchange_letters(draws: Draws, pools: SurrogateNames) -> Mapping[str, str]:
-    """Exchange the first letters of names, none for itself; frequent ones get letters with many names.
-
-    Example:
-        >>> from inverse_deid.replacement.surrogates.faker_names import load_surrogate_names
-        >>> found = exchange_letters(Draws(bytes(16), "1"), load_surrogate_names())
-        >>> len(set(found.values())), any(old == new for old, new in found.items())
-        (26, False)
-    """
+    """Exchange the first letters of names, none for itself; frequent ones get letters with many names."""
     letters = string.ascii_lowercase
     neutral, surnames = pools.given[Sex.NEUTRAL], pools.surnames
     rich = [c for c in letters if len(neutral[c]) >= _RICH_NEUTRAL and len(surnames[c]) >= _RICH_SURNAMES]

@@ -163,7 +163,7 @@ class PlaceSurrogates:
         return self._of_number[number]
 
     def _draw_number(self, number: str) -> str:
-        """Draw one that does not occur in the case, of as many digits if one is left, else of more."""
+        # None that occurs in the case. Of as many digits if one is left, else of more.
         rng, taken = self._draws.rng("house", number), {*self._of_number.values(), number}
         fresh, n_drawn = number, 0
         while fresh in taken or self._reserved.is_real_word(fresh):
@@ -173,7 +173,6 @@ class PlaceSurrogates:
         return fresh
 
     def _replace_name(self, text: str) -> str | None:
-        """Replace a country, state, hospital, firm or city."""
         key = joined(text)
         for names in _load_listed_names():
             if key in names and (names[key] != names[key].upper() or text.isupper()):
@@ -197,7 +196,7 @@ class PlaceSurrogates:
         return self._make(text, " ".join(own), ["{}", *towns] if len(own) == 1 else towns)
 
     def _replace_codes(self, text: str) -> str | None:
-        """Replace `Boston MA 02139` or `Boston MA`."""
+        # `Boston MA 02139` or `Boston MA`.
         match = _CITY_AND_CODES.fullmatch(text)
         if match is None:
             return None
@@ -214,7 +213,7 @@ class PlaceSurrogates:
         return None if stem is None else self._take_first(text, [shape.format(stem) for shape in shapes])
 
     def _draw_stem(self, key: str) -> str | None:
-        """Draw a made-up name; the same for everything that has one name."""
+        # The same for everything that has one name.
         as_person = self._people.replace_key(key)
         if as_person is None and key not in self._of_name:
             rng = self._draws.rng("place", key)
@@ -231,13 +230,12 @@ class PlaceSurrogates:
 
 
 def _is_capital(text: str) -> bool:
-    """Tell whether all words except small ones begin with a capital."""
+    # All words except small ones begin with a capital.
     return all(word[0].isupper() or joined(word) in _SMALL for word in _WORDS.findall(text))
 
 
 @cache
 def _load_listed_names() -> tuple[dict[str, str], ...]:
-    """Return countries, states and codes of states (in capitals), by their letters."""
     countries = faker_words("address", ["en"], ["countries"])
     plain = [name for name in countries if re.fullmatch("[A-Z][a-z]+(?: [A-Z][a-z]+)?", name)]
     states = faker_words("address", ["en_US"], ["states"])

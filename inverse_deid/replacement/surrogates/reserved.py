@@ -119,12 +119,11 @@ class Reserved:
 
 
 def digits_of(text: str) -> str:
-    """Return the decimal digits of a text."""
     return "".join(char for char in fold(text) if char.isdecimal())
 
 
 def _possible_names(value: str) -> Iterator[str]:
-    """Yield the capitalised words of a value without digits; not a single word in capitals."""
+    # Not a single word in capitals.
     words = _RUN.findall(value)
     if not any(map(str.isdigit, value)):
         yield from (fold(w) for w in words if w[0].isupper() and (len(words) > 1 or not w.isupper()))

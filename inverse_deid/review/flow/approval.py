@@ -57,7 +57,6 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
 
 
 def _conclude(transaction: Transaction, case: Row[Any], user_id: int, *, is_review: bool) -> CaseState:
-    """Set and return the state of a case with all its approvals."""
     if is_review:
         content = read_content(transaction, case.id)
         first, *others = replay_approved(transaction, case.id, content)

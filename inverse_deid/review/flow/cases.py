@@ -58,7 +58,6 @@ def _read_one(transaction: Transaction, found: Select[Any], case_id: int) -> Row
 
 
 def read_user_name(transaction: Transaction, user_id: int) -> str:
-    """Return the name of a user, for the trail."""
     return str(transaction.execute(select(USERS.c.name).where(USERS.c.id == user_id)).scalar_one())
 
 
@@ -112,7 +111,6 @@ def check_assignee(case: Row[Any], user_id: int) -> None:
 
 
 def drop_lock(transaction: Transaction, case_id: int) -> None:
-    """Give the lock of a case back."""
     transaction.update(CASES, CASES.c.id == case_id, lock_user_id=None, lock_until=None)
 
 

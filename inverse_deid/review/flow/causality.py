@@ -53,7 +53,6 @@ class Preserved(StrEnum):
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether something is missing."""
         return self in (Preserved.PARTLY, Preserved.NO)
 
 
@@ -61,13 +60,12 @@ class Preserved(StrEnum):
 class TopicAnswer:
     """The assessor's answer on one topic.
 
-    `is_needed`: whether the assessment needs the missing information, judged from the original.
-
     Raises:
         ReviewError: It is given and nothing is missing, or the other way round.
     """
 
     preserved: Preserved
+    # Whether the assessment needs the missing information, judged from the original.
     is_needed: bool | None = None
 
     def __post_init__(self) -> None:
@@ -125,7 +123,6 @@ class CausalitySummary:
 
     @property
     def shares(self) -> list[tuple[str, Share, Interval | None]]:
-        """The three shares with their names and intervals."""
         names = (
             "cases that still contain valuable information",
             "cases with nothing missing",
@@ -212,7 +209,6 @@ def read_original(store: ReviewStore, user: User, case_id: int) -> str:
 
 
 def summarise_forms(store: ReviewStore) -> CausalitySummary:
-    """Return the summary of all forms."""
     with store.reading() as transaction:
         found = select(FORMS).order_by(FORMS.c.case_id, FORMS.c.user_id)
         forms = transaction.read(found, FORMS)
@@ -220,7 +216,6 @@ def summarise_forms(store: ReviewStore) -> CausalitySummary:
 
 
 def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> CausalitySummary:
-    """Return the summary of the answers of some forms."""
     preserved = (Preserved.YES, Preserved.PARTLY)
     counts = (
         sum(any(answer.preserved in preserved for answer in form.values()) for form in forms),
@@ -246,7 +241,6 @@ def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> Causality
 
 
 def _read_finished(transaction: Transaction, case_id: int) -> tuple[CaseContent, LayerTokens]:
-    """Return an agreed or released case and its final decisions."""
     state = CaseState(lock_row(transaction, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
         raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first")

@@ -86,18 +86,14 @@ _CODE_OF_CLASS = np.array(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseContent:
-    """A case as it was masked, with the texts of all its parts in one.
-
-    `decisions` are the model's, with categories that index `HyperClass`. `is_known`, bool (n_tokens,),
-    marks tokens of the known identifiers.
-    """
+    """A case as it was masked, with the texts of all its parts in one."""
 
     text: str = field(repr=False)
     parts: tuple[CasePart, ...]
     known: tuple[str | KnownIdentifier, ...] = field(repr=False)
     tokens: Tokens = field(repr=False)
-    decisions: Decisions = field(repr=False)
-    is_known: BoolArray = field(repr=False)
+    decisions: Decisions = field(repr=False)  # of the model, with categories that index `HyperClass`
+    is_known: BoolArray = field(repr=False)  # bool (n_tokens,), tokens of the known identifiers
 
 
 def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> CaseContent:
@@ -129,7 +125,6 @@ def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> Ca
 
 
 def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
-    """Return the text and the decisions of a case as bytes, for `seal_packed`."""
     text = {
         "text": content.text,
         "parts": [[part.name, part.start, part.end] for part in content.parts],
@@ -148,7 +143,6 @@ def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
 
 
 def seal_packed(text: bytes, decisions: bytes, case_id: int, sealer: Sealer) -> dict[str, object]:
-    """Return a row of the table `contents`."""
     return {
         "case_id": case_id,
         "sealed_text": sealer.seal(text, f"the text of case {case_id}"),
@@ -185,7 +179,6 @@ def read_content(transaction: Transaction, case_id: int) -> CaseContent:
 
 
 def _unpack(packed: bytes, case_id: int) -> dict[str, npt.NDArray[np.generic]]:
-    """Return the columns of a case by name."""
     n_tokens, rest = divmod(len(packed), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
     if rest:
         raise UnreadableInputError(
@@ -225,7 +218,6 @@ def rank_case(decisions: Decisions, *, is_failed: bool) -> tuple[float, int]:
 
 
 def read_model(content: CaseContent, facts: MaskingFacts) -> ModelTokens:
-    """Return all that the model says about a case."""
     decisions = content.decisions
     doubt = measure_doubt(decisions.p_safe, decisions.thresholds)
     return ModelTokens(
@@ -244,7 +236,7 @@ def encode_categories(decisions: Decisions) -> npt.NDArray[np.uint8]:
 
 
 def _find_rules_safe(content: CaseContent, facts: MaskingFacts) -> BoolArray:
-    """Find where the low threshold was used; it moves with the density of each part."""
+    # The threshold moves with the density of each part.
     safe = np.zeros(len(content.tokens), np.bool_)
     decisions = content.decisions
     thresholds = facts.thresholds

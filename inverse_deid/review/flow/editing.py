@@ -133,7 +133,7 @@ def check_layer(transaction: Transaction, at: LayerRevision) -> tuple[Row[Any], 
 
 
 def _find_own(transaction: Transaction, case: Row[Any], at: LayerRevision) -> Row[Any]:
-    """Return the row of a layer that the user may change now; fails as `act`."""
+    # Fails as `act`.
     layer = find_layer(transaction, at.user_id, at.case_id)
     if layer.approval is not None:
         raise ReviewError(f"you have approved case {at.case_id}, so it can no longer be changed")
@@ -165,10 +165,7 @@ class _Edit:
         return apply_steps(self.base, (step for action in actions[:n_done] for step in action))
 
     def finish(self, event: str, n_done: int, added: Sequence[Step] = ()) -> Edited:
-        """Store the new state of the layer, log it, and return what changed.
-
-        `added` are the steps of a new action, in place of those that are undone.
-        """
+        # `added` are the steps of a new action, in place of those that are undone.
         actions = [*self.actions[: self.layer.n_done], added] if added else self.actions
         before, after = self.before, self._replay(actions, n_done)
         changed = find_changes(before, after)
@@ -195,7 +192,7 @@ class _Edit:
     def _store_state(
         self, transaction: Transaction, n_done: int, added: Sequence[Step], actions_hash: str | None
     ) -> None:
-        """Store how many actions hold, and the new one, if the layer is still the one computed from."""
+        # Only if the layer is still the one computed from.
         _, layer = check_layer(transaction, self._at)
         old, now = ((one.id, one.n_done, one.is_blind, one.actions_hash) for one in (self.layer, layer))
         if now != old:
@@ -209,7 +206,6 @@ class _Edit:
         transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
 
     def _cut_at_parts(self, runs: Sequence[TokenRange]) -> list[TokenRange]:
-        """Cut runs where a text of the case ends."""
         starts = self.content.tokens.starts
         edges = [int(np.searchsorted(starts, part.end)) for part in self.content.parts]
         cut: list[TokenRange] = []
@@ -221,7 +217,6 @@ class _Edit:
     def describe(
         self, event: str, run: TokenRange | None = None, after: LayerTokens | None = None
     ) -> TrailEvent:
-        """Return an entry of the trail on the case, or on a run of tokens that changed alike."""
         user = self._user
         if run is None or after is None:
             return TrailEvent(user=user, event=event, case=self.case.id, name=self.case.name)
@@ -258,7 +253,6 @@ def _check_range(given: TokenRange, n_tokens: int) -> None:
 
 
 def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) -> list[Step]:
-    """Return the steps of an action on its tokens and, if asked for, on all their mentions."""
     for one in action.ranges:
         _check_range(one, len(content.tokens))
     ranges = set(action.ranges)
@@ -274,7 +268,7 @@ def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) ->
 
 
 def _unite(ranges: Iterable[TokenRange]) -> list[tuple[int, int]]:
-    """Return ranges in order, with those that overlap as one, so that replaying them takes linear time."""
+    # Overlapping ranges become one, so that replaying them takes linear time.
     united: list[tuple[int, int]] = []
     for one in sorted(ranges, key=lambda one: (one.first, one.stop)):
         if united and one.first < united[-1][1]:

@@ -48,7 +48,6 @@ _TIMELY = [_CLASSES.index(kind) for kind in (HyperClass.DATE, HyperClass.AGE)]
 def list_layers(
     transaction: Transaction, case_id: int, kind: LayerKind, *, approved: bool = False
 ) -> Sequence[Row[Any]]:
-    """Return the layers of a case, in the order of approval."""
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.kind == kind.value)
     if approved:
         found = found.where(LAYERS.c.approval.is_not(None))
@@ -87,7 +86,6 @@ def read_steps(transaction: Transaction, layer: Row[Any]) -> list[list[Step]]:
 
 
 def replay_layer(transaction: Transaction, layer: Row[Any], content: CaseContent) -> LayerTokens:
-    """Return the current decisions of a layer."""
     base = read_base(transaction, layer, content)
     actions = read_steps(transaction, layer)[: layer.n_done]
     return apply_steps(base, (step for action in actions for step in action))
@@ -225,7 +223,7 @@ def _choose_marker(facts: MaskingFacts) -> MarkerFor:
 
 
 def _decide(content: CaseContent, final: LayerTokens) -> Decisions:
-    """Return a layer as decisions. Words masked by a reviewer are read again only as dates or ages."""
+    # Words masked by a reviewer are read again only as dates or ages.
     model = content.decisions
     keep: BoolArray = final.keep & final.decided
     classes = _CLASS_OF_CODE[final.categories]

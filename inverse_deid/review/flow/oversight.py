@@ -38,7 +38,6 @@ _MAX_REMEMBERED = 10_000
 
 
 def read_limits(transaction: Transaction) -> ReviewLimits:
-    """Return the limits of a store."""
     stored = transaction.read(select(META).where(META.c.name == _LIMITS), META)
     return ReviewLimits(**json.loads(stored[0].value)) if stored else ReviewLimits()
 
@@ -94,7 +93,6 @@ def refuse_hand(transaction: Transaction, user: User, case: Row[Any], done: str,
 
 
 def added_by(user_id: int) -> ColumnElement[bool]:
-    """Whether a user added the file of a case."""
     name = select(USERS.c.name).where(USERS.c.id == user_id).scalar_subquery()
     return CASES.c.source_id.in_(select(INTAKES.c.source_id).where(INTAKES.c.added_by == name))
 
@@ -185,15 +183,12 @@ def _is_recent(store: ReviewStore, key: tuple[str, int, str, str], now: float) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Cases of one user: held now, read in the last hour, and usually read in an hour (None = not known).
-
-    `usual_cases` is the mean of the hours of the last 30 days in which they read any.
-    """
+    """Cases of one user: held now, read in the last hour, and usually read in an hour (None = not known)."""
 
     user: str
     n_held: int
     n_read: int
-    usual_cases: float | None
+    usual_cases: float | None  # the mean of the hours of the last 30 days in which they read any
     is_unusual: bool
 
 
@@ -227,7 +222,6 @@ def list_activity(store: ReviewStore) -> tuple[Activity, ...]:
 
 
 def _read_hours(transaction: Transaction, now: float) -> dict[str, dict[int, set[int]]]:
-    """Return the cases whose originals each user was shown, by how many hours ago that was."""
     hours: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     found = select(TRAIL.c.line).where(TRAIL.c.line.contains(f'"event":"{ORIGINAL_SHOWN}"', autoescape=True))
     for line in transaction.execute(found.order_by(TRAIL.c.number.desc())).yield_per(1000).scalars():

@@ -50,16 +50,12 @@ class ReviewerTime:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSummary:
-    """Agreement and time of a store.
+    """Agreement and time of a store."""
 
-    `n_double` cases are approved by two reviewers. `tokens`, kept or masked, are all tokens of those cases;
-    kappa has an interval by case. `f1` is that of the masks, see `compare_masks`. `times` are by name.
-    """
-
-    n_double: int
-    tokens: Agreement | None
-    f1: float | None
-    times: tuple[ReviewerTime, ...]
+    n_double: int  # cases approved by two reviewers
+    tokens: Agreement | None  # all tokens of those cases, kept or masked; kappa has an interval by case
+    f1: float | None  # of the masks, see `compare_masks`
+    times: tuple[ReviewerTime, ...]  # by name
 
 
 def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
@@ -96,7 +92,6 @@ def compare_masks(pairs: list[tuple[BoolArray, BoolArray]]) -> float | None:
 
 
 def _read_pairs(transaction: Transaction) -> list[tuple[BoolArray, BoolArray]]:
-    """Return the tokens that both reviewers keep, of every case with two approvals."""
     found = select(CASES.c.id).where(CASES.c.n_approvals >= 2).order_by(CASES.c.id)
     pairs = []
     for case_id in transaction.execute(found).scalars().all():
@@ -129,15 +124,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class SampleResult:
-    """Result of reading a whole sample.
-
-    With `confidence`, in (0, 1), at most the share `leak_rate_bound` of the released cases leaks.
-    """
+    """Result of reading a whole sample."""
 
     n_read: int
     n_leaking: int
-    leak_rate_bound: float
-    confidence: float
+    leak_rate_bound: float  # at most this share of the released cases leaks
+    confidence: float  # of the bound, in (0, 1)
 
     @property
     def bound_percent(self) -> float:
@@ -178,7 +170,7 @@ def read_sample(store: ReviewStore) -> Sample:
 
 
 def _read_sample(transaction: Transaction) -> tuple[Sample, list[bool | None]]:
-    """Return the latest sample, and for each of its cases whether it leaks (None = unread)."""
+    # None = unread.
     rows = transaction.read(select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1), SAMPLES)
     if not rows:
         raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N")

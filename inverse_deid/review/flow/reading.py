@@ -79,7 +79,6 @@ def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading 
 
 
 def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, user: User) -> None:
-    """Lock a case and make or revive the layer of a reviewer."""
     if case.n_approvals >= transaction.policy.approvals:
         raise NotAllowedError(f"case {case.id} has all its approvals. Take another case")
     _check_taker(transaction, case, user)
@@ -105,7 +104,6 @@ def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, use
 
 
 def _check_taker(transaction: Transaction, case: Row[Any], user: User) -> None:
-    """Refuse a case that the policy does not give to a user."""
     check_assignee(case, user.id)
     if case.assignee_id is None and read_limits(transaction).only_assigned:
         raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin")
@@ -131,7 +129,6 @@ def _add_layer(
 
 
 def _note_beginning(transaction: Transaction, user: User, case: Row[Any]) -> None:
-    """Note in the trail that a layer begins without any decision."""
     event = TrailEvent(user=user.name, event="begin", case=case.id, name=case.name)
     transaction.record(event)
 
@@ -191,7 +188,7 @@ def _view(transaction: Transaction, user: User, case_id: int) -> CaseView:
 
 
 def _read_notes(transaction: Transaction, case_id: int, user: User, *, sees_all: bool) -> tuple[Note, ...]:
-    """Return the notes on a case, those of the user or of all; adjudicators do not learn who wrote them."""
+    # Adjudicators do not learn who wrote them.
     found = select(NOTES).where(NOTES.c.case_id == case_id)
     if not sees_all:
         found = found.where(NOTES.c.user_id == user.id)

@@ -94,7 +94,6 @@ def read_line(store: ReviewStore, case_id: int) -> CaseRow:
 
 
 def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
-    """Count the cases that a work list shows on all its pages."""
     with store.reading() as transaction:
         found = _filter(store, select(func.count()).select_from(CASES), chosen)
         return int(transaction.execute(found).scalar_one())
@@ -103,7 +102,7 @@ def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
 def _order_parts(
     transaction: Transaction, found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
 ) -> Iterator[Select[Any]]:
-    """Yield ordered queries whose results, one after the other, are the cases behind a key."""
+    # One after the other, their results are the cases behind a key.
     by_doubt = (CASES.c.doubt.desc(), CASES.c.id)
     key = None if after is None else _parse_key(transaction, after, order)
     if order is WorkOrder.NEWEST:
@@ -135,7 +134,7 @@ def _behind_doubt(found: Select[Any], key: tuple[Any, ...] | None) -> Select[Any
 
 
 def _make_key(last: CaseRow, order: WorkOrder) -> str:
-    """Return the place of the last line; names are looked up again by the number of the case."""
+    # Names are looked up again by the number of the case.
     if order is WorkOrder.DOUBT:
         return f"{last.doubt.hex()}_{last.case_id}"
     if order is WorkOrder.STATE:
@@ -144,7 +143,6 @@ def _make_key(last: CaseRow, order: WorkOrder) -> str:
 
 
 def _parse_key(transaction: Transaction, key: str, order: WorkOrder) -> tuple[Any, ...]:
-    """Return the values of the columns of an order at the last line of the page before."""
     *place, number = key.split("_")
     with suppress(ValueError, OverflowError, KeyError):
         case_id = int(number)
@@ -196,7 +194,7 @@ def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Selec
 
 
 def _is_open_to(store: ReviewStore, user_id: int) -> ColumnElement[bool]:
-    """Whether a user may take a case: not locked by or assigned to another, and within the limits."""
+    # Not locked by or assigned to another, and within the limits.
     lock, assignee = CASES.c.lock_user_id, CASES.c.assignee_id
     with store.reading() as transaction:
         limits = read_limits(transaction)
@@ -212,10 +210,8 @@ def _has_layer(user_id: int, condition: ColumnElement[bool]) -> ColumnElement[bo
 
 
 def _contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    """Compare small letters; signs that LIKE treats as placeholders stand for themselves.
-
-    SQLite makes only A to Z small, so that other letters are found as they are written.
-    """
+    # Signs that LIKE treats as placeholders stand for themselves.
+    # SQLite makes only A to Z small, so that other letters are found as they are written.
     as_small = func.lower(column).contains(text.lower(), autoescape=True)
     return as_small if text.isascii() else or_(as_small, column.contains(text, autoescape=True))
 
@@ -275,7 +271,7 @@ def next_case(store: ReviewStore, user: User) -> int | None:
 
 
 def _select_disputes(store: ReviewStore, user_id: int) -> Select[Any]:
-    """Select the disputes that an adjudicator may settle now: none on a case that they reviewed."""
+    # None on a case that they reviewed.
     return select(CASES.c.id).where(
         CASES.c.state == CaseState.DISAGREED.value,
         _is_open_to(store, user_id),
@@ -336,7 +332,7 @@ def break_locks(store: ReviewStore, admin: User, case_ids: Collection[int]) -> i
 
 
 def _break_lock(transaction: Transaction, admin: User, case: Row[Any]) -> Iterator[TrailEvent]:
-    """Drop the lock of a case, and yield the entry for the trail if it had not ended."""
+    # A lock that had not ended gets an entry in the trail.
     if case.lock_user_id is None:
         return
     drop_lock(transaction, case.id)

@@ -52,7 +52,6 @@ ROLES = {
 
 
 def show_accounts(visit: Visit) -> Response:
-    """Return all accounts, and a form to add one."""
     return visit.render(
         "accounts.html",
         users=list_users(visit.store),
@@ -102,7 +101,6 @@ def show_activity(visit: Visit) -> Response:
 
 
 def change_limits(visit: Visit) -> Response:
-    """Change the limits."""
     max_locks, cases_per_hour = (
         read_number(visit.text("max_locks")),
         read_number(visit.text("cases_per_hour")),
@@ -157,7 +155,6 @@ def change_policy(visit: Visit) -> Response:
 
 
 def show_account(visit: Visit) -> Response:
-    """Return the own account."""
     return _render_account(visit)
 
 
@@ -193,7 +190,6 @@ def _render_account(visit: Visit, problem: str = "", *, status: int = 200) -> Re
 
 
 def show_second_factor(visit: Visit) -> Response:
-    """Return a QR code with a new secret."""
     return _render_second_factor(visit, second_factor.make_secret())
 
 
@@ -227,12 +223,10 @@ def _render_second_factor(visit: Visit, secret: str, problem: str = "") -> Respo
 
 
 def ask_code(visit: Visit) -> Response:
-    """Return the form for the one-time code, after the password."""
     return _render_code(visit)
 
 
 def check_code(visit: Visit) -> Response:
-    """Complete a log-in with a one-time code or a recovery code."""
     if visit.session.step is not Step.CODE:
         return RedirectResponse("/", status_code=303)
     address, request = find_address(visit.request), visit.request
@@ -253,14 +247,12 @@ def _render_code(visit: Visit, problem: str = "", *, status: int = 200) -> Respo
 
 
 def show_password(visit: Visit) -> Response:
-    """Return the form for the own password."""
     if visit.user.issuer is not None:
         raise ReviewError("you have no password here. Change it where you sign in")
     return _render_password(visit)
 
 
 def change_password(visit: Visit) -> Response:
-    """Change the own password; mistakes are shown beside the form."""
     old, new = visit.text("old"), visit.text("new")
     problem, status = "", 400
     if new != visit.text("again"):

@@ -93,9 +93,6 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 class ServeSettings:
     """Where the pages are served: an IP address, and a port in [1, 65535].
 
-    Certificate (chain) and private key are PEM files. The proxy, at an IP address, ends TLS, and its
-    statements about clients are trusted; others are refused. `provider`: where people can sign in.
-
     Raises:
         ConfigurationError: Not loopback and neither TLS nor a proxy; a certificate without key or a key
             without certificate; a malformed IP address.
@@ -104,12 +101,13 @@ class ServeSettings:
 
     address: str = "127.0.0.1"
     port: int = 8017
-    certificate: Path | None = None
-    private_key: Path | None = None
+    certificate: Path | None = None  # (chain) PEM
+    private_key: Path | None = None  # PEM
+    # Its IP address; it ends TLS, and its statements about clients are trusted, others refused.
     proxy: str | None = None
     log_format: LogFormat = "text"
     reload: Callable[[], None] | None = None  # on SIGHUP
-    provider: Provider | None = None
+    provider: Provider | None = None  # where people can sign in
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
@@ -129,7 +127,6 @@ class ServeSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
         return parse_address(self.address).is_loopback
 
     @property
@@ -144,7 +141,6 @@ class ServeSettings:
 
     @property
     def url(self) -> str:
-        """The address for the browser."""
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"{'https' if self.certificate is not None else 'http'}://{host}:{self.port}/"
 
@@ -262,7 +258,7 @@ def _refuse_nobody(_scope: Scope) -> bool:
 
 
 def _list_intake_routes() -> list[Route]:
-    """Return the pages that add files, which show values of them; adjudicators use them."""
+    # They show values of the files. Adjudicators use them.
     handlers: list[tuple[str, str, Handler]] = [
         ("GET", "/add", intake_pages.show_add),
         ("GET", "/add/list", intake_pages.list_files),
@@ -364,7 +360,6 @@ def _count_states(store: ReviewStore) -> dict[str, float]:
 
 
 def _show_health(request: Request) -> Response:
-    """Say whether the store can be read."""
     try:
         count_cases(request.app.state.store)
     except InverseDeidError:
@@ -387,7 +382,7 @@ class _Gate:
         self._refuses = refuses
 
     def refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
-        """Return the refusal of a request, None = a handler may answer it."""
+        # None = a handler may answer it.
         request = Request(scope)
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
             return Response("wrong host name", status_code=421)
@@ -398,4 +393,5 @@ class _Gate:
         return None
 
     def note_end(self, scope: Scope, status: int, seconds: float) -> None:
-        """Note nothing: paths contain numbers of cases."""
+        # Paths contain numbers of cases.
+        pass

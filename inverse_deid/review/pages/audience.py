@@ -11,24 +11,17 @@ from inverse_deid.review.store.values import CaseState, UserRole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """What differs between the pages of a team and those of a desk.
+    """What differs between the pages of a team and those of a desk."""
 
-    `name` is beside that of the program, and `leave` on the button that ends a session. `shows_people`: there
-    are accounts, so pages say who did what, who holds a case and how people agree. `shows_steps`: one person
-    goes from adding files to the download. `selects_cases`: several cases can be handled at once.
-    `deleting_roles` delete files and cases. `state_names` has the states that a case can have.
-    `after_approval` says what becomes of a case, in words that follow "approved". `places` are the folder
-    and the key file that are shown to the user, None = they are elsewhere.
-    """
-
-    name: str
-    leave: str
-    shows_people: bool
-    shows_steps: bool
-    selects_cases: bool
-    deleting_roles: frozenset[UserRole]
-    state_names: Mapping[CaseState, str]
-    after_approval: Mapping[CaseState, str]
+    name: str  # beside that of the program
+    leave: str  # on the button that ends a session
+    shows_people: bool  # there are accounts, so pages say who did what, who holds a case and how people agree
+    shows_steps: bool  # one person goes from adding files to the download
+    selects_cases: bool  # several cases can be handled at once
+    deleting_roles: frozenset[UserRole]  # who delete files and cases
+    state_names: Mapping[CaseState, str]  # of the states that a case can have
+    after_approval: Mapping[CaseState, str]  # what becomes of a case, in words that follow "approved"
+    # The folder and the key file that the user is shown, None = they are elsewhere.
     places: tuple[Path, Path] | None = None
 
     @property

@@ -131,13 +131,11 @@ def send_case(visit: Visit) -> Response:
 
 
 def send_dispute(visit: Visit) -> Response:
-    """Lock a disagreement and send both sides."""
     dispute = open_dispute(visit.store, visit.user, visit.case_id)
     return JSONResponse(encode_case(dispute.case, dispute.case.facts, dispute))
 
 
 def act_on_tokens(visit: Visit) -> Response:
-    """Mask, unmask, categorise."""
     given = visit.parse(_ActChange)
     ranges = tuple(TokenRange(*one) for one in given.ranges)
     action = ReviewAction(given.kind, ranges, given.category, all_mentions=given.all_mentions)
@@ -145,17 +143,14 @@ def act_on_tokens(visit: Visit) -> Response:
 
 
 def undo_action(visit: Visit) -> Response:
-    """Undo."""
     return JSONResponse(msgspec.to_builtins(undo(visit.store, _locate(visit, visit.parse(_Change)))))
 
 
 def redo_action(visit: Visit) -> Response:
-    """Redo."""
     return JSONResponse(msgspec.to_builtins(redo(visit.store, _locate(visit, visit.parse(_Change)))))
 
 
 def store_note(visit: Visit) -> Response:
-    """Add a note on the case or on some of its tokens."""
     given = visit.parse(_NoteChange)
     tokens = None if given.first is None else TokenRange(given.first, given.stop)
     add_note(visit.store, _locate(visit, given), given.text, tokens)
@@ -191,7 +186,6 @@ def keep_open(visit: Visit) -> Response:
 
 
 def close(visit: Visit) -> Response:
-    """Give the lock back."""
     close_case(visit.store, visit.user, visit.case_id)
     return JSONResponse({})
 
@@ -233,7 +227,6 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
 
 
 def _list_legend() -> dict[str, object]:
-    """Return the names of categories, their letters and groups, and the reasons."""
     return {
         "categories": [
             {
@@ -254,7 +247,7 @@ def _list_legend() -> dict[str, object]:
 
 
 def _mask_gaps(tokens: Tokens) -> Mapping[int, str]:
-    """Return the gaps that differ in the masked text, by number: without forbidden characters."""
+    # Without forbidden characters.
     changed: dict[int, str] = {}
     for start, end in reversed(list(forbidden_gaps(tokens.text))):
         number = int(np.searchsorted(tokens.ends, start, side="right"))
@@ -288,7 +281,7 @@ def _encode_model(model: ModelTokens) -> dict[str, Any]:
 
 
 def _encode_shares(shares: npt.NDArray[np.float32]) -> list[int | None]:
-    """Return ten-thousandths, as integers are fastest; None = unknown (p_safe) or never (threshold)."""
+    # Ten-thousandths, as integers are fastest. None = unknown (p_safe) or never (threshold).
     known = np.isfinite(shares)
     found: list[int | None] = np.rint(np.where(known, shares, 0.0) * 10_000.0).astype(np.int32).tolist()
     for token in np.flatnonzero(~known).tolist():
@@ -297,5 +290,5 @@ def _encode_shares(shares: npt.NDArray[np.float32]) -> list[int | None]:
 
 
 def _encode_digits(numbers: npt.NDArray[Any]) -> str:
-    """Return one digit per token, in [0, 9], rounded down; True is 1."""
+    # One digit per token, in [0, 9], rounded down. True is 1.
     return (numbers.astype(np.uint8) + np.uint8(ord("0"))).tobytes().decode()

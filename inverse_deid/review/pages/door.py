@@ -104,7 +104,6 @@ class Door:
         self._lock = Lock()
 
     def make_address(self) -> str:
-        """Return a new one-time address."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._tokens[hash_token(token)] = self._store.now() + 60.0 * TOKEN_MINUTES
@@ -125,7 +124,6 @@ class Door:
         return is_neighbour(scope.get("client"), self._port)
 
     def list_routes(self) -> list[Route]:
-        """Return the routes that take the place of a log-in."""
         return [
             Route("/log-in", show_closed_door, methods=["GET"]),
             Route("/open/{token}", self.open, methods=["GET"]),
@@ -193,7 +191,6 @@ def is_neighbour(client: tuple[str, int] | None, port: int, tables: Sequence[Pat
 
 
 def hash_token(token: str) -> str:
-    """Return what is kept of a token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
@@ -211,7 +208,6 @@ def open_answer(secret: bytes, nonce: str, answer: str) -> str | None:
 
 
 async def show_closed_door(request: Request) -> Response:
-    """Return the page for a visitor without a session."""
     return _render_door(request, "The desk is closed here.", status=401)
 
 

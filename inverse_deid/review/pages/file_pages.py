@@ -64,11 +64,7 @@ def show_files(visit: Visit) -> Response:
 
 
 def _find_source(visit: Visit, given: str) -> SourceRow | None:
-    """Return the file that a request names, None = it names none.
-
-    Raises:
-        ReviewError: It does not exist.
-    """
+    # None = it names none.
     if not given:
         return None
     found = next((row for row in list_sources(visit.store) if str(row.id) == given), None)
@@ -90,7 +86,6 @@ def download(visit: Visit) -> Response:
 
 
 def download_selected(visit: Visit) -> Response:
-    """Send a zip of the selected cases that are released."""
     cases = read_selected(visit)
     if not cases:
         return go_back(visit, SELECT_FIRST)
@@ -98,7 +93,6 @@ def download_selected(visit: Visit) -> Response:
 
 
 def download_old_names(visit: Visit) -> Response:
-    """Send the list of old and new names."""
     return _send(visit, lambda target: write_old_names(visit.store, target, by=visit.user.name), LIST_NAME)
 
 
@@ -112,10 +106,8 @@ def _send_zip(visit: Visit, cases: Collection[int] | None = None) -> Response:
 
 
 def _send(visit: Visit, write: Callable[[BinaryIO], Exported | None], name: str = "") -> Response:
-    """Send what is written, whole; the next page tells what could not be written.
-
-    Without a name, the file has that of the export.
-    """
+    # The next page tells what could not be written.
+    # Without a name, the file has that of the export.
     with ExitStack() as unsent:
         file = cast(BinaryIO, unsent.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
         done = write(file)
@@ -142,7 +134,6 @@ def _read_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def ask_delete(visit: Visit) -> Response:
-    """Return what would be deleted, and ask."""
     _check(visit)
     given = visit.request.query_params.get("case")
     if given is not None:

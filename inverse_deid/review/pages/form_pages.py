@@ -58,7 +58,6 @@ _ANSWERS = {"none": False, "leak": True}
 
 
 def show_finished(visit: Visit) -> Response:
-    """Return the masked text and the possible actions."""
     masked = read_masked(visit.store, visit.user, visit.case_id, "finished case")
     line = read_line(visit.store, visit.case_id)
     return visit.render(
@@ -90,14 +89,12 @@ def show_print(visit: Visit) -> Response:
 
 
 def release_case(visit: Visit) -> Response:
-    """Release an agreed case."""
     release(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
     return visit.redirect(f"/cases/{visit.case_id}/finished", f"Case {name} released.")
 
 
 def withdraw_case(visit: Visit) -> Response:
-    """Take a release back."""
     withdraw(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
     return visit.redirect("/", f"Case {name} is back in review.")
@@ -116,7 +113,6 @@ def ask_needed(visit: Visit) -> Response:
 
 
 def store_form(visit: Visit) -> Response:
-    """Store the causality form."""
     answers = {}
     for topic, preserved in _read_preserved(visit).items():
         needed = visit.text(f"needed {topic.value}")
@@ -130,7 +126,6 @@ def store_form(visit: Visit) -> Response:
 
 
 def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
-    """Return the answers of step 1."""
     given = {topic: visit.text(f"preserved {topic.value}") for topic in Topic}
     missing = [topic.value for topic, said in given.items() if said not in set(Preserved)]
     if missing:

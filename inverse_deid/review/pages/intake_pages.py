@@ -46,7 +46,6 @@ def _service(visit: Visit) -> IntakeService:
 
 
 def show_add(visit: Visit) -> Response:
-    """Return the page that takes files."""
     return visit.render(
         "add.html",
         limit=MAX_FILE_BYTES >> 20,
@@ -96,7 +95,6 @@ async def receive_file(request: Request, session: Session) -> dict[str, object]:
 
 
 def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
-    """Return what the pages show of a file."""
     facts = upload.facts
     n_done, seconds_left = service.progress_of(upload)
     return {
@@ -125,7 +123,6 @@ def describe_facts(facts: FileFacts) -> list[dict[str, object]]:
 
 
 def list_files(visit: Visit) -> Response:
-    """Send what is known of all files that were added."""
     service = _service(visit)
     uploads = list_uploads(service.store)
     return JSONResponse(
@@ -138,7 +135,6 @@ def list_files(visit: Visit) -> Response:
 
 
 def change_file(visit: Visit) -> Response:
-    """Remove a file, or stop or resume its masking."""
     service, upload_id = _service(visit), int(visit.request.path_params["upload_id"])
     what, by = str(visit.payload.get("what", "")), visit.user.name
     if what == "remove":
@@ -154,7 +150,6 @@ def change_file(visit: Visit) -> Response:
 
 
 def show_choices(visit: Visit) -> Response:
-    """Return the questions, and the columns of tables that wait."""
     return _render_choices(visit, MaskingChoices(), {}, "")
 
 
@@ -199,7 +194,6 @@ def _render_choices(
 
 
 def show_example(visit: Visit) -> Response:
-    """Send the masked example for the answers so far."""
     choices = MaskingChoices.from_fields(visit.payload)
     return JSONResponse({"parts": _service(visit).mask_example(choices)})
 
@@ -263,7 +257,6 @@ def _read_fate(given: str) -> ColumnFate:
 
 
 def show_masking(visit: Visit) -> Response:
-    """Return the page that shows how far the masking is."""
     return visit.render("masking.html", step=3)
 
 

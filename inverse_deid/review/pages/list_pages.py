@@ -45,7 +45,6 @@ Fields = list[tuple[str, str]]
 
 
 def show_work_list(visit: Visit) -> Response:
-    """Return the list of cases."""
     query, user = visit.request.query_params, visit.user
     fields = _read_fields(query.multi_items())
     given = dict(fields)
@@ -90,13 +89,11 @@ def show_work_list(visit: Visit) -> Response:
 
 
 def _list_readers(visit: Visit) -> list[User]:
-    """Return the accounts that cases can be assigned to."""
     return [one for one in list_users(visit.store) if one.is_active and one.role is not UserRole.ADMIN]
 
 
 def _hide_names(row: CaseRow, user: User) -> CaseRow:
-    """Return a line without the names of others: an adjudicator must not know whose work they settle."""
-
+    # An adjudicator must not know whose work they settle.
     def hide(name: str | None) -> str | None:
         return name if name is None else "you" if name == user.name else "another user"
 
@@ -104,12 +101,11 @@ def _hide_names(row: CaseRow, user: User) -> CaseRow:
 
 
 def count_shown(visit: Visit) -> dict[CaseState, int]:
-    """Count the cases in each state that a case can have."""
     return {state: n for state, n in count_cases(visit.store).items() if state in visit.audience.state_names}
 
 
 def _read_fields(given: Sequence[tuple[str, str]]) -> Fields:
-    """Return filters and order with defaults; unknown values count as not given."""
+    # Unknown values count as not given.
     last = dict(given)
     show, doubt, order = last.get("show", ""), last.get("doubt", ""), last.get("sort", "")
     states = [state.value for state in CaseState if ("state", state.value) in given]
@@ -142,7 +138,6 @@ def link_case(row: CaseRow, user: User) -> str:
 
 
 def go_next(visit: Visit) -> Response:
-    """Redirect to the next case, or to the list."""
     address = find_next(visit)
     return visit.redirect(address, "Nothing is left for you to do at the moment." if address == "/" else "")
 
@@ -154,7 +149,6 @@ def find_next(visit: Visit) -> str:
 
 
 def assign_cases(visit: Visit) -> Response:
-    """Assign the selected cases."""
     with suppress(ValueError):
         cases = read_selected(visit)
         assignee = int(visit.text("assignee")) if visit.text("assignee") else None
@@ -167,7 +161,6 @@ def assign_cases(visit: Visit) -> Response:
 
 
 def break_selected(visit: Visit) -> Response:
-    """Take the selected cases from those who hold them."""
     cases = read_selected(visit)
     n_broken = break_locks(visit.store, visit.user, cases)
     return go_back(visit, f"{count_words(n_broken, 'lock')} broken." if cases else SELECT_FIRST)

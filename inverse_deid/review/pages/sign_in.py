@@ -60,10 +60,6 @@ _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "end_sessi
 class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The TOML file of `review serve --oidc`.
 
-    `address` is the public one of the review, such as `https://review.example.org`. `role_claim` is the name
-    of a claim, or the way to it; its value is a role or a list of roles. `roles` maps them to roles of the
-    store; the first one in the file that a person has applies.
-
     Raises:
         ConfigurationError: No role, or an address without TLS that is not of this machine.
     """
@@ -71,8 +67,10 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     issuer: str
     client_id: str
     client_secret_file: Path
-    address: str
+    address: str  # the public one of the review, such as `https://review.example.org`
+    # From their names to roles of the store; the first in the file that a person has applies.
     roles: dict[str, UserRole]
+    # The name of a claim, or the way to it; its value is a role or a list of roles.
     role_claim: str | tuple[str, ...] = "roles"
     name_claim: str = "preferred_username"
     title: str = "your organisation"
@@ -135,11 +133,7 @@ class Provider:
         self._loaded_at = 0.0
 
     def _connect(self) -> _Client:
-        """Return the client, with metadata that is not too old.
-
-        Raises:
-            ValueError: The metadata are of another issuer, or name an address without TLS.
-        """
+        # With metadata that is not too old.
         with self._lock:
             if self._client is None or time.monotonic() - self._loaded_at > MAX_METADATA_SECONDS:
                 client = _Client(
@@ -228,7 +222,6 @@ def _flow_cookie(request: Request) -> str:
 
 
 async def begin_sign_in(request: Request) -> Response:
-    """Send the browser to the provider."""
     return await guard(_begin)(request)
 
 

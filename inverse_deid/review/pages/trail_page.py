@@ -71,7 +71,6 @@ _ACTIONS = {"change": "", "undo": "Undone: ", "redo": "Redone: "}
 
 
 def show_trail(visit: Visit) -> Response:
-    """Return a page of entries, the latest first."""
     query = visit.request.query_params
     group, user = query.get("group", ""), query.get("user", "")
     search = visit.open_search(query.get("q", ""))
@@ -169,7 +168,7 @@ def _describe_decision(decision: str | None) -> str:
 
 
 def _describe_time(entry: TrailEntry) -> str:
-    """Return a time in UTC; a script shows it in the time of the browser."""
+    # A script shows it in the time of the browser.
     try:
         return f"{datetime.fromisoformat(entry.at).astimezone(UTC):%d %b %Y, %H:%M:%S} UTC"
     except ValueError:

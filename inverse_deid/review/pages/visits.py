@@ -104,18 +104,15 @@ class Visit:
 
     @property
     def user(self) -> User:
-        """The user who is logged in."""
         return self.session.user
 
     @property
     def audience(self) -> Audience:
-        """Whom the pages are for."""
         audience: Audience = self.request.app.state.audience
         return audience
 
     @property
     def case_id(self) -> int:
-        """The case in the path."""
         return int(self.request.path_params["case_id"])
 
     def text(self, name: str) -> str:
@@ -162,7 +159,7 @@ class Visit:
         return f"notice for {self.session.csrf_token}"
 
     def _read_notice(self) -> str:
-        """Return the message for this page, "" = none, or one of another session."""
+        # "" = none, or one of another session.
         try:
             sealed = base64.urlsafe_b64decode(self.request.cookies.get(NOTICE_COOKIE, ""))
             return self.store.sealer.open(sealed, self._notice_place).decode()
@@ -202,7 +199,6 @@ class LogIns:
 
     @property
     def n_waiting(self) -> int:
-        """Requests that wait or are worked on."""
         return self._waiting.total()
 
     async def run(self, request: Request, answer: Callable[[], Response]) -> Response:
@@ -226,7 +222,7 @@ class LogIns:
 
 
 def _give_way() -> None:
-    """Let the threads of requests go first: argon2 takes all cores."""
+    # Argon2 takes all cores.
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
@@ -300,7 +296,6 @@ def _find_session(request: Request, *, prolongs: bool = True) -> Session:
 
 
 def _check_token(request: Request, session: Session, form_token: str) -> None:
-    """Refuse posts without the CSRF token of the session."""
     if request.method == "POST":
         given = request.headers.get("x-csrf-token", "") or form_token
         if not is_csrf_token(session, given):
@@ -345,7 +340,7 @@ def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = F
 
 
 def _find_queue(request: Request) -> LogIns | None:
-    """Return where a request waits that takes long, None = it does not."""
+    # None = the request does not take long.
     state, path = request.app.state, request.scope["path"]
     queue: LogIns | None = None
     if request.method == "POST" and path in _PASSWORD_PATHS:
@@ -471,7 +466,6 @@ def _log_in(request: Request, body: bytes) -> Response:
 
 
 def render_log_in(request: Request, message: str = "", *, status: int = 200) -> Response:
-    """Return the log-in form."""
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
     state = request.app.state
     token = _make_visitor_token(state.store, visitor)
@@ -506,7 +500,6 @@ def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
 
 
 def leave(visit: Visit) -> Response:
-    """End the session."""
     log_out(visit.store, visit.session)
     address = "/log-in" if visit.user.issuer is None else "/signed-out"
     response = RedirectResponse(address, status_code=303)

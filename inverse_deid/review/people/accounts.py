@@ -113,7 +113,6 @@ def insert_user(transaction: Transaction, name: str, role: UserRole, *, by: str,
 
 
 def list_users(store: ReviewStore) -> tuple[User, ...]:
-    """Return all accounts by name."""
     with store.reading() as transaction:
         rows = transaction.read(select(USERS).order_by(USERS.c.name), USERS)
         return tuple(map(_read_user, rows))
@@ -216,7 +215,7 @@ def set_role(
 
 
 def _refuse_last_admin(transaction: Transaction, row: Row[Any]) -> None:
-    """Keep one open admin account; all are locked, as two admins may close each other at once."""
+    # All are locked, as two admins may close each other at once.
     is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
     admins = transaction.read(select(USERS).where(is_admin).with_for_update(), USERS)
     if [one.id for one in admins] == [row.id]:
@@ -289,7 +288,7 @@ def _check_name(name: str) -> str:
 
 
 def _refuse_weak(password: str, name: str) -> None:
-    """Refuse a password that is easy to guess, also for those who know the name of the user and the place."""
+    # Also for those who know the name of the user and the place.
     from zxcvbn import zxcvbn  # it reads lists of words
 
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
@@ -344,7 +343,7 @@ def _find_row(transaction: Transaction, name: str) -> Row[Any]:
 
 
 def _read_one(transaction: Transaction, condition: ColumnElement[bool]) -> Row[Any] | None:
-    """Return the row of a user, None = there is none."""
+    # None = there is none.
     rows = transaction.read(select(USERS).where(condition), USERS)
     return rows[0] if rows else None
 
@@ -366,15 +365,12 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A log-in. The id, random, 256 bits, is for the cookie and stored nowhere else.
-
-    `step` is what is still missing; until then nothing else is open.
-    """
+    """A log-in. The id, random, 256 bits, is for the cookie and stored nowhere else."""
 
     id: str = field(repr=False)
     csrf_token: str = field(repr=False)
     user: User
-    step: Step | None = None
+    step: Step | None = None  # what is still missing; until then nothing else is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +471,7 @@ def sign_in(
 
 
 def _refuse_identity(transaction: Transaction, row: Row[Any] | None, who: Identity) -> str:
-    """Return why somebody has no access, "" = they have."""
+    # "" = they have access.
     if who.role is None:
         return "your account has no role in this review. Ask your administrator."
     if row is not None:
@@ -563,7 +559,6 @@ def read_policy(transaction: Transaction) -> ReviewPolicy:
 
 
 def log_out(store: ReviewStore, session: Session) -> None:
-    """End a session."""
     with store.writing() as transaction:
         mine = SESSIONS.c.id_hash == _hash_id(session.id)
         if transaction.delete(SESSIONS, mine):
@@ -606,7 +601,6 @@ def end_sessions(store: ReviewStore, name: str, *, by: str = "command") -> int:
 
 
 def others_of(session: Session) -> ColumnElement[bool]:
-    """Return the condition on the other sessions of the same user."""
     return (SESSIONS.c.user_id == session.user.id) & (SESSIONS.c.id_hash != _hash_id(session.id))
 
 
@@ -639,5 +633,5 @@ def _make_csrf_token(store: ReviewStore, session_id: str) -> str:
 
 @lru_cache(maxsize=1)
 def _hash_nothing() -> str:
-    """Return the hash of an unknown password, so that an unknown name takes as long as a known one."""
+    # An unknown name takes as long as a known one.
     return hash_password(secrets.token_urlsafe(32))

@@ -149,7 +149,6 @@ def is_required(store: ReviewStore) -> bool:
 
 
 def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> None:
-    """Check a code and mark it as used."""
     user, limits = session.user, limit_codes(session.user.id)
     with store.writing() as transaction:
         mine = USERS.c.id == user.id
@@ -172,7 +171,7 @@ def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> 
 
 
 def _spend(store: ReviewStore, row: Row[Any], code: str) -> dict[str, Any] | None:
-    """Return what changes in a row of users when a code is used, None = it is wrong."""
+    # None = it is wrong.
     if row.sealed_secret is None:
         return None
     secret = store.sealer.open(row.sealed_secret, _place(row.id)).decode()
@@ -186,7 +185,7 @@ def _spend(store: ReviewStore, row: Row[Any], code: str) -> dict[str, Any] | Non
 
 
 def _find_step(store: ReviewStore, secret: str, code: str, last: int | None) -> int | None:
-    """Return the half minute since 1970 that a code belongs to, None = it is wrong or not after the last."""
+    # Half minutes since 1970, None = wrong or not after the last.
     now, given = int(store.now()) // STEP_SECONDS, "".join(code.split()).encode("utf-8", "replace")
     for step in (now - 1, now, now + 1):
         right = pyotp.TOTP(secret).at(step * STEP_SECONDS).encode()

@@ -92,7 +92,7 @@ def _find_files(places: Sequence[str]) -> list[Path]:
 
 
 def _find_authorities(places: Sequence[str]) -> list[str]:
-    """Return the URLs of the places, of which none is in a message: it can hold a secret."""
+    # A URL can hold a secret, so none is in a message.
     urls = [place.removeprefix(_AUTHORITY) for place in places if place.startswith(_AUTHORITY)]
     for url in urls:
         try:
@@ -125,10 +125,8 @@ def _append_line(path: Path, line: str) -> None:
 
 
 class _Syslog(logging.handlers.SysLogHandler):
-    """Sends a line, or raises."""
-
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Raise instead of printing."""
+        # Raise instead of printing.
         raise OutputError("syslog cannot be reached, so nothing was anchored") from None
 
 
@@ -148,7 +146,8 @@ class _NoRedirect(HTTPRedirectHandler):
     """Follows no redirect: nothing is sent anywhere else."""
 
     def redirect_request(self, *_: object) -> None:
-        """Return None, so that the redirect is an error."""
+        # None makes the redirect an error.
+        pass
 
 
 def _request_stamp(url: str, line: bytes, seconds: float) -> bytes:

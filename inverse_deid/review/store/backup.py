@@ -55,8 +55,6 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class _Rows(msgspec.Struct, frozen=True, array_like=True):
-    """Some rows of a table."""
-
     table: str
     columns: tuple[str, ...]
     rows: list[list[Any]]
@@ -96,7 +94,6 @@ def write_backup(store: ReviewStore, key: ReviewKey, path: Path, *, by: str, for
 
 
 def _encode(transaction: Transaction, key: ReviewKey, now: float) -> Iterator[bytes]:
-    """Yield the bytes of a backup."""
     salt = os.urandom(SALT_BYTES)
     chain = RecordChain(key.secret, salt, MAGIC)
     yield MAGIC + salt
@@ -142,7 +139,6 @@ def restore_backup(
 
 
 def _restore(connection: Connection, stream: BinaryIO, key: ReviewKey) -> tuple[_Head, int]:
-    """Make the tables and insert all rows; return the number of cases."""
     if stream.read(len(MAGIC)) != MAGIC:
         raise InputError("is not a backup of a review store")
     salt = stream.read(SALT_BYTES)
@@ -179,7 +175,7 @@ def _insert(connection: Connection, packed: _Rows) -> int:
 
 
 def _set_sequences(connection: Connection, tables: Sequence[Table]) -> None:
-    """Let the ids of new rows follow those that were restored."""
+    # Ids of new rows follow those that were restored.
     for table in tables:
         column = table.autoincrement_column
         if column is not None:

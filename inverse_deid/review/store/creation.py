@@ -107,7 +107,7 @@ def new_database(address: str | Path) -> Iterator[tuple[Engine, Connection]]:
 
 @contextmanager
 def _new_file(path: Path | None) -> Iterator[Path]:
-    """Yield the path to write a new store to; it gets its name when the block ends without an error."""
+    # It gets its name when the block ends without an error.
     if path is None:
         yield _NOWHERE
         return

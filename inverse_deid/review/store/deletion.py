@@ -56,34 +56,27 @@ _IDS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What was deleted. `n_decisions` counts actions of users, `n_forms` causality forms.
-
-    `is_erased` is False if other users were reading, so that old pages are still in the file of the store:
-    `erase` removes them later.
-    """
+    """What was deleted. `n_decisions` counts actions of users, `n_forms` causality forms."""
 
     n_files: int = 0
     n_cases: int = 0
-    n_decisions: int = 0
+    n_decisions: int = 0  # actions of users
     n_notes: int = 0
-    n_forms: int = 0
+    n_forms: int = 0  # causality forms
+    # False if others were reading: old pages are still in the file, until `erase` removes them.
     is_erased: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldCases:
-    """The cases of one file that are older than the limit.
-
-    `problem` says why they stay, "" = they are deleted (with the whole file if it has no other case).
-    `is_erased` is as in `Deleted`.
-    """
+    """The cases of one file that are older than the limit."""
 
     source_id: int
     name: str
     case_ids: tuple[int, ...]
     is_whole_file: bool
-    problem: str = ""
-    is_erased: bool = True
+    problem: str = ""  # why they stay, "" = they are deleted (with the whole file if it has no other case)
+    is_erased: bool = True  # as in `Deleted`
 
 
 def delete_source(store: ReviewStore, source_id: int, *, by: str) -> Deleted:
@@ -187,7 +180,7 @@ class _State(msgspec.Struct):
 
 
 def _read_releases(transaction: Transaction) -> dict[int, float]:
-    """Return when cases were last released, by their numbers, in seconds since 1970."""
+    # By their numbers, in seconds since 1970.
     found = select(TRAIL.c.line).where(TRAIL.c.line.contains('"event":"state"', autoescape=True))
     times: dict[int, float] = {}
     for line in transaction.execute(found.order_by(TRAIL.c.number)).scalars():
@@ -203,7 +196,7 @@ def _read_releases(transaction: Transaction) -> dict[int, float]:
 
 
 def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted:
-    """Delete one file or (None) all in one transaction."""
+    # None = all.
     mine = true() if source_id is None else SOURCES.c.id == source_id
     chosen = select(SOURCES.c.id).where(mine)
     with store.writing() as transaction:
@@ -236,10 +229,13 @@ def _describe_work(deleted: Deleted) -> str:
 
 
 def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], by: str) -> Deleted:
-    """Delete some cases of a file and write the file without them, in one transaction."""
     with store.reading() as transaction:
         source = _read_source(transaction, source_id)
-        cases = _list_cases(transaction, case_ids)
+        cases = [
+            case
+            for ids in _in_parts(case_ids)
+            for case in transaction.execute(select(CASES).where(CASES.c.id.in_(ids))).all()
+        ]
         data = _take_out(transaction, source, [one.number for one in cases])
     with store.writing() as transaction:
         lock_numbers(transaction)
@@ -265,24 +261,12 @@ def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:
     return source
 
 
-def _list_cases(transaction: Transaction, case_ids: Sequence[int]) -> list[Row[Any]]:
-    return [
-        case
-        for ids in _in_parts(case_ids)
-        for case in transaction.execute(select(CASES).where(CASES.c.id.in_(ids))).all()
-    ]
-
-
 def _in_parts(case_ids: Sequence[int]) -> Iterator[Sequence[int]]:
     return (case_ids[i : i + _IDS_AT_ONCE] for i in range(0, len(case_ids), _IDS_AT_ONCE))
 
 
 def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[int]) -> bytes:
-    """Return a file without some of its cases; all others are exactly as they were.
-
-    Raises:
-        ReviewError: The format does not allow it, or the rest would be read in another way.
-    """
+    # All others are exactly as they were.
     kind = FORMATS[source.format]
     if kind.blank is None:
         raise ReviewError(_refuse(kind))
@@ -307,7 +291,7 @@ def _refuse(kind: Format) -> str:
 
 
 def _delete_rows(transaction: Transaction, mine: ColumnElement[bool]) -> Counter[str]:
-    """Delete cases and all rows that belong to them, and count them; `mine` is a condition on `CASES`."""
+    # `mine` is a condition on `CASES`.
     # Whoever works on one of the cases finishes that step first.
     transaction.execute(select(CASES.c.id).where(mine).order_by(CASES.c.id).with_for_update()).all()
     cases = select(CASES.c.id).where(mine)

@@ -27,34 +27,27 @@ NO_HASH = "0" * 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailEvent:
-    """What a user did to a case (by its number in the store), to a text of it, or to something else (None).
-
-    `name` is the id of the case in its source file, and `document` the name of a text of the case, with
-    code points `start` to `end` - 1. The category is that of masked tokens. `old` and `new` are decisions.
-    """
+    """What a user did to a case (by its number), to a text of it, or to something else (None)."""
 
     user: str
     event: str
     case: int | None = None
-    name: str | None = None
-    document: str | None = None
-    start: int | None = None
-    end: int | None = None
-    category: str | None = None
-    old: str | None = None
-    new: str | None = None
+    name: str | None = None  # the id of the case in its source file
+    document: str | None = None  # the name of a text of the case
+    start: int | None = None  # code points
+    end: int | None = None  # after the last one
+    category: str | None = None  # of masked tokens
+    old: str | None = None  # a decision
+    new: str | None = None  # a decision
 
 
 class TrailHead(msgspec.Struct, frozen=True):
-    """The head of a trail."""
-
     n_entries: int = -1
     hash: str = ""
     seal: str = ""
     signature: str = ""
 
     def is_signed(self, public_key: Ed25519PublicKey) -> bool:
-        """Whether the signature is right."""
         try:
             public_key.verify(bytes.fromhex(self.signature), self.signed)
         except (InvalidSignature, ValueError):
@@ -63,11 +56,9 @@ class TrailHead(msgspec.Struct, frozen=True):
 
     @property
     def signed(self) -> bytes:
-        """What the signature signs."""
         return f"inverse-deid head of a trail {self.n_entries} {self.hash}".encode()
 
     def is_sealed(self, key: bytes) -> bool:
-        """Whether the seal is right."""
         # SQLite stores a text of any length in any column.
         is_head = type(self.n_entries) is int and len(self.hash) == len(NO_HASH)
         right = _seal(key, self.n_entries, self.hash)
@@ -105,7 +96,6 @@ def lock_head(connection: Connection, key: bytes) -> TrailHead:
 
 
 def store_head(connection: Connection, key: bytes, n_entries: int, last: str) -> None:
-    """Seal and store the head of the trail."""
     values = {"n_entries": n_entries, "hash": last, "seal": _seal(key, n_entries, last)}
     connection.execute(update(TRAIL_HEAD).values(**values))
 
@@ -132,7 +122,6 @@ def write_entries(
 
 
 def refuse_head() -> UnreadableInputError:
-    """Return the error for a head that was altered."""
     return UnreadableInputError(
         "the head of the trail was altered outside the program. Run inverse-deid review verify, and restore "
         "a backup"
@@ -140,7 +129,6 @@ def refuse_head() -> UnreadableInputError:
 
 
 def encode_entry(entry: Mapping[str, Any]) -> str:
-    """Return the line of an entry."""
     return json.dumps(entry, sort_keys=True, separators=(",", ":"))
 
 

@@ -102,20 +102,19 @@ class Sealer:
 
 @dataclass(frozen=True, slots=True)
 class StoreKeys:
-    """The secrets of a store, which are stored in it under the key that people hold.
+    """The secrets of a store, which are stored in it under the key that people hold."""
 
-    The keys of most purposes are derived from the first of `data`. The others decrypt what a rotation of the
-    key has not yet encrypted again. `case` decides pseudonyms, moved dates and surrogates: it outlives
-    rotations, so that those of a case never change. `trail` and `signatures` seal and sign the trail. They
-    are derived from the key that people hold, so that an export can be checked without the store.
-    `generation` counts the rotations.
-    """
-
+    # The keys of most purposes derive from the first; the others decrypt what a rotation has not yet
+    # encrypted again.
     data: tuple[ReviewKey, ...]
+    # Decides pseudonyms, moved dates and surrogates; outlives rotations, so that those of a case never
+    # change.
     case: bytes = field(repr=False)
+    # Seals the trail; derived, as the next, from the key that people hold, so that an export can be checked
+    # without the store.
     trail: bytes = field(repr=False)
-    signatures: bytes = field(repr=False)
-    generation: int = 0
+    signatures: bytes = field(repr=False)  # sign the trail
+    generation: int = 0  # counts the rotations
 
     @classmethod
     def make(cls, key: ReviewKey) -> StoreKeys:

@@ -86,12 +86,10 @@ class Transaction:
 
     @property
     def sealer(self) -> Sealer:
-        """Encrypts and decrypts the values of the store."""
         return self.store.sealer
 
     @property
     def policy(self) -> ReviewPolicy:
-        """The rules for the release of cases."""
         return self.store.policy
 
     def now(self) -> float:
@@ -130,7 +128,6 @@ class Transaction:
         return first if isinstance(first, int) else 0
 
     def insert_all(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Insert rows that have their ids."""
         complete = [complete_row(table, row) for row in rows]
         if complete:
             self.execute(
@@ -183,7 +180,7 @@ class Transaction:
         return len(sealed)
 
     def _note(self, table: Table, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
-        """Note a row for the trail, unless nothing lasting changed."""
+        # No row is noted if nothing lasting changed.
         mark = self.store.seals.mark(table, after)
         if before is None or mark != self.store.seals.mark(table, before):
             self._marks[name_row(table, after)] = mark
@@ -247,7 +244,7 @@ class Transaction:
             )
 
     def _mark_users(self, names: Collection[str]) -> Marks:
-        """Return the marks of accounts that act, so that a replay finds an older one that was put back."""
+        # A replay finds an older account that was put back.
         found = select(*select_sealed(USERS)).where(USERS.c.name.in_(names))
         users = [dict(row._mapping) for row in self.execute(found)]
         return {name_row(USERS, one): self.store.seals.mark(USERS, one) for one in users}
@@ -298,7 +295,7 @@ class ReviewStore:
 
     @contextmanager
     def _taking_turns(self) -> Iterator[None]:
-        """Let one thread at a time write to an SQLite file. SQLite would let the others sleep up to 0.1 s."""
+        # SQLite would let the other threads sleep up to 0.1 s.
         if self._engine.dialect.name != "sqlite":
             yield
             return
@@ -382,7 +379,6 @@ class ReviewStore:
         return True
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
 
@@ -450,12 +446,12 @@ def open_any_version(
 
 
 def _name_store(address: str | Path) -> str:
-    """Return the name of a store in messages: a URL can contain a password."""
+    # A URL can contain a password.
     return "the store" if store_path(address) is None else str(address)
 
 
 def _read_meta(engine: Engine) -> dict[str, str]:
-    """Return what a store says about itself, unchecked; empty = it is not a store."""
+    # Empty = it is not a store.
     with suppress(SQLAlchemyError), engine.connect() as connection:
         if inspect(connection).has_table(META.name):
             found = select(META.c.name, META.c.value)

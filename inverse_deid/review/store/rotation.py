@@ -60,14 +60,11 @@ _LARGE = {CONTENTS: 200, SOURCES: 1, WAITING_PIECES: 16}
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """What was done: values encrypted again, values that are damaged and stay as they were.
-
-    `is_erased` is False if others were reading, so that old pages are still in the file of the store.
-    """
+    """What was done: values encrypted again, values that are damaged and stay as they were."""
 
     n_values: int
-    n_damaged: int
-    is_erased: bool
+    n_damaged: int  # these stay as they were
+    is_erased: bool  # False if others were reading: old pages are still in the file of the store
 
 
 def rotate_key(
@@ -95,7 +92,7 @@ def rotate_key(
 def _open_begun(
     address: str | Path, key: ReviewKey, new_key: ReviewKey, *, by: str, clock: Clock
 ) -> ReviewStore:
-    """Return the store under the new key; unless an earlier run did so, give it this key."""
+    # An earlier run may have given it this key.
     try:
         return open_store(address, new_key, clock=clock)
     except ConfigurationError:
@@ -105,7 +102,6 @@ def _open_begun(
 
 
 def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
-    """Put the new key in force, in one transaction."""
     data = (ReviewKey(os.urandom(32)), *store.keys.data)
     keys = replace(
         store.keys,
@@ -144,7 +140,7 @@ def reseal(transaction: Transaction, *, by: str, check: Callable[[Table, Mapping
 
 
 def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) -> Iterator[tuple[int, int]]:
-    """Encrypt the values of a table again; yield after each step how many, and how many are damaged."""
+    # Yield after each step how many, and how many are damaged.
     keys = list(table.primary_key)
     last: Sequence[Any] | None = None
     while True:
@@ -163,7 +159,7 @@ def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) ->
 
 
 def _renew(transaction: Transaction, table: Table, row: Row[Any]) -> tuple[int, int]:
-    """Encrypt the values of a row with the newest key; return how many it were, and how many are damaged."""
+    # How many it were, and how many are damaged.
     values: dict[str, bytes] = {}
     n_damaged = 0
     for column in table.c:
@@ -186,7 +182,7 @@ def _renew(transaction: Transaction, table: Table, row: Row[Any]) -> tuple[int, 
 
 
 def _hash_again(transaction: Transaction, source: Row[Any], *, by: str) -> None:
-    """Give a file a hash that only the new key can compare."""
+    # Only the new key can compare the hash.
     data = transaction.sealer.open(source.sealed, f"file {source.id}")
     content_hash = hash_file(transaction.store.file_key, data)
     transaction.update(INTAKES, INTAKES.c.source_id == source.id, content_hash=content_hash)
@@ -194,7 +190,7 @@ def _hash_again(transaction: Transaction, source: Row[Any], *, by: str) -> None:
 
 
 def _finish(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
-    """Drop the old keys: nothing needs them any more."""
+    # Nothing needs them any more.
     keys = replace(store.keys, data=store.keys.data[:1])
     with store.writing() as transaction:
         transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))

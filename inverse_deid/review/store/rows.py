@@ -48,11 +48,7 @@ _MARK_CHARS = 32
 
 
 class RowSeals:
-    """Makes and checks the seals of rows.
-
-    Args:
-        key: 32 secret bytes that are used for nothing else.
-    """
+    """Makes and checks the seals of rows, with 32 secret bytes that are used for nothing else."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -77,11 +73,9 @@ class RowSeals:
         return hmac.compare_digest(str(values["seal"]).encode(), seal.encode())
 
     def seal(self, table: Table, values: Mapping[str, Any]) -> str:
-        """Return the seal of a row."""
         return self._digest("row", table, values, select_sealed(table))
 
     def mark(self, table: Table, values: Mapping[str, Any]) -> str:
-        """Return what the trail has of a row."""
         lasting = [column for column in select_sealed(table) if not column.info.get("passes")]
         return self._digest("mark", table, values, lasting)[:_MARK_CHARS]
 
@@ -97,18 +91,11 @@ class RowSeals:
 
 
 def select_sealed(table: Table) -> list[Column[Any]]:
-    """Return the columns that a seal covers, and the seal."""
     return [column for column in table.c if column.info.get("seals", True)]
 
 
 def name_row(table: Table, values: Mapping[Any, Any]) -> str:
-    """Return the table and primary key of a row.
-
-    Example:
-        >>> from inverse_deid.review.store.tables import USERS
-        >>> name_row(USERS, {"id": 3})
-        'users 3'
-    """
+    """Return the table and primary key of a row."""
     return " ".join([table.name, *(str(values[key.name]) for key in table.primary_key)])
 
 
@@ -164,7 +151,6 @@ class RecordedRows:
             raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup")
 
     def list_missing(self) -> list[Suspect]:
-        """Return the rows that the trail has and that were not seen."""
         found = []
         for name, (mark, number, case_id) in self._last.items():
             table_name, _, key = name.partition(" ")
@@ -174,7 +160,6 @@ class RecordedRows:
         return found
 
     def compare(self, connection: Connection, seals: RowSeals) -> Iterator[Suspect]:
-        """Yield all rows that are not as the trail left them."""
         actions = dict(_hash_all_actions(connection))
         for table in SEALED:
             found = select(*select_sealed(table)).order_by(*table.primary_key)
@@ -193,7 +178,7 @@ class RecordedRows:
         yield from self.list_missing()
 
     def _find_fault(self, seals: RowSeals, table: Table, values: Mapping[str, Any]) -> str:
-        """Return what is wrong with a row, "" = nothing; the settings of a new store have no entry."""
+        # The settings of a new store have no entry.
         mark, number, _ = self._last.pop(name_row(table, values), (None, 0, None))
         if not seals.is_sealed(table, values):
             return "was altered outside the program"
@@ -205,7 +190,6 @@ class RecordedRows:
 
 
 def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the number and the hash of the actions of every layer that has any."""
     found = select(ACTIONS).order_by(ACTIONS.c.layer_id, ACTIONS.c.position)
     for layer_id, rows in groupby(connection.execute(found).yield_per(1000), lambda row: row.layer_id):
         stored = list(rows)
@@ -215,7 +199,6 @@ def _hash_all_actions(connection: Connection) -> Iterator[tuple[int, tuple[int, 
 
 
 def complete_row(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a new row with the defaults of its columns."""
     values = {column.name: row.get(column.name) for column in table.c}
     for column in table.c:
         if column.default is not None and column.name not in row:
@@ -229,7 +212,7 @@ def is_row(table: Table, values: Mapping[str, Any]) -> ColumnElement[bool]:
 
 
 def _plain(column: Column[Any], value: Any) -> Any:  # noqa: ANN401
-    """Return a value so that JSON tells types and lengths, the same before it is stored and afterwards."""
+    # JSON tells types and lengths, the same before it is stored and afterwards.
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(column.type, Double) and isinstance(value, int):

@@ -27,13 +27,10 @@ from inverse_deid.review.store.values import CaseState, MaskingFacts
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """How the cases of a file are read and written; JSON in the store.
+    """How the cases of a file are read and written; JSON in the store."""
 
-    `cases` replace dates, ages and ids, and `profile` treats the structured fields of case reports.
-    """
-
-    cases: CaseSettings
-    profile: Profile
+    cases: CaseSettings  # replaces dates, ages and ids
+    profile: Profile  # treats the structured fields of case reports
     read_options: ReadOptions
 
     def dump(self) -> dict[str, Any]:
@@ -126,7 +123,6 @@ def lock_numbers(transaction: Transaction) -> LastNumbers:
 
 
 def store_numbers(transaction: Transaction, numbers: LastNumbers) -> None:
-    """Store the last numbers, which this transaction has locked."""
     for name, value in ((LAST_CASE, numbers.case), (LAST_SOURCE, numbers.source)):
         transaction.update(META, META.c.name == name, value=str(value))
 
@@ -195,7 +191,6 @@ class DistinctNames:
         self._taken = set(map(_fold, taken))
 
     def take(self, name: str) -> str:
-        """Return the name, with a number if it is taken."""
         path, n, chosen = PurePosixPath(name), 1, name
         while _fold(chosen) in self._taken:
             n += 1

@@ -48,7 +48,7 @@ _PASSING = {"passes": True}
 
 
 def _define_sealed(name: str, *parts: SchemaItem) -> Table:
-    """Define a table whose rows are sealed (`rows`); a column with a server default also needs a default."""
+    # A column with a server default also needs a default.
     return Table(name, METADATA, *parts, Column("seal", String(64)), info={"sealed": True})
 
 

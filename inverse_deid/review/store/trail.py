@@ -59,18 +59,14 @@ SEALED_EVENT = "rows sealed"
 
 @dataclass(frozen=True, slots=True)
 class TrailCheck:
-    """Result of a verification: the entries found and one sentence per problem.
-
-    `notes` say where a clock was put back, which is not a problem.
-    """
+    """Result of a verification: the entries found and one sentence per problem."""
 
     n_entries: int
     problems: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # where a clock was put back, which is not a problem
 
     @property
     def is_intact(self) -> bool:
-        """Whether no problem was found."""
         return not self.problems
 
 
@@ -86,7 +82,6 @@ class TrailFilter:
     events: tuple[str, ...] = ()
 
     def admits(self, one: TrailEvent) -> bool:
-        """Whether an entry is shown."""
         return (
             self.case.lower() in (one.name or "").lower()
             and self.user in ("", one.user)
@@ -131,7 +126,6 @@ def read_recorded(transaction: Transaction) -> rows.RecordedRows:
 def _replay(
     transaction: Transaction, anchors: Anchors = MappingProxyType({})
 ) -> tuple[TrailCheck, list[rows.Suspect]]:
-    """Check the trail, and compare what it says with the tables."""
     check, recorded = _follow(transaction, anchors)
     return check, list(recorded.compare(transaction.connection, transaction.store.seals))
 
@@ -139,7 +133,6 @@ def _replay(
 def _follow(
     transaction: Transaction, anchors: Anchors = MappingProxyType({})
 ) -> tuple[TrailCheck, rows.RecordedRows]:
-    """Check the trail, and return what it says of all rows."""
     chain, recorded = _HashChain(anchors), rows.RecordedRows()
     for row in transaction.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
         link = chain.add(str(row.line), row.hash)
@@ -327,8 +320,6 @@ def _read_head(transaction: Transaction) -> TrailHead:
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """The parts of an entry that a check needs."""
-
     number: int = 0
     at: str = ""
     previous: str = ""
@@ -339,8 +330,6 @@ class _Link(msgspec.Struct, frozen=True):
 
 
 class _HashChain:
-    """Follows the hashes from entry to entry."""
-
     def __init__(self, anchors: Anchors = MappingProxyType({})) -> None:
         self.n = 0
         self.problems: list[str] = []
@@ -350,7 +339,6 @@ class _HashChain:
         self._at = ""
 
     def add(self, line: str, stated_hash: str) -> _Link:
-        """Check one entry, and return what it says."""
         self.n += 1
         try:
             entry = msgspec.json.decode(line, type=_Link)
@@ -370,7 +358,6 @@ class _HashChain:
         return entry
 
     def check(self, head: TrailHead | None, key: bytes | None) -> TrailCheck:
-        """Compare the end with the sealed head."""
         if head is None:
             self.problems.append("the sealed head is missing")
         else:

@@ -22,7 +22,6 @@ CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
 """Meaning of the category codes of a reviewer."""
 
 NO_CATEGORY = 255
-"""Code of an unknown category."""
 
 MAX_RANGES = 5_000
 """Most ranges of tokens that one action can change."""
@@ -33,7 +32,7 @@ class StoredState(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
-        """Refuse what the program never stores."""
+        # The program never stores anything else.
         raise UnreadableInputError(
             "a state in the store was altered outside the program. Run inverse-deid review verify, and "
             "restore a backup"
@@ -89,38 +88,30 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account, without its password; `must_change_password` before they do anything else.
-
-    `has_second_factor`: a log-in also needs a one-time code. `issuer`: the OpenID provider where they sign in
-    instead of here.
-    """
+    """An account, without its password; `must_change_password` before they do anything else."""
 
     id: int
     name: str
     role: UserRole
     is_active: bool = True
-    must_change_password: bool = False
-    has_second_factor: bool = False
-    issuer: str | None = None
+    must_change_password: bool = False  # before anything else
+    has_second_factor: bool = False  # a log-in also needs a one-time code
+    issuer: str | None = None  # the OpenID provider where they sign in instead of here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPolicy:
     """Rules for the release of cases, fixed when the store is made, and for log-ins.
 
-    1 or 2 reviewers must approve a case. `blind_to_model`: the second one starts from the bare text and
-    marks identifiers. `automatic_release`: an agreed case is released at once, otherwise an adjudicator
-    releases it. A case untouched for `lock_minutes`, in [1, 1440], can be taken over. `second_factor`:
-    everybody who logs in with a password also needs a one-time code; `second_factor.require` changes it.
-
     Raises:
         ConfigurationError: Out of range, or blind with one approval.
     """
 
-    approvals: int = 2
-    blind_to_model: bool = False
-    automatic_release: bool = True
-    lock_minutes: int = 30
+    approvals: int = 2  # how many reviewers must approve a case, 1 or 2
+    blind_to_model: bool = False  # the second reviewer starts from the bare text and marks identifiers
+    automatic_release: bool = True  # an agreed case is released at once, otherwise by an adjudicator
+    lock_minutes: int = 30  # after these, in [1, 1440], an untouched case can be taken over
+    # Everybody with a password needs a one-time code; `second_factor.require` changes it.
     second_factor: bool = False
 
     def __post_init__(self) -> None:
@@ -140,17 +131,14 @@ class ReviewPolicy:
 class ReviewLimits:
     """Rules that admins change while people work.
 
-    One person holds at most `max_locks` cases at a time, in [1, 10000]. More than `cases_per_hour` originals
-    in an hour, in [1, 1000000], are unusual. `only_assigned`: people take only cases that are assigned to
-    them. `adders_stay_out`: nobody reviews, settles, releases or samples cases of a file that they added.
-
     Raises:
         ConfigurationError: Out of range.
     """
 
-    max_locks: int = 20
-    cases_per_hour: int = 60
-    only_assigned: bool = False
+    max_locks: int = 20  # cases that one person holds at a time, in [1, 10000]
+    cases_per_hour: int = 60  # more originals in an hour are unusual, in [1, 1000000]
+    only_assigned: bool = False  # people take only cases that are assigned to them
+    # Nobody reviews, settles, releases or samples cases of a file that they added.
     adders_stay_out: bool = False
 
     def __post_init__(self) -> None:
@@ -162,23 +150,18 @@ class ReviewLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingFacts:
-    """How the cases of a store were masked. Model and thresholds are None without the network.
+    """How the cases of a store were masked. Model and thresholds are None without the network."""
 
-    The fingerprint changes with anything that can change a decision. With `category_markers`, the category
-    replaces masked text instead of the marker. `categories` names what was masked, () = as by default.
-    """
-
-    fingerprint: str
+    fingerprint: str  # changes with anything that can change a decision
     model_sha256: str | None = None
     lexicon_sha256: str = ""
     thresholds: Thresholds | None = None
     marker: str = "PHI"
-    category_markers: bool = False
-    categories: tuple[str, ...] = ()
+    category_markers: bool = False  # the category replaces masked text instead of the marker
+    categories: tuple[str, ...] = ()  # what was masked, () = as by default
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
-        """Read the facts that `as_json` wrote."""
         rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
         rest["categories"] = tuple(rest["categories"])
         if stored["low"] is None:
@@ -186,7 +169,6 @@ class MaskingFacts:
         return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the facts as one flat dictionary."""
         stored = asdict(self)
         thresholds = stored.pop("thresholds") or {"low": None, "high": None, "density_slope": 0.0}
         return stored | thresholds
@@ -224,17 +206,14 @@ class LayerRevision:
 class ReviewAction:
     """One action of a reviewer; one undo takes it back.
 
-    The category is required by CATEGORY and refused by UNMASK. `all_mentions` acts also everywhere else in
-    the case where the same words occur.
-
     Raises:
         ReviewError: No or too many ranges, or a category that does not fit the kind.
     """
 
     kind: ActionKind
     ranges: tuple[TokenRange, ...]
-    category: PhiType | None = None
-    all_mentions: bool = False
+    category: PhiType | None = None  # required by CATEGORY, refused by UNMASK
+    all_mentions: bool = False  # also everywhere else in the case where the same words occur
 
     def __post_init__(self) -> None:
         if not 0 < len(self.ranges) <= MAX_RANGES:
@@ -247,33 +226,28 @@ class ReviewAction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerTokens:
-    """The decisions of a layer on each token of a case, as arrays (n_tokens,).
-
-    `categories`, uint8, index `CATEGORIES` (`NO_CATEGORY` = not known); a kept token has what it would
-    have if it were masked. `decided` is False only where reviewers disagree and nobody has settled it.
-    """
+    """The decisions of a layer on each token of a case, as arrays (n_tokens,)."""
 
     keep: BoolArray = field(repr=False)
+    # uint8, index `CATEGORIES` (`NO_CATEGORY` = not known); of a kept token as if it were masked.
     categories: npt.NDArray[np.uint8] = field(repr=False)
-    decided: BoolArray = field(repr=False)
+    decided: BoolArray = field(repr=False)  # False only where reviewers disagree and nobody has settled it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelTokens:
     """The model's decisions on each token of a case, as arrays (n_tokens,).
 
-    The categories of `decisions` index `HyperClass`. `categories`, uint8, index `CATEGORIES`
-    (`NO_CATEGORY` = not known). `doubt`, float32, is in [0, 1], 1 = `p_safe` is at the threshold. Doubtful
-    tokens should be looked at: kept ones may be leaks, masked ones losses. `rules_safe`: the dictionaries
-    call the word safe. `known`: it belongs to a known identifier of the case.
+    Doubtful tokens should be looked at: kept ones may be leaks, masked ones losses.
     """
 
-    decisions: Decisions = field(repr=False)
+    decisions: Decisions = field(repr=False)  # their categories index `HyperClass`
+    # uint8, index `CATEGORIES` (`NO_CATEGORY` = not known).
     categories: npt.NDArray[np.uint8] = field(repr=False)
-    doubt: FloatArray = field(repr=False)
+    doubt: FloatArray = field(repr=False)  # float32 in [0, 1], 1 = `p_safe` is at the threshold
     is_doubtful: BoolArray = field(repr=False)
-    rules_safe: BoolArray = field(repr=False)
-    known: BoolArray = field(repr=False)
+    rules_safe: BoolArray = field(repr=False)  # the dictionaries call the word safe
+    known: BoolArray = field(repr=False)  # it belongs to a known identifier of the case
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,74 +271,58 @@ class Note:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CaseView:
-    """A case as a user sees it: all parts of the original `text`, its tokens, and the user's own layer.
+    """A case as a user sees it: all parts of the original `text`, its tokens, and the user's own layer."""
 
-    `case_id` is the only thing that may appear in a URL; `name` is the id in the source file. `model` is None
-    for a reviewer who is blind to it. `facts` say how the case was masked. `revision` is given back with the
-    next action. An approved layer can no longer change. Adjudicators also see the notes of others, unnamed.
-    """
-
-    case_id: int
-    name: str
+    case_id: int  # the only thing that may appear in a URL
+    name: str  # the id in the source file
     state: CaseState
     text: str = field(repr=False)
     parts: tuple[CasePart, ...]
     tokens: Tokens = field(repr=False)
     kind: LayerKind
     layer: LayerTokens
-    model: ModelTokens | None
-    facts: MaskingFacts
-    revision: int
+    model: ModelTokens | None  # None for a reviewer who is blind to it
+    facts: MaskingFacts  # how the case was masked
+    revision: int  # given back with the next action
     can_undo: bool
     can_redo: bool
-    is_approved: bool
-    notes: tuple[Note, ...]
+    is_approved: bool  # the layer can no longer change
+    notes: tuple[Note, ...]  # for adjudicators also those of others, unnamed
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DisputeView:
-    """A case as an adjudicator sees it, with the layers of both reviewers, unnamed, in the order of approval.
+    """A case as an adjudicator sees it, with both reviewers' layers, unnamed, in the order of approval."""
 
-    `case.layer.decided` is False where the adjudicator still has to decide. `disputed`, bool (n_tokens,):
-    one reviewer keeps and one masks.
-    """
-
-    case: CaseView
+    case: CaseView  # its `layer.decided` is False where the adjudicator still has to decide
     reviewers: tuple[LayerTokens, ...]
-    disputed: BoolArray = field(repr=False)
+    disputed: BoolArray = field(repr=False)  # bool (n_tokens,), one reviewer keeps and one masks
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An action that is safely stored. `revision`, of the layer, is given back with the next action.
+    """An action that is safely stored. `revision`, of the layer, is given back with the next action."""
 
-    `changed` has, for each range of changed tokens, the first token, the token after the last one, whether
-    they are now kept, and their category code. `n_undecided` tokens are left for an adjudicator to decide.
-    """
-
-    revision: int
+    revision: int  # of the layer; given back with the next action
+    # Of each range of changed tokens the first, the one after the last, whether they are kept, and their
+    # category code.
     changed: tuple[tuple[int, int, bool, int], ...]
     can_undo: bool
     can_redo: bool
-    n_undecided: int = 0
+    n_undecided: int = 0  # tokens left for an adjudicator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFilter:
-    """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all).
+    """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all)."""
 
-    `claimable_by`: ready for review by this user now, `work_of`: assigned to this user or begun by them,
-    `approved_by`: approved by this user, each None = all. No states = all. `search`: part of the name of the
-    case or of its file, in capitals or not.
-    """
-
-    states: frozenset[CaseState] = frozenset()
+    states: frozenset[CaseState] = frozenset()  # none = all
     assignee_id: int | None = None
-    claimable_by: int | None = None
-    work_of: int | None = None
-    approved_by: int | None = None
+    claimable_by: int | None = None  # ready for review by this user now
+    work_of: int | None = None  # assigned to this user or begun by them
+    approved_by: int | None = None  # this user
     min_doubt: float = 0.0
-    search: str = ""
+    search: str = ""  # part of the name of the case or of its file, in capitals or not
 
 
 class WorkOrder(StrEnum):
@@ -379,23 +337,20 @@ class WorkOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRow:
-    """One line of a work list. `name` is the id in the source file, `source` the name of that file.
-
-    `doubt` counts doubtful tokens; it is 1e6 more if the model failed on the case, so that everything is
-    masked. `assignee` is the user who should do it next (None = anybody), `locked_by` the one working on it.
-    """
+    """One line of a work list. `name` is the id in the source file, `source` the name of that file."""
 
     case_id: int
     name: str
     source: str
     source_id: int
     state: CaseState
+    # Counts doubtful tokens; 1e6 more if the model failed on the case, so that everything is masked.
     doubt: float
     n_tokens: int
     n_doubtful: int
     n_approvals: int
-    assignee: str | None
-    locked_by: str | None
+    assignee: str | None  # who should do it next, None = anybody
+    locked_by: str | None  # who works on it
     is_failed: bool
 
 

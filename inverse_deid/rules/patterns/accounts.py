@@ -221,7 +221,6 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
     }
 )
-"""The anchors of each pattern."""
 
 SIGNS: Mapping[str, str] = MappingProxyType({"user-at-host": "@"})
 """A sign that every match of a pattern contains, or one of the anchors."""

@@ -125,7 +125,6 @@ def _forms(pattern: str) -> list[str] | None:
 
 
 def _length_of_group(pattern: str) -> int:
-    """Return the length of the group that a pattern begins with."""
     depth = 0
     for sign in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", pattern):
         depth += {"(": 1, ")": -1}.get(sign[0], 0)
@@ -187,14 +186,12 @@ _DOTLESS = str.maketrans("ıİ", "ii")
 
 
 def _fold(word: str) -> str:
-    """Return a word as patterns compare it when case does not matter."""
     return word.lower() if word.isascii() else word.translate(_DOTLESS).casefold()
 
 
 def compile_patterns(
     patterns: Mapping[str, str], flags: re.RegexFlag = re.IGNORECASE
 ) -> dict[str, re.Pattern[str]]:
-    """Return the patterns compiled, by name."""
     return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
 
 
@@ -270,11 +267,10 @@ class _WordConditions:
 
     @staticmethod
     def _compile(searched: Iterable[str]) -> re.Pattern[str]:
-        """Return a pattern that always matches; group `i + 1` tells if the `i`th matches a word."""
+        # Group `i + 1` tells if the `i`th matches a word.
         return re.compile("".join(f"(?:(?=({one})))?" for one in searched))
 
     def met_by(self, word: str) -> int:
-        """Return the bits of all conditions that a word meets."""
         folded = _fold(word)
         met = self._always | self._of_word.get(folded, 0)
         for length, beginning in self._beginning.items():
@@ -385,7 +381,7 @@ class PatternSearch:
         return hits
 
     def _anchored(self, tokens: JoinedTokens, bits: BitArray) -> tuple[Places, list[bytes]]:
-        """Return the tokens that are anchors, and which anchors each of them is, as bytes."""
+        # The tokens that are anchors, and which anchors each of them is, as bytes.
         signs = np.minimum(tokens.codes, _TABLE_SIZE - 1)
         here = bits[:, : self._n_blocks] & self._before[signs[tokens.starts - 1]]
         here &= self._behind[signs[tokens.ends]]
@@ -398,11 +394,6 @@ class PatternSearch:
         self, tokens: JoinedTokens, places: Places, own: Sequence[bytes]
     ) -> tuple[list[list[tuple[int, int]]], dict[int, list[int]]]:
         """Return the matches of the patterns that begin at their anchors, and the anchors of the others.
-
-        Args:
-            tokens: Of several documents.
-            places: The tokens that are anchors.
-            own: Which anchors each of them is.
 
         Returns:
             The spans of each pattern; places by row of a pattern.
@@ -439,7 +430,7 @@ class PatternSearch:
         )
 
     def _near(self, name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
-        """Yield the matches, at most `longest` characters, of a pattern that contain one of its anchors."""
+        # The matches, at most `longest` characters, of a pattern that contain one of its anchors.
         pattern, longest = self._patterns[name], self._longest[name]
         behind = 0
         docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
@@ -456,7 +447,7 @@ class PatternSearch:
                     yield first + offset, last + offset
 
     def _containing(self, name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
-        """Yield the matches of a pattern that contain one of its anchors or its sign anywhere."""
+        # The matches of a pattern that contain one of its anchors or its sign anywhere.
         docs = set(tokens.doc[places].tolist())
         if name in self._signs:
             docs.update(i for i, doc in enumerate(tokens.docs) if self._signs[name] in doc.text)

@@ -33,7 +33,6 @@ _BRANDS_OF = {
 """The brands of each substance; they are words of a pattern."""
 
 BRANDS = tuple(sorted({brand for brands in _BRANDS_OF.values() for brand in brands.split()}))
-"""All brands, as they are written with a capital."""
 
 SUBSTANCES = (
     *(one for some in _BRANDS_OF for one in some.split("|")),

@@ -57,7 +57,7 @@ _SHORT_TESTS = r"(?-i:Na|K|Cl|Ca|Mg|Fe|Cr|Hb|HB|PT|TP|pH|T4|T3)"
 
 
 def _any_of(names: Sequence[str]) -> str:
-    """Return a pattern of names, the longest first; a hyphen or nothing may be where a name has a space."""
+    # A hyphen or nothing may be where a name has a space.
     by_letter: dict[str, list[str]] = {}
     for name in sorted(names, key=len, reverse=True):
         written = re.escape(name[1:]).replace(r"\ ", r"[\s-]{0,2}")
@@ -216,7 +216,7 @@ _END_OF_CELL = r"(?=\s*(?:[\t|;,:\r\n]|/\s|\Z|[ ]{2}))"
 
 
 def _row_of(cells: str, firsts: str) -> str:
-    """Return a pattern of two or more cells of a row, of a list of words only; it begins at one of `firsts`."""
+    # It begins at one of `firsts`, and its cells are of a list of words only.
     first, any_cell = (rf"(?:{_any_of(_split(one))}){_END_OF_CELL}" for one in (firsts, cells))
     return rf"(?<![^\n\r\t|;, ])\b{first}(?:{_SEPARATOR}{any_cell}){{1,12}}"
 
@@ -330,7 +330,7 @@ SILENT_FACT_PATTERNS = compile_patterns(
 
 
 def _first_words(names: Sequence[str]) -> str:
-    """Return a pattern of the first words of names, as a tokenizer splits them."""
+    # As a tokenizer splits them.
     firsts = {re.findall(r"[^\W_]+", name)[0] for name in names}
     glued = {"".join(re.findall(r"[^\W_]+", name)[:2]) for name in names}
     whole = {"".join(re.findall(r"[^\W_]+", name)) for name in names}
@@ -440,4 +440,3 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "is-brand-with-dose": [_BRAND_ANCHOR],
     }
 )
-"""The anchors of every pattern of this module."""

@@ -118,12 +118,12 @@ _AXIS = r"(?:(?:lat(?:itude)?|lon(?:g(?:itude)?)?|lng)\b\.?\s?[:=]?\s?)?"
 
 
 def _before(words: str, letters: str) -> str:
-    """Return a pattern of degrees after a point of the compass."""
+    # A pattern of degrees after a point of the compass.
     return rf"(?:{words}|(?-i:[{letters}]))\.?\s?{_DEGREES}{_SPACED}"
 
 
 def _after(words: str, letters: str) -> str:
-    """Return a pattern of degrees before a point of the compass."""
+    # A pattern of degrees before a point of the compass.
     return rf"{_DEGREES}{_SPACED}\s?(?:{words}|(?-i:[{letters}]))\b"
 
 
@@ -488,7 +488,6 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "operating-room": [Anchor(r"(?:OR|ER|ED|OT)(?:\d{1,2})?\Z", cased=True)],
     }
 )
-"""The anchors of each pattern."""
 
 _ID, _PLACE = frozenset({HyperClass.ID}), frozenset({HyperClass.PLACE})
 _MAPS = """person-in-room degrees-before-axis swiss-grid decimal-coordinates coordinates-on-axes degrees-and-minutes spelled-coordinates after-map-label grid-square plus-code

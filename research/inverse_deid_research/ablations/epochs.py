@@ -32,7 +32,6 @@ _AT_ONCE = 64
 
 
 def epoch_path(folder: Path, epoch: int) -> Path:
-    """Return the file of an epoch."""
     return folder / f"epoch-{epoch:03}.npz"
 
 
@@ -65,10 +64,7 @@ def write_epoch(folder: Path, recipe: EpochRecipe, epoch: int) -> int:
 
 
 def _make_examples(recipe: EpochRecipe, epoch: int) -> Iterator[tuple[DocumentKind, bool, Example]]:
-    """Yield kind, whether PHI may be unmarked, and example of each document.
-
-    The examples have fine labels, all features, and weight 0 on doubtful tokens, 1 on the others.
-    """
+    # The examples have fine labels, all features, and weight 0 on doubtful tokens, 1 on the others.
     everything = NetworkConfig(targets="fine", feature_set="all")
     encoder = ExampleMaker(everything, load_lexicon(recipe.lexicon), recipe.vectors)
     n_gold, n_synthetic = len(recipe.gold), recipe.training.synthetic

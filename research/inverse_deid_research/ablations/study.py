@@ -59,24 +59,20 @@ class AblationRun:
 
     @property
     def name(self) -> str:
-        """Variant and seed."""
         return f"{self.variant.name}-{self.seed}"
 
     @property
     def kind(self) -> str:
-        """The variant."""
         return self.variant.name
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """All but the title."""
         training = change_settings(self.variant.training, seed=self.seed)
         variant = dataclasses.replace(self.variant, title="", training=training)
         return variant, [weights_name(name) for name in self.teachers], self.teacher_network
 
 
 def weights_name(run: str) -> str:
-    """Return the file of the weights of a run in the folder `runs`."""
     return f"{run}.weights.npz"
 
 
@@ -135,7 +131,6 @@ class VariantTrainer:
         }
 
     def _epochs(self, run: AblationRun) -> Epochs:
-        """Return the epochs, with the mean opinion of teachers if there are some."""
         own = keep_last(functools.partial(read_epoch, self.folder / "epochs", run.variant))
         config, training = run.teacher_network, run.variant.training
         if config is None:
@@ -177,8 +172,6 @@ N_BASE_SEEDS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _AblationData:
-    """The documents of the study."""
-
     gold: list[Document] = field(repr=False)
     carriers: list[Document] = field(repr=False)
     held_out: tuple[AnalysedCorpus, ...]
@@ -245,7 +238,6 @@ def _report(
     records: dict[AblationRun, Record],
     seconds: dict[str, float],
 ) -> None:
-    """Measure every run, and write the report."""
     from inverse_deid.training.run import device_line
 
     start = time.perf_counter()
@@ -259,7 +251,11 @@ def _report(
     )
     outcomes, notes = _measure(study, judge, list(records))
     titles = {variant.name: variant.title for variant in variants} | UNTRAINED
-    sections = ablation_tables(titles, _cost(variants, records), outcomes)
+    columns = ["seconds", "tokens_per_second"]
+    rows = pd.DataFrame(list(records.values()), index=[run.kind for run in records], columns=columns)
+    means = rows.groupby(level=0, sort=False).mean()
+    means.insert(0, "title", means.index.map({variant.name: variant.title for variant in variants}))
+    sections = ablation_tables(titles, means, outcomes)
     seconds["measuring"] = time.perf_counter() - start
     documents = (f"{corpus.name} {len(corpus.docs)}" for corpus in data.corpora)
     provenance = study.provenance(
@@ -307,18 +303,13 @@ def _corpus_name(path: Path) -> str:
 
 
 def base_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Return the seeds of the base: those of the variants, and more until there are three.
-
-    Example:
-        >>> base_seeds([1, 2])
-        (1, 2, 3)
-    """
+    """Return the seeds of the base: those of the variants, and more until there are three."""
     more = range(max(seeds) + 1, max(seeds) + 1 + max(0, N_BASE_SEEDS - len(seeds)))
     return (*seeds, *more)
 
 
 def _make_epochs(study: Study, data: _AblationData, base: Variant, vectors: WordVectors) -> float:
-    """Write the epochs that are missing; return the seconds that this took."""
+    # Returns the seconds that this took.
     start = time.perf_counter()
     recipe = EpochRecipe(
         gold=data.gold, carriers=data.carriers, network=base.network, training=base.training, vectors=vectors
@@ -336,7 +327,6 @@ def _make_epoch(folder: Path, recipe: EpochRecipe, epoch: int, say: Say) -> Reco
 
 
 def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -> dict[AblationRun, Record]:
-    """Train the base and the variants without teachers first, then the students."""
     seeds = study.options.seeds
     base, *others = variants
     runs = [AblationRun(variant=base, seed=seed) for seed in base_seeds(seeds)]
@@ -354,17 +344,8 @@ def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -
     return dict(sorted(records.items(), key=lambda item: order.index(item[0].kind)))
 
 
-def _cost(variants: Sequence[Variant], records: dict[AblationRun, Record]) -> pd.DataFrame:
-    """Return mean seconds and speed of the trainings of each variant."""
-    columns = ["seconds", "tokens_per_second"]
-    rows = pd.DataFrame(list(records.values()), index=[run.kind for run in records], columns=columns)
-    means = rows.groupby(level=0, sort=False).mean()
-    means.insert(0, "title", means.index.map({variant.name: variant.title for variant in variants}))
-    return means
-
-
 def _measure(study: Study, judge: Judge, runs: Sequence[AblationRun]) -> tuple[pd.DataFrame, list[str]]:
-    """Measure every run on every corpus; return also what could not be measured."""
+    # Returns also what could not be measured.
     networks: dict[int, Scores] = {}
     rows: list[Row] = []
     for run in runs:

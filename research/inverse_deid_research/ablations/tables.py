@@ -61,18 +61,14 @@ def _corpus_table(corpus: str, number: int, titles: dict[str, str], mine: pd.Dat
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far a variant is from the base.
+    """How far a variant is from the base."""
 
-    `value` is the mean over the variant's runs minus that over the base's; None = undefined. `spread` is
-    largest minus smallest over the runs of one of them, the wider one's; None = unknown.
-    """
-
-    value: float | None
+    value: float | None  # mean over the variant's runs minus that over the base's; None = undefined
+    # Largest minus smallest over the runs of one of them, the wider one's; None = unknown.
     spread: float | None
 
     @property
     def verdict(self) -> str:
-        """In words."""
         if self.value is None:
             return "-"
         if self.spread is None:

@@ -58,8 +58,6 @@ class VariantTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class VariantsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole file."""
-
     variant: tuple[VariantTable, ...]
 
 
@@ -79,7 +77,6 @@ class Variant:
 
 
 def base_variant(config: RunConfig, n_epochs: int) -> Variant:
-    """Return what the others are compared with."""
     training = change_settings(config.training, epochs=n_epochs, patience=0)
     return Variant(name=BASE, title="base", network=config.network, training=training)
 

@@ -22,8 +22,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
 class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
-    """NAME=FILE."""
-
     name = "NAME=FILE"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -26,8 +26,6 @@ _default = functools.partial(click.option, show_default=True)
 
 
 class _Seeds(click.ParamType):  # type: ignore[type-arg]
-    """Different whole numbers, separated by commas."""
-
     name = "numbers"
 
     def convert(
@@ -100,7 +98,7 @@ def study_command(
 
 
 def _use_threads(n_threads: int) -> None:
-    """Limit the threads of TensorFlow before anything else uses it; 0 = its own choice."""
+    # 0 = its own choice.
     import tensorflow as tf
 
     if n_threads:

@@ -282,7 +282,6 @@ def find(inputs: tuple[Path, ...], model: Path, out: Path | None, brat: Path | N
 
 
 def _refuse_existing(path: Path, *, force: bool) -> None:
-    """Refuse to overwrite anything except earlier output, and that without `--force`."""
     if not path.exists():
         return
     if path.is_dir() and any(
@@ -294,11 +293,7 @@ def _refuse_existing(path: Path, *, force: bool) -> None:
 
 
 def _read_documents(path: Path) -> list[Document]:
-    """Return the documents of a file or folder; the id of a text is its path in the folder.
-
-    Raises:
-        InputError: Names the file, the line and the remedy.
-    """
+    # The id of a text is its path in the folder.
     if not path.is_dir():
         return list(_read_file(path, path.name))
     names = (file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file())
@@ -335,7 +330,7 @@ def _render_line(doc: Document, concepts: Sequence[ConceptSpan]) -> bytes:
 
 
 def _write_brat(docs: Sequence[Document], found: Sequence[Sequence[ConceptSpan]], folder: Path) -> None:
-    """Write two files per document, named like its text file or else by its number."""
+    # Named like its text file or else by its number.
     for number, (doc, concepts) in enumerate(zip(docs, found, strict=True), start=1):
         name = Path(doc.id.removesuffix(".gz"))
         is_file = name.suffix == ".txt" and not name.is_absolute() and ".." not in name.parts

@@ -46,36 +46,28 @@ RECALLS = (0.98, 0.99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSettings:
-    """What is compared: no system may have learned from `test`, and systems learn from `train` alone.
-
-    `systems` are names out of `SYSTEMS` (none = the usual ones), `masks` are files of masks by the name of
-    the tool that wrote them. The others are tested against `reference` (None = `REFERENCE`, if it runs).
-    The seed is that of learning, resampling and swapping; `n_epochs` is None for each network's own number.
-    """
+    """What is compared: no system may have learned from `test`, and systems learn from `train` alone."""
 
     test: Path
     train: tuple[Path, ...] = ()
-    systems: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()  # names out of `SYSTEMS`, none = the usual ones
+    # Files of masks by the name of the tool that wrote them.
     masks: Mapping[str, Path] = field(default_factory=dict)
-    reference: str | None = None
-    seed: int = 1
-    n_epochs: int | None = None
+    reference: str | None = None  # the others are tested against it, None = `REFERENCE`, if it runs
+    seed: int = 1  # of learning, resampling and swapping
+    n_epochs: int | None = None  # None = each network's own number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """The masks, by document id, and figures of one system.
-
-    `learned_from` is a number of documents, None if it learns nothing here. `learning_seconds` is wall
-    time. `tokens_per_second` is the speed of masking, None if the masks were read.
-    """
+    """The masks, by document id, and figures of one system."""
 
     name: str
     title: str
     source: str
-    learned_from: int | None = None
-    learning_seconds: float | None = None
-    tokens_per_second: float | None = None
+    learned_from: int | None = None  # a number of documents, None = it learns nothing here
+    learning_seconds: float | None = None  # wall time
+    tokens_per_second: float | None = None  # of masking, None = the masks were read
     masks: Mapping[str, Sequence[Range]] = field(repr=False)
     evaluation: Evaluation = field(repr=False)
     intervals: Intervals = field(repr=False)
@@ -83,26 +75,21 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """The results of all systems on the same documents, in the order of the tables.
-
-    `hashes` has the SHA-256 of each given file by its path, from before the first system ran, `clusters` the
-    group of each document (see `near_duplicate_groups`), `notes` say what was left out and why.
-
-    `moved` are systems at the lowest threshold that reaches a HIPAA recall on these documents, by system and
-    by recall: that of another system, under its name, or one of `RECALLS`. None = no threshold reaches it.
-    """
+    """The results of all systems on the same documents, in the order of the tables."""
 
     settings: ComparisonSettings
     results: tuple[Result, ...]
     reference: str | None
+    # SHA-256 of each given file by its path, from before the first system ran.
     hashes: Mapping[str, str] = field(repr=False)
-    clusters: tuple[int, ...] = field(repr=False)
+    clusters: tuple[int, ...] = field(repr=False)  # the group of each document, see `near_duplicate_groups`
+    # Systems at the lowest threshold that reaches a HIPAA recall on these documents, by system and by recall:
+    # that of another system, under its name, or one of `RECALLS`; None = no threshold reaches it.
     moved: Mapping[tuple[str, str | float], Evaluation | None] = field(repr=False)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was left out and why
 
     @property
     def reference_result(self) -> Result | None:
-        """The result of the reference, if there is one."""
         return next((result for result in self.results if result.name == self.reference), None)
 
 
@@ -159,7 +146,6 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
 
 
 def _choose_systems(settings: ComparisonSettings) -> list[str]:
-    """Return the systems that run, in the order of the tables."""
     if unknown := [name for name in settings.systems if name not in SYSTEMS]:
         raise ConfigurationError(f"no system named {unknown[0]!r}. Choose one of {', '.join(SYSTEMS)}")
     names = usual_systems(may_learn=bool(settings.train))
@@ -189,7 +175,6 @@ def _choose_reference(settings: ComparisonSettings, names: Sequence[str]) -> str
 
 
 def _list_training_files() -> list[tuple[str, str]]:
-    """Return name and SHA-256 of each file that the packaged model was trained on."""
     provenance = read_manifest(packaged_model())["provenance"]
     numbers = provenance.get("n_documents", {})  # the first is 0 = only compared
     files = provenance.get("data_sha256", {})
@@ -197,11 +182,6 @@ def _list_training_files() -> list[tuple[str, str]]:
 
 
 def _leave_out_known(docs: list[Document], train: Path, note: Say) -> list[Document]:
-    """Leave out test documents that belong with one of a file that the packaged model was trained on.
-
-    Raises:
-        ConfigurationError: No document is left.
-    """
     apart = without_near_duplicates(docs, read_annotated(train))
     if not apart:
         raise ConfigurationError(
@@ -239,7 +219,7 @@ def _check_test(
 
 
 def _read_masks(path: Path, test: Sequence[Document]) -> dict[str, tuple[Range, ...]]:
-    """Read the masks of another tool; every document has to be there."""
+    # Every document has to be there.
     outputs = read_masked(path)
     try:
         masks = masks_by_id(test, outputs)
@@ -299,14 +279,12 @@ def read_training_documents(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Test:
-    """The test documents, their groups (see `near_duplicate_groups`), and the seed of resampling."""
-
     docs: Sequence[Document] = field(repr=False)
     clusters: Sequence[int] = field(repr=False)
     seed: int
 
     def judge(self, masks: Mapping[str, Sequence[Range]], name: str, title: str, source: str) -> Result:
-        """Return the figures of masks; documents that belong together are resampled together."""
+        # Documents that belong together are resampled together.
         found = evaluate_masks(self.docs, masks)
         is_grouped = len(set(self.clusters)) < len(self.clusters)
         groups = [str(number) for number in self.clusters] if is_grouped else None
@@ -317,7 +295,6 @@ class _Test:
 
 
 def _run(system: System, train: Sequence[Document], test: _Test, say: Say) -> Result:
-    """Let a system learn, mask and be measured."""
     learning_seconds = None
     if train:
         say(f"{system.name}: learns from {len(train):,} documents")
@@ -364,8 +341,7 @@ def _move_systems(
 
 
 def _move(sweep: Sweep, docs: Sequence[Document], recall: float) -> Evaluation | None:
-    """Evaluate the masks at the lowest threshold that reaches a HIPAA recall; None if none reaches it."""
-
+    # None if none reaches it.
     def evaluate(number: int) -> Evaluation:
         masks = sweep.masks_at(float(sweep.thresholds[number]))
         return evaluate_masks(docs, {doc.id: found for doc, found in zip(docs, masks, strict=True)})
@@ -385,7 +361,6 @@ def _move(sweep: Sweep, docs: Sequence[Document], recall: float) -> Evaluation |
 
 
 def _mask(system: System, docs: Sequence[Document]) -> tuple[dict[str, list[Range]], float]:
-    """Return the masks of each document, and the seconds that this took after a warm-up."""
     system.masks(docs[:_WARM_UP_DOCUMENTS])
     start = time.perf_counter()
     found: list[list[Range]] = []

@@ -71,7 +71,6 @@ class TokenFeatures:
         self._described = functools.lru_cache(_CACHED_WORDS)(self._describe)
 
     def of(self, tokens: Tokens) -> list[list[str]]:
-        """Return the features of every token, `n_tokens` lists."""
         words = [self._described(word) for word in tokens.words]
         edges = zip([0, *tokens.ends.tolist()], [*tokens.starts.tolist(), len(tokens.text)], strict=True)
         gaps = [tokens.text[end:start] for end, start in edges]
@@ -86,7 +85,7 @@ class TokenFeatures:
         return found
 
     def _describe(self, word: str) -> dict[int, tuple[str, ...]]:
-        """Return what a word says about the token at each offset from it; 0 = about itself."""
+        # 0 = about itself.
         lower, full = word.lower(), shape(word)
         short = _RUNS.sub(r"\1", full)
         brief = (f"lower={lower}", f"shape={short}", *self._flags(word))
@@ -305,7 +304,6 @@ _NAMES: dict[Output, tuple[str, str]] = {
     "softmax": ("bilstm", "BiLSTM"),
     "crf": ("bilstm-crf", "BiLSTM and CRF"),
 }
-"""Names and titles."""
 
 
 class BiLstm:

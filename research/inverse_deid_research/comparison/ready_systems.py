@@ -101,7 +101,6 @@ class ConceptMatch(System):
         self._lexicon = lexicon or load_lexicon()
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """Return one range per masked word."""
         tokens = [tokenize(doc.text) for doc in docs]
         flags = [self._lexicon.lookup(one.words).flags for one in tokens]
         return [
@@ -130,7 +129,6 @@ class Network(System):
         self._analyser = RuleAnalyser(load_lexicon(), self._interned)
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """Return one range per masked token."""
         tokens = [tokenize(doc.text) for doc in docs]
         # argmax takes NaN for the largest score; a token with such a score is masked.
         return [
@@ -149,7 +147,7 @@ class Network(System):
         return scores
 
     def _inputs(self, tokens: Sequence[Tokens]) -> list[ScorerInput]:
-        """Return what the network reads; the rules run only if it reads some of their features."""
+        # The rules run only if it reads some of their features.
         if not self._columns:
             nothing = [np.zeros((len(one), 0), np.float32) for one in tokens]
             ids = [self._interned.ids(one.words) for one in tokens]
@@ -215,14 +213,11 @@ _HIGHS = 1 / (1 + np.exp(-np.linspace(-4.5, 12.5, 2_000)))
 
 
 class _Remembering:
-    """A scorer that reads no batch of documents twice."""
-
     def __init__(self, scorer: TokenScorer) -> None:
         self._scorer = scorer
         self._scores: dict[tuple[str, ...], list[Scores]] = {}
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
-        """Return the scores of every token of every document."""
         texts = tuple(one.text for one in tokens)
         if texts not in self._scores:
             self._scores[texts] = self._scorer.score(tokens, analyses)
@@ -230,7 +225,6 @@ class _Remembering:
 
 
 def rules() -> Packaged:
-    """Make the rules alone."""
     source = "dictionaries and patterns of this package"
     return Packaged("rules", "Rules alone", source, MaskingSettings(rules_only=True))
 

@@ -198,7 +198,6 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 
 
 def _estimate(share: Share, interval: Interval | None) -> tuple[float | None, float | None, float | None]:
-    """Return a share and the bounds of its interval."""
     return (share.value, None, None) if interval is None else (share.value, interval.low, interval.high)
 
 
@@ -215,7 +214,7 @@ def _list_methods(comparison: Comparison) -> Rows:
 
 
 def _p_value(comparison: Comparison, result: Result, figure: Figure) -> float | None:
-    """Return p of the paired test against the reference; None for the reference itself or without one."""
+    # None for the reference itself or without one.
     reference = comparison.reference_result
     if reference is None or reference is result:
         return None
@@ -245,7 +244,6 @@ _PICKED = (
 
 
 def _list_differences(comparison: Comparison) -> Rows:
-    """Yield how far every system is from the reference, each at its own threshold."""
     reference = comparison.reference_result
     for result in comparison.results:
         if reference is not None and result is not reference:
@@ -254,7 +252,6 @@ def _list_differences(comparison: Comparison) -> Rows:
 
 
 def _list_equal_recall(comparison: Comparison) -> Rows:
-    """Yield the precision of all systems with scores at one recall."""
     reference = str(comparison.reference)
     for recall in (reference, *RECALLS):
         other = comparison.moved[reference, recall]
@@ -270,7 +267,6 @@ def _list_equal_recall(comparison: Comparison) -> Rows:
 
 
 def _list_own_recall(comparison: Comparison) -> Rows:
-    """Yield the reference at the recall of each system that cannot be moved."""
     reference = str(comparison.reference)
     for result in comparison.results:
         if (reference, result.name) in comparison.moved and result.name != reference:
@@ -317,7 +313,6 @@ def _recall_of(group: int, counts: Counts) -> Share:
 
 
 def _categories(comparison: Comparison, *, has_fine: bool) -> Iterator[tuple[str, int]]:
-    """Yield title and number of each hyper-class with PHI, of its fine types if several, and of all PHI."""
     phi = comparison.results[0].evaluation.counts.phi
     numbers = {group: group_number(group.kind, group.name) for group in GROUPS}
     present = [group for group in GROUPS if phi[:, numbers[group]].any()]
@@ -336,7 +331,6 @@ def _list_categories(comparison: Comparison) -> Rows:
 
 
 def _list_category_intervals(comparison: Comparison) -> Rows:
-    """Yield the recall of each category with its interval and its test, a row per system."""
     for title, group in _categories(comparison, has_fine=False):
         recall = functools.partial(_recall_of, group)
         for result in comparison.results:
@@ -348,7 +342,6 @@ def _list_category_intervals(comparison: Comparison) -> Rows:
 
 
 def _list_further(comparison: Comparison) -> Rows:
-    """Yield the other figures of the evaluation, a row per figure."""
     for figure, title in _FURTHER.items():
         cells: list[Cell] = [title]
         for result in comparison.results:

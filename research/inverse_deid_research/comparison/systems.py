@@ -21,13 +21,10 @@ REFERENCE = "hybrid"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sweep:
-    """The masks of some documents at every threshold of a system.
+    """The masks of some documents at every threshold of a system."""
 
-    `thresholds` rise, float64 (n_thresholds,). `masks_at` returns the masks of each document at one of them,
-    and a higher one never masks less.
-    """
-
-    thresholds: Float64Array = field(repr=False)
+    thresholds: Float64Array = field(repr=False)  # rising
+    # The masks of each document at one of them; a higher one never masks less.
     masks_at: Callable[[float], list[list[Range]]] = field(repr=False)
 
 
@@ -132,16 +129,10 @@ SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
         ),
     }
 )
-"""All systems, in the order of the tables."""
 
 
 def usual_systems(*, may_learn: bool) -> list[str]:
-    """Return what is compared when the user names nothing: the light systems that can run.
-
-    Example:
-        >>> usual_systems(may_learn=False)[:3]
-        ['patterns', 'dictionary', 'rules']
-    """
+    """Return what is compared when the user names nothing: the light systems that can run."""
     return [name for name, entry in SYSTEMS.items() if entry.is_usual and (may_learn or not entry.learns)]
 
 
@@ -150,10 +141,6 @@ def make_system(name: str, n_epochs: int | None = None) -> System:
 
     Raises:
         ConfigurationError: There is none of this name, or a package that it needs is not installed.
-
-    Example:
-        >>> make_system("patterns").title
-        'Regular expressions'
     """
     if name not in SYSTEMS:
         raise ConfigurationError(f"no system named {name!r}. Choose one of {', '.join(SYSTEMS)}")

@@ -20,19 +20,13 @@ from inverse_deid.text.tokenizer import tokenize
 CONCEPTS, PHI = "concepts", "phi"
 """The two tasks: find concepts, find identifiers (PHI, protected health information)."""
 Types = Mapping[str, tuple[str, ...]]
-"""The types of each task."""
 
 OUTSIDE = "O"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConceptSpan:
-    """A marked concept: half-open code-point offsets.
-
-    Example:
-        >>> ConceptSpan(5, 12, "Drug")
-        ConceptSpan(start=5, end=12, type='Drug')
-    """
+    """A marked concept: half-open code-point offsets."""
 
     start: int
     end: int
@@ -68,7 +62,6 @@ class ConceptDocument:
 
     @property
     def id(self) -> str:
-        """The id of the document."""
         return self.doc.id
 
 
@@ -113,7 +106,6 @@ def list_labels(types: Collection[str]) -> tuple[str, ...]:
 
 
 def list_types(docs: Sequence[ConceptDocument], tasks: Sequence[str], concepts: tuple[str, ...]) -> Types:
-    """Return the types of tasks: concepts are given, identifiers are those that documents have."""
     marked = {span.type for doc in docs for span in doc.doc.spans}
     every = {PHI: tuple(kind for kind in PhiType if kind in marked), CONCEPTS: concepts}
     return {task: every[task] for task in tasks}

@@ -15,34 +15,29 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The shape of an extractor.
 
-    `tagger` learns one task. `multitask` learns two, which share everything up to the BiLSTM and have a
-    layer of `hidden_units` each. `stacked` is an extractor that sees words only through the output of a
-    de-identifier, by a Gumbel softmax of this temperature.
-
-    `reads` says which vectors of its own a token has: of the word, of its characters. Those of embedders and
-    of the three characters after it are always read.
-
-    `word_dim` is the length of vectors learned from the training documents (`learn_words`), `gap_dim`
-    that of each of the three characters after a word. Units of a BiLSTM are per direction. Dropout is that
-    of token vectors and hidden states.
+    Units of a BiLSTM are per direction. Dropout is that of token vectors and hidden states.
 
     Source:
         Lange, Adel and Strötgen 2020, sections 3 and 4.1, for 256 and 128 units; their code for the
         temperature.
     """
 
+    # `multitask` learns two tasks that share all up to the BiLSTM, `stacked` sees words only through the
+    # output of a de-identifier.
     kind: Kind = "tagger"
+    # The vectors of its own that a token has; those of embedders and of the three characters after it are
+    # always read.
     reads: tuple[Literal["words", "characters"], ...] = ("words", "characters")
     learn_words: bool = False
-    word_dim: Size = 100
+    word_dim: Size = 100  # of vectors learned from the training documents (`learn_words`)
     char_dim: Size = 25
     char_units: Size = 25
     max_characters: Annotated[int, Meta(ge=4)] = 24
-    gap_dim: Size = 8
+    gap_dim: Size = 8  # of each of the three characters after a word
     token_units: Size = 256
-    hidden_units: Size = 128
+    hidden_units: Size = 128  # of the layer of each task of `multitask`
     dropout: ShareBelowOne = 0.5
-    temperature: Positive = 0.5
+    temperature: Positive = 0.5  # of the Gumbel softmax of `stacked`
 
     @property
     def characters(self) -> NetworkConfig:
@@ -55,13 +50,7 @@ class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class ExtractorTraining(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How an extractor is trained, with batches of passages: stochastic gradient descent.
 
-    Joint models learn to de-identify alone for `pretraining` epochs. Then batches of identifiers and of
-    concepts alternate. Those of concepts have the rate `extraction_rate`. The rate of a task is halved after
-    `halve_after` epochs without gain in its F1 on the development documents. After `patience` epochs without
-    gain in concepts (or in the only task) training stops, and the best epoch is kept. Gradients are clipped
-    to the global norm `clip_norm`, and the share `word_dropout` of words is hidden from the word embedding.
-    The moving averages of the weights, which are measured and kept, look back about `averaging` epochs (0 =
-    the weights themselves).
+    Joint models then learn from batches of identifiers and of concepts in turn. The best epoch is kept.
 
     Source:
         Lange, Adel and Strötgen 2020, section 4.1, and their published code for the alternation, the rate of
@@ -71,11 +60,13 @@ class ExtractorTraining(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     epochs: Size = 100
     batch: Size = 32
     learning_rate: Positive = 0.1
-    extraction_rate: Positive = 0.2
+    extraction_rate: Positive = 0.2  # of the batches of concepts
+    # Epochs without gain in F1 on the development documents after which the rate of a task is halved.
     halve_after: Size = 3
-    patience: Size = 10
-    pretraining: Count = 3
-    clip_norm: Positive = 5.0
-    word_dropout: ShareBelowOne = 0.05
+    patience: Size = 10  # epochs without gain in concepts (or in the only task) after which training stops
+    pretraining: Count = 3  # epochs in which joint models learn to de-identify alone
+    clip_norm: Positive = 5.0  # global norm that gradients are clipped to
+    word_dropout: ShareBelowOne = 0.05  # share of words hidden from the word embedding
+    # Epochs that the moving averages of the weights look back, about; 0 = the weights themselves.
     averaging: Weight = 2.0
     seed: Seed = 1

@@ -101,7 +101,6 @@ def store_vectors(texts: Sequence[str], weights: Path, out: Path, device: str = 
 
 
 def _cut(texts: Sequence[str]) -> Iterator[tuple[str, tuple[Sequence[str], IntArray]]]:
-    """Yield the key, words and gaps of each passage."""
     for text in texts:
         tokens = tokenize(text)
         gaps = gap_codes(tokens)
@@ -111,5 +110,5 @@ def _cut(texts: Sequence[str]) -> Iterator[tuple[str, tuple[Sequence[str], IntAr
 
 
 def _key(words: Sequence[str], gaps: IntArray) -> str:
-    """Return a hash of a passage: the file contains no text."""
+    # The file contains no text.
     return hashlib.sha256("\0".join(words).encode("utf-8", "replace") + gaps.tobytes()).hexdigest()

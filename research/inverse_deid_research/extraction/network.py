@@ -49,7 +49,6 @@ class GumbelChoice(layers.Layer):  # type: ignore[misc]
         self._draws = keras.random.SeedGenerator(seed)
 
     def call(self, probabilities: Any, training: bool | None = None) -> Any:  # noqa: ANN401
-        """Return the choice of each token."""
         log_weights = tf.math.log(probabilities + _SMALLEST)
         noise = tf.zeros_like(log_weights)
         if training:
@@ -74,35 +73,28 @@ class MaskedEmbedding(layers.Layer):  # type: ignore[misc]
         self._class_of_label = class_of_label
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Make the vectors of the classes."""
         shape = (max(self._class_of_label) + 1, input_shape[-1])
         self.class_vectors = self.add_weight(shape=shape, initializer="uniform", name="class_vectors")
         super().build(input_shape)
 
     def call(self, vectors: Any, choice: Any) -> Any:  # noqa: ANN401
-        """Return the vectors that the extractor may see."""
         of_label = tf.gather(self.class_vectors, np.array(self._class_of_label))
         return choice[..., :1] * vectors + tf.matmul(choice[..., 1:], of_label)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """Return the shape of the vectors."""
         return input_shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaggerNetwork:
-    """The network of an extractor: `scorer` returns the scores before the CRF.
+    """The network of an extractor: `scorer` returns the scores before the CRF."""
 
-    `model` returns the class probabilities of each task, float32 (batch, time, n_labels). Both read at most
-    `max_characters` of a word.
-    """
-
-    max_characters: int
+    max_characters: int  # of a word that both read at most
+    # Returns the class probabilities of each task, float32 (batch, time, n_labels).
     model: keras.Model = field(repr=False)
     scorer: keras.Model = field(repr=False)
 
     def crf(self, task: str) -> Crf:
-        """Return the CRF of a task."""
         crf: Crf = self.model.get_layer(f"{task}_crf")
         return crf
 

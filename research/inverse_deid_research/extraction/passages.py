@@ -47,12 +47,10 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passage:
-    """A passage as the network reads it; the features of its example are further vectors.
-
-    `labels` are int32 (n_tokens,) by task, numbers of `list_labels`; empty without gold.
-    """
+    """A passage as the network reads it; the features of its example are further vectors."""
 
     example: Example = field(repr=False)
+    # int32 (n_tokens,) by task, numbers of `list_labels`; empty without gold.
     labels: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

@@ -151,7 +151,6 @@ def _read_phee(stream: BinaryIO) -> Iterator[ConceptDocument]:
 
 
 def _read_listed(line: int, doc: Document, listed: object) -> tuple[ConceptSpan, ...]:
-    """Return the concepts of a line in text order."""
     where = f"line {line}, document {doc.id}"
     if not isinstance(listed, list):
         raise AnnotationError(f"{where}: its concepts are not a list. {_CONCEPT}")
@@ -241,7 +240,6 @@ def _read_bio(text: str, name: str) -> Iterator[ConceptDocument]:
 
 
 def _build_document(doc_id: str, sentences: Sequence[Sequence[tuple[str, str]]]) -> ConceptDocument:
-    """Return the document of sentences of words with labels."""
     text, concepts = "", []
     for sentence in filter(None, sentences):
         words, labels = zip(*sentence, strict=True)

@@ -49,17 +49,14 @@ class ConceptScore:
 
     @property
     def precision(self) -> float | None:
-        """Share of the found concepts that is right."""
         return self.n_right / self.n_found if self.n_found else None
 
     @property
     def recall(self) -> float | None:
-        """Share of the gold that was found."""
         return self.n_right / self.n_gold if self.n_gold else None
 
     @property
     def f1(self) -> float | None:
-        """Harmonic mean of both, in [0, 1]."""
         whole = self.n_gold + self.n_found
         return 2 * self.n_right / whole if whole else None
 
@@ -157,7 +154,6 @@ def measure_utility(
 
 
 def render_utility(records: Mapping[str, ConceptRecord]) -> Iterator[str]:
-    """Yield the figures of `measure_utility` as aligned text."""
     columns = ("F1 original", "F1 masked", "difference", "p", "concepts", "masked in part")
     rows: list[tuple[str, ...]] = [("extraction, exact match", *columns)]
     forms = (".4f", ".4f", "+.4f", ".4f", ",", ",")

@@ -69,19 +69,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedModel:
-    """A model of the study, without a seed: trained on the text `view`, measured on the texts `read`.
+    """A model of the study, without a seed: trained on the text `view`, measured on the texts `read`."""
 
-    The name is that of its records, and in `--only`. `inputs` are the vectors of a token, with
-    `is_contextual` also those of the encoder.
-    """
-
-    name: str
+    name: str  # of its records, and in `--only`
     kind: Kind = "tagger"
     tasks: tuple[str, ...] = (CONCEPTS,)
     view: View = View.ORIGINAL
     read: tuple[View, ...] = (View.ORIGINAL,)
-    inputs: tuple[str, ...] = ("words", "characters")
-    is_contextual: bool = False
+    inputs: tuple[str, ...] = ("words", "characters")  # the vectors of a token
+    is_contextual: bool = False  # with those of the encoder
     corpus: Literal["English", "Spanish", "Spanish, whole"] = "English"
 
 
@@ -102,50 +98,41 @@ MODELS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConceptCorpus:
-    """Documents of the study, by the parts `train`, `dev` and `test`, and the concepts that count.
-
-    Vectors are None where the vocabulary is learned from the training documents. `contextual` has those of
-    all original texts, if there are some.
-    """
+    """Documents of the study, by the parts `train`, `dev` and `test`, and the concepts that count."""
 
     parts: dict[str, list[ConceptDocument]] = field(repr=False)
     concept_types: tuple[str, ...]
+    # None = the vocabulary is learned from the training documents.
     vectors: WordVectors | None = field(repr=False)
     maskers: Maskers = field(repr=False)
+    # Of all original texts, if there are some.
     contextual: StoredVectors | None = field(default=None, repr=False)
 
     def embedders(self, model: PlannedModel) -> tuple[StoredVectors, ...]:
-        """Return the embedders of a model."""
         return (self.contextual,) if model.is_contextual and self.contextual is not None else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExtractionRun:
-    """One training of a model, whose kind and seed replace those of the settings.
-
-    `made_with` is the fingerprint of the files other than documents that the run depends on.
-    """
+    """One training of a model, whose kind and seed replace those of the settings."""
 
     model: PlannedModel
     seed: int
     corpus: ConceptCorpus = field(repr=False)
     config: ExtractorConfig
     training: ExtractorTraining
-    made_with: str | None
+    made_with: str | None  # the fingerprint of the files other than documents that the run depends on
 
     @property
     def name(self) -> str:
-        """As `stacked-1`."""
         return f"{self.model.name}-{self.seed}"
 
     @property
     def kind(self) -> str:
-        """The model."""
         return self.model.name
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """Model, seed, settings and other files."""
         return self.model, self.seed, self.config, self.training, self.made_with
 
 
@@ -200,7 +187,6 @@ def _measure_part(tagger: Tagger, model: PlannedModel, corpus: ConceptCorpus, pa
 
 @cache
 def _rewrite_part(corpus: ConceptCorpus, part: str, view: View) -> list[RewrittenText]:
-    """Rewrite the documents of a part once for all runs of a process."""
     return rewrite_texts(corpus.parts[part], view, corpus.maskers)
 
 
@@ -236,29 +222,23 @@ _TODAY = date(2030, 12, 31)
 
 
 class EnglishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [english]: documents with both kinds of gold, and the concepts that count.
-
-    `contextual` is the file of `research extraction embed` for them. While it does not exist, the models that
-    read it are left out.
-    """
+    """The table [english]: documents with both kinds of gold, and the concepts that count."""
 
     train: Path
     dev: Path
     test: Path
     types: Annotated[tuple[str, ...], Meta(min_length=1)]
+    # Of `research extraction embed`; while it does not exist, the models that read it are left out.
     contextual: Path | None = None
 
 
 class SpanishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [spanish]: annotated documents of another language, for de-identification alone.
-
-    Without `dev` a tenth of `train` is held out. `mapping` is a TOML file that maps their types to ours.
-    """
+    """The table [spanish]: annotated documents of another language, for de-identification alone."""
 
     train: Path
     test: Path
-    dev: Path | None = None
-    mapping: Path | None = None
+    dev: Path | None = None  # None = a tenth of `train` is held out
+    mapping: Path | None = None  # TOML, from their types to ours
 
 
 class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -282,7 +262,6 @@ class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The concepts that count, sorted."""
         return tuple(sorted(self.english.types))
 
 
@@ -373,7 +352,6 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
 
 
 def _hash_sources(model: PlannedModel, contextual: Path | None) -> str | None:
-    """Return a hash of the masks or vectors that a run reads, or None."""
     if model.corpus != "English":
         return None
     if model.is_contextual and contextual is not None:
@@ -411,7 +389,7 @@ def keep_apart(parts: Mapping[str, list[ConceptDocument]]) -> dict[str, list[Con
 
 
 def _read_spanish(data: SpanishData, settings: ExtractionStudySettings) -> dict[str, ConceptCorpus]:
-    """Read documents with identifiers alone: without what they share with the test documents, and whole."""
+    # Without what they share with the test documents, and whole.
     types = read_type_mapping(data.mapping)
     train, test = (read_annotated(path, types) for path in (data.train, data.test))
     if data.dev is not None:

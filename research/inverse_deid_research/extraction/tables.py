@@ -38,18 +38,16 @@ class _Outcome:
 
     @property
     def best(self) -> Mapping[str, Any] | None:
-        """On the test documents, of the seed that is best on the development documents; None: not done."""
+        # None: not done.
         scores = [float(found["f1"]) for found in self.dev]
         return self.test[scores.index(max(scores))] if scores else None
 
     @property
     def best_f1(self) -> float | None:
-        """F1 of `best`."""
         return None if self.best is None else float(self.best["f1"])
 
     @property
     def mean_f1(self) -> float | None:
-        """Mean over the seeds, on the test documents."""
         return mean([float(found["f1"]) for found in self.test])
 
     @property
@@ -58,7 +56,7 @@ class _Outcome:
         return np.array([found["parts"] for found in self.test], np.float64)
 
     def minus(self, other: _Outcome) -> Difference | None:
-        """Return the difference of the means over seeds; None if one is not done, or for itself."""
+        # None if one is not done, or for itself.
         if not self.test or not other.test or self.test == other.test:
             return None
         return bootstrap_difference(self.parts, other.parts)
@@ -74,7 +72,6 @@ def _collect(records: Records, name: str, view: str = "original", task: str = CO
 
 
 def extraction_tables(records: Records) -> dict[str, list[Table]]:
-    """Return all tables by heading; what is not done yet has empty cells."""
     facts = read_published()["joint"]
     rows = {
         "de-identification": _list_identifiers(records, facts),
@@ -113,7 +110,7 @@ def _list_concepts(records: Records, published: Mapping[str, Any]) -> Iterator[t
 
 
 def _list_embeddings(records: Records, published: Mapping[str, Any]) -> Iterator[tuple[Cell, ...]]:
-    """Yield what each kind of vector is worth; the three characters after a word are always read."""
+    # The three characters after a word are always read.
     today = _collect(records, "concepts-original")
     for name, title, key in _FORMS["embeddings"].plan:
         found = _collect(records, name)
@@ -128,7 +125,7 @@ def _list_types(records: Records) -> Iterator[tuple[Cell, ...]]:
 
 
 def _list_aims(records: Records) -> Iterator[tuple[Cell, ...]]:
-    """Yield the project's aims: met or missed only where the whole interval is."""
+    # Met or missed only where the whole interval is.
     original = _collect(records, "concepts-original")
     plan = _FORMS["extraction-aims"].plan
     found = {title: _collect(records, name, view) for name, title, view in plan}
@@ -150,7 +147,7 @@ def _list_aims(records: Records) -> Iterator[tuple[Cell, ...]]:
 
 
 def _nothing_found(parts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the parts of an F1 of 0, so that a difference from it is the F1 itself."""
+    # A difference from 0 is the F1 itself.
     return np.stack([np.zeros(parts.shape[1:2]), np.ones(parts.shape[1:2])], axis=1)[None]
 
 

@@ -29,11 +29,36 @@ from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import read_checked_manifest, refuse_other_folder, write_manifest
 from inverse_deid.network.scorer import marginals
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid_research.best_path import best_path
 from inverse_deid_research.extraction.concepts import CONCEPTS, ConceptSpan, Types, list_labels, read_labels
 from inverse_deid_research.extraction.config import ExtractorConfig
 from inverse_deid_research.extraction.network import TaggerNetwork, build_tagger_network
 from inverse_deid_research.extraction.passages import Embedder, Passage, PassageMaker, pad_passages
+
+
+def best_path(scores: FloatArray, transitions: FloatArray) -> IntArray:
+    """Return the most probable sequence of classes, int32 (n_tokens,), given its scores.
+
+    Scores are float32 (n_tokens, n_classes), transitions float32 (n_classes, n_classes), from row to column.
+    Of equally probable sequences that of the lower classes at the end is returned.
+
+    Source:
+        Viterbi 1967; Rabiner 1989, section III B.
+    """
+    best = np.zeros_like(scores, np.float64)
+    came_from = np.zeros(scores.shape, np.int32)
+    path = np.zeros(len(scores), np.int32)
+    if not len(scores):
+        return path
+    best[0] = scores[0]
+    for t in range(1, len(scores)):
+        reached = best[t - 1][:, None] + transitions
+        came_from[t] = reached.argmax(axis=0)
+        best[t] = reached.max(axis=0) + scores[t]
+    path[-1] = best[-1].argmax()
+    for t in range(len(scores) - 1, 0, -1):
+        path[t - 1] = came_from[t, path[t]]
+    return path
+
 
 FORMAT = "inverse-deid research extraction 3"
 _FILES = ("config.json", "words.txt", "word_vectors.npz", "weights.npz")
@@ -55,7 +80,6 @@ class Tagger:
     embedders: tuple[Embedder, ...] = field(default=(), repr=False)
 
     def passage_maker(self) -> PassageMaker:
-        """Return what encodes documents for it."""
         return PassageMaker(self.vectors, self.types, self.embedders)
 
     def find(self, texts: Sequence[str]) -> list[Found]:

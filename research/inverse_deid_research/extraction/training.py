@@ -30,19 +30,14 @@ _POOL = 16
 
 @dataclass(frozen=True, slots=True)
 class ExtractorEpoch:
-    """The figures of one epoch, counted from 1.
-
-    `loss` is the mean negative log likelihood per passage, summed over the tasks, `rates` the learning rate
-    of each task, `gains` the F1 of each (none in pre-training). The seconds are those of the training steps
-    alone.
-    """
+    """The figures of one epoch, counted from 1."""
 
     number: int
-    loss: float
-    rates: Mapping[str, float]
-    gains: Mapping[str, float]
+    loss: float  # mean negative log likelihood per passage, summed over the tasks
+    rates: Mapping[str, float]  # learning rate of each task
+    gains: Mapping[str, float]  # F1 of each task, none in pre-training
     best: bool
-    seconds: float
+    seconds: float  # of the training steps alone
 
     def __str__(self) -> str:
         rates = ", ".join(f"{rate:g}" for rate in self.rates.values())
@@ -91,7 +86,6 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
     held_out = [tokenize(doc.doc.text) for doc in dev], [maker.encode_gold(doc) for doc in dev]
 
     def validate() -> dict[str, float]:
-        """Return the F1 of each task on the development documents."""
         found = tagger.find_in(*held_out)
         return {
             task: count_concepts(gold[task], [spans[task] for spans in found], kinds).score().f1 or 0.0
@@ -170,19 +164,17 @@ class _Fitting:
 
     @property
     def rates(self) -> dict[str, float]:
-        """Learning rate of each task."""
         return {task: float(optimizer.learning_rate) for task, optimizer in self._optimizers.items()}
 
     def halve_rate(self, task: str) -> None:
-        """Halve the learning rate of a task."""
         self._optimizers[task].learning_rate = self.rates[task] / 2
 
     def restart_averages(self) -> None:
-        """Forget the weights so far at the next step."""
+        # Forget the weights so far at the next step.
         self._momentum.assign(0.0)
 
     def run_epoch(self, number: int, tasks: Sequence[str]) -> tuple[float, float]:
-        """Learn tasks in turn from all passages once; return the sum of their mean losses, and seconds."""
+        # Returns the sum of the mean losses, and seconds.
         begun = time.perf_counter()
         batches = [draw_batches(self._passages, self._config.batch, self._rng) for _ in tasks]
         total = 0.0
@@ -195,7 +187,7 @@ class _Fitting:
         return loss, time.perf_counter() - begun
 
     def _learn(self, task: str, group: Sequence[Passage]) -> float:
-        """Learn a task from one batch; return its mean loss."""
+        # Returns the mean loss.
         model = self._network.model
         padded = pad_passages(group, self._network.max_characters)
         hidden = self._rng.random(padded["words"].shape) < self._config.word_dropout
@@ -207,7 +199,6 @@ class _Fitting:
         return float(loss)
 
     def _compile_step(self, task: str) -> Callable[[dict[str, Any], Any], Any]:
-        """Compile a step, which trains all variables that the loss of a task depends on."""
         network, optimizer = self._network, self._optimizers[task]
         variables = network.model.trainable_variables
         inputs_signature = {
@@ -230,7 +221,7 @@ class _Fitting:
 
     @contextmanager
     def averages(self) -> Iterator[None]:
-        """Give the network the moving averages of its weights, and its own again afterwards."""
+        # Afterwards the network has its own weights again.
         variables = self._network.model.trainable_variables
         own = [np.array(variable.numpy()) for variable in variables]
         for variable, average in zip(variables, self._averages, strict=True):

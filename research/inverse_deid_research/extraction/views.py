@@ -48,14 +48,12 @@ Maskers = Mapping[View, DocumentMasker]
 
 @dataclass(frozen=True, slots=True)
 class RewrittenText:
-    """A text after its replacements.
-
-    `masks` are half-open ranges of the old text, sorted and disjoint, `replaced` those of the new text.
-    """
+    """A text after its replacements."""
 
     text: str = field(repr=False)
+    # Half-open ranges of the old text, sorted and disjoint.
     masks: tuple[Range, ...] = field(default=(), repr=False)
-    replaced: tuple[Range, ...] = field(default=(), repr=False)
+    replaced: tuple[Range, ...] = field(default=(), repr=False)  # the same of the new text
 
     def to_new(self, start: int, end: int) -> Range:
         """Return the place of a range of the old text; one that touches a mask includes its replacement."""
@@ -75,7 +73,6 @@ class RewrittenText:
         return ConceptDocument(Document(doc.id, self.text), tuple(moved))
 
     def restore_concepts(self, found: Sequence[ConceptSpan]) -> tuple[ConceptSpan, ...]:
-        """Return concepts of the new text in the offsets of the old one."""
         return tuple(sorted({ConceptSpan(*self.to_old(span.start, span.end), span.type) for span in found}))
 
     def count_touched(self, concepts: Sequence[ConceptSpan]) -> int:
@@ -87,7 +84,6 @@ class RewrittenText:
 
 def _carry_range(start: int, end: int, here: Sequence[Range], there: Sequence[Range]) -> Range:
     def shift(offset: int, n_before: int) -> int:
-        """Move an offset that is after `n_before` replacements and before the next."""
         return offset if n_before == 0 else offset - here[n_before - 1][1] + there[n_before - 1][1]
 
     first = bisect_right(here, start, key=lambda pair: pair[1])
@@ -156,7 +152,6 @@ def _show_classes(doc: Document) -> RewrittenText:
 
 
 def rewrite_documents(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[ConceptDocument]:
-    """Return documents with the texts of `rewrite_texts` and their concepts, to train on."""
     if view is View.ORIGINAL:
         return list(docs)
     texts = rewrite_texts(docs, view, maskers)

@@ -143,7 +143,6 @@ def name_characters(change: Sequence[FloatArray], layout: WeightLayout, config: 
 
 
 def find_characters(examples: Sequence[Example], config: NetworkConfig) -> set[int]:
-    """Return the numbers of the characters that the network read."""
     words = sorted({word for example in examples for word in example.words})
     codes, _ = character_codes(words, config.max_characters)
     there = np.unique(codes[codes != PAD])
@@ -175,7 +174,6 @@ def name_words(
 
 
 def _select_inputs(change: Sequence[FloatArray], layout: WeightLayout, part: str) -> list[FloatArray]:
-    """Return the arrays of a part that have a row per input."""
     named = zip(layout.names, change, strict=True)
     return [
         array for name, array in named if part in name and not name.endswith(("recurrent_kernel", "bias"))
@@ -251,7 +249,7 @@ def attempt_inversion(settings: FederatedStudySettings, study: EncodedStudy, com
 
 
 def _summarise(found: Sequence[tuple[set[int], set[int]]]) -> dict[str, float | None]:
-    """Count the items that attempts named and those that occurred; None where nothing was."""
+    # None where nothing was.
     n_named, n_there = (sum(len(pair[side]) for pair in found) for side in (0, 1))
     n_right = sum(len(named & there) for named, there in found)
     return {

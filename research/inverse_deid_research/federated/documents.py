@@ -26,19 +26,16 @@ from inverse_deid_research.federated.settings import FederatedStudySettings
 from inverse_deid_research.studies.study import Say
 
 Split = dict[str, list[Document]]
-"""The documents of each site by its name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedSite:
-    """A site's documents as the network reads them; `held_out` is calibrated on, never trained on.
-
-    `own_test` contains numbers of test documents: those of the site's kind, if sites differ in kind.
-    """
+    """A site's documents as the network reads them; `held_out` is calibrated on, never trained on."""
 
     name: str
     train: list[Example] = field(repr=False)
     held_out: list[Example] = field(repr=False)
+    # Numbers of test documents of the site's kind, if sites differ in kind.
     own_test: tuple[int, ...] = field(default=(), repr=False)
 
 
@@ -52,16 +49,12 @@ class EncodedStudy:
 
 @dataclass(frozen=True, slots=True)
 class DealtDocuments:
-    """Training and held-out documents of each site, and the test documents of no site.
-
-    `n_left_out` counts training documents of patients who are in the test documents, `n_cut` those from
-    which lines were cut because they share ten tokens in a row with a test document.
-    """
+    """Training and held-out documents of each site, and the test documents of no site."""
 
     sites: Mapping[str, tuple[list[Document], list[Document]]] = field(repr=False)
     test: list[Document] = field(repr=False)
-    n_left_out: int
-    n_cut: int
+    n_left_out: int  # training documents of patients who are in the test documents
+    n_cut: int  # those that lost lines because they share ten tokens in a row with a test document
 
 
 def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
@@ -111,7 +104,6 @@ def encode_study(settings: FederatedStudySettings, common: CommonNetwork, say: S
 
 
 def count_tokens(examples: Sequence[Example]) -> int:
-    """Return the number of tokens of documents."""
     return sum(map(len, examples))
 
 

@@ -123,14 +123,11 @@ def run_in_flower(
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """The knowledge of a process that acts for any site. It is sent, and contains no document.
-
-    `hashes` are the SHA-256 of the corpora by path, `n_threads` those of a training step.
-    """
+    """The knowledge of a process that acts for any site. It is sent, and contains no document."""
 
     settings: FederatedStudySettings = field(hash=False)
-    hashes: tuple[tuple[str, str], ...]
-    n_threads: int
+    hashes: tuple[tuple[str, str], ...]  # SHA-256 of the corpora by path
+    n_threads: int  # of a training step
 
 
 class SimulatedSite:
@@ -181,7 +178,6 @@ def pack_question(task: SiteTask, run: int, proximal: float) -> RecordDict:
 
 
 def _make_site_app(plan: SitePlan) -> ClientApp:
-    """Return the ClientApp, which trains an epoch for each message."""
     app = ClientApp()
 
     @app.train()  # type: ignore[untyped-decorator]
@@ -232,7 +228,6 @@ class NodeSites:
         self._runs = itertools.count()
 
     def begin(self, proximal: float) -> SiteEpochs:
-        """Begin a run with this proximal term."""
         return partial(self._train, next(self._runs), proximal)
 
     def pause(self, seconds: float = _STEP_S) -> None:
@@ -241,7 +236,6 @@ class NodeSites:
             raise ClusterError("Flower's simulation engine has stopped. Run the same command again to resume")
 
     def _train(self, run: int, proximal: float, tasks: Sequence[SiteTask]) -> list[LocalEpoch]:
-        """Wait for the nodes, ask all at once, wait for all."""
         while len(nodes := sorted(self._grid.get_node_ids())) < len(self._names):
             self.pause()
         questions = [

@@ -117,18 +117,14 @@ def _parse(body: bytes) -> Envelope:
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a site declares: hashes and counts, nothing of its documents.
-
-    `network` is a hash of configuration and layout of the weights, `word_vectors` one of the public
-    vocabulary and its vectors.
-    """
+    """What a site declares: hashes and counts, nothing of its documents."""
 
     site: str
     version: str
-    network: str
+    network: str  # hash of configuration and layout of the weights
     training: str
     lexicon: str
-    word_vectors: str
+    word_vectors: str  # hash of the public vocabulary and its vectors
     n_tokens: int
     protocol: int = PROTOCOL
 
@@ -154,40 +150,34 @@ _COMMON = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
-    """What a server publishes: how far the common training is after `number` rounds.
-
-    Sites in `asked` must answer; none where it is `finished`. In `order` are all sites: a site's place
-    is part of its random seed. `weights` are float32 (n_weights,), of the common network, and `counts`
-    int64 (n_weights,), updates of each weight; empty except in *selective*.
-    """
+    """What a server publishes: how far the common training is after `number` rounds."""
 
     run: str
     number: int
     way: SharedWay
     epoch: int
-    asked: tuple[str, ...]
-    order: tuple[str, ...]
+    asked: tuple[str, ...]  # sites that must answer, none where it is finished
+    order: tuple[str, ...]  # all sites; a site's place is part of its random seed
     seed: int
     finished: bool
-    weights: FloatArray = field(repr=False)
+    weights: FloatArray = field(repr=False)  # float32 (n_weights,), of the common network
+    # int64 (n_weights,), updates of each weight; empty except in *selective*.
     counts: IndexArray = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reply:
-    """What leaves a site after an epoch.
-
-    In *selective*: the int64 (n,) `indices` of the weights whose changes leave, the float32 (n,) changes
-    as `values`, and no count of tokens. Otherwise all `weights`, float32 (n_weights,).
-    """
+    """What leaves a site after an epoch."""
 
     site: str
     run: str
     number: int
-    n_tokens: int
+    n_tokens: int  # none in *selective*
+    # All, float32 (n_weights,), except in *selective*.
     weights: FloatArray | None = field(default=None, repr=False)
+    # int64 (n,), in *selective* those of the weights whose changes leave.
     indices: IndexArray | None = field(default=None, repr=False)
-    values: FloatArray | None = field(default=None, repr=False)
+    values: FloatArray | None = field(default=None, repr=False)  # float32 (n,), these changes
 
     @property
     def changes(self) -> Selected:
@@ -201,7 +191,6 @@ _KINDS: Mapping[type, str] = {Declaration: "declaration", TrainingState: "state"
 
 
 def pack(values: Declaration | TrainingState | Reply) -> Envelope:
-    """Return a declaration, a state or a reply as a message."""
     if isinstance(values, Declaration):
         given = msgspec.structs.asdict(values)
     else:
@@ -225,7 +214,6 @@ def unpack(envelope: Envelope, wanted: type[Message]) -> Message:
 
 
 def _take_array(wanted: object, value: object) -> np.ndarray:
-    """Return a writable copy of an array of the wanted type."""
     dtype = np.float32 if wanted == FloatArray else np.int64
     if not isinstance(value, np.ndarray) or value.dtype != dtype:
         raise TypeError("not an array of this type")
@@ -309,7 +297,6 @@ class FileExchange:
         return self.gather(sites, _DECLARATION, timeout_s)
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
-        """Publish a state, then wait."""
         self.publish(state, state.asked)
         return self.gather(state.asked, _name_reply(state.number), timeout_s)
 

@@ -45,25 +45,20 @@ class Course:
         return SiteTask(place, weights, (self.seed, epoch, place, 0))
 
     def tasks(self, epoch: int, networks: Sequence[Weights]) -> list[SiteTask]:
-        """Return the epoch of every site, each from its own network."""
         return [self.task(place, epoch, weights) for place, weights in enumerate(networks)]
 
     def rng(self, *numbers: int) -> np.random.Generator:
-        """Return a separate random stream."""
         return np.random.default_rng([self.seed, *numbers])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochOutcome:
-    """The state of a method after an epoch: the network of each site, or one of all under `COMMON`.
-
-    `loss` is the mean of the sites, `n_sent` and `n_received` are the numbers that all sites exchanged.
-    """
+    """The state of a method after an epoch: the network of each site, or one of all under `COMMON`."""
 
     networks: Mapping[str, Weights] = field(repr=False)
-    loss: float
-    n_sent: int
-    n_received: int
+    loss: float  # mean of the sites
+    n_sent: int  # by all sites
+    n_received: int  # by all sites
     seconds: float
 
 

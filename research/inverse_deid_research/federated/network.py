@@ -41,12 +41,10 @@ OptimizerState = list[np.ndarray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalEpoch:
-    """The result of an epoch at a site, with the mean weighted loss per token.
-
-    `optimizer` is for the next epoch of the same site, and empty where the site keeps it.
-    """
+    """The result of an epoch at a site, with the mean weighted loss per token."""
 
     weights: Weights = field(repr=False)
+    # For the next epoch of the same site; empty where the site keeps it.
     optimizer: OptimizerState = field(repr=False)
     loss: float
     n_tokens: int
@@ -132,7 +130,6 @@ class LocalTrainer:
             anchor.assign(value)
 
     def _penalty(self) -> tf.Tensor:
-        """Return the proximal term of the loss."""
         pairs = zip(self.network.trainable_variables, self._anchors, strict=True)
         distance = tf.add_n([tf.reduce_sum(tf.square(variable.value - anchor)) for variable, anchor in pairs])
         return distance * (self._config.proximal / 2)
@@ -181,7 +178,6 @@ class CommonNetwork:
         return LocalTrainer(self._build(config), config, EpochSettings(window=window, batch_tokens=window))
 
     def start(self, seed: int) -> Weights:
-        """Return the common first weights of a seed."""
         keras.utils.set_random_seed(seed)
         return copy_weights(self._build(self.config))
 
@@ -192,7 +188,6 @@ class CommonNetwork:
         return [example for example in made if len(example)]
 
     def declare(self, site: str, n_tokens: int) -> Declaration:
-        """Return what a site with this network declares."""
         vocabulary = hashlib.sha256("\n".join(self.vectors.words).encode())
         vocabulary.update(self.vectors.codes.tobytes() + self.vectors.scale.tobytes())
         return Declaration(
@@ -235,7 +230,6 @@ class DirectEpochs:
         self._optimizers: dict[int, OptimizerState] = {}
 
     def __call__(self, tasks: Sequence[SiteTask]) -> list[LocalEpoch]:
-        """Train one site after the other."""
         found = []
         for task in tasks:
             optimizer, documents = self._optimizers.get(task.place), self._documents[task.place]

@@ -63,7 +63,6 @@ class _Server:
     say: Callable[[str], None]
 
     def run(self, *, resume: bool) -> None:
-        """Check the sites, then lead round after round."""
         training, layout = self.settings.server, self.common.trainer.layout
         if resume:
             state = self._resume()
@@ -92,7 +91,6 @@ class _Server:
         self.say("finished. Every site has the result. There is no formal limit on what it reveals")
 
     def _check_sites(self) -> None:
-        """Refuse sites that have not declared themselves or do not fit the others."""
         sites, join_s = self.settings.server.sites, self.settings.exchange.join_s
         found = self.exchange.gather_declarations(sites, join_s)
         for site in sites:
@@ -163,7 +161,6 @@ class RoundReport:
 def begin_training(
     training: CommonTraining, run: str, layout: WeightLayout, weights: Weights
 ) -> TrainingState:
-    """Return the first state of a run."""
     n_counts = layout.n_numbers if training.way == "selective" else 0
     return _make_state(training, run, 0, layout.flatten(weights), np.zeros(n_counts, np.int64))
 
@@ -235,7 +232,6 @@ def _check_round(state: TrainingState, site: str, reply: Reply | UpdateError) ->
 
 
 def _make_update(layout: WeightLayout, reply: Reply) -> Update:
-    """Return the network of a reply, or raise `UpdateError` if it cannot be used."""
     vector = np.zeros(0, np.float32) if reply.weights is None else reply.weights
     arrays = layout.split(vector) if vector.shape == (layout.n_numbers,) else [vector]
     update = Update(arrays, reply.n_tokens)

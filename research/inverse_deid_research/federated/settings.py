@@ -35,7 +35,6 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def _check_names(setting: str, names: Iterable[str]) -> None:
-    """Names of methods and sites are parts of file names."""
     wrong = [name for name in names if not _NAME.fullmatch(name)]
     if wrong:
         raise ConfigurationError(
@@ -44,17 +43,12 @@ def _check_names(setting: str, names: Iterable[str]) -> None:
 
 
 class SelectiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a site exchanges in distributed selective SGD. No other site learns it.
+    """What a site exchanges in distributed selective SGD. No other site learns it."""
 
-    Before each epoch it takes the share `download` (theta_d) of the global weights, and after it gives
-    the changes of at most the share `upload` (theta_u). Changes are clamped to [-gamma, gamma], and kept
-    back if their absolute value is not larger than `tau`.
-    """
-
-    download: Share = 0.1
-    upload: Share = 0.5
-    gamma: Positive = 10.0
-    tau: NotNegative = 0.0001
+    download: Share = 0.1  # (theta_d) of the global weights that it takes before each epoch
+    upload: Share = 0.5  # (theta_u) of the changes that it gives after each epoch, at most
+    gamma: Positive = 10.0  # changes are clamped to [-gamma, gamma]
+    tau: NotNegative = 0.0001  # changes are kept back if their absolute value is not larger
 
 
 class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,62 +61,40 @@ class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How every site trains an epoch: the same everywhere, since all sites train one network.
+    """How every site trains an epoch: the same everywhere, since all sites train one network."""
 
-    Args:
-        optimizer: Plain *sgd* as in the paper, or *adam*, whose moments stay at the site.
-        learning_rate: Constant.
-        clip_norm: Global norm that gradients are clipped to; 0 = no clipping.
-        batch_tokens: Tokens per batch. The loss is the mean over them.
-        window: Largest number of tokens of a training window. With the same number for
-            `batch_tokens`, a step sees about one piece of text.
-        phi_weight: Weight of a token of protected health information (PHI) in the loss;
-            a safe one weighs 1.
-        word_dropout: Share of words hidden from the word embedding, doubled on PHI.
-        dictionary_dropout: Share of tokens whose dictionary features are hidden.
-        proximal: mu of FedProx: half of it times the squared distance to the weights at the
-            start of an epoch is added to the loss; 0 = no such term.
-    """
-
+    # Plain *sgd* as in the paper, or *adam*, whose moments stay at the site.
     optimizer: Literal["sgd", "adam"] = "sgd"
-    learning_rate: Positive = 0.9
-    clip_norm: NotNegative = 0.0
-    batch_tokens: Size = 128
+    learning_rate: Positive = 0.9  # constant
+    clip_norm: NotNegative = 0.0  # global norm that gradients are clipped to; 0 = no clipping
+    batch_tokens: Size = 128  # tokens per batch. The loss is the mean over them
+    # Largest number of tokens of a training window. With the same number for `batch_tokens`, a step sees
+    # about one piece of text.
     window: Size = 128
+    # Weight of a token of protected health information (PHI) in the loss; a safe one weighs 1.
     phi_weight: Positive = 1.0
-    word_dropout: Share = 0.0
-    dictionary_dropout: Share = 0.0
+    word_dropout: Share = 0.0  # share of words hidden from the word embedding, doubled on PHI
+    dictionary_dropout: Share = 0.0  # share of tokens whose dictionary features are hidden
+    # Mu of FedProx: half of it times the squared distance to the weights at the start of an epoch is added to
+    # the loss; 0 = no such term.
     proximal: NotNegative = 0.0
 
 
 class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [data] of a study: annotated corpora.
+    """The table [data] of a study: annotated corpora."""
 
-    Args:
-        train: They are dealt out to the sites.
-        test: No site trains on them.
-        mapping: TOML file that translates the types of another scheme.
-        word_vectors: File of public word vectors; None = those of the packaged model.
-    """
-
-    train: Corpora
-    test: Corpora
-    mapping: Path | None = None
-    word_vectors: Path | None = None
+    train: Corpora  # they are dealt out to the sites
+    test: Corpora  # no site trains on them
+    mapping: Path | None = None  # TOML file that translates the types of another scheme
+    word_vectors: Path | None = None  # file of public word vectors; None = those of the packaged model
 
 
 class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [sites] of a study: `seed` decides which document is where.
+    """The table [sites] of a study: `seed` decides which document is where."""
 
-    Args:
-        number: Sites of about equal size; None = 5, or one per kind.
-        kinds: Prefixes of the ids of each site's documents, by site.
-        held_out: Share of each site's documents to calibrate on, never trained on.
-    """
-
-    number: Size | None = None
-    kinds: dict[str, tuple[str, ...]] = {}
-    held_out: InnerShare = 0.1
+    number: Size | None = None  # sites of about equal size; None = 5, or one per kind
+    kinds: dict[str, tuple[str, ...]] = {}  # prefixes of the ids of each site's documents, by site
+    held_out: InnerShare = 0.1  # share of each site's documents to calibrate on, never trained on
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -134,23 +106,17 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def names(self) -> list[str]:
-        """Names of the sites in order."""
         return list(self.kinds) or [f"site-{i + 1}" for i in range(self.number or 5)]
 
 
 class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [study] of a study: each method runs once per seed.
-
-    The networks are measured after every epoch whose number `measure_every` divides, and after the last.
-    Recall is measured at `precision`. Each site calibrates its threshold to `recall` on its own
-    held-out documents.
-    """
+    """The table [study] of a study: each method runs once per seed."""
 
     epochs: Size = 25
-    measure_every: Size = 1
+    measure_every: Size = 1  # epochs whose number it divides are measured, and the last
     seeds: tuple[Seed, ...] = (1, 2, 3)
-    precision: PositiveShare = 0.95
-    recall: PositiveShare = 0.98
+    precision: PositiveShare = 0.95  # recall is measured at it
+    recall: PositiveShare = 0.98  # each site calibrates its threshold to it on its own held-out documents
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
@@ -158,18 +124,15 @@ class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table [methods.NAME] of a study, as in `SelectiveSettings` for *selective*; None = its default.
-
-    `sites` contains what single sites set for themselves, `proximal` mu of FedProx; None = FedAvg.
-    """
+    """A table [methods.NAME] of a study, as in `SelectiveSettings` for *selective*; None = its default."""
 
     way: Way
     download: Share | None = None
     upload: Share | None = None
     gamma: Positive | None = None
     tau: NotNegative | None = None
-    sites: dict[str, OwnSelection] = {}
-    proximal: NotNegative | None = None
+    sites: dict[str, OwnSelection] = {}  # what single sites set for themselves
+    proximal: NotNegative | None = None  # mu of FedProx; None = FedAvg
 
     def selection(self, site: str | None = None) -> SelectiveSettings:
         """Return what a site exchanges; None = a site without settings of its own."""
@@ -219,19 +182,14 @@ class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_u
 
 
 class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [server]: what the centres agreed upon.
-
-    Args:
-        least_sites: With fewer usable answers a round changes nothing.
-        checkpoint: File from which a stopped server resumes.
-    """
+    """The table [server]: what the centres agreed upon."""
 
     sites: tuple[str, ...]
     way: SharedWay = "average"
     epochs: Size = 25
-    least_sites: Size = 1
+    least_sites: Size = 1  # with fewer usable answers a round changes nothing
     seed: int = 1
-    checkpoint: Path = Path("server-checkpoint.npz")
+    checkpoint: Path = Path("server-checkpoint.npz")  # file from which a stopped server resumes
     word_vectors: Path | None = None
 
     def __post_init__(self) -> None:
@@ -248,19 +206,13 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [exchange] of a server.
+    """The table [exchange] of a server."""
 
-    Args:
-        keys: Folder with SITE.key for every site.
-        folder: Carries messages as files.
-        join_s: Seconds within which all sites must have declared themselves.
-        answer_s: Seconds within which a site must answer a round.
-    """
-
-    keys: Path
-    folder: Path
+    keys: Path  # folder with SITE.key for every site
+    folder: Path  # carries messages as files
+    # Seconds within which all sites must have declared themselves.
     join_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
-    answer_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0
+    answer_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0  # seconds within which a site must answer a round
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -276,21 +228,15 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [site]; other settings as in `CorpusSettings` and `DealSettings`.
-
-    Args:
-        documents: Annotated corpora. They stay here.
-        private: Folder for memory and log.
-        model: Folder for the finished model.
-    """
+    """The table [site]; other settings as in `CorpusSettings` and `DealSettings`."""
 
     name: str
-    documents: Corpora
+    documents: Corpora  # annotated corpora. They stay here
     mapping: Path | None = None
     held_out: InnerShare = 0.1
     seed: int = 1
-    private: Path = Path("private")
-    model: Path = Path("model")
+    private: Path = Path("private")  # folder for memory and log
+    model: Path = Path("model")  # folder for the finished model
     word_vectors: Path | None = None
 
     def __post_init__(self) -> None:
@@ -298,14 +244,11 @@ class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SiteExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [exchange] of a site: its key, and the folder as in `ServerExchange`.
-
-    It gives up after `patience_s` seconds without word from the server.
-    """
+    """The table [exchange] of a site: its key, and the folder as in `ServerExchange`."""
 
     key: Path
     folder: Path
-    patience_s: Positive = 3600.0
+    patience_s: Positive = 3600.0  # without word from the server it then gives up
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

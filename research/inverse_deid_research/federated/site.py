@@ -116,7 +116,7 @@ class SiteRun:
         return self._let_out(pack(self._agent.answer(state)))
 
     def _let_out(self, envelope: Envelope) -> bytes:
-        """The one way out."""
+        # The one way out.
         data = seal(envelope, self._key)
         self._log.write(envelope, data, "the server")
         return data
@@ -151,18 +151,14 @@ class SiteRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteAgent:
-    """Answers states, and remembers between rounds in a file of its own.
-
-    Args:
-        settings: Of distributed selective SGD; known to nobody else.
-        memory: File for optimizer and own weights, made when first needed. With it the site
-            resumes after a stop, even in the middle of an epoch.
-    """
+    """Answers states, and remembers between rounds in a file of its own."""
 
     name: str
     trainer: LocalTrainer = field(repr=False)
     examples: Sequence[Example] = field(repr=False)
-    settings: SelectiveSettings = field(repr=False)
+    settings: SelectiveSettings = field(repr=False)  # of distributed selective SGD; known to nobody else
+    # File for optimizer and own weights, made when first needed. With it the site resumes after a stop, even
+    # in the middle of an epoch.
     memory: Path
 
     def answer(self, state: TrainingState) -> Reply:
@@ -209,7 +205,6 @@ class SiteAgent:
         return state.order.index(self.name)
 
     def _recall(self, state: TrainingState) -> tuple[FloatArray | None, OptimizerState | None]:
-        """Return own weights and optimizer after an earlier round of this run."""
         for path in (self.memory, self._earlier):
             found = _read_memory(path)
             if found and str(found["run"]) == state.run and int(found["number"]) < state.number:
@@ -219,7 +214,7 @@ class SiteAgent:
         return None, None
 
     def _remember(self, state: TrainingState, weights: FloatArray, optimizer: OptimizerState) -> None:
-        """Keep this round and the one before it, in case this one must be answered again."""
+        # This round and the one before it, in case this one must be answered again.
         now = _read_memory(self.memory)
         if now and (str(now["run"]), int(now["number"])) != (state.run, state.number):
             self.memory.replace(self._earlier)

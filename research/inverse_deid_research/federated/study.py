@@ -90,14 +90,12 @@ class FlowerSimulation:
         return min(n_sites, self.n_processes or n_threads_each(1))
 
     def describe(self, n_sites: int) -> str:
-        """Describe the engine for a report."""
         n = self.count_processes(n_sites)
         packages = f"Flower {find_version('flwr')} on Ray {find_version('ray')}"
         return f"{packages}, processes: {n}, threads of each: {n_threads_each(n)}"
 
 
 def find_version(package: str) -> str:
-    """Return the version of a package, "none" if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -184,7 +182,6 @@ def run_study(
 
 
 def _describe_memory() -> str:
-    """Return the most memory that this process used so far, in words."""
     try:
         import resource
     except ImportError:  # Windows
@@ -245,7 +242,6 @@ class StudyWork:
         }
 
     def _measure_sites(self, found: Mapping[str, ScoredTokens]) -> dict[str, dict[str, Any]]:
-        """Measure each site's network on all test documents and on those of the site's own kind."""
         precision = self.settings.study.precision
         whole = {name: measure_tokens(one, precision) for name, one in found.items()}
         rows = {}
@@ -259,7 +255,6 @@ class StudyWork:
     def _calibrate(
         self, trainer: LocalTrainer, last: EpochOutcome, found: Mapping[str, ScoredTokens]
     ) -> dict[str, dict[str, float | None]]:
-        """Calibrate each site's threshold on its own held-out documents, and measure it on the test ones."""
         rows: dict[str, dict[str, float | None]] = {}
         for site in self.study.sites:
             weights = _of_site(last.networks, site.name)
@@ -291,19 +286,14 @@ def _of_site(found: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTokens:
-    """The tokens of documents as a network sees them, in one row, and the tokens of each document.
+    """The tokens of documents as a network sees them, in one row, and the tokens of each document."""
 
-    `is_phi` and `is_masked` are bool (n_tokens,): gold, and the most probable class is not *safe*.
-    `p_safe` is float32 (n_tokens,).
-    """
-
-    is_phi: BoolArray = field(repr=False)
-    p_safe: FloatArray = field(repr=False)
-    is_masked: BoolArray = field(repr=False)
+    is_phi: BoolArray = field(repr=False)  # bool (n_tokens,), gold
+    p_safe: FloatArray = field(repr=False)  # float32 (n_tokens,)
+    is_masked: BoolArray = field(repr=False)  # bool (n_tokens,), the most probable class is not *safe*
     lengths: tuple[int, ...] = field(repr=False)
 
     def select(self, documents: Sequence[int]) -> ScoredTokens:
-        """Return the tokens of some documents, by their numbers."""
         chosen = np.zeros(len(self.lengths), np.bool_)
         chosen[list(documents)] = True
         tokens = np.repeat(chosen, self.lengths)

@@ -113,12 +113,10 @@ class StudyFrames:
         return float(_select(self.epochs, method=method)[column].to_numpy().mean())
 
     def find_methods(self, way: str) -> list[str]:
-        """Return the methods of a way, in order."""
         return [name for name, method in self.settings.methods.items() if method.way == way]
 
 
 def _select(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
-    """Return the rows with these values."""
     for column, value in values.items():
         frame = frame[frame[column] == value]
     return frame
@@ -165,7 +163,6 @@ def _count(site: EncodedSite) -> tuple[Cell, ...]:
 
 
 def _describe(name: str, method: MethodSettings) -> tuple[Cell, ...]:
-    """Return the settings of a method."""
     chosen = method.selection()
     shares: Sequence[Cell] = (chosen.download, chosen.upload, chosen.gamma, chosen.tau)
     shares = shares if method.way == "selective" else (None,) * 4
@@ -173,7 +170,6 @@ def _describe(name: str, method: MethodSettings) -> tuple[Cell, ...]:
 
 
 def _measure(frames: StudyFrames, name: str) -> tuple[Cell, ...]:
-    """Return F1 of a method over sites, its precision and recall, and the spread of F1 over seeds."""
     study = frames.settings.study
     last = _select(frames.scores, part="all", epoch=study.epochs, method=name)
     by_site = [value for value in frames.average_sites(name, "f1").values() if value is not None]
@@ -206,12 +202,11 @@ def list_differences(frames: StudyFrames) -> list[tuple[Cell, ...]]:
 
 
 def _show_difference(found: Sequence[Difference]) -> tuple[Cell, Cell, Cell]:
-    """Return the only difference with its bounds, if there is one."""
     return (found[0].value, found[0].low, found[0].high) if found else (None, None, None)
 
 
 def _judge(found: Iterable[Difference], aim: float) -> Cell:
-    """Say whether all differences are above an aim, or surely one is not; None without differences."""
+    # None without differences.
     sides = {one.judge(aim) for one in found}
     if not sides:
         return None
@@ -235,7 +230,6 @@ def _find_recall(frames: StudyFrames, name: str) -> tuple[Cell, ...]:
 
 
 def _find_threshold(frames: StudyFrames, name: str, site: str) -> tuple[Cell, ...]:
-    """Return what a site's own threshold does on the test documents."""
     found = _select(frames.calibrated, method=name, site=site)
     return (f"{name}, {site}", *(mean(found[what]) for what in ("high", "recall", "precision")))
 
@@ -246,7 +240,6 @@ def _count_numbers(frames: StudyFrames, name: str) -> tuple[Cell, ...]:
 
 
 def _attack(frames: StudyFrames, name: str, tokens: str) -> tuple[Cell, ...]:
-    """Return how well a threshold on its loss tells whether a document was trained on."""
     found = frames.membership
     found = _select(found, method=name, tokens=tokens) if len(found) else found
     if not len(found):
@@ -256,7 +249,6 @@ def _attack(frames: StudyFrames, name: str, tokens: str) -> tuple[Cell, ...]:
 
 
 def _invert(attempts: Record, seen: str, what: str) -> tuple[Cell, ...]:
-    """Return what a change of weights gives away of the documents that it was learned from."""
     found = attempts[seen]
     shares = (found[what][name] for name in ("there", "recall", "precision"))
     return (seen, found["n"], f"which {what} occur", *shares)

@@ -42,7 +42,6 @@ class WeightLayout:
 
     @property
     def n_numbers(self) -> int:
-        """Numbers of all arrays together."""
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
     @property
@@ -51,13 +50,7 @@ class WeightLayout:
         return hashlib.sha256(repr((self.names, self.shapes)).encode()).hexdigest()
 
     def flatten(self, weights: Sequence[FloatArray]) -> FloatArray:
-        """Join all numbers in one vector: float32 (n_numbers,).
-
-        Example:
-            >>> arrays = [np.ones(2, np.float32), np.zeros((1, 1), np.float32)]
-            >>> WeightLayout(("a", "b"), ((2,), (1, 1))).flatten(arrays)
-            array([1., 1., 0.], dtype=float32)
-        """
+        """Join all numbers in one vector: float32 (n_numbers,)."""
         return np.concatenate([np.asarray(array, np.float32).ravel() for array in weights])
 
     def split(self, vector: FloatArray) -> Weights:
@@ -80,7 +73,6 @@ def read_layout(network: keras.Model) -> WeightLayout:
 
 
 def copy_weights(network: keras.Model) -> Weights:
-    """Return copies of the trainable weights."""
     return [np.asarray(variable).copy() for variable in network.trainable_variables]
 
 

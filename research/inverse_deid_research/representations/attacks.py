@@ -67,20 +67,14 @@ _Z = NormalDist().inv_cdf(0.975)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """The means of an attacker, and the attacked documents.
+    """The means of an attacker, and the attacked documents."""
 
-    Args:
-        representer: The frozen representation, which is published.
-        known: Sentences of the attacker's documents.
-        held_out: Sentences of other documents, which the representation was not trained on;
-            their tokens that have a vector are attacked.
-        matrix: float32 (n_words + 1, word_dim), row 0 is zero.
-    """
-
-    representer: keras.Model = field(repr=False)
-    known: Sequence[Sentence] = field(repr=False)
+    representer: keras.Model = field(repr=False)  # the frozen representation, which is published
+    known: Sequence[Sentence] = field(repr=False)  # sentences of the attacker's documents
+    # Sentences of other documents, which the representation was not trained on; their tokens that have a
+    # vector are attacked.
     held_out: Sequence[Sentence] = field(repr=False)
-    matrix: FloatArray = field(repr=False)
+    matrix: FloatArray = field(repr=False)  # float32 (n_words + 1, word_dim), row 0 is zero
 
     def encode(self, sentences: Sequence[Sentence], rng: np.random.Generator | None) -> list[VectorSentence]:
         """Represent sentences; without a generator without noise."""
@@ -89,21 +83,13 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttackOutcome:
-    """An attack on held-out documents.
+    """An attack on held-out documents."""
 
-    Args:
-        name: What was tried, in a few words.
-        hits: int64 (n_documents,), how often it was right in each document.
-        trials: int64 (n_documents,), how often it was tried.
-        chance: Share that is right without the representation.
-        documents: int64 (n_documents,), the number of each.
-    """
-
-    name: str
-    hits: Int64Array = field(repr=False)
-    trials: Int64Array = field(repr=False)
-    chance: float
-    documents: Int64Array = field(repr=False)
+    name: str  # what was tried, in a few words
+    hits: Int64Array = field(repr=False)  # int64 (n_documents,), how often it was right in each document
+    trials: Int64Array = field(repr=False)  # int64 (n_documents,), how often it was tried
+    chance: float  # share that is right without the representation
+    documents: Int64Array = field(repr=False)  # int64 (n_documents,), the number of each
 
     @property
     def share(self) -> float:
@@ -142,17 +128,12 @@ def count_outcome(name: str, right: BoolArray, documents: Sequence[int], chance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Targets:
-    """The attacked tokens, sentence after sentence.
+    """The attacked tokens, sentence after sentence."""
 
-    Args:
-        rows: int32 (n_tokens,), their words.
-        classes: int32 (n_tokens,), index into `HyperClass`, which every encoded file contains.
-        documents: int (n_tokens,), the document of each.
-    """
-
-    rows: IntArray = field(repr=False)
+    rows: IntArray = field(repr=False)  # int32 (n_tokens,), their words
+    # int32 (n_tokens,), index into `HyperClass`, which every encoded file contains.
     classes: IntArray = field(repr=False)
-    documents: IntArray = field(repr=False)
+    documents: IntArray = field(repr=False)  # int (n_tokens,), the document of each
 
 
 def are_targets(sentence: Sentence, *, safe: bool = False) -> BoolArray:
@@ -161,7 +142,6 @@ def are_targets(sentence: Sentence, *, safe: bool = False) -> BoolArray:
 
 
 def find_targets(sentences: Sequence[Sentence], *, safe: bool = False) -> Targets:
-    """Return the tokens that `are_targets` selects."""
     chosen = [are_targets(sentence, safe=safe) for sentence in sentences]
     none = np.zeros(0, np.int32)
     return Targets(
@@ -303,7 +283,6 @@ def _join_features(sentences: Sequence[VectorSentence]) -> list[VectorSentence]:
 def _count_recovered(
     scene: Scene, answers: Sequence[FloatArray], unit: FloatArray, *, safe: bool
 ) -> AttackOutcome:
-    """Count the tokens whose word is the nearest to the answer."""
     known, wanted = find_targets(scene.known, safe=safe), find_targets(scene.held_out, safe=safe)
     found = [np.zeros(0, np.int32)]
     for sentence, answer in zip(scene.held_out, answers, strict=True):
@@ -353,7 +332,6 @@ def _scale_vectors(
 
 
 def _draw_candidates(sentence: Sentence, table: Neighbours, rng: np.random.Generator) -> list[Sentence]:
-    """Return the sentence and some with one PHI token moved, all different."""
     place = int(rng.choice(np.flatnonzero(sentence.movable)))
     others = table.of(sentence.rows[place : place + 1])[0][1:]
     found = [sentence]

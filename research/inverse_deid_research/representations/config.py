@@ -22,106 +22,73 @@ Strength = Annotated[float, Meta(gt=0, le=1000)]
 
 
 class TaggerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The de-identification network; the defaults are table 1 of the paper.
+    """The de-identification network; the defaults are table 1 of the paper."""
 
-    Args:
-        units: Units per direction of each LSTM layer.
-        layers: LSTM layers.
-        casing: Whether it reads the casing feature.
-        input_dropout: On the vectors.
-        variational_dropout: On inputs and states of the LSTM layers, drawn once per sequence.
-        dropout: After the LSTM layers.
-    """
-
-    units: Size = 128
-    layers: Size = 2
-    casing: bool = True
-    input_dropout: ShareBelowOne = 0.1
+    units: Size = 128  # units per direction of each LSTM layer
+    layers: Size = 2  # LSTM layers
+    casing: bool = True  # whether it reads the casing feature
+    input_dropout: ShareBelowOne = 0.1  # on the vectors
+    # On inputs and states of the LSTM layers, drawn once per sequence.
     variational_dropout: ShareBelowOne = 0.25
-    dropout: ShareBelowOne = 0.5
+    dropout: ShareBelowOne = 0.5  # after the LSTM layers
 
 
 class LearningConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How any of the networks is trained; batch size, optimiser and norm are table 1 of the paper.
+    """How any of the networks is trained; batch size, optimiser and norm are table 1 of the paper."""
 
-    Args:
-        epochs: Largest number of passes over the data, per phase where there are several.
-        patience: Stop after this many epochs without a lower validation loss.
-        batch: Sentences per batch.
-        learning_rate: Of Nadam.
-        clip_norm: Global norm that gradients are clipped to.
-        validation_share: Share of documents (of pooled vectors: of sentences) held out.
-        seed: Of weights, batches, pairs and split; never of the noise of an encoding.
-    """
-
-    epochs: Size = 40
-    patience: Size = 10
-    batch: Size = 32
-    learning_rate: Positive = 2e-3
-    clip_norm: Positive = 1.0
+    epochs: Size = 40  # largest number of passes over the data, per phase where there are several
+    patience: Size = 10  # stop after this many epochs without a lower validation loss
+    batch: Size = 32  # sentences per batch
+    learning_rate: Positive = 2e-3  # of Nadam
+    clip_norm: Positive = 1.0  # global norm that gradients are clipped to
+    # Share of documents (of pooled vectors: of sentences) held out.
     validation_share: Annotated[float, Meta(gt=0, lt=1)] = 0.15
-    seed: Seed = 1
+    seed: Seed = 1  # of weights, batches, pairs and split; never of the noise of an encoding
 
 
 class RepresentationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The private representation; the defaults are those of the authors' code.
 
-    Args:
-        dim: Size of a private vector; even.
-        units: Units per direction of its LSTM, which a dense layer turns into `dim` values. With 0
-            the LSTM has `dim / 2` units per direction, without a dense layer.
-        normalise: Whether vectors have length 1: always after the noise, or before it as well, so
-            that no weights can outgrow the noise.
-        dynamic: Whether the noise on private vectors depends on the LSTM's output (the paper's
-            future work); its deviations begin at `noise_out` as well.
-        pre_training: Largest number of epochs in which the task is trained alone.
-        hold_noise: Whether the noise stays as it is meanwhile.
-        neighbours: N: an adversary must not tell a PHI token from its N nearest neighbours. With 1
-            a token cannot move, and nothing is hidden.
-        procedure: How it is trained: in three phases, or with gradient reversal.
-        privacy_weight: The paper's lambda, the weight of the adversary in the loss of the
-            representation in the last of three phases. Gradient reversal does not use it.
-        noise_in: Standard deviation of the noise on words at the start, in every dimension.
-        noise_out: The same for private vectors.
-
     Source: github.com/maxfriedrich/deid-training-data, model/representer.py, model/layers/noise.py and
     the template of settings for alternating training.
     """
 
-    dim: Annotated[int, Meta(ge=2, multiple_of=2)] = 50
+    dim: Annotated[int, Meta(ge=2, multiple_of=2)] = 50  # size of a private vector; even
+    # Units per direction of its LSTM, which a dense layer turns into `dim` values. With 0 the LSTM has
+    # `dim / 2` units per direction, without a dense layer.
     units: Annotated[int, Meta(ge=0)] = 128
+    # Whether vectors have length 1: always after the noise, or before it as well, so that no weights can
+    # outgrow the noise.
     normalise: Literal["never", "after noise", "around noise"] = "after noise"
+    # Whether the noise on private vectors depends on the LSTM's output (the paper's future work); its
+    # deviations begin at `noise_out` as well.
     dynamic: bool = False
-    pre_training: Size = 20
-    hold_noise: bool = False
+    pre_training: Size = 20  # largest number of epochs in which the task is trained alone
+    hold_noise: bool = False  # whether the noise stays as it is meanwhile
+    # N: an adversary must not tell a PHI token from its N nearest neighbours. With 1 a token cannot move, and
+    # nothing is hidden.
     neighbours: AtLeastTwo = 100
-    procedure: Procedure = "three-phase"
+    procedure: Procedure = "three-phase"  # how it is trained: in three phases, or with gradient reversal
+    # The paper's lambda, the weight of the adversary in the loss of the representation in the last of three
+    # phases. Gradient reversal does not use it.
     privacy_weight: Strength = 1.0
-    noise_in: Strength = 0.05
-    noise_out: Strength = 0.05
+    noise_in: Strength = 0.05  # standard deviation of the noise on words at the start, in every dimension
+    noise_out: Strength = 0.05  # the same for private vectors
 
 
 class AdversaryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The adversaries that a representation is trained against.
 
     Gradient reversal trains all networks alike, and only `units` counts.
-
-    Args:
-        units: Units per direction of each LSTM.
-        epochs: Largest number of passes over the pairs in the pre-training of the adversary.
-        patience: Stop it after this many without a lower validation loss.
-        passes: Passes in each round of the alternation, before the representation moves once.
     """
 
-    units: Size = 300
-    epochs: Size = 20
-    patience: Size = 10
-    passes: Size = 1
+    units: Size = 300  # units per direction of each LSTM
+    epochs: Size = 20  # largest number of passes over the pairs in the pre-training of the adversary
+    patience: Size = 10  # stop it after this many without a lower validation loss
+    passes: Size = 1  # passes in each round of the alternation, before the representation moves once
 
 
 class SharingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings of `share init` and `share train`."""
-
     representation: RepresentationConfig = RepresentationConfig()
     adversary: AdversaryConfig = AdversaryConfig()
     tagger: TaggerConfig = TaggerConfig()
@@ -129,24 +96,16 @@ class SharingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class StudiedCorpus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A corpus of the study.
+    """A corpus of the study."""
 
-    Args:
-        name: In tables and in names of files.
-        train: Annotated documents.
-        test: Annotated documents, never trained on.
-        mapping: As `read_type_mapping`; None = our types.
-        word_vectors: File of word vectors; None = those of the packaged model, or learned ones.
-        learned: Learn the word vectors from the training documents.
-        subwords: Give every word without a vector and without a digit one that is made of its parts.
-    """
-
-    name: str
-    train: Path
-    test: Path
-    mapping: Path | None = None
+    name: str  # in tables and in names of files
+    train: Path  # annotated documents
+    test: Path  # annotated documents, never trained on
+    mapping: Path | None = None  # as `read_type_mapping`; None = our types
+    # File of word vectors; None = those of the packaged model, or learned ones.
     word_vectors: Path | None = None
-    learned: bool = False
+    learned: bool = False  # learn the word vectors from the training documents
+    # Give every word without a vector and without a digit one that is made of its parts.
     subwords: bool = False
 
     def __post_init__(self) -> None:
@@ -155,34 +114,25 @@ class StudiedCorpus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that its figures depend on, by what they are."""
         named = {name: getattr(self, name) for name in ("train", "test", "mapping", "word_vectors")}
         return {name: path for name, path in named.items() if path is not None}
 
 
 class StudyTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [study].
+    """The table [study]."""
 
-    Args:
-        neighbours: The Ns of figures 4 and 5.
-        attacked: The N at which all attacks run, also that of gradient reversal and of noise.
-        strengths: Standard deviations at which noise alone is held.
-        adversary_epochs: Epochs of continued training of an adversary.
-        inverse_epochs: Epochs of the inverse model.
-        controls: Whether representations are also attacked in ways that the comparison with noise alone
-            does not need, such as by the adversary of their own training.
-        learned_dim: Length of learned word vectors.
-        note: What readers of the report must know of these settings.
-    """
-
+    # The Ns of figures 4 and 5.
     neighbours: Annotated[tuple[AtLeastTwo, ...], Meta(min_length=1)] = (10, 100, 500, 1000)
-    attacked: int = 100
+    attacked: int = 100  # the N at which all attacks run, also that of gradient reversal and of noise
+    # Standard deviations at which noise alone is held.
     strengths: Annotated[tuple[Strength, ...], Meta(min_length=1)] = (0.1, 0.2, 0.3, 0.45, 0.7)
-    adversary_epochs: Size = 50
-    inverse_epochs: Size = 20
+    adversary_epochs: Size = 50  # epochs of continued training of an adversary
+    inverse_epochs: Size = 20  # epochs of the inverse model
+    # Whether representations are also attacked in ways that the comparison with noise alone does not need,
+    # such as by the adversary of their own training.
     controls: bool = True
-    learned_dim: Size = 100
-    note: str = ""
+    learned_dim: Size = 100  # length of learned word vectors
+    note: str = ""  # what readers of the report must know of these settings
 
     def __post_init__(self) -> None:
         if self.attacked not in self.neighbours:

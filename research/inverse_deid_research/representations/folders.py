@@ -56,21 +56,14 @@ Config = TypeVar("Config", RepresentationConfig, TaggerConfig)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Representation:
-    """A representation as it is published.
+    """A representation as it is published."""
 
-    Args:
-        config: Its sizes.
-        word_vectors: Of the words that it reads.
-        weights: By path.
-        provenance: Data hashes, settings, results of attacks; no narrative text.
-        fingerprint: Changes with anything in the folder; "" = not read from one.
-    """
-
-    config: RepresentationConfig
-    word_vectors: WordVectors = field(repr=False)
-    weights: Mapping[str, FloatArray] = field(repr=False)
+    config: RepresentationConfig  # its sizes
+    word_vectors: WordVectors = field(repr=False)  # of the words that it reads
+    weights: Mapping[str, FloatArray] = field(repr=False)  # by path
+    # Data hashes, settings, results of attacks; no narrative text.
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    fingerprint: str = ""
+    fingerprint: str = ""  # changes with anything in the folder; "" = not read from one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +84,6 @@ class _AttackFigures(Struct, frozen=True):
 
 
 class _Provenance(Struct, frozen=True):
-    """What `share encode` prints of a representation."""
-
     attacks: dict[str, _AttackFigures] = {}
 
     def __post_init__(self) -> None:
@@ -101,7 +92,7 @@ class _Provenance(Struct, frozen=True):
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a file; empty if there is none."""
+    # Empty if there is none.
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -173,7 +164,6 @@ def _read_parts(folder: Path, kind: type[Config]) -> tuple[Config, dict[str, Flo
 
 
 def _read_manifest(folder: Path, kind: str, files: tuple[str, ...]) -> dict[str, Any]:
-    """Read a manifest and check every file that belongs to it."""
     manifest = _read_object(folder / "manifest.json")
     if manifest.get("kind") != kind:
         raise ModelError(f"{folder}: is not a {kind}. {_REMEDIES[kind]}")

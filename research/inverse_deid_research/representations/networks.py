@@ -251,7 +251,6 @@ class GradientReversal(layers.Layer):  # type: ignore[misc]
     """Passes values on unchanged, and gradients with the opposite sign."""
 
     def call(self, values: Any) -> Any:  # noqa: ANN401 - a tensor of the backend
-        """Return the same values."""
         return _reverse(values)
 
 
@@ -304,7 +303,6 @@ class Networks:
 
     @property
     def all(self) -> list[keras.Model]:
-        """All three."""
         return [self.representer, self.tagger, self.adversary]
 
 
@@ -324,11 +322,6 @@ def representation_loss(task: Any, adversary: Any, privacy_weight: float) -> Any
 
     An adversary that is wrong more often than one that guesses also knows the answer. Hence
     the distance.
-
-    Args:
-        task: Loss of the de-identification network.
-        adversary: Mean cross-entropy of the adversary.
-        privacy_weight: Lambda.
 
     Example:
         >>> round(representation_loss(0.25, 0.5, 2.0), 4)
@@ -364,13 +357,11 @@ class Losses:
         return tf.reduce_mean(keras.losses.binary_crossentropy(pairs["same"][:, None], answers[:, None]))
 
     def representation(self, batch: dict[str, Any], pairs: dict[str, Any], *, training: bool) -> Any:  # noqa: ANN401
-        """Return `representation_loss` of both."""
         task = self.task(batch, training=training)
         return representation_loss(task, self.adversary(pairs), self.privacy_weight)
 
 
 def weights_by_path(network: keras.Model) -> dict[str, FloatArray]:
-    """Return a copy of the trainable weights."""
     return {variable.path: np.asarray(variable).copy() for variable in network.trainable_variables}
 
 

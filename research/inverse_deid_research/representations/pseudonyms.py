@@ -32,14 +32,10 @@ _TELLING = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """The N nearest rows of some rows of a word matrix.
+    """The N nearest rows of some rows of a word matrix."""
 
-    Args:
-        rows: int32 (n_rows,), sorted: the words that have an entry.
-        nearest: int32 (n_rows, N); the first column is the word itself, nearer ones come first.
-    """
-
-    rows: IntArray = field(repr=False)
+    rows: IntArray = field(repr=False)  # int32 (n_rows,), sorted: the words that have an entry
+    # int32 (n_rows, N); the first column is the word itself, nearer ones come first.
     nearest: IntArray = field(repr=False)
 
     @property
@@ -120,21 +116,14 @@ def pseudonymise(
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """What is left of the PHI tokens of a corpus after pseudonymisation.
+    """What is left of the PHI tokens of a corpus after pseudonymisation."""
 
-    Args:
-        n_tokens: PHI tokens.
-        n_unknown: Tokens without a vector: only their casing is seen.
-        n_same: Tokens that stayed what they were.
-        n_part: Tokens that moved to a word that contains the original, or the reverse.
-        neighbours_with_original: Mean number of a word's N neighbours (other than itself) that
-            contain it, over distinct PHI words; None without any.
-    """
-
-    n_tokens: int
-    n_unknown: int
-    n_same: int
-    n_part: int
+    n_tokens: int  # PHI tokens
+    n_unknown: int  # tokens without a vector: only their casing is seen
+    n_same: int  # tokens that stayed what they were
+    n_part: int  # tokens that moved to a word that contains the original, or the reverse
+    # Mean number of a word's N neighbours (other than itself) that contain it, over distinct PHI words; None
+    # without any.
     neighbours_with_original: float | None
 
 
@@ -170,21 +159,14 @@ def _is_part(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PseudonymousCorpus:
-    """What pseudonymisation made of a corpus.
+    """What pseudonymisation made of a corpus."""
 
-    Args:
-        docs: A sentence each, in random order, numbered in that order.
-        survival: How much of the originals is left.
-        n_overlooked: Words without annotation that are annotated elsewhere in their document,
-            as a name (of two letters or more) or with a digit (of four characters or more). They
-            may have been overlooked, and stay as they are.
-        n_neighbours: N.
-    """
-
-    docs: list[Document] = field(repr=False)
-    survival: Survival
+    docs: list[Document] = field(repr=False)  # a sentence each, in random order, numbered in that order
+    survival: Survival  # how much of the originals is left
+    # Words without annotation that are annotated elsewhere in their document, as a name (of two letters or
+    # more) or with a digit (of four characters or more). They may have been overlooked, and stay as they are.
     n_overlooked: int
-    n_neighbours: int
+    n_neighbours: int  # N
 
     def summary(self) -> list[str]:
         """Return lines on how much is left; numbers only."""
@@ -249,7 +231,6 @@ def replace_words(
 
 
 def _write_document(one: WrittenSentence, words: Sequence[str]) -> tuple[str, tuple[PhiSpan, ...]]:
-    """Return the text with other words, and its spans."""
     pieces = [piece for pair in zip(words, one.gaps, strict=True) for piece in pair]
     offsets = np.cumsum([len(one.lead), *map(len, pieces)]).tolist()
     places = [(offsets[2 * i], offsets[2 * i + 1]) for i in range(len(words))]
@@ -262,7 +243,6 @@ def _write_document(one: WrittenSentence, words: Sequence[str]) -> tuple[str, tu
 
 
 def _write_as(word: str, casing: Casing) -> str:
-    """Write a word of the vocabulary, which is in lower case, as the original was written."""
     if casing is Casing.ALL_UPPER:
         return word.upper()
     return word.capitalize() if casing is Casing.INITIAL_UPPER else word
@@ -290,7 +270,7 @@ def other_characters(word: str, rng: Choices) -> str:
 
 
 def _normalise(word: str) -> str:
-    """Return a word as it is read: digits of any script by their value, letters of any width."""
+    # Digits of any script by their value, letters of any width.
     plain = unicodedata.normalize("NFKC", word).lower()
     return "".join(str(unicodedata.digit(character, character)) for character in plain)
 
@@ -310,7 +290,7 @@ def _count_overlooked(written: Sequence[WrittenSentence]) -> int:
 
 
 def _is_telling(word: str, mark: Mark) -> bool:
-    """Whether it should not be found elsewhere: parts of names, words with digits except ages and days."""
+    # Parts of names and words with digits, except ages and days, should not be found elsewhere.
     if HYPER_CLASS_OF[mark.type] is HyperClass.NAME:
         return len(word) > 1
     return len(word) >= _TELLING and any(map(str.isdigit, word))

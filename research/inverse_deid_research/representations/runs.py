@@ -102,7 +102,6 @@ class SharingRun:
 
     @property
     def name(self) -> str:
-        """For file names."""
         kind = self.kind.replace(", ", "-").replace(" ", "-")
         strength = f"{self.strength}-" if self.strength else ""
         return f"{self.corpus.name}-{kind}-{strength}{self.neighbours}-{self.seed}"
@@ -291,7 +290,6 @@ def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: Finish
 
 
 def _join_stages(done: Mapping[str, Record]) -> Record:
-    """Return the record of a run, with the time of all stages and what each took of the processor."""
     found = {name: value for name, value in done["network"].items() if not name.endswith("seconds")}
     if "representation" in done:
         found |= {name: done["representation"][name] for name in ("phases", "noise")}
@@ -312,10 +310,8 @@ class _RunStages:
         self.settings = run.settings(config)
 
     def train_on_words(self) -> Record:
-        """Train a network on word vectors; pseudonymised once, as what is shared is shared once.
-
-        An augmented one learns from the sentences as they are and with pseudonyms.
-        """
+        # Pseudonymised once, as what is shared is shared once.
+        # An augmented one learns from the sentences as they are and with pseudonyms.
         train, matrix, survived = self._data.train, self._data.matrix, {}
         if self._run.kind in ("pseudonymised", "augmented"):
             table = phi_neighbours(matrix, train, self._run.neighbours)
@@ -331,7 +327,6 @@ class _RunStages:
         return {**binary_f1(test, probabilities), **counts, "epochs": len(records), **survived}
 
     def _count_documents(self, test: list[VectorSentence], probabilities: list[FloatArray]) -> Record:
-        """Return hits, found and PHI tokens of each test document, for paired intervals."""
         n_documents = 1 + max(sentence.document for sentence in self._data.test)
         counts = np.zeros((3, n_documents), np.int64)
         for own, sentence, rows in zip(self._data.test, test, probabilities, strict=True):
@@ -346,7 +341,6 @@ class _RunStages:
         return train_tagger(train, held_out, settings.tagger, settings.learning, self._say)
 
     def make_networks(self) -> Networks:
-        """Make the networks of all other stages, and find the neighbours of all PHI tokens."""
         data = self._data
         sentences = [*data.train, *data.held_out, *data.test]
         self._table = phi_neighbours(data.matrix, sentences, self._run.neighbours)
@@ -354,13 +348,13 @@ class _RunStages:
         return self.networks
 
     def train(self, train: Callable[..., list[EpochRecord]]) -> Record:
-        """Train some phases; runs of every N share the task alone."""
+        # Runs of every N share the task alone.
         given = self._material(self._data.held_out)
         records = train(self.networks, given, self.settings, self._say)
         return {"phases": [dataclasses.asdict(one) for one in records]}
 
     def train_on_encodings(self) -> Record:
-        """Encode training documents and train a new network on them; tests need no noise."""
+        # Tests need no noise.
         rng, data = self._draws(1), self._data
         sides = (data.train, data.held_out, data.test)
         train, held_out, noisy = (self._encode(side, rng) for side in sides)
@@ -384,7 +378,6 @@ class _RunStages:
         return encode_sentences(self.networks.representer, side, self._data.matrix, rng)
 
     def attack_further(self) -> Record:
-        """Train the adversary further."""
         return _record_attacks([self._continue_adversary(self.networks)])
 
     def _continue_adversary(self, networks: Networks) -> AttackOutcome:
@@ -392,21 +385,19 @@ class _RunStages:
         return continue_adversary(networks, given, self.settings.learning, self._say, n_epochs=n_epochs)
 
     def attack_pre_trained(self) -> Record:
-        """Attack before the representation learns to deceive: what the noise hides by itself."""
+        # What the noise hides by itself.
         found = [self._continue_adversary(self._renew_adversary()), *self._look_up()]
         return _record_attacks(found, ", before adversarial training")
 
     def attack_by_rivals(self) -> Record:
-        """Train a new adversary, and look sentences up: what noise alone is compared by."""
+        # What noise alone is compared by.
         attacks = _record_attacks([self._continue_adversary(self._renew_adversary())], NEW_ADVERSARY)
         return {"attacks": {**attacks["attacks"], **_record_attacks(self._look_up())["attacks"]}}
 
     def attack_anew(self) -> Record:
-        """Train adversaries from the start: one as it is, and one on the representation without noise.
-
-        The one that is trained further may have been led astray. One that finds much without
-        noise shows that adversaries of this kind can learn the task, and what the noise hides.
-        """
+        # One as it is, and one on the representation without noise.
+        # The one that is trained further may have been led astray. One that finds much without noise shows
+        # that adversaries of this kind can learn the task, and what the noise hides.
         bare = self._renew_adversary()
         remove_noise(bare.representer)
         attacked = {NEW_ADVERSARY: self._renew_adversary(), f"{NEW_ADVERSARY}, without noise": bare}
@@ -421,13 +412,11 @@ class _RunStages:
         return new
 
     def attack_inversely(self) -> Record:
-        """Learn the way back to the words."""
         n_epochs = self._study.inverse_epochs
         found = invert(self._scene(), self.settings.learning, self._say, n_epochs=n_epochs)
         return _record_attacks(found)
 
     def attack_by_look_up(self) -> Record:
-        """Attack without training."""
         return _record_attacks([*self._look_up(), find_nearest_tokens(self._scene(), self._draws(3))])
 
     def _look_up(self) -> list[AttackOutcome]:

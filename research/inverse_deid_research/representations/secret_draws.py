@@ -33,7 +33,6 @@ class SecretChoices:
     """Draws of whole numbers."""
 
     def integers(self, n: int) -> int:
-        """Return one of 0 to n - 1."""
         return secrets.randbelow(n)
 
 

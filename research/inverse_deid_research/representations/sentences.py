@@ -76,19 +76,13 @@ def casings_of(words: Sequence[str]) -> CasingArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
-    """A sentence as the networks read it.
+    """A sentence as the networks read it."""
 
-    Args:
-        rows: int32 (n_tokens,), rows of the word matrix; 0 = the word has no vector.
-        casings: uint8 (n_tokens,), values of `Casing`.
-        classes: int32 (n_tokens,), index into `HyperClass`; 0 = safe.
-        document: Number of its document.
-    """
-
+    # int32 (n_tokens,), rows of the word matrix; 0 = the word has no vector.
     rows: IntArray = field(repr=False)
-    casings: CasingArray = field(repr=False)
-    classes: IntArray = field(repr=False)
-    document: int = 0
+    casings: CasingArray = field(repr=False)  # uint8 (n_tokens,), values of `Casing`
+    classes: IntArray = field(repr=False)  # int32 (n_tokens,), index into `HyperClass`; 0 = safe
+    document: int = 0  # number of its document
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -108,22 +102,15 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenSentence:
-    """A sentence with its text.
+    """A sentence with its text."""
 
-    Args:
-        sentence: As the networks read it.
-        words: As in the text, `n_tokens` strings.
-        lead: The text before the first word.
-        gaps: The text after each word. Within an annotation only punctuation and blanks, no
-            accents apart from their letter and no signs.
-        marks: Of each word; None = not annotated.
-    """
-
-    sentence: Sentence
-    words: list[str] = field(repr=False)
-    lead: str = field(repr=False)
+    sentence: Sentence  # as the networks read it
+    words: list[str] = field(repr=False)  # as in the text, `n_tokens` strings
+    lead: str = field(repr=False)  # the text before the first word
+    # The text after each word. Within an annotation only punctuation and blanks, no accents apart from their
+    # letter and no signs.
     gaps: list[str] = field(repr=False)
-    marks: list[Mark | None] = field(repr=False)
+    marks: list[Mark | None] = field(repr=False)  # of each word; None = not annotated
 
 
 def word_rows(words: Sequence[str], numbers: Mapping[str, int]) -> IntArray:
@@ -152,7 +139,6 @@ def fallbacks_of(word: str) -> tuple[str, str]:
 
 
 def sentences_of(docs: Sequence[Document], numbers: Mapping[str, int]) -> list[Sentence]:
-    """Return `written_sentences` without the text."""
     return [one.sentence for one in written_sentences(docs, numbers)]
 
 
@@ -194,7 +180,7 @@ def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iter
 
 
 def _gaps(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
-    """Return the text before, between and after the tokens: `n_tokens + 1` strings."""
+    # `n_tokens + 1` strings.
     text = list(tokens.text)
     for span in spans:
         stop = span.end
@@ -208,7 +194,6 @@ def _gaps(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
 
 
 def _split_gap(gap: str) -> tuple[str, str]:
-    """Split the text between two sentences after its last blank."""
     at = max((i for i, character in enumerate(gap, start=1) if character.isspace()), default=len(gap))
     return gap[:at], gap[at:]
 
@@ -228,17 +213,11 @@ def require_two(sentences: Sequence[Sentence]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorSentence:
-    """A sentence as a sequence of vectors: of words, or private ones.
+    """A sentence as a sequence of vectors: of words, or private ones."""
 
-    Args:
-        vectors: float32 (n_tokens, dim).
-        casings: uint8 (n_tokens,).
-        classes: int32 (n_tokens,), index into `HyperClass`.
-    """
-
-    vectors: FloatArray = field(repr=False)
-    casings: CasingArray = field(repr=False)
-    classes: IntArray = field(repr=False)
+    vectors: FloatArray = field(repr=False)  # float32 (n_tokens, dim)
+    casings: CasingArray = field(repr=False)  # uint8 (n_tokens,)
+    classes: IntArray = field(repr=False)  # int32 (n_tokens,), index into `HyperClass`
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -246,19 +225,12 @@ class VectorSentence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceBatch:
-    """Padded sentences.
+    """Padded sentences."""
 
-    Args:
-        vectors: float32 (batch, time, dim), 0 on padding.
-        casings: int32 (batch, time).
-        classes: int32 (batch, time).
-        valid: bool (batch, time).
-    """
-
-    vectors: FloatArray = field(repr=False)
-    casings: IntArray = field(repr=False)
-    classes: IntArray = field(repr=False)
-    valid: BoolArray = field(repr=False)
+    vectors: FloatArray = field(repr=False)  # float32 (batch, time, dim), 0 on padding
+    casings: IntArray = field(repr=False)  # int32 (batch, time)
+    classes: IntArray = field(repr=False)  # int32 (batch, time)
+    valid: BoolArray = field(repr=False)  # bool (batch, time)
 
 
 def with_vectors(sentences: Sequence[Sentence], matrix: FloatArray) -> list[VectorSentence]:
@@ -267,7 +239,6 @@ def with_vectors(sentences: Sequence[Sentence], matrix: FloatArray) -> list[Vect
 
 
 def pad_sentences(sentences: Sequence[VectorSentence]) -> SentenceBatch:
-    """Pad sentences to the length of the longest."""
     lengths = np.array([len(sentence) for sentence in sentences])
     longest = max(_FEWEST_STEPS, int(lengths.max()))
     return SentenceBatch(

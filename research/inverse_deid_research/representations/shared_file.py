@@ -42,17 +42,11 @@ _KEY = b"inverse_deid"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedSentences:
-    """The content of a file.
+    """The content of a file."""
 
-    Args:
-        sentences: In the file's order.
-        dim: Length of a vector.
-        representation: Fingerprint of the representation that made the vectors.
-    """
-
-    sentences: Sequence[VectorSentence] = field(repr=False)
-    dim: int
-    representation: str
+    sentences: Sequence[VectorSentence] = field(repr=False)  # in the file's order
+    dim: int  # length of a vector
+    representation: str  # fingerprint of the representation that made the vectors
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

@@ -229,7 +229,7 @@ def train_on_pool(
 def _split_pool(
     sentences: Sequence[VectorSentence], config: SharingConfig
 ) -> tuple[list[VectorSentence], list[VectorSentence]]:
-    """Return sentences to learn from and others to calibrate on; both have PHI."""
+    # Both have PHI.
     order = np.random.default_rng(config.learning.seed).permutation(len(sentences))
     n_held_out = max(1, round(config.learning.validation_share * len(sentences)))
     sides = [sentences[i] for i in order[n_held_out:]], [sentences[i] for i in order[:n_held_out]]

@@ -81,12 +81,10 @@ def run_sharing(config: StudyConfig, path: Path, options: StudyOptions) -> None:
 
 
 def _settings_of_runs(table: StudyTable) -> StudyTable:
-    """Return the settings that a result depends on. The lists only say which runs there are."""
     return change_settings(table, neighbours=(table.attacked,), strengths=(1.0,), note="")
 
 
 def _forget_weights(study: Study, runs: Sequence[SharingRun]) -> None:
-    """Delete the weights of finished runs, and what several runs share when all are finished."""
     finished = [run.name for run in runs if study.record(run)]
     if len(finished) == len(runs):
         finished += {run.pre_training for run in runs}

@@ -67,7 +67,6 @@ PROTECTION = (
 
 
 def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str]:
-    """Return the paragraphs before the tables."""
     head = [PROTECTION]
     if config.study.note:
         head += ["", config.study.note]
@@ -80,7 +79,6 @@ def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str
 
 
 def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -> dict[str, list[Table]]:
-    """Return all tables by heading."""
     measures = _collect(records)
     corpora = [corpus.name for corpus in config.corpora]
     rows: dict[str, Iterable[Sequence[Cell]]] = {
@@ -138,7 +136,6 @@ def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
 
 
 def _collect(records: Records) -> Measures:
-    """Return what the tables show of each run, one row per run."""
     rows = []
     for run, record in records.items():
         row = {"corpus": run.corpus.name, "kind": run.kind, "N": run.neighbours, "f1": float(record["f1"])}
@@ -179,7 +176,6 @@ _SUMMARIES: Mapping[str, Callable[[pd.Series], float | None]] = {
 
 
 def _by_neighbours(config: StudyConfig, measures: Measures, form: TableForm) -> Iterator[tuple[Cell, ...]]:
-    """Summarise the runs of a kind over seeds, one row per corpus and N."""
     plan = [cell.split(" ", 1) for cell in form.cells]
     for corpus in config.corpora:
         for n in config.study.neighbours:
@@ -254,7 +250,6 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
 
 
 def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[tuple[Cell, ...]]:
-    """The project's aims, judged when all seeds are finished."""
     rows: list[tuple[Cell, ...]] = []
     n, neighbours = config.study.attacked, config.study.neighbours
     attack = DISTINGUISHING if config.study.controls else DISTINGUISHING + NEW_ADVERSARY
@@ -307,10 +302,7 @@ def _attack_counts(
 
 
 def _judge(one: FloatArray | None, *others: FloatArray | None) -> tuple[float, float, float] | None:
-    """Return a mean over seeds minus the means of others, and its interval. None if one is not known.
-
-    The arrays are those of `_f1_counts` or `_attack_counts`.
-    """
+    # None = one is not known. The arrays are those of `_f1_counts` or `_attack_counts`.
     known = [counts for counts in (one, *others) if counts is not None]
     if len(known) < 1 + len(others):
         return None
@@ -354,12 +346,6 @@ def compare_at_equal_attack(
 ) -> tuple[float, float, float, float, str] | None:
     """Compare adversarial training with noise alone of the strength at which an attack succeeds as often.
 
-    Args:
-        records: The runs of one corpus.
-        n: Neighbours of both.
-        attack: Its name in the records.
-        n_resamples: Draws of seeds and documents.
-
     Returns:
         Success of the attack, difference of F1, both ends of its paired interval, and the verdict. None
         where runs are missing, or where noise of any strength is attacked more often. Where all noise is
@@ -398,7 +384,7 @@ def compare_at_equal_attack(
 
 
 def _draw(n_seeds: int, n_documents: int, n_resamples: int) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """Draw seeds and documents with replacement: numbers of seeds, and how often each document was drawn."""
+    # Numbers of seeds, and how often each document was drawn.
     rng = np.random.default_rng(1)
     for _ in range(n_resamples):
         of_seeds = rng.integers(n_seeds, size=n_drawn(n_seeds))

@@ -57,19 +57,12 @@ PRE_TRAINING, PRE_TRAINING_ADVERSARY, ALTERNATING, REVERSAL = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """Two sentences of one length.
+    """Two sentences of one length."""
 
-    Args:
-        first: What the representation under attack is made of.
-        second: What it is compared with: its words, and their representation.
-        same: Whether they are the same sentence.
-        moved: Place of the token that differs between a sentence and its twin.
-    """
-
-    first: Sentence = field(repr=False)
-    second: Sentence = field(repr=False)
-    same: bool
-    moved: int
+    first: Sentence = field(repr=False)  # what the representation under attack is made of
+    second: Sentence = field(repr=False)  # what it is compared with: its words, and their representation
+    same: bool  # whether they are the same sentence
+    moved: int  # place of the token that differs between a sentence and its twin
 
 
 def movable_sentences(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -132,25 +125,17 @@ def pair_batches(
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """An epoch of a phase, counted from 1 in each.
+    """An epoch of a phase, counted from 1 in each."""
 
-    Args:
-        phase: What was trained.
-        epoch: Its number.
-        loss: Mean training loss of a batch.
-        validation: Validation loss, which decides when to stop.
-        adversary_accuracy: Of the adversary on the validation pairs; None where it plays no part.
-    """
-
-    phase: str
-    epoch: int
-    loss: float
-    validation: float
+    phase: str  # what was trained
+    epoch: int  # its number
+    loss: float  # mean training loss of a batch
+    validation: float  # validation loss, which decides when to stop
+    # Of the adversary on the validation pairs; None where it plays no part.
     adversary_accuracy: float | None = None
 
 
 def tensors(batch: SentenceBatch) -> Tensors:
-    """Return the arrays of a batch by name, as tensors."""
     return {name: tf.convert_to_tensor(getattr(batch, name)) for name in batch.__slots__}
 
 
@@ -227,7 +212,6 @@ class EarlyStopping:
         return [[np.array(weight) for weight in network.get_weights()] for network in self._networks]
 
     def is_over(self, validation: float) -> bool:
-        """Note the validation loss of an epoch."""
         if validation < self._best:
             self._best, self._n_stale, self._weights = validation, 0, self._copy_weights()
         else:
@@ -235,7 +219,6 @@ class EarlyStopping:
         return self._n_stale >= self._patience
 
     def restore(self) -> None:
-        """Go back to the best epoch."""
         for network, weights in zip(self._networks, self._weights, strict=True):
             network.set_weights(weights)
 
@@ -303,19 +286,12 @@ def train_tagger(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """The sentences that a representation is trained on.
+    """The sentences that a representation is trained on."""
 
-    Args:
-        train: Sentences of the training documents.
-        validation: Sentences of other documents.
-        matrix: float32 (n_words + 1, word_dim), row 0 is zero.
-        table: Neighbours of the PHI tokens of both.
-    """
-
-    train: Sequence[Sentence] = field(repr=False)
-    validation: Sequence[Sentence] = field(repr=False)
-    matrix: FloatArray = field(repr=False)
-    table: Neighbours = field(repr=False)
+    train: Sequence[Sentence] = field(repr=False)  # sentences of the training documents
+    validation: Sequence[Sentence] = field(repr=False)  # sentences of other documents
+    matrix: FloatArray = field(repr=False)  # float32 (n_words + 1, word_dim), row 0 is zero
+    table: Neighbours = field(repr=False)  # neighbours of the PHI tokens of both
 
 
 def train_representation(
@@ -446,12 +422,10 @@ class PhaseTraining:
         return map(tensors, batches(self._sentences, self._config.batch, self._rng))
 
     def _draw_pairs(self) -> Iterator[Tensors]:
-        """Draw new pairs of all sentences that allow it, in batches."""
         pairs = draw_pairs(self._movable, self._given.table, self._rng)
         return pair_batches(pairs, self._given.matrix, self._config.batch, self._rng)
 
     def _join_batches(self) -> Iterator[tuple[Tensors, Tensors]]:
-        """Yield batches of sentences with batches of pairs, until both have been seen once."""
         of_sentences, of_pairs = list(self._draw_batches()), list(self._draw_pairs())
         n_steps = max(len(of_sentences), len(of_pairs))
         return itertools.islice(
@@ -462,7 +436,6 @@ class PhaseTraining:
         return float(np.mean([float(self._task_loss(batch)) for batch in self._held_out]))
 
     def _validate_adversary(self) -> tuple[float, float]:
-        """Return its loss and its accuracy on the validation pairs."""
         answers = np.concatenate([np.asarray(self._answers(batch)) for batch in self._held_out_pairs])
         same = np.concatenate([np.asarray(batch["same"]) for batch in self._held_out_pairs])
         loss = float(tf.reduce_mean(keras.losses.binary_crossentropy(same[:, None], answers[:, None])))

@@ -44,18 +44,15 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A chart whose vertical axis goes from `lowest` to 1; what is outside is drawn on its ends.
-
-    `x_ticks` are values and labels, `guide` is a value that a dashed line marks, with its label.
-    """
+    """A chart whose vertical axis goes from `lowest` to 1; what is outside is drawn on its ends."""
 
     title: str
     x_title: str
     x_ends: tuple[float, float]
-    x_ticks: Sequence[tuple[float, str]]
+    x_ticks: Sequence[tuple[float, str]]  # values and labels
     lowest: float
     curves: Sequence[Band]
-    guide: tuple[float, str] | None = None
+    guide: tuple[float, str] | None = None  # a value that a dashed line marks, with its label
 
 
 def panels(title: str, charts: Sequence[Panel]) -> str:

@@ -25,23 +25,18 @@ from inverse_deid_research.studies.tables import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """What made a report.
-
-    `device` is what trained, `hashes` are SHA-256 by the path of each data or configuration file,
-    `settings` other choices that deserve a line, and `n_seconds` the time of each step. `made_at` has the
-    revision of the code for each run that the report shows, "" where it is not known.
-    """
+    """What made a report."""
 
     command: str
-    device: str
+    device: str  # what trained
     seeds: Sequence[int]
-    hashes: Mapping[str, str]
-    settings: Mapping[str, str]
-    n_seconds: Mapping[str, float]
+    hashes: Mapping[str, str]  # SHA-256 by the path of each data or configuration file
+    settings: Mapping[str, str]  # other choices that deserve a line
+    n_seconds: Mapping[str, float]  # of each step
+    # Revision of the code for each run that the report shows, "" where it is not known.
     made_at: Sequence[str] = ()
 
     def lines(self) -> list[str]:
-        """Return the first lines of a report."""
         total = sum(self.n_seconds.values())
         made_at = Counter(one or "unknown" for one in self.made_at)
         return [
@@ -64,7 +59,6 @@ class Provenance:
 
 
 def _relative_path(path: str) -> str:
-    """Return the path as a user would write it in the folder where the command runs."""
     try:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # on another drive
@@ -78,17 +72,13 @@ def _duration(n_seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A report that is ready to be written.
-
-    `text` are the lines between provenance and tables; an empty one separates paragraphs. Tables under the
-    heading "" come without one. `charts` are the texts of SVG files by file name.
-    """
+    """A report that is ready to be written."""
 
     title: str
     provenance: Provenance
-    text: Sequence[str]
-    sections: Mapping[str, Sequence[Table]]
-    charts: Mapping[str, str] = field(default_factory=dict)
+    text: Sequence[str]  # lines between provenance and tables; an empty one separates paragraphs
+    sections: Mapping[str, Sequence[Table]]  # by heading; tables under "" come without one
+    charts: Mapping[str, str] = field(default_factory=dict)  # texts of SVG files by file name
 
     def files(self) -> dict[str, str]:
         """Return the texts of all files by name; `report.md` is the last one."""
@@ -114,11 +104,6 @@ class Report:
 
 
 def read_published() -> dict[str, Any]:
-    """Return what others published, with its source, as the tables of `published.toml`.
-
-    Example:
-        >>> read_published()["thesis"]["adaptive"]["b-1"]
-        [0.991, 0.518]
-    """
+    """Return what others published, with its source, as the tables of `published.toml`."""
     source = importlib.resources.files("inverse_deid_research.studies") / "published.toml"
     return tomllib.loads(source.read_text(encoding="utf-8"))

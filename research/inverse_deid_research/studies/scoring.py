@@ -48,19 +48,16 @@ Float64Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnalysedCorpus:
-    """Annotated documents after the *case-aware* rules; token arrays contain all documents in order.
-
-    `types` is int16 (n_tokens,), the number of the PHI type that touches a token, `NO_TYPE` = safe.
-    `documents` is int32 (n_tokens,), the number of the document. `interned` numbers the words.
-    """
+    """Annotated documents after the *case-aware* rules; token arrays contain all documents in order."""
 
     name: str
     docs: tuple[Document, ...] = field(repr=False)
     tokens: list[Tokens] = field(repr=False)
     analyses: list[RuleAnalysis] = field(repr=False)
+    # (n_tokens,), the number of the PHI type that touches a token, `NO_TYPE` = safe.
     types: npt.NDArray[np.int16] = field(repr=False)
-    documents: npt.NDArray[np.int32] = field(repr=False)
-    interned: InternedWords = field(repr=False)
+    documents: npt.NDArray[np.int32] = field(repr=False)  # (n_tokens,), the number of the document
+    interned: InternedWords = field(repr=False)  # numbers the words
 
     @property
     def is_phi(self) -> BoolArray:
@@ -73,7 +70,6 @@ class AnalysedCorpus:
         return [0, *np.cumsum([len(one) for one in self.tokens]).tolist()]
 
     def verdicts(self, policy: Policy) -> RuleVerdicts:
-        """Return the verdicts of the rules on all tokens, by a policy."""
         analyses = self.analyses
         if policy != "case-aware":
             analyses = RuleAnalyser(load_lexicon(), self.interned, policy).analyse_many(self.tokens)
@@ -126,14 +122,12 @@ def analyse_corpus(name: str, docs: Sequence[Document]) -> AnalysedCorpus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenScores:
-    """The opinion of a network on the tokens of a corpus, without any text.
+    """The opinion of a network on the tokens of a corpus, without any text."""
 
-    `p_safe` is float32 (n_tokens,), `best` uint8 (n_tokens,), the number of the most probable class, 0 =
-    safe, and `categories` the same of the most probable PHI hyper-class (index into `HyperClass`).
-    """
-
-    p_safe: FloatArray = field(repr=False)
+    p_safe: FloatArray = field(repr=False)  # float32 (n_tokens,)
+    # (n_tokens,), the number of the most probable class, 0 = safe.
     best: npt.NDArray[np.uint8] = field(repr=False)
+    # (n_tokens,), the most probable PHI hyper-class (index into `HyperClass`).
     categories: npt.NDArray[np.uint8] = field(repr=False)
 
     @property

@@ -43,20 +43,15 @@ _OURS = ("runs", "epochs", "models")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """The options that the command of every study has.
-
-    `only` names the kinds of runs to do now (none = all; the report leaves out the others), `n_processes`
-    how many are done at the same time, `command` the command line for the report. `force` starts over,
-    `say` receives lines of progress.
-    """
+    """The options that the command of every study has."""
 
     folder: Path
     seeds: tuple[int, ...]
-    say: Say
-    only: tuple[str, ...] = ()
-    n_processes: int = 1
-    command: str = ""
-    force: bool = False
+    say: Say  # receives lines of progress
+    only: tuple[str, ...] = ()  # kinds of runs to do now, none = all; the report leaves out the others
+    n_processes: int = 1  # runs done at the same time
+    command: str = ""  # for the report
+    force: bool = False  # start over
 
 
 class Run(Protocol):
@@ -126,7 +121,6 @@ class Study:
         return fingerprint(self.key, *run.depends_on)
 
     def missing(self, runs: Sequence[R]) -> list[R]:
-        """Return the runs that are to be done now."""
         only = self.options.only
         return [run for run in runs if (not only or run.kind in only) and self.record(run) is None]
 

@@ -38,27 +38,21 @@ def frame_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> pd.DataF
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of a report, whose first column names the row; CSV shows the cells in full.
+    """A table of a report, whose first column names the row; CSV shows the cells in full."""
 
-    The name is that of its CSV file without the ending, `notes` are paragraphs under the table, `section` is
-    its heading in the report. The rest is of Markdown and plain text: `digits` of floats, a plus before
-    positive ones (`signed`), 0 and 1 only for exactly that (`exact_ends`), and `intervals`, columns of shares
-    shown as one with their bounds in `NAME low` and `NAME high`.
-    """
-
-    name: str
+    name: str  # of its CSV file without the ending
     title: str
     frame: pd.DataFrame = field(repr=False)
-    notes: tuple[str, ...] = ()
-    digits: int = 3
-    signed: bool = False
+    notes: tuple[str, ...] = ()  # paragraphs under the table
+    digits: int = 3  # of floats, in Markdown and plain text, as all that follow
+    signed: bool = False  # a plus before positive ones
+    # Columns of shares shown as one with their bounds in `NAME low` and `NAME high`.
     intervals: frozenset[str] = frozenset()
-    exact_ends: bool = False
-    section: str = ""
+    exact_ends: bool = False  # 0 and 1 only for exactly that
+    section: str = ""  # its heading in the report
 
     @property
     def rows(self) -> list[tuple[Cell, ...]]:
-        """The cells by row."""
         return list(self.frame.itertuples(index=False, name=None))
 
     def markdown(self) -> str:
@@ -89,16 +83,10 @@ class Table:
         yield from align(self._render_rows())
 
     def csv(self) -> str:
-        r"""Return the table as CSV; nothing is rounded, an absent cell is empty.
-
-        Example:
-            >>> Table("t", "", frame_of(("run", "recall"), [("a-1", None)])).csv()
-            'run,recall\na-1,\n'
-        """
+        r"""Return the table as CSV; nothing is rounded, an absent cell is empty."""
         return self.frame.to_csv(index=False, lineterminator="\n")
 
     def _render_rows(self) -> list[tuple[str, ...]]:
-        """Return the titles of the columns, then the rows, as they are shown."""
         bounds = {f"{name} {end}" for name in self.intervals for end in ("low", "high")}
         shown = [name for name in self.frame.columns if name not in bounds]
         rows = []
@@ -153,7 +141,6 @@ class TableForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     cells: tuple[str, ...] = ()
 
     def fill(self, rows: Iterable[Sequence[Cell]], **values: object) -> Table:
-        """Return the table with these rows and values."""
         columns: list[str] = []
         intervals = set()
         for column in self.columns:

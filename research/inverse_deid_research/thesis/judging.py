@@ -56,16 +56,13 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedCorpus:
-    """A corpus with the verdicts of the thesis's rules and of ours, and `p_safe` of an independent CRF.
-
-    `crf` is float32 (n_tokens,), `clusters` (n_documents,) the number of the group of related documents.
-    """
+    """A corpus with the verdicts of the thesis's rules and of ours, and `p_safe` of an independent CRF."""
 
     corpus: AnalysedCorpus
     published: RuleVerdicts = field(repr=False)
     ours: RuleVerdicts = field(repr=False)
-    crf: FloatArray = field(repr=False)
-    clusters: Integers = field(repr=False)
+    crf: FloatArray = field(repr=False)  # float32 (n_tokens,)
+    clusters: Integers = field(repr=False)  # (n_documents,), the number of the group of related documents
 
     def evaluate_pair(self, scores: Mapping[str, TokenScores], pair: str) -> Evaluation:
         """Evaluate the published combiner at a published pair; scores by corpus."""
@@ -188,13 +185,10 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """How often groups of documents and runs are drawn; the first row is the data as they are.
+    """How often groups of documents and runs are drawn; the first row is the data as they are."""
 
-    `clusters` is float64 (n_draws, n_clusters), `runs` float64 (n_draws, n_runs), whose rows sum to 1.
-    """
-
-    clusters: Float64Array = field(repr=False)
-    runs: Float64Array = field(repr=False)
+    clusters: Float64Array = field(repr=False)  # (n_draws, n_clusters)
+    runs: Float64Array = field(repr=False)  # (n_draws, n_runs), whose rows sum to 1
 
     def estimate(self, drawn: Float64Array) -> Estimate:
         """Return the mean over runs of a figure, float64 (n_draws, n_runs), with its interval."""
@@ -243,14 +237,11 @@ def draw_figures(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """What each cluster adds at every step of a rising threshold, float32 (n_clusters, n_steps).
+    """What each cluster adds at every step of a rising threshold, float32 (n_clusters, n_steps)."""
 
-    `found` are target tokens, `phi` and `masked` all masked PHI tokens and tokens.
-    """
-
-    found: FloatArray = field(repr=False)
-    phi: FloatArray = field(repr=False)
-    masked: FloatArray = field(repr=False)
+    found: FloatArray = field(repr=False)  # target tokens
+    phi: FloatArray = field(repr=False)  # all masked PHI tokens
+    masked: FloatArray = field(repr=False)  # all masked tokens
 
     def precisions(self, recalls: Sequence[float], clusters: Float64Array) -> Float64Array:
         """Return the precision at the lowest threshold of each recall: float64 (n_recalls, n_draws).

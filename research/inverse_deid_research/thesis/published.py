@@ -37,12 +37,6 @@ def encode_as_published(
 
     With `post_space`, up to three characters after a token end its own sequence of characters. The
     network is then built without an input for them.
-
-    Example:
-        >>> vectors = WordVectors((), np.zeros((0, 4), np.int8), np.ones(4, np.float32))
-        >>> network = NetworkConfig(post_space=True, feature_set="none", word_dim=4)
-        >>> encode_as_published([Document("a", "Seen 3/4")], network, vectors)[0].words
-        ['seen ', '3/', '4']
     """
     maker = ExampleMaker(network, load_lexicon(), vectors)
     found = []
@@ -131,13 +125,7 @@ _MARK = re.compile(r"\[([A-Z]+):([^\]]+)\]")
 
 
 def sample_records() -> list[Document]:
-    """Return the three invented records with their annotations.
-
-    Example:
-        >>> doc = sample_records()[1]
-        >>> doc.text[:22], doc.spans[0].type.value
-        ('Name: Castellano, Rufu', 'PATIENT')
-    """
+    """Return the three invented records with their annotations."""
     found = []
     for number, record in enumerate(_RECORDS, start=1):
         text, spans, end = "", [], 0

@@ -55,10 +55,7 @@ _SCORED_AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ThesisRun:
-    """One training, named as `a-1`; its corpora are scored after each epoch, the first for validation.
-
-    `start` has the weights to fine-tune from, None = random ones.
-    """
+    """One training, named as `a-1`; its corpora are scored after each epoch, the first for validation."""
 
     name: str
     network: NetworkConfig
@@ -66,16 +63,14 @@ class ThesisRun:
     gold: Sequence[Document] = field(repr=False)
     vectors: WordVectors = field(repr=False)
     corpora: tuple[AnalysedCorpus, ...] = field(repr=False)
-    start: Path | None = None
+    start: Path | None = None  # has the weights to fine-tune from, None = random ones
 
     @property
     def kind(self) -> str:
-        """The variant."""
         return self.name[0]
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """Network, training and first weights."""
         start = None if self.start is None else str(Path(*self.start.parts[-2:]))
         return self.network, self.training, start
 
@@ -116,7 +111,6 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
     }
 
     def keep_epoch(network: keras.Model) -> float:
-        """Return the accuracy on the validation part."""
         found = {
             name: read_opinion(np.concatenate(probabilities(network, of, config)), run.network.targets)
             for name, of in pieces.items()
@@ -159,16 +153,13 @@ def measure_accuracy(corpus: AnalysedCorpus, scores: TokenScores, targets: Targe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRun:
-    """What a training left: the scores of every corpus by its name, and the loss, after each epoch.
-
-    None is a loss that was not noted. `epoch` is the one that counts, from 1.
-    """
+    """What a training left: the scores of every corpus by its name, and the loss, after each epoch."""
 
     name: str
     targets: Targets
     epochs: tuple[Mapping[str, TokenScores], ...] = field(repr=False)
-    losses: tuple[float | None, ...]
-    epoch: int
+    losses: tuple[float | None, ...]  # None = not noted
+    epoch: int  # the one that counts, from 1
 
     @property
     def scores(self) -> Mapping[str, TokenScores]:
@@ -206,12 +197,10 @@ class RivalRun:
 
     @property
     def kind(self) -> str:
-        """The system."""
         return self.system
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """System and seed; the documents are those of the study."""
         return self.name, self.system, self.seed
 
 

@@ -60,19 +60,14 @@ _CRF = "crf-first"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThesisSettings:
-    """The options of this study: four different annotated files or folders, and the trainings.
+    """The options of this study: four different annotated files or folders, and the trainings."""
 
-    Networks are trained on `first` and each is fine-tuned on `second`. They are judged on the test documents
-    of both. `mapping` maps the types of the second corpus to ours. `config_folder` contains
-    `thesis-a.toml` to `thesis-d.toml`.
-    """
-
-    first: Path
+    first: Path  # networks are trained on it
     first_test: Path
-    second: Path
+    second: Path  # each network is fine-tuned on it
     second_test: Path
-    mapping: Path | None = None
-    config_folder: Path = Path("research/configs")
+    mapping: Path | None = None  # from the types of the second corpus to ours
+    config_folder: Path = Path("research/configs")  # contains `thesis-a.toml` to `thesis-d.toml`
     n_epochs: int = 4
     n_fine_tuning_epochs: int = 2
 
@@ -170,7 +165,6 @@ def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
 def _plan_runs(
     settings: ThesisSettings, seeds: Sequence[int], configs: dict[str, RunConfig], data: _ThesisData
 ) -> list[ThesisRun]:
-    """Return every variant with every seed."""
     from inverse_deid.training.run import load_word_vectors
 
     load_vectors = functools.cache(load_word_vectors)
@@ -189,7 +183,6 @@ def _plan_runs(
 
 
 def _read(settings: ThesisSettings, seed: int) -> _ThesisData:
-    """Read the corpora, and leave out training documents that belong together with a test document."""
     types = read_type_mapping(settings.mapping)
     first_test = read_annotated(settings.first_test)
     second_test = read_annotated(settings.second_test, types)
@@ -221,7 +214,6 @@ def _train(
     choose: Callable[[Sequence[Mapping[str, TokenScores]]], int],
     seconds: dict[str, float],
 ) -> list[TrainedRun]:
-    """Train the runs, and add their seconds."""
     folder = study.folder / "runs"
 
     def work(run: ThesisRun, say: Say) -> Record:
@@ -235,7 +227,7 @@ def _train(
 def _train_rivals(
     study: Study, data: _ThesisData, seconds: dict[str, float]
 ) -> dict[str, dict[str, FloatArray]]:
-    """Return `p_safe` by rival and corpus: a CRF of the first corpus, and the rivals of the second."""
+    # A CRF of the first corpus, and the rivals of the second.
     folder, seed = study.folder / "runs", study.options.seeds[0]
     runs = [
         RivalRun(name=_CRF, system="crf", seed=seed, gold=data.first, corpora=data.corpora),
@@ -254,7 +246,6 @@ def _train_rivals(
 
 
 def _sum_by_kind(seconds: Mapping[str, float]) -> dict[str, float]:
-    """Return the time of all runs of a variant, of all fine-tunings, and of all rivals."""
     found: dict[str, float] = {}
     for name, one in seconds.items():
         kind = "fine-tuning" if name.endswith("-tuned") else "rivals" if " " in name else f"variant {name[0]}"
@@ -275,7 +266,6 @@ def _describe(settings: ThesisSettings, configs: dict[str, RunConfig], data: _Th
 
 
 def _explain(findings: Findings, settings: ThesisSettings, n_runs: int) -> list[str]:
-    """Say in sentences how validation chose, and what the intervals are of."""
     figures = [
         {pair: findings.validation.measure_pair(run.scores, pair) for pair in PAIRS} for run in findings.runs
     ]

@@ -38,7 +38,6 @@ from inverse_deid_research.thesis.runs import TrainedRun, measure_accuracy
 
 _TITLES = {"low": "(0.8, 0.9)", "high": "(0.9, 0.95)"}
 _ALONE = (0.8, 0.9, 0.95)
-"""The thresholds of the network alone."""
 RECALLS = (0.95, 0.98, 0.99)
 """The HIPAA recalls that combiners are compared at."""
 _ONE_RECALL = 0.98
@@ -55,10 +54,7 @@ _FORMS = read_forms("inverse_deid_research.thesis")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Findings:
-    """The runs and corpora that the tables show; `tuned` are the `runs` in the same order after fine-tuning.
-
-    `rivals` is `p_safe` on the second test documents, float32 (n_tokens,), by system.
-    """
+    """The runs and corpora that the tables show; `tuned` are the `runs` in their order after fine-tuning."""
 
     runs: Sequence[TrainedRun]
     tuned: Sequence[TrainedRun]
@@ -66,11 +62,11 @@ class Findings:
     first: JudgedCorpus
     second: JudgedCorpus
     samples: JudgedCorpus
+    # `p_safe` on the second test documents, float32 (n_tokens,), by system.
     rivals: Mapping[str, FloatArray] = field(repr=False)
 
     @property
     def variants(self) -> list[str]:
-        """The variant of each run."""
         return [run.name[0] for run in self.runs]
 
     def of_variant(self, variant: str, n_epochs: int) -> list[Mapping[str, TokenScores]]:
@@ -84,19 +80,20 @@ class Findings:
 
 
 def thesis_tables(found: Findings) -> dict[str, list[Table]]:
-    """Return all tables by heading."""
     draws = draw(found.first.clusters, found.variants)
     adaptive = {run.name: found.first.evaluate_pair(run.scores, "high") for run in found.runs}
     first = [run.scores for run in found.runs]
     last = [run.scores for run in found.tuned]
     second_draws = draw(found.second.clusters, found.variants)
+    theirs = read_published()["thesis"]["adaptive"]
+    rows = [(name, *_figure_of(one), *theirs.get(name, (None, None))) for name, one in adaptive.items()]
     tables = (
         _equal_recall_table("first", found.first, first, draws),
         _equal_recall_table("second", found.second, last, second_draws),
         _variant_recall_table(found),
         _trade_off_table(found.first, first, draws),
         _variant_table(found, adaptive),
-        _adaptive_table(adaptive),
+        _fill("adaptive", rows),
         _alone_table(found),
         _comparison_table(found),
         *_category_tables(adaptive),
@@ -111,7 +108,6 @@ def thesis_tables(found: Findings) -> dict[str, list[Table]]:
 
 
 def _fill(name: str, rows: Iterable[Sequence[Cell]], **values: object) -> Table:
-    """Return a table with rows, values of its own and those that several tables have."""
     thesis = read_published()["thesis"]
     note = "*published* is of other data, the {}, and not comparable: {}."
     others = {f"not_{name}": note.format(thesis[name], thesis["source"]) for name in ("i2b2", "vigibase")}
@@ -122,7 +118,6 @@ def _fill(name: str, rows: Iterable[Sequence[Cell]], **values: object) -> Table:
 def _equal_recall_table(
     which: str, judged: JudgedCorpus, scores: Sequence[Mapping[str, TokenScores]], draws: Draws
 ) -> Table:
-    """All combiners at the same HIPAA recall."""
     target = judged.is_hipaa
     curves = {c: [judged.trace(judged.margins(c, one), target) for one in scores] for c in COMBINERS}
     compared = compare_at_recall(curves, RECALLS, draws)
@@ -135,7 +130,7 @@ def _equal_recall_table(
 
 
 def _variant_recall_table(found: Findings) -> Table:
-    """The variants at one HIPAA recall, with the published combiner; runs are paired by seed."""
+    # Runs are paired by seed.
     judged, curves = found.first, dict[str, list[Curve]]()
     for run in found.runs:
         margins = judged.margins(PUBLISHED, run.scores)
@@ -152,7 +147,7 @@ def _variant_recall_table(found: Findings) -> Table:
 def _trade_off_table(
     judged: JudgedCorpus, scores: Sequence[Mapping[str, TokenScores]], draws: Draws
 ) -> Table:
-    """By type: recall at one HIPAA recall of all, and precision where the type itself has that recall."""
+    # Recall at one HIPAA recall of all, and precision where the type itself has that recall.
     combiners = (ALONE, PUBLISHED, OURS)
     margins = {name: [judged.margins(name, one) for one in scores] for name in combiners}
     limits = {name: [_limit(one[judged.is_hipaa]) for one in of_runs] for name, of_runs in margins.items()}
@@ -177,12 +172,11 @@ def _trade_off_table(
 
 
 def _limit(margins: np.ndarray) -> float:
-    """Return the lowest threshold at which these tokens have the one recall."""
     return float(np.sort(margins)[int(np.ceil(_ONE_RECALL * len(margins) - 1e-9)) - 1])
 
 
 def _variant_table(found: Findings, adaptive: Mapping[str, Evaluation]) -> Table:
-    """The form of table 5.1 by variant, with intervals."""
+    # The form of table 5.1 by variant, with intervals.
     theirs = read_published()["thesis"]["adaptive"]
     rows: list[tuple[Cell, ...]] = []
     for variant in dict.fromkeys(found.variants):
@@ -199,15 +193,8 @@ def _figure_of(evaluation: Evaluation) -> Figure:
     return Figure(evaluation.value("recall_hipaa"), evaluation.value(_PRECISION))
 
 
-def _adaptive_table(adaptive: Mapping[str, Evaluation]) -> Table:
-    """The form of table 5.1."""
-    theirs = read_published()["thesis"]["adaptive"]
-    rows = [(name, *_figure_of(one), *theirs.get(name, (None, None))) for name, one in adaptive.items()]
-    return _fill("adaptive", rows)
-
-
 def _alone_table(found: Findings) -> Table:
-    """The form of table 5.2."""
+    # The form of table 5.2.
     theirs = read_published()["thesis"]["alone"]
     rows = [
         (
@@ -222,7 +209,7 @@ def _alone_table(found: Findings) -> Table:
 
 
 def _comparison_table(found: Findings) -> Table:
-    """The form of table 5.3: what validation finds best of each kind, on the test set."""
+    # The form of table 5.3: what validation finds best of each kind, on the test set.
     test, validation = found.first, found.validation
     best = find_best({run: validation.measure_pair(run.scores, "high") for run in found.runs})
     run, threshold = find_best(
@@ -253,14 +240,13 @@ def _comparison_table(found: Findings) -> Table:
 
 
 def _figures_by_type(evaluation: Evaluation) -> dict[str, GroupFigures]:
-    """Return the figures of every fine type that has gold tokens."""
     fine = [group for group in GROUPS if group.kind is GroupKind.FINE]
     found = {group.name: evaluation.group(group.kind, group.name) for group in fine}
     return {name: figures for name, figures in found.items() if figures.recall.whole}
 
 
 def _category_tables(adaptive: Mapping[str, Evaluation]) -> Iterator[Table]:
-    """The form of table 5.4, as means over the runs of a variant."""
+    # The form of table 5.4, as means over the runs of a variant.
     by_run = {name: _figures_by_type(evaluation) for name, evaluation in adaptive.items()}
     variants = list(dict.fromkeys(name[0] for name in by_run))
     rows = [
@@ -278,7 +264,7 @@ def _category_tables(adaptive: Mapping[str, Evaluation]) -> Iterator[Table]:
 
 
 def _sample_tables(found: Findings) -> Iterator[Table]:
-    """The form of tables 5.5 to 5.7, with records invented for this project."""
+    # The form of tables 5.5 to 5.7, with records invented for this project.
     run = find_best({run: found.validation.measure_pair(run.scores, "high") for run in found.runs})
     corpus = found.samples.corpus
     keep = run.scores[corpus.name].decide(PAIRS["high"], found.samples.published).keep
@@ -301,7 +287,6 @@ def _sample_tables(found: Findings) -> Iterator[Table]:
 
 
 def _add_gap(lines: list[list[str]], line: int, gap: str) -> int:
-    """Add what is between two tokens to both columns, and return the line after it."""
     for i, part in enumerate(gap.split("\n")):
         line += i > 0
         for column in range(2):
@@ -326,7 +311,6 @@ def _count_epochs(number: int) -> str:
 def _evaluate_stage(
     found: Findings, judged: JudgedCorpus, stage: tuple[int, str], variant: str = _TUNED_VARIANT
 ) -> list[Evaluation]:
-    """Evaluate the runs of a variant after some epochs of fine-tuning with a pair of thresholds."""
     epochs, pair = stage
     return [judged.evaluate_pair(scores, pair) for scores in found.of_variant(variant, epochs)]
 
@@ -334,14 +318,13 @@ def _evaluate_stage(
 def _mean_row(
     evaluations: Sequence[Evaluation], judged: JudgedCorpus, names: Sequence[str]
 ) -> list[float | None]:
-    """Return the means of figures over runs with their bounds."""
     draws = draw(judged.clusters, ["one"] * len(evaluations))
     drawn = draw_figures(evaluations, names, judged.clusters, draws)
     return [value for one in drawn.values() for value in draws.estimate(one)]
 
 
 def _fine_tuning_table(found: Findings) -> Table:
-    """The form of table 5.8, for the runs of every variant."""
+    # The form of table 5.8, for the runs of every variant.
     facts = read_published()["thesis"]
     figures = ("recall_all", "recall_all_corrected", "recall_hipaa", _PRECISION)
     rows: list[tuple[Cell, ...]] = []
@@ -359,13 +342,12 @@ def _fine_tuning_table(found: Findings) -> Table:
 
 
 def _recall_columns(choices: Iterable[tuple[int, str]]) -> list[str]:
-    """Return two columns of recall per choice of epochs and thresholds."""
     heads = [f"{_count_epochs(epochs)} {_TITLES[pair]}" for epochs, pair in choices]
     return [f"{head} {kind}" for head in heads for kind in ("R", "R new")]
 
 
 def _fine_tuning_category_tables(found: Findings) -> Iterator[Table]:
-    """The form of tables 5.9 and 5.10: recall (R) and corrected recall (R new) by category."""
+    # The form of tables 5.9 and 5.10: recall (R) and corrected recall (R new) by category.
     stages = _stages(found)
     evaluated = [_evaluate_stage(found, found.second, stage) for stage in stages]
     by_type = [[_figures_by_type(one) for one in of_runs] for of_runs in evaluated]
@@ -392,7 +374,7 @@ def _fine_tuning_category_tables(found: Findings) -> Iterator[Table]:
 
 
 def _rival_tables(found: Findings) -> Iterator[Table]:
-    """The form of table 5.11 with our rivals, what was published, and the gain over each rival."""
+    # The form of table 5.11 with our rivals, what was published, and the gain over each rival.
     most = len(found.tuned[0].epochs)
     ours = {
         f"fine-tuned {_TITLES['low']}": _evaluate_stage(found, found.second, (most, "low")),
@@ -422,7 +404,6 @@ def _rival_tables(found: Findings) -> Iterator[Table]:
 
 
 def _rival_gain_table(found: Findings, evaluated: Mapping[str, Sequence[Evaluation]]) -> Table:
-    """What fine-tuned networks gain in recall and precision over each other system, as paired estimates."""
     names = ("recall_all_corrected", _PRECISION)
     first, *others = evaluated.items()
     n_runs = len(first[1])
@@ -438,7 +419,7 @@ def _rival_gain_table(found: Findings, evaluated: Mapping[str, Sequence[Evaluati
 
 
 def _forgetting_table(found: Findings) -> Table:
-    """What fine-tuning on the second corpus does to the first; not in the thesis."""
+    # Not in the thesis.
     names = ("recall_all", "recall_hipaa", _PRECISION)
     rows = [
         (
@@ -452,7 +433,6 @@ def _forgetting_table(found: Findings) -> Table:
 
 
 def _curve_table(found: Findings) -> Table:
-    """Every run after every epoch."""
     corpus = found.validation.corpus
     rows = [
         (

@@ -17,8 +17,8 @@ from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.containers.office_package import MAX_PARTS
 from inverse_deid.formats.docx import FORMAT
-from inverse_deid.formats.docx.masked_text import read_text
 from inverse_deid.formats.docx.properties import W
+from inverse_deid.formats.docx.source import read_text
 from inverse_deid.formats.records import ReadOptions
 
 CANARY = "Zebulonova"

@@ -103,10 +103,6 @@ def test_lookup_of_nothing_is_empty(lexicon: Lexicon) -> None:
     assert len(lexicon.lookup([])) == 0
 
 
-def test_words_with_lists_the_words_of_a_flag(lexicon: Lexicon) -> None:
-    assert lexicon.words_with(WordFlag.SURNAME) == ["brown", "gomez", "gómez"]
-
-
 def test_the_same_lists_make_the_same_bytes() -> None:
     shuffled = [dataclasses.replace(x, entries=dict(reversed(x.entries.items()))) for x in LISTS]
     first = dump_artefact(compile_lexicon(LISTS, FREQUENCIES, version="1"))

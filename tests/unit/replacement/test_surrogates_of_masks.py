@@ -54,7 +54,7 @@ def test_the_sex_of_the_given_name_stays(name, sex):
         surrogates(f"{name} Fenwick", case=f"case-{n}").replacement(f"{name} Fenwick", NAME).split()[0]
         for n in range(20)
     ]
-    assert {load_surrogate_names().sex_of(fold(one)) for one in given} == {sex}
+    assert {load_surrogate_names().sexes[fold(one)] for one in given} == {sex}
 
 
 def test_a_place_and_what_is_named_after_it_agree():

@@ -29,10 +29,6 @@ class StampDate:
 
     Raises:
         ValueError: No such date.
-
-    Example:
-        >>> StampDate(2009, 1).digits
-        '200901'
     """
 
     year: int = field(repr=False)  # 1 to 9999
@@ -52,7 +48,6 @@ class StampDate:
 
     @property
     def first_day(self) -> datetime.date:
-        """The earliest possible day."""
         return datetime.date(self.year, self.month or 1, self.day or 1)
 
     def cut_to(self, other: StampDate) -> StampDate:

@@ -164,7 +164,6 @@ class R3:
         return True
 
     def is_masked(self, node: etree._Element) -> bool:
-        """Return whether the null flavor is MSK."""
         return node.get(NULL_FLAVOR) == MSK
 
     def empty(self, node: etree._Element, attribute: str) -> None:
@@ -197,7 +196,6 @@ class R3:
         return str(node.get("unit", ""))
 
     def write_age(self, node: etree._Element, attribute: str, age: AgeElement) -> None:
-        """Replace an age and its unit."""
         node.set(attribute, age.number)
         node.set("unit", age.unit)
 
@@ -242,7 +240,6 @@ def _local(node: etree._Element | None) -> str:
 
 
 def _role_of_value(node: etree._Element, value: str) -> StringRole:
-    """Return a number, a flag, a time stamp, or else text."""
     if _FLAG.fullmatch(value):
         return StringRole.STRUCTURE
     parent = node.getparent()
@@ -270,15 +267,12 @@ class R2:
     case_tag: str = "safetyreport"
 
     def role_of_attribute(self, node: etree._Element, name: str, value: str) -> StringRole:
-        """Return what an attribute value is: a language, or text."""
         return StringRole.STRUCTURE if name == "lang" and vocabulary.is_language(value) else StringRole.TEXT
 
     def may_leave(self, node: etree._Element, name: str, value: str) -> bool:
-        """Return whether an attribute value is harmless structure."""
         return self.role_of_attribute(node, name, value) == StringRole.STRUCTURE
 
     def role_of_text(self, node: etree._Element, text: str) -> StringRole:
-        """Return the role of a text that the table of elements does not name."""
         test = _tests().get(str(node.tag))
         if str(node.tag).endswith("dateformat"):
             test = _match(_FORMAT)
@@ -306,7 +300,6 @@ class R2:
         return True
 
     def is_masked(self, node: etree._Element) -> bool:
-        """Return whether the text is PRIVACY."""
         return (node.text or "").strip() == PRIVACY
 
     def empty(self, node: etree._Element, attribute: str) -> None:
@@ -327,19 +320,16 @@ class R2:
         return node.text or ""
 
     def unit(self, node: etree._Element) -> str:
-        """Return the unit of an age in UCUM, "" = none."""
         unit = _find_unit(node)
         return "" if unit is None else R2_UNITS.get((unit.text or "").strip(), "")
 
     def write_age(self, node: etree._Element, attribute: str, age: AgeElement) -> None:
-        """Replace an age and its unit."""
         node.text = age.number
         element = _find_unit(node)
         if element is not None:
             element.text = next(code for code, unit in R2_UNITS.items() if unit == age.unit)
 
     def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:
-        """Replace a date with one that is at most as precise, and its format."""
         old = (node.text or "").strip()
         node.text = stamp_with(old, date)
         code = _find_format(node)
@@ -380,7 +370,7 @@ def _find_format(node: etree._Element) -> etree._Element | None:
 
 
 def _find_unit(node: etree._Element) -> etree._Element | None:
-    """Return the element with the unit of an age, None = no unit."""
+    # None = no unit.
     parent = node.getparent()
     return None if parent is None else parent.find(f"{node.tag}unit")
 

@@ -26,8 +26,6 @@ _ATTRIBUTE = re.compile(r"(?P<node>.*)/@(?P<name>[A-Za-z]+)", re.DOTALL)
 
 
 class ElementKind(StrEnum):
-    """The sort of an element's value."""
-
     FREE_TEXT = "free-text"
     IDENTIFIER = "identifier"
     DATE = "date"
@@ -67,19 +65,13 @@ class Element:
 
 
 def nodes_at(xpath: etree.XPath, start: etree._Element) -> list[etree._Element]:
-    """Return the XML elements that an XPath finds."""
     found = xpath(start)
     return [node for node in found if isinstance(node, etree._Element)] if isinstance(found, list) else []
 
 
 @lru_cache(maxsize=1)
 def elements() -> Mapping[str, Element]:
-    """Return all known elements by id.
-
-    Example:
-        >>> elements()["H.1"].name
-        'Case narrative'
-    """
+    """Return all known elements by id."""
     table = _table()
     shorthand = _expand(table["shorthand"])
     return {name: _element(name, row, shorthand) for name, row in table["elements"].items()}
@@ -126,7 +118,6 @@ def _words(element: Element) -> Iterator[str]:
 
 
 def _expand(shorthand: Mapping[str, str]) -> dict[str, str]:
-    """Return the shorthands with earlier ones put into later ones."""
     full: dict[str, str] = {}
     for name, text in shorthand.items():
         full[name] = _fill(text, full)

@@ -112,14 +112,14 @@ def is_display(text: str) -> bool:
 
 
 def _is_term(text: str, *, n_words: int, n_digits: int, has_title: bool = False) -> bool:
-    """Tell whether words are a term: few of them, without a title, pronoun, day, contact or long number."""
+    # Few of them, without a title, pronoun, day, contact or long number.
     is_short = len(text.split()) <= n_words and re.search(rf"\d{{{n_digits + 1}}}", text) is None
     told = (_SPOKEN, _DAY, _SENTENCE_END) if has_title else (_TITLE, _SPOKEN, _DAY, _SENTENCE_END)
     return is_short and "@" not in text and not any(pattern.search(text) for pattern in told)
 
 
 def _is_id(text: str) -> bool:
-    """Tell whether a value is a number or code of up to five parts; a day in it is allowed, but not alone."""
+    # A day in it is allowed, but not alone.
     words = text.split()
     is_told = any(pattern.search(text) for pattern in (_TITLE, _SPOKEN, _BETWEEN_PERSONS))
     return (
@@ -136,7 +136,7 @@ def _is_day(text: str) -> bool:
 
 
 def _is_phone(text: str) -> bool:
-    """Tell whether a value is a telephone number in groups, and not a code of a person."""
+    # Groups of digits, and not a code of a person.
     is_grouped = _PHONE.fullmatch(text) is not None and re.search(r"[+()\s]", text) is not None
     return is_grouped and sum(map(str.isdigit, text)) >= 9
 
@@ -147,7 +147,7 @@ def _is_route(text: str) -> bool:
 
 
 def _is_device_lot(text: str) -> bool:
-    """Tell whether a value is a lot number, or a code of several parts such as `45BN2-device-1`."""
+    # Or a code of several parts, such as `45BN2-device-1`.
     words = re.findall(r"[A-Za-z]{3,}", text)
     are_plain = all(word.isupper() or word.casefold() in _DEVICE_WORDS for word in words)
     is_code = _DEVICE_LOT.fullmatch(text) is not None and re.search(r"\d{7}", text) is None

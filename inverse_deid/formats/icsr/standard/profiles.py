@@ -88,12 +88,7 @@ class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What happens to the structured fields.
-
-    Example:
-        >>> builtin_profile("eudravigilance").actions["C.2.r.1.4"]
-        <FieldAction.MASK: 'mask'>
-    """
+    """What happens to the structured fields."""
 
     name: str  # of the profile
     actions: Mapping[str, FieldAction]  # by element id, for every known element
@@ -134,12 +129,10 @@ class Profile:
         return self.actions[element] != FieldAction.KEEP
 
     def asks_for(self, action: FieldAction) -> bool:
-        """Return whether the action is used anywhere."""
         return action in self.actions.values() or action == self.other_dates
 
 
 def builtin_names() -> tuple[str, ...]:
-    """Return the names of the built-in profiles."""
     return tuple(_read_builtin())
 
 
@@ -213,7 +206,6 @@ def _make_profile(name: str, settings: ProfileSettings) -> Profile:
 
 
 def _keep(element: Element) -> FieldAction:
-    """Return the action that keeps a value, where a profile may keep it."""
     return {ElementKind.FREE_TEXT: FieldAction.TEXT, ElementKind.ATTACHMENT: FieldAction.DROP}.get(
         element.kind, FieldAction.KEEP
     )
@@ -247,7 +239,7 @@ def _find_elements(entry: str, action: FieldAction) -> Iterator[Element]:
 
 
 def _find_problem(element: Element, action: FieldAction) -> str:
-    """Return why an action is not possible, "" = it is."""
+    # "" = it is possible.
     if element.kind == ElementKind.FREE_TEXT:
         return "it is free text, which is always masked"
     if element.kind == ElementKind.ATTACHMENT:

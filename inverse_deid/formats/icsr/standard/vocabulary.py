@@ -74,8 +74,6 @@ Measure = Literal["weight", "height"]
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    """The sets of `vocabulary.toml`."""
-
     countries: frozenset[str]
     languages: frozenset[str]
     names: Mapping[str, frozenset[str]]
@@ -115,7 +113,7 @@ def _expand(name: str) -> str:
 
 
 def _unit_pattern(units: Mapping[str, list[str]]) -> re.Pattern[str]:
-    """Return a term of UCUM: simple units with exponents and annotations, joined by points and slashes."""
+    # Simple units with exponents and annotations, joined by points and slashes.
     joined = {
         key: "|".join(map(re.escape, sorted(words, key=len, reverse=True))) for key, words in units.items()
     }

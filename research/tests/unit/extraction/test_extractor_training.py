@@ -10,12 +10,11 @@ from tiny_extractors import BOTH, config, document, documents, training, vectors
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.settings import make_settings
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid_research.best_path import best_path
 from inverse_deid_research.extraction.concepts import CONCEPTS, PHI, refuse_overlap, select_gold
 from inverse_deid_research.extraction.config import ExtractorConfig, ExtractorTraining
 from inverse_deid_research.extraction.passages import PassageMaker, make_vectors
 from inverse_deid_research.extraction.scoring import count_concepts
-from inverse_deid_research.extraction.tagger import new_tagger, read_tagger, write_tagger
+from inverse_deid_research.extraction.tagger import best_path, new_tagger, read_tagger, write_tagger
 from inverse_deid_research.extraction.training import (
     draw_batches,
     fit_tagger,
