@@ -1,4 +1,4 @@
-"""Mask the records of a batch: their texts, the kept columns beside them, and the fields of case reports."""
+"""Mask the records of a batch: their texts, their kept columns, and the fields of case reports."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Read a file record by record, and write it again with masked texts: the work of a child process.
 
-Both are generators that ask whoever masks (`core.child_process`). What they ask is plain data: texts, kept
-cells and places, but no part of the file as its format has it.
+Both are generators that ask whoever masks (`core.child_process`). They ask with plain data: texts, kept cells
+and places, but no part of the file as its format has it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         number: Its position as people count it.
         place: Where people find it ("row 3").
-        texts: Its texts as a case, None = it has none.
+        texts: Its texts as a case, None = no text.
         kept: Its values of kept columns.
         columns: The column of each text, () = the file has one text per record.
         new_id: What is written instead of its id, "" = its id.
@@ -199,7 +199,7 @@ def list_names(file: GivenFile, options: ReadOptions) -> dict[Kind, list[str]]:
 def give_names(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -> None:
     """Let the `renames` of options number the ids and parts of a file.
 
-    Files of one document each, and case safety reports, have none.
+    Files of one document each, and case safety reports, are left alone.
     """
     if kind.is_single_document or kind.holds_cases:
         return

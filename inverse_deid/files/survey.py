@@ -57,7 +57,7 @@ class SurveyedColumn:
 
 
 class FileSurvey(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file is, before anything of it is masked.
+    """A file as it was found, before anything of it is masked.
 
     Args:
         format: The name of its format.

@@ -100,7 +100,7 @@ def _format_share(n: int, total: int) -> str:
 
 
 def fact_lines(tally: Tally) -> Iterator[str]:
-    """Return the facts of the files that are no warnings: what became of their columns and parts.
+    """Return what became of the columns and parts of files: the facts that do not warn.
 
     Example:
         >>> list(fact_lines(Tally(columns={"text": "masked", "id": "id"}, removed={"image": 2})))
