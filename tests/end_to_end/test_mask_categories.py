@@ -129,7 +129,14 @@ def recalled(categories):
     return counts
 
 
-@pytest.mark.parametrize("category", sorted(CLASS_OF))
+@pytest.mark.parametrize(
+    "category",
+    [
+        "age",
+        "date",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in sorted(CLASS_OF.keys() - {"age", "date"})),
+    ],
+)
 def test_keeping_one_category_costs_no_other_its_recall(recalled_with_all, category):
     chosen = recalled(f"all,-{category}")
     others = [one for one in CLASS_OF.values() if one is not CLASS_OF[category]]

@@ -16,7 +16,6 @@ from fake_maskers import CANARY
 from hostile_files import numbered
 from masked_folders import visible
 from review_stores import FACTS, KEY, review, store_of, user
-from test_mask_workers import assert_same_with_two_workers
 from test_real_pipeline import finish as finish_real
 from test_real_pipeline import finish_within
 from test_real_pipeline import start as start_real
@@ -144,16 +143,6 @@ def test_dates_ages_and_surrogates_agree_within_a_row(command, given, out, fake_
     shown = re.search(r"\d{4}-\d\d-\d\d", text)[0]
     assert shown != "2019-10-12"
     assert (date.fromisoformat(onset) - date.fromisoformat(shown)).days == 2
-
-
-def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
-    given = tmp_path / "in"
-    given.mkdir()
-    (given / "long.xlsx").write_bytes(
-        workbook_of(["text"], *([f"case {n} Zebu left " * 40] for n in range(1500)))
-    )
-    (given / "short.xlsx").write_bytes(TABLE)
-    assert_same_with_two_workers(given, tmp_path)
 
 
 def test_the_real_rules_mask_a_name_in_one_cell_and_its_other_mention_in_another(tmp_path):

@@ -14,7 +14,6 @@ from masked_folders import visible
 from pdf_files import SCANNED, below, of_nested_forms, of_pages, of_text, shown
 from review_stores import FACTS, KEY, review, store_of, user
 from rtf_files import of_text as rtf_of
-from test_mask_workers import assert_same_with_two_workers
 from test_real_pipeline import finish_within
 from test_real_pipeline import start as start_real
 from word_files import paragraph, simple, zipped
@@ -174,14 +173,6 @@ def test_what_a_file_cannot_do_is_refused(command, given, out, tmp_path, name, o
 def test_standard_input_is_refused(command, kind):
     result = command("mask", "-", "--format", kind)
     assert (result.status, "cannot come from standard input" in result.stderr) == (2, True)
-
-
-def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
-    given = tmp_path / "in"
-    given.mkdir()
-    for name, data in FILES.items():
-        (given / name).write_bytes(data)
-    assert_same_with_two_workers(given, tmp_path)
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "f.xlsx"])

@@ -131,6 +131,7 @@ def reads_pdf_in_libreoffice():
     return OFFICE is not None and (Path(OFFICE).resolve().parent / "libsdlo.so").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not reads_pdf_in_libreoffice(), reason="LibreOffice Draw is not installed")
 def test_libreoffice_opens_the_output(tmp_path):
     path = tmp_path / "a.pdf"

@@ -260,6 +260,7 @@ def test_nothing_shows_the_text_of_an_open_file():
     assert CANARY not in repr(source) + repr(source.sink(io.BytesIO()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(OFFICE is None, reason="LibreOffice is not installed")
 def test_libreoffice_opens_the_output_and_shows_the_masked_text(tmp_path):
     path = tmp_path / "case.rtf"

@@ -609,6 +609,7 @@ def test_the_survey_finds_the_columns_of_all_sheets():
     assert found[2].values == ("2019-10-12",)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(OFFICE is None, reason="LibreOffice is not installed")
 @pytest.mark.parametrize("options", [KEEPS, ALL], ids=["columns", "all cells"])
 def test_libreoffice_opens_the_new_file(tmp_path, options):
