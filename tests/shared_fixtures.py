@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +56,22 @@ def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> list[FakeMasker]:
 
     monkeypatch.setattr(assemble, "build_deidentifier", build)
     return maskers
+
+
+@pytest.fixture
+def full_cost() -> None:
+    """Passwords are hashed as the product does it."""
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords with as little work and memory as possible."""
+    accounts = sys.modules.get("inverse_deid.review.people.accounts")
+    if accounts and "full_cost" not in request.fixturenames:
+        from argon2 import PasswordHasher
+
+        cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+        monkeypatch.setattr(accounts, "PasswordHasher", cheap)
 
 
 @pytest.fixture

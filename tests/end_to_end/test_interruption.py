@@ -60,7 +60,10 @@ def without_time(summary, out):
     return [line for line in lines if not line.startswith("time")]
 
 
-@pytest.mark.parametrize(("name", "stop"), [("a.jsonl", signal.SIGINT), ("b.csv", signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("name", "stop"),
+    [("a.jsonl", signal.SIGINT), pytest.param("b.csv", signal.SIGKILL, marks=pytest.mark.slow)],
+)
 def test_a_stopped_file_is_continued_to_the_same_output(tmp_path, name, stop):
     given = next(p for p in write_cases(tmp_path / "in") if p.name.startswith(name))
     options = (given, "--explain", "--verbose")
@@ -89,6 +92,7 @@ def test_a_stopped_file_is_continued_to_the_same_output(tmp_path, name, stop):
     assert CANARY not in resumed_summary
 
 
+@pytest.mark.slow
 def test_a_killed_folder_of_files_is_continued(tmp_path):
     given = tmp_path / "in"
     for i in range(40):

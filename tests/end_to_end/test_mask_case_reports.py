@@ -115,10 +115,11 @@ def surname_of(rng: random.Random) -> str:
 PLACES = ["H.1", "H.2", "H.4", "D.7.2", "F.r.6", "C.4.r.1"]
 
 
-def test_a_reporters_surname_is_gone_in_eight_spellings_from_200_cases(command, real_cases, given, out):
+@pytest.mark.parametrize("n_cases", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_reporters_surname_is_gone_in_eight_spellings(command, real_cases, given, out, n_cases):
     rng = random.Random(5)
     cases, planted = [], []
-    for _ in range(200):
+    for _ in range(n_cases):
         surname = surname_of(rng)
         forms = spellings("Amara", surname, rng)
         texts = {

@@ -209,6 +209,7 @@ def test_a_certificate_does_not_hold_for_kept_categories(tmp_path):
         build_deidentifier(settings)
 
 
+@pytest.mark.slow
 def test_settings_travel_to_workers_and_machines(case, out, tmp_path):
     options = MaskOptions.read({"categories": "all,-age", "n_threads": 1})
     masking = options.choose(None).masking

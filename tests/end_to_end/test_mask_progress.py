@@ -31,7 +31,7 @@ def start(*args, **streams):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_terminal_shows_percent_and_time_left_within_one_file(cases, out, workers):
     import fcntl
     import pty

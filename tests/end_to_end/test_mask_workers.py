@@ -90,6 +90,7 @@ def without_journal(files):
     return {name: data for name, data in files.items() if name != JOURNAL_NAME}
 
 
+@pytest.mark.slow
 def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
     given = write_all_formats(tmp_path / "in")
     key = tmp_path / "key"
@@ -157,6 +158,7 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path, whole):
     assert contents(tmp_path / "out") == expected
 
 
+@pytest.mark.slow
 def test_a_poison_document_is_masked_completely_and_listed(tmp_path):
     from worker_maskers import KILLS
 
@@ -172,7 +174,8 @@ def test_a_poison_document_is_masked_completely_and_listed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "stop", [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+    "stop",
+    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGKILL, signal.SIGTERM))],
 )
 def test_a_stopped_run_leaves_no_process_and_is_continued(tmp_path, whole, stop):
     given, expected = whole
@@ -195,6 +198,7 @@ def test_a_stopped_run_leaves_no_process_and_is_continued(tmp_path, whole, stop)
     assert contents(out) == expected
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_the_command_and_not_its_workers(tmp_path):
     given = write_lines(tmp_path / "a.jsonl")
     process = start(given, "--out", tmp_path / "out", "--workers", 2, SECONDS_A_BATCH="0.5")

@@ -28,7 +28,7 @@ from word_files import zipped
 HEADER, ROW_ID, PLACE, PART = "Quillfeather", "Vandersloot", "Brimblecombe", "Ottershaw"
 WORDS = (HEADER, ROW_ID, PLACE, PART)
 FRENCH = "le patient a été vu par son médecin et il prend ses comprimés tous les jours à midi " * 3
-MAX_STEPS, STRIDE = 60, 3
+MAX_STEPS, STRIDE = 60, 7
 
 
 def write_csv(path: Path) -> None:
