@@ -72,6 +72,7 @@ def test_eudravigilance_touches_its_elements_and_no_other(command, real_cases, g
         for v in after.values
         if v.element and v.sort in ("identifier", "date", "product")
     }
+    assert case.values
     for value in case.values:
         if value.sort in ("identifier", "date", "product") and value.element:
             is_same = values.get(value.element_id) is not None and any(

@@ -71,6 +71,7 @@ def test_documents_several_times_change_no_share(corpus, n):
 def test_documents_twice_narrow_what_is_exact(corpus):
     once, twice = intervals(*corpus), intervals(*copies(*corpus, 2))
     assert once.keys() == twice.keys()
+    assert once
     for name, interval in once.items():
         assert (interval is None) == (twice[name] is None)
         if interval is not None and interval.method.startswith("Clopper-Pearson"):
@@ -212,7 +213,9 @@ def test_documents_cut_in_two_between_tokens_have_the_same_tokens(corpus, data):
     cut = figures([doc for doc, _ in parts], {doc.id: found for doc, found in parts})
     of_tokens = [name for name in whole if not name.startswith(("documents", "entities"))]
     assert {name: cut[name] for name in of_tokens} == {name: whole[name] for name in of_tokens}
-    for name in set(whole) - set(of_tokens):
+    found = list(set(whole) - set(of_tokens))
+    assert found
+    for name in found:
         missed, were_missed = (s.whole - s.part for s in (cut[name], whole[name]))
         assert were_missed <= missed <= 2 * were_missed, name
         assert whole[name].whole <= cut[name].whole <= 2 * whole[name].whole, name

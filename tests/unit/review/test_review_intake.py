@@ -477,7 +477,9 @@ def test_a_killed_addition_leaves_whole_files(store, more, tmp_path, n_lines):
 
 def test_nothing_of_a_case_is_readable_in_the_store(store, more, tmp_path):
     add(store, json_lines(more / "new.jsonl", [f"seen by {CANARY}"]))
-    for path in tmp_path.glob("review.db*"):
+    found = list(tmp_path.glob("review.db*"))
+    assert found
+    for path in found:
         assert CANARY.encode() not in path.read_bytes() and b"seen by" not in path.read_bytes()
 
 
