@@ -9,6 +9,7 @@ from shared_fixtures import (
     full_cost,
     pytest_make_parametrize_id,
     store,
+    store_templates,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "full_cost",
     "pytest_make_parametrize_id",
     "store",
+    "store_templates",
 ]

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from identifier_examples import EXAMPLES
 
@@ -349,7 +349,6 @@ def same(left, right):
 
 
 @given(texts=DOCUMENTS)
-@settings(max_examples=60, deadline=None)
 def test_a_batch_masks_as_each_document_alone(deidentifier, texts):
     docs = [Document(str(i), text) for i, text in enumerate(texts)]
     together = deidentifier.mask_many(docs)
@@ -366,7 +365,6 @@ def test_long_and_short_documents_in_many_parts(deidentifier):
 
 
 @given(texts=DOCUMENTS)
-@settings(max_examples=150, deadline=None)
 def test_anchors_miss_no_pattern(texts):
     docs = [tokenize(text) for text in texts]
     joined = join(docs)

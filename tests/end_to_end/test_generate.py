@@ -182,7 +182,12 @@ def test_options_that_do_not_fit_are_refused(generate, options, complaint):
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("a.jsonl", ()), ("a.jsonl.gz", ()), ("xml", ("--format", "i2b2"))]
+    ("name", "options"),
+    [
+        ("a.jsonl", ()),
+        pytest.param("a.jsonl.gz", (), marks=pytest.mark.slow),
+        pytest.param("xml", ("--format", "i2b2"), marks=pytest.mark.slow),
+    ],
 )
 def test_a_full_disk_leaves_nothing_and_says_so(tmp_path, name, options):
     done = generate_apart("--out", tmp_path / name, "--documents", 40, *options, limit_bytes=900)

@@ -130,11 +130,11 @@ def test_typed_dates_become_years_or_days_as_text(command, given, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "name", "value", "found"),
     [
-        *((kind, "seen", "Ada Okonkwo", "a name") for kind in FORMATS),
+        *((kind, "seen", "Ada Okonkwo", "a name") for kind in ("csv", "jsonl", "xlsx", "parquet")),
         ("csv", "phone", "020 7946 0958", "an identifier"),
         ("csv", "ref", "MRN 4471922", "an identifier"),
         ("csv", "note", "she lives with her sister in a caravan", "free text"),
-        *((kind, "onset", "2019-10-12", "--dates") for kind in ("csv", "xlsx", "parquet")),
+        *((kind, "onset", "2019-10-12", "--dates") for kind in ("json", "tsv")),
         ("csv", "age", "43", "--ages"),
     ],
 )

@@ -114,6 +114,7 @@ def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
     assert any("long.jsonl line 501" in line and "masked completely" in line for line in said)
 
 
+@pytest.mark.slow
 def test_standard_input_up_to_where_it_breaks_off(tmp_path):
     rows = [f'{i},"Ms. {CANARY} had a rash. {"well " * 20}"\r\n' for i in range(600)]
     table = tmp_path / "a.csv"
@@ -147,6 +148,7 @@ def whole(tmp_path_factory):
     return given, contents(folder / "out")
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(tmp_path, whole):
     given, expected = whole
     process = start(given, "--out", tmp_path / "out", "--workers", 2, SECONDS_A_BATCH="0.3")

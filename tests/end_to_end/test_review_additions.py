@@ -42,7 +42,7 @@ def addresses(kind, folder):
         yield address
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
     with addresses(request.param, tmp_path) as address:
         yield address
@@ -198,7 +198,8 @@ def check_nothing_lost(store, folder):
     assert sum(event.endswith(f"added: {N_CASES} cases") for event in events) == N_FILES + 1
 
 
-@pytest.mark.parametrize("way", ["http", pytest.param("library", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["http", "library"])
 def test_nothing_is_lost_while_cases_come_in(address, tmp_path, way):
     begin = [text_of(0, case) for case in range(N_CASES)]
     with store_of(tmp_path, begin, address=address, clock=time.time) as store:

@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 from annotated_documents import masked_corpora, masks_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
@@ -49,7 +49,6 @@ def copies(docs, masks, n):
     return twins, {f"{doc.id} {i}": masks[doc.id] for i in range(n) for doc in docs}
 
 
-@settings(max_examples=40, deadline=None)
 @given(masked_corpora(), st.randoms(use_true_random=False))
 def test_permuting_documents_changes_no_figure_and_no_interval(corpus, rng):
     docs, masks = corpus
@@ -58,7 +57,6 @@ def test_permuting_documents_changes_no_figure_and_no_interval(corpus, rng):
     assert intervals(shuffled, masks) == intervals(docs, masks)
 
 
-@settings(max_examples=60, deadline=None)
 @given(masked_corpora(), st.integers(2, 4))
 def test_documents_several_times_change_no_share(corpus, n):
     once, often = figures(*corpus), figures(*copies(*corpus, n))
@@ -66,7 +64,6 @@ def test_documents_several_times_change_no_share(corpus, n):
     assert {name: share.whole for name, share in often.items()} == {k: n * s.whole for k, s in once.items()}
 
 
-@settings(max_examples=40, deadline=None)
 @given(masked_corpora())
 def test_documents_twice_narrow_what_is_exact(corpus):
     once, twice = intervals(*corpus), intervals(*copies(*corpus, 2))
@@ -118,7 +115,6 @@ def seeded_corpus(n_docs):
     return docs, masks
 
 
-@settings(max_examples=60, deadline=None)
 @given(masked_corpora(), st.integers(0, 4))
 def test_the_counts_of_two_parts_add_up_to_the_whole(corpus, cut):
     docs, masks = corpus
@@ -134,7 +130,6 @@ def test_the_counts_of_two_parts_add_up_to_the_whole(corpus, cut):
     assert added == every(whole) == every(Counts.stack(parts))
 
 
-@settings(max_examples=100, deadline=None)
 @given(masked_corpora(), st.data())
 def test_more_masks_never_lower_and_fewer_masks_never_raise_what_is_hidden(corpus, data):
     docs, masks = corpus
@@ -153,7 +148,6 @@ def test_more_masks_never_lower_and_fewer_masks_never_raise_what_is_hidden(corpu
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
 @given(masked_corpora(), st.data())
 def test_precision_of_what_is_left_is_that_of_its_tokens(corpus, data):
     docs, masks = corpus
@@ -173,7 +167,6 @@ def test_precision_of_what_is_left_is_that_of_its_tokens(corpus, data):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(masked_corpora())
 def test_an_interval_is_there_where_the_figure_is_and_lies_between_0_and_1(corpus):
     found, shares = intervals(*corpus), figures(*corpus)
@@ -197,7 +190,6 @@ def halves(doc, masks, cut):
     return parts
 
 
-@settings(max_examples=100)
 @given(masked_corpora(), st.data())
 def test_documents_cut_in_two_between_tokens_have_the_same_tokens(corpus, data):
     docs, masks = corpus

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 from fake_maskers import FakeMasker, keep_all, mask_all, mask_capitals
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from libreoffice import OFFICE, convert
 from lxml import etree
@@ -114,7 +114,7 @@ def planted(name, number, slot):
     return zipped({**parts, name: etree.tostring(root)})
 
 
-@pytest.mark.parametrize("first", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 8))])
+@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 8))])
 def test_no_single_place_of_a_file_leaks(first):
     n_written = 0
     for spot in SPOTS[first::8]:
@@ -132,7 +132,6 @@ def test_no_single_place_of_a_file_leaks(first):
 
 
 @given(st.text("Zebulonova kept\u2019&<é", min_size=1, max_size=40), st.lists(st.integers(0, 40), max_size=8))
-@settings(max_examples=150, deadline=None)
 def test_a_text_is_masked_alike_however_it_is_split_into_runs(text, cuts):
     edges = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     pieces = [text[start:end] for start, end in itertools.pairwise(edges)]

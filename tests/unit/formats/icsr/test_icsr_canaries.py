@@ -63,7 +63,7 @@ def survivors(data: bytes, dialect: Dialect, runs: Iterable[tuple[Spot, str, str
     return found
 
 
-@pytest.mark.parametrize(("dialect", "step"), [("r3", 9), ("r2", 3)])
+@pytest.mark.parametrize(("dialect", "step"), [("r3", 27), ("r2", 9)])
 def test_nothing_survives_that_is_not_listed(dialect, step):
     """Some places, each by another profile and shape, so that all kinds of places have a turn."""
     spots = Planter(sample(dialect), dialect).spots()[::step]
@@ -101,20 +101,6 @@ def sentences_left(dialect: Dialect, profile: str, spots: Iterable[tuple[Spot, s
             told in written_under(planter.planted(spot, sentence), builtin_profile(profile)) for told in TOLD
         )
     }
-
-
-@pytest.mark.parametrize(("turn", "profile"), list(enumerate(builtin_names())))
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_sentence_survives_in_an_element_that_is_kept(dialect, turn, profile):
-    """Every profile has other elements and another sentence in turn."""
-    planter = Planter(sample(dialect), dialect)
-    kept: dict[str, Spot] = {}
-    for spot in planter.spots():
-        if row_of(planter.element_of(spot), spot, profile):
-            kept.setdefault(planter.element_of(spot) or spot.slot, spot)
-    runs = [(spot, SENTENCES[n % len(SENTENCES)]) for n, spot in enumerate(kept.values()) if n % 6 == turn]
-    assert runs
-    assert sentences_left(dialect, profile, runs) == set()
 
 
 @pytest.mark.slow
