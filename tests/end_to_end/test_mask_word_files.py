@@ -1,8 +1,6 @@
 """`inverse-deid mask` and `review init` with Word files."""
 
-import gzip
 import io
-import json
 import re
 from dataclasses import replace
 
@@ -10,7 +8,6 @@ from case_maskers import masker_of, spans_by
 from click.testing import CliRunner
 from fake_maskers import CANARY, FakeMasker
 from hostile_files import numbered
-from masked_folders import visible
 from word_files import hostile, paragraph, simple, unpacked, zipped
 
 from inverse_deid.cli.main import main
@@ -22,28 +19,6 @@ LETTER = zipped(simple(paragraph("seen by ", CANARY[:3], CANARY[3:]) + paragraph
 
 def text_of(path):
     return FORMAT.open(io.BytesIO(path.read_bytes()), ReadOptions(), "x").doc.text
-
-
-def test_word_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
-    (given / "sub").mkdir()
-    (given / "sub" / "a.docx").write_bytes(zipped(hostile(numbered()[0])))
-    (given / "b.docx.gz").write_bytes(gzip.compress(LETTER))
-    (given / "C.DOCX").write_bytes(LETTER)
-    report = tmp_path / "report.json"
-    result = command("mask", given, "--out", out, "--explain", "--run-report", report)
-    assert result.status == 0, result.stderr
-    files = ["C.DOCX", "b.docx", "sub/a.docx"]
-    assert visible(out) == sorted([*files, *(f"{name}.explain.jsonl" for name in files)])
-    assert text_of(out / "b.docx") == text_of(out / "C.DOCX") == "seen by PHI\nwell"
-    for name in files:
-        shown = "\n".join([*unpacked((out / name).read_bytes()), text_of(out / name)])
-        packed = b"".join(unpacked((out / name).read_bytes()).values())
-        assert CANARY not in shown + packed.decode() + (out / f"{name}.explain.jsonl").read_text()
-    assert re.search(r"Removed parts of files: .*image \(1\).*macro \(1\)", result.stderr)
-    noted = json.loads(report.read_text())
-    assert noted["total"]["removed_parts"]["macro"] == 1
-    assert [file["format"] for file in noted["files"]] == ["docx"] * 3
-    assert CANARY not in result.stderr + report.read_text()
 
 
 class AddsWords(FakeMasker):
