@@ -192,7 +192,7 @@ def _fold(word: str) -> str:
 
 
 class Patterns(Mapping[str, re.Pattern[str]]):
-    """Regular expressions by name, each compiled when it is asked for: a command that masks nothing needs none.
+    """Regular expressions by name, compiled when asked for: a command that masks nothing compiles nothing.
 
     Args:
         sources: The text and the flags of each.
