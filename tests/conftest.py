@@ -1,5 +1,25 @@
 """The fixtures, which the tests of the research share."""
 
-from shared_fixtures import alone, clock, command, fake_assemble, pytest_make_parametrize_id, store
+from shared_fixtures import (
+    alone,
+    cheap_passwords,
+    clock,
+    command,
+    fake_assemble,
+    full_cost,
+    pytest_make_parametrize_id,
+    store,
+    store_templates,
+)
 
-__all__ = ["alone", "clock", "command", "fake_assemble", "pytest_make_parametrize_id", "store"]
+__all__ = [
+    "alone",
+    "cheap_passwords",
+    "clock",
+    "command",
+    "fake_assemble",
+    "full_cost",
+    "pytest_make_parametrize_id",
+    "store",
+    "store_templates",
+]

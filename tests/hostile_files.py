@@ -39,3 +39,9 @@ def count_places(hostile):
     (t, texts), (h, hidden) = numbered(), numbered()
     hostile(t, h)
     return len(texts), len(hidden)
+
+
+def others():
+    """Return a function that gives another harmless word at every call."""
+    give, _ = numbered()
+    return lambda: give().replace(CANARY, "other")

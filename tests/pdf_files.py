@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+from base64 import a85decode
 from collections.abc import Callable, Iterable, Mapping
+
+import pypdfium2
 
 Canary = Callable[[], str]
 Line = tuple[float, float, str]
@@ -204,3 +209,15 @@ def rebuilt_with(data: bytes, comment: str, identifier: str) -> bytes:
     size = tail.split(b"\n", 1)[0].strip().decode()
     trailer = f"trailer\n<</Size {size}/Root 1 0 R/Info 31 0 R/ID[({identifier})({identifier})]>>\n"
     return head + f"% {comment}\n{trailer}startxref\n0\n%%EOF\n".encode()
+
+
+def unpacked(data: bytes) -> str:
+    """Return all that can be read of a file: its bytes, its streams and its text."""
+    found = [data]
+    for match in re.finditer(rb"/Filter \[([^]]*)\][^>]*>>\s*stream\r?\n(.*?)endstream", data, re.DOTALL):
+        packed = a85decode(match[2].strip().removesuffix(b"~>")) if b"ASCII85" in match[1] else match[2]
+        found.append(zlib.decompressobj().decompress(packed))
+    with pypdfium2.PdfDocument(data) as pdf:
+        text = "\n".join(page.get_textpage().get_text_range() for page in pdf)
+    assert len(found) == 1 + data.count(b"endstream") > 2
+    return b"\n".join(found).decode("latin-1") + text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -18,7 +20,7 @@ from inverse_deid.review.flow.editing import act
 from inverse_deid.review.flow.reading import open_case
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.keys import ReviewKey
-from inverse_deid.review.store.opening import ReviewStore
+from inverse_deid.review.store.opening import ReviewStore, open_store
 from inverse_deid.review.store.tables import TRAIL, USERS
 from inverse_deid.review.store.values import (
     ActionKind,
@@ -78,6 +80,25 @@ def store_of(
         address or folder / "review.db", KEY, jobs, masker or mask_capitals(), made, clock=clock or Clock()
     )
     return store
+
+
+def copied_store(folder: Path, templates: Path, *, clock: Clock, **said: object) -> ReviewStore:
+    """Make a store as `store_of` does; of several that are made alike, all but the first are copies.
+
+    Args:
+        folder: Where the store and its cases are written.
+        templates: Keeps the first of each kind.
+        clock: Of the store. One that runs makes a store of its own.
+        said: What `store_of` takes.
+    """
+    if said.keys() & {"inputs", "masker", "settings", "address"} or not isinstance(clock, Clock):
+        return store_of(folder, clock=clock, **said)
+    template = templates / hashlib.sha256(repr(sorted(said.items())).encode()).hexdigest()
+    if not template.exists():
+        template.mkdir()
+        store_of(template, **said).close()
+    shutil.copytree(template, folder, dirs_exist_ok=True)
+    return open_store(folder / "review.db", KEY, clock=clock)
 
 
 def write_key(folder: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from inverse_deid.review.store.opening import ReviewStore
 
 # A busy machine is no failure: no example has a deadline.
-# Where no CI runs, half of the examples are enough to notice a change.
-settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 50)
+# Where no CI runs, a quarter of the examples is enough to notice a change.
+settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 25)
 settings.load_profile("unhurried")
 
 # A shell starts what runs in the background with the interrupt ignored, and commands of the tests would inherit that.
@@ -57,28 +59,55 @@ def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> list[FakeMasker]:
 
 
 @pytest.fixture
+def full_cost() -> None:
+    """Passwords are hashed as the product does it."""
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash passwords with as little work and memory as possible."""
+    accounts = sys.modules.get("inverse_deid.review.people.accounts")
+    if accounts and "full_cost" not in request.fixturenames:
+        from argon2 import PasswordHasher
+
+        cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+        monkeypatch.setattr(accounts, "PasswordHasher", cheap)
+
+
+@pytest.fixture
 def clock() -> Clock:
     from review_stores import Clock
 
     return Clock()
 
 
-@pytest.fixture
-def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[ReviewStore]:
-    """A small review store, made as the `STORE` of the module says in the words of `store_of`."""
-    from review_stores import store_of
+@pytest.fixture(scope="session")
+def store_templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the stores that others are copies of."""
+    return tmp_path_factory.mktemp("stores")
 
-    with store_of(tmp_path, **{"clock": clock, **getattr(request.module, "STORE", {})}) as made:
+
+@pytest.fixture
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, store_templates: Path, clock: Clock
+) -> Iterator[ReviewStore]:
+    """A small review store, made as the `STORE` of the module says in the words of `store_of`."""
+    from review_stores import copied_store
+
+    said = getattr(request.module, "STORE", {})
+    with copied_store(tmp_path, store_templates, **{"clock": clock, **said}) as made:
         yield made
 
 
 @pytest.fixture
-def alone(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[ReviewStore]:
+def alone(
+    request: pytest.FixtureRequest, tmp_path: Path, store_templates: Path, clock: Clock
+) -> Iterator[ReviewStore]:
     """A store in which one approval is enough, made as `ALONE` or else `STORE` of the module says."""
-    from review_stores import store_of
+    from review_stores import copied_store
 
     said = getattr(request.module, "ALONE", getattr(request.module, "STORE", {}))
-    with store_of(tmp_path, **{"clock": clock, "approvals": 1, **said}) as made:
+    with copied_store(tmp_path, store_templates, **{"clock": clock, "approvals": 1, **said}) as made:
         yield made
 
 

@@ -21,7 +21,7 @@ from inverse_deid.rules.patterns.search import (
     LIFTED_BY,
     SILENT_VETO_PATTERNS,
     VETO_PATTERNS,
-    find_patterns,
+    pattern_search,
 )
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.rules.words import WordRows
@@ -106,7 +106,7 @@ def describe_context(
     titled = after_title & (capital := cased["has-capital-beginning"])
     domain = layout.after_dot & ((flags & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
     phrases = _find_phrases(tokens, flags, lexicon, layout)
-    hits = find_patterns(tokens, rows.anchors[ids])
+    hits = pattern_search().find(tokens, rows.anchors[ids])
     veto = _any_of(hits, VETO_PATTERNS)
     for name in ("account", "user-of-site"):  # `login: failed` names nobody
         hits[name] = hits[name] & ((flags & np.uint32(SAFE_FLAGS)) == 0)

@@ -15,7 +15,7 @@ from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, Wo
 from inverse_deid.rules.disguised_words import find_disguised_words
 from inverse_deid.rules.misread_words import MisreadWords
 from inverse_deid.rules.patterns.anchors import BitArray
-from inverse_deid.rules.patterns.search import anchor_bits
+from inverse_deid.rules.patterns.search import pattern_search
 from inverse_deid.rules.shapes import (
     SHAPES,
     WORD_CLASSES,
@@ -80,7 +80,7 @@ class WordRows:
     misread: BoolArray  # in no list, and one confusion of characters away from a safe word
     misread_no_name: BoolArray  # misread, and the safe word is in no list of names
     long_number: BoolArray  # has seven digits or more
-    anchors: BitArray  # see `anchor_bits`
+    anchors: BitArray  # see `PatternSearch.anchor_bits`
     keys: IntArray  # the same number for words that differ only in case
     n_chars: IntArray
 
@@ -137,7 +137,7 @@ class WordKnowledge:
             misread=misread,
             misread_no_name=no_name,
             long_number=np.fromiter(map(has_long_number, words), np.bool_, len(words)),
-            anchors=anchor_bits(words),
+            anchors=pattern_search().anchor_bits(words),
             keys=self._keys_of(words),
             n_chars=np.fromiter(map(len, words), np.int32, len(words)),
         )

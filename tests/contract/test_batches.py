@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from identifier_examples import EXAMPLES
 
@@ -20,8 +20,7 @@ from inverse_deid.rules.patterns.search import (
     SIGNS,
     SILENT_VETO_PATTERNS,
     VETO_PATTERNS,
-    anchor_bits,
-    find_patterns,
+    pattern_search,
 )
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
@@ -350,7 +349,6 @@ def same(left, right):
 
 
 @given(texts=DOCUMENTS)
-@settings(max_examples=60, deadline=None)
 def test_a_batch_masks_as_each_document_alone(deidentifier, texts):
     docs = [Document(str(i), text) for i, text in enumerate(texts)]
     together = deidentifier.mask_many(docs)
@@ -367,11 +365,10 @@ def test_long_and_short_documents_in_many_parts(deidentifier):
 
 
 @given(texts=DOCUMENTS)
-@settings(max_examples=150, deadline=None)
 def test_anchors_miss_no_pattern(texts):
     docs = [tokenize(text) for text in texts]
     joined = join(docs)
-    found = find_patterns(joined, anchor_bits(joined.words))
+    found = pattern_search().find(joined, pattern_search().anchor_bits(joined.words))
     for name, pattern in PATTERNS.items():
         plain = [touched(tokens, pattern, PLAIN_WORDS.get(name, frozenset())) for tokens in docs]
         assert found[name].tolist() == np.concatenate([np.zeros(0, bool), *plain]).tolist(), name

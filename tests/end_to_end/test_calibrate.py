@@ -321,6 +321,7 @@ def test_a_certificate_goes_with_no_choice_that_could_keep_more(
 # Both readers -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_certificate_for_both_readers_holds_for_both_only(gold, case, out, tmp_path):
     certificate = tmp_path / "both.json"
     result = run("calibrate", gold, *AIM, "--careful", "--out", certificate)

@@ -221,4 +221,4 @@ def test_the_command_of_a_unit_has_only_known_options(unit):
     command, words = main, line.split()
     while hasattr(command, "get_command"):
         command = command.get_command(Context(command), words.pop(0))
-    command.make_context("it", words)
+    assert command.make_context("it", words).params

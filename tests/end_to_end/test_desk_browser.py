@@ -311,7 +311,9 @@ def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_
         os.kill(process.pid, signal.SIGKILL)
         process.wait(30)
         page.close()
-    for file in folder.rglob("*"):
+    found = list(folder.rglob("*"))
+    assert found
+    for file in found:
         if file.is_file():
             assert CANARY.encode() not in file.read_bytes(), file.name
     with running(folder) as (_, address):

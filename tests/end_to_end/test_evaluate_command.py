@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import os
 import random
 import stat
 import subprocess
@@ -15,10 +14,12 @@ from xml.sax.saxutils import quoteattr
 
 import psutil
 import pytest
+from click.testing import CliRunner
 from fake_maskers import CANARY
 from gold_files import invented_documents, write_json_lines
 
 from inverse_deid import __version__
+from inverse_deid.cli.main import main
 from inverse_deid.core.values import Document
 
 ROOT = Path(__file__).parent.parent.parent
@@ -63,21 +64,19 @@ def masked(tmp_path):
 
 def inverse_deid(*args):
     done = finished(*args)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     return done.stdout
 
 
 def refused(*args):
     done = finished(*args)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     return done.stderr
 
 
 def finished(*args):
-    command = [sys.executable, "-m", "inverse_deid.cli.main", *map(str, args)]
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    env = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, check=False, env=env, capture_output=True, text=True, timeout=120)
+    """Run a command with the real masking."""
+    done = CliRunner().invoke(main, list(map(str, args)))
     assert CANARY not in done.stdout + done.stderr
     return done
 

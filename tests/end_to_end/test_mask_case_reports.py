@@ -37,7 +37,9 @@ def written(folder: Path, name: str, data: bytes) -> Path:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_message_is_masked_by_its_content_not_its_suffix(command, real_cases, given, out, dialect):
-    message = invent(dialect, 3, given={"H.1": f"Dr {CANARY} on 12-OCT-2019.", "C.2.r.1.4": CANARY})
+    message = invent(
+        dialect, 3, given={"H.1": f"Dr {CANARY} on 12-OCT-2019.", "C.2.r.1.4": CANARY, "D.1": "QX"}
+    )
     written(given, "a.xml", message.data)
     (given / "b.xml.gz").write_bytes(gzip.compress(message.data))
     (given / "c.xml").write_text("<deIdi2b2><TEXT>all well</TEXT></deIdi2b2>")
@@ -70,6 +72,7 @@ def test_eudravigilance_touches_its_elements_and_no_other(command, real_cases, g
         for v in after.values
         if v.element and v.sort in ("identifier", "date", "product")
     }
+    assert case.values
     for value in case.values:
         if value.sort in ("identifier", "date", "product") and value.element:
             is_same = values.get(value.element_id) is not None and any(
@@ -113,10 +116,11 @@ def surname_of(rng: random.Random) -> str:
 PLACES = ["H.1", "H.2", "H.4", "D.7.2", "F.r.6", "C.4.r.1"]
 
 
-def test_a_reporters_surname_is_gone_in_eight_spellings_from_200_cases(command, real_cases, given, out):
+@pytest.mark.parametrize("n_cases", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_reporters_surname_is_gone_in_eight_spellings(command, real_cases, given, out, n_cases):
     rng = random.Random(5)
     cases, planted = [], []
-    for _ in range(200):
+    for _ in range(n_cases):
         surname = surname_of(rng)
         forms = spellings("Amara", surname, rng)
         texts = {
@@ -245,9 +249,8 @@ def test_keys_are_checked_and_never_shown(command, real_cases, given, out, tmp_p
 def test_structured_dates_move_with_those_of_the_texts(command, real_cases, given, out, profile, monkeypatch):
     monkeypatch.setenv("INVERSE_DEID_KEY", "0123456789abcdef")
     dates = {"E.i.4": "20191015", "G.k.4.r.4": "20191012", "C.1.2": "20200116", "C.1.5": "20200115"}
-    written(
-        given, "a.xml", invent("r3", 1, given={**dates, "H.1": "dose 12-OCT-2019, onset 15-OCT-2019"}).data
-    )
+    text = "dose 12-OCT-2019, onset 15-OCT-2019"
+    written(given, "a.xml", invent("r3", 1, share=0.0, given={**dates, "H.1": text}).data)
     assert command("mask", given, "--out", out, "--dates", "shift", "--profile", profile).status == 0
     after = only_case((out / "a.xml").read_bytes())
     dose, onset = after.dates.first_dose.first_day, after.dates.onset.first_day
@@ -256,7 +259,7 @@ def test_structured_dates_move_with_those_of_the_texts(command, real_cases, give
     assert narrative == f"dose {dose:%d-%b-%Y}, onset {onset:%d-%b-%Y}".upper().replace(
         "DOSE", "dose"
     ).replace("ONSET", "onset")
-    assert b"201910" not in (out / "a.xml").read_bytes()
+    assert not any(day.encode() in (out / "a.xml").read_bytes() for day in dates.values())
 
 
 def test_the_run_report_says_what_was_done_and_no_value(command, real_cases, given, out, tmp_path):

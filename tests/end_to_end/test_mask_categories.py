@@ -129,7 +129,10 @@ def recalled(categories):
     return counts
 
 
-@pytest.mark.parametrize("category", sorted(CLASS_OF))
+@pytest.mark.parametrize(
+    "category",
+    ["age", *(pytest.param(one, marks=pytest.mark.slow) for one in sorted(CLASS_OF.keys() - {"age"}))],
+)
 def test_keeping_one_category_costs_no_other_its_recall(recalled_with_all, category):
     chosen = recalled(f"all,-{category}")
     others = [one for one in CLASS_OF.values() if one is not CLASS_OF[category]]
@@ -202,6 +205,7 @@ def test_a_certificate_does_not_hold_for_kept_categories(tmp_path):
         build_deidentifier(settings)
 
 
+@pytest.mark.slow
 def test_settings_travel_to_workers_and_machines(case, out, tmp_path):
     options = MaskOptions.read({"categories": "all,-age", "n_threads": 1})
     masking = options.choose(None).masking

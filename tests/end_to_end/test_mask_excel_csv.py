@@ -45,15 +45,6 @@ def test_a_doubtful_file_is_named_with_a_remedy_and_the_others_finished(command,
     assert b"it was" in (out / "a.csv").read_bytes()
 
 
-def test_a_missing_column_is_said_with_those_there_are(command, given, out):
-    (given / "a.csv").write_bytes(GERMAN.replace(b"text", b"narrative"))
-    result = command("mask", given, "--out", out)
-    assert (
-        "a.csv: no column named 'text'. It has: id, narrative, country. Use --text-column." in result.stderr
-    )
-    assert CANARY not in result.stderr
-
-
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
 def test_reveal_needs_no_encoding(command, given, out, tmp_path, encoding):
     data = GERMAN.decode("cp1252").encode(encoding)

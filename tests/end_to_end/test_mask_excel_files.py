@@ -1,7 +1,6 @@
 """`inverse-deid mask` and `review init` with Excel files."""
 
 import contextlib
-import gzip
 import io
 import json
 import re
@@ -11,17 +10,14 @@ from datetime import date
 import openpyxl
 import pytest
 from case_maskers import masker_of, spans_by
-from excel_files import hostile, workbook_of
+from click.testing import CliRunner
+from excel_files import workbook_of
 from fake_maskers import CANARY
-from hostile_files import numbered
-from masked_folders import visible
 from review_stores import FACTS, KEY, review, store_of, user
-from test_mask_workers import assert_same_with_two_workers
-from test_real_pipeline import finish as finish_real
 from test_real_pipeline import finish_within
 from test_real_pipeline import start as start_real
-from word_files import unpacked, zipped
 
+from inverse_deid.cli.main import main
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.files.exporting import export_released
@@ -34,32 +30,6 @@ TABLE = workbook_of(["id", "text", "age"], [1, f"seen by {CANARY}", 43], [2, "we
 def cells_of(path):
     workbook = openpyxl.load_workbook(path)
     return [[list(row) for row in one.iter_rows(values_only=True)] for one in workbook.worksheets]
-
-
-def test_excel_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
-    (given / "sub").mkdir()
-    (given / "sub" / "a.xlsx").write_bytes(zipped(hostile(numbered()[0])))
-    (given / "b.xlsx.gz").write_bytes(gzip.compress(TABLE))
-    (given / "C.XLSX").write_bytes(TABLE)
-    report = tmp_path / "report.json"
-    result = command("mask", given, "--out", out, "--explain", "--run-report", report)
-    assert result.status == 0, result.stderr
-    files = ["C.XLSX", "b.xlsx", "sub/a.xlsx"]
-    assert visible(out) == sorted([*files, *(f"{name}.explain.jsonl" for name in files)])
-    for name in ("C.XLSX", "b.xlsx"):
-        assert cells_of(io.BytesIO((out / name).read_bytes())) == [
-            [["id", "text"], [1, "seen by PHI"], [2, "well"]]
-        ]
-    for name in files:
-        parts = unpacked((out / name).read_bytes())
-        shown = "\n".join([*parts, *(one.decode() for one in parts.values())])
-        assert CANARY not in shown + (out / f"{name}.explain.jsonl").read_text()
-    assert re.search(r"Removed parts of files: .*macro \(\d\).*threaded comments \(1\)", result.stderr)
-    assert re.search(r"dropped: .*age", result.stderr)
-    noted = json.loads(report.read_text())
-    assert noted["total"]["removed_parts"]["name of a range"] == 1
-    assert noted["total"]["removed_parts"]["sheet without the text column"] == 1
-    assert [file["format"] for file in noted["files"]] == ["xlsx"] * 3
 
 
 def with_and_without_ids():
@@ -113,16 +83,6 @@ def test_all_cells_are_masked_on_request(command, given, out):
     assert cells_of(out / "form.xlsx") == [[["PHI", "PHI", None], ["course", "well since", "□"]]]
 
 
-def test_a_missing_column_is_said_with_those_there_are(command, given, out):
-    (given / "a.xlsx").write_bytes(workbook_of(["id", "narrative", "country"], [1, CANARY, "x"]))
-    result = command("mask", given, "--out", out)
-    assert result.status == 2
-    assert (
-        "a.xlsx: no column named 'text'. It has: id, narrative, country. Use --text-column." in result.stderr
-    )
-    assert CANARY not in result.stderr
-
-
 def test_dates_ages_and_surrogates_agree_within_a_row(command, given, out, fake_assemble, tmp_path):
     fake_assemble[0] = masker_of(spans_by(NAME=r"\b(Zebulonova)", DATE=r"(\d{4}-\d\d-\d\d)"))
     (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
@@ -146,22 +106,12 @@ def test_dates_ages_and_surrogates_agree_within_a_row(command, given, out, fake_
     assert (date.fromisoformat(onset) - date.fromisoformat(shown)).days == 2
 
 
-def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
-    given = tmp_path / "in"
-    given.mkdir()
-    (given / "long.xlsx").write_bytes(
-        workbook_of(["text"], *([f"case {n} Zebu left " * 40] for n in range(1500)))
-    )
-    (given / "short.xlsx").write_bytes(TABLE)
-    assert_same_with_two_workers(given, tmp_path)
-
-
 def test_the_real_rules_mask_a_name_in_one_cell_and_its_other_mention_in_another(tmp_path):
     rows = [["Reporter", "Mrs. Zebulonova"], ["Course", "Zebulonova took aspirin and had a rash."]]
     (tmp_path / "a.xlsx").write_bytes(workbook_of(*rows))
-    order = (tmp_path / "a.xlsx", "--out", tmp_path / "out", "--rules-only", "--all-cells")
-    status, said = finish_real(start_real(*order))
-    assert status == 0, said
+    order = ("mask", tmp_path / "a.xlsx", "--out", tmp_path / "out", "--rules-only", "--all-cells")
+    done = CliRunner().invoke(main, list(map(str, order)))
+    assert done.exit_code == 0, done.stderr
     shown = cells_of(tmp_path / "out" / "a.xlsx")[0]
     assert CANARY not in str(shown)
     assert "aspirin" in shown[1][1]

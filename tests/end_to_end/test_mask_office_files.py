@@ -1,23 +1,26 @@
 """`inverse-deid mask` and `review` with PDF, RTF, HTML, Markdown, Word and Excel files."""
 
+import gzip
 import io
 import json
 import re
 import sys
 from datetime import date
 
+import excel_files
 import pypdfium2
 import pytest
+import word_files
 from excel_files import workbook_of
 from fake_maskers import CANARY
+from hostile_files import numbered
 from masked_folders import visible
 from pdf_files import SCANNED, below, of_nested_forms, of_pages, of_text, shown
 from review_stores import FACTS, KEY, review, store_of, user
 from rtf_files import of_text as rtf_of
-from test_mask_workers import assert_same_with_two_workers
 from test_real_pipeline import finish_within
 from test_real_pipeline import start as start_real
-from word_files import paragraph, simple, zipped
+from word_files import paragraph, simple, unpacked, zipped
 
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.formats.pdf.writing import _load_font
@@ -36,6 +39,8 @@ FILES = {
     "e.docx": zipped(simple(paragraph("seen by ", CANARY[:3], CANARY[3:]) + paragraph("and well"))),
     "f.xlsx": workbook_of(["id", "text", "age"], [1, f"seen by {CANARY}", 43], [2, "and well", 44]),
 }
+HEADER = "Quillfeather"
+"""A word that is also the name of a column, which the summary may show."""
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode()
 """A file of an Office before 2007, or an encrypted one."""
 MASKED = {
@@ -63,16 +68,34 @@ def text_of(path):
 
 
 def test_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
-    for name, data in FILES.items():
+    (given / "sub").mkdir()
+    others = {
+        "H.DOCX": FILES["e.docx"],
+        "i.xlsx.gz": gzip.compress(FILES["f.xlsx"]),
+        "sub/j.docx": zipped(word_files.hostile(numbered()[0])),
+        "sub/k.xlsx": zipped(excel_files.hostile(numbered(HEADER)[0])),
+    }
+    for name, data in (FILES | others).items():
         (given / name).write_bytes(data)
     report = tmp_path / "report.json"
-    result = command("mask", given, "--out", out, "--run-report", report)
+    result = command("mask", given, "--out", out, "--explain", "--run-report", report)
     assert result.status == 0, result.stderr
-    assert visible(out) == sorted(FILES)
+    written = [name.removesuffix(".gz") for name in FILES | others]
+    assert visible(out) == sorted([*written, *(f"{name}.explain.jsonl" for name in written)])
     assert {name: text_of(out / name) for name in FILES} == MASKED
-    assert all(CANARY.encode() not in (out / name).read_bytes() for name in FILES)
-    assert re.search(r"Removed parts of files: .*tooltip \(1\)", result.stderr)
-    assert [file["format"] for file in json.loads(report.read_text())["files"]] == list(KINDS.values())
+    for name in written:
+        data = (out / name).read_bytes()
+        parts = unpacked(data) if data.startswith(b"PK") else {}
+        explained = (out / f"{name}.explain.jsonl").read_bytes()
+        everything = b"".join([data, explained, *parts.values(), *map(str.encode, parts)])
+        assert not any(word.encode() in everything for word in (CANARY, HEADER))
+    assert re.search(r"Removed parts of files: .*macro \(\d\).*tooltip \(1\)", result.stderr, re.DOTALL)
+    assert re.search(r"dropped: .*age", result.stderr)
+    noted = json.loads(report.read_text())
+    assert noted["total"]["removed_parts"]["name of a range"] == 1
+    assert noted["total"]["removed_parts"]["sheet without the text column"] == 1
+    kinds = [*KINDS.values(), "docx", "xlsx", "docx", "xlsx"]
+    assert sorted(file["format"] for file in noted["files"]) == sorted(kinds)
     assert CANARY not in result.stderr + report.read_text()
 
 
@@ -174,14 +197,6 @@ def test_what_a_file_cannot_do_is_refused(command, given, out, tmp_path, name, o
 def test_standard_input_is_refused(command, kind):
     result = command("mask", "-", "--format", kind)
     assert (result.status, "cannot come from standard input" in result.stderr) == (2, True)
-
-
-def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
-    given = tmp_path / "in"
-    given.mkdir()
-    for name, data in FILES.items():
-        (given / name).write_bytes(data)
-    assert_same_with_two_workers(given, tmp_path)
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "f.xlsx"])

@@ -33,7 +33,9 @@ ENTRIES = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ONNX Runtime for Linux")
-@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize(
+    "entry", ["package", *(pytest.param(one, marks=pytest.mark.slow) for one in ENTRIES if one != "package")]
+)
 def test_no_entry_prepares_reports_to_the_maker_of_onnx_runtime(tmp_path, entry):
     lines = "".join(f"    {line}\n" for line in (ENTRIES[entry] + LOOK).splitlines())
     (tmp_path / "entry.py").write_text(f"if __name__ == '__main__':\n{lines}")

@@ -28,7 +28,7 @@ from word_files import zipped
 HEADER, ROW_ID, PLACE, PART = "Quillfeather", "Vandersloot", "Brimblecombe", "Ottershaw"
 WORDS = (HEADER, ROW_ID, PLACE, PART)
 FRENCH = "le patient a été vu par son médecin et il prend ses comprimés tous les jours à midi " * 3
-MAX_STEPS, STRIDE = 60, 3
+MAX_STEPS, STRIDE = 60, 7
 
 
 def write_csv(path: Path) -> None:
@@ -167,7 +167,13 @@ def killed(call: Callable[[], object], point: str) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("name", list(WRITERS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one, marks=[] if one in ("a.csv", "f.zip", "g.eml") else [pytest.mark.slow])
+        for one in WRITERS
+    ],
+)
 def test_a_run_that_is_killed_leaves_no_word_and_is_resumed(command, fake_assemble, given, out, name):
     fake_assemble[0] = Multilingual(str.islower)
     WRITERS[name](given / name)

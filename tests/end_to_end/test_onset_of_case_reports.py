@@ -72,7 +72,9 @@ def dates_of(case) -> tuple[list[str], dict[str, date]]:
 @pytest.mark.slow
 def test_relative_days_count_from_the_first_dose(masked):
     n_read = 0
-    for ((dose_text, onset_text), fields), (dose, onset) in masked("relative-day"):
+    found = list(masked("relative-day"))
+    assert found
+    for ((dose_text, onset_text), fields), (dose, onset) in found:
         assert fields == {}
         if "PHI" in dose_text + onset_text:
             continue
@@ -86,7 +88,9 @@ def test_relative_days_count_from_the_first_dose(masked):
 @pytest.mark.slow
 def test_shifted_days_keep_their_distance(masked):
     n_read, shifts = 0, set()
-    for (texts, fields), (dose, onset) in masked("shift"):
+    found = list(masked("shift"))
+    assert found
+    for (texts, fields), (dose, onset) in found:
         assert fields["E.i.4"] - fields["G.k.4.r.4"] == onset - dose
         back = dose - fields["G.k.4.r.4"]
         assert 30 <= back.days <= 395

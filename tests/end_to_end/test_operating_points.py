@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.seals import seal
+from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 
 TEXT = "The patient had a rash and fever 38.4 on both arms; aspirin was given.\n"
@@ -214,4 +215,7 @@ def test_settings_refuse_low_thresholds():
 
 @pytest.mark.parametrize("point", POINTS)
 def test_no_point_of_the_packaged_model_needs_the_flag(point):
-    build_deidentifier(MaskingSettings(operating_point=point))
+    (masked,) = build_deidentifier(MaskingSettings(operating_point=point)).mask_many(
+        [Document("a", "Mrs. Okonkwo had a rash.")]
+    )
+    assert "Okonkwo" not in masked.text

@@ -50,7 +50,7 @@ def write_cases(file: Path, n: int) -> Path:
     return file
 
 
-@pytest.mark.parametrize("options", PIPELINES)
+@pytest.mark.parametrize("options", [pytest.param(PIPELINES[0], marks=pytest.mark.slow), PIPELINES[1]])
 def test_names_and_dates_are_masked_and_the_rash_is_kept(tmp_path, options):
     given = write_cases(tmp_path / "a.jsonl", 20)
     status, summary = finish(start(given, "--out", tmp_path / "out", *options))
@@ -62,6 +62,7 @@ def test_names_and_dates_are_masked_and_the_rash_is_kept(tmp_path, options):
     assert CANARY not in summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", PIPELINES)
 def test_a_killed_run_is_resumed_to_the_same_bytes(tmp_path, options):
     given = write_cases(tmp_path / "a.jsonl", 3000)

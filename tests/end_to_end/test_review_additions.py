@@ -23,7 +23,7 @@ from inverse_deid.review.store.trail import export_trail, verify_store
 from inverse_deid.review.store.values import ActionKind, CaseState, LayerRevision, UserRole
 
 CANARY = "Zebulonova"
-N_FILES = 3
+N_FILES = 2
 N_CASES = 2
 """In each of the files that come later; the store begins with one file of as many."""
 SECONDS = 240
@@ -42,7 +42,7 @@ def addresses(kind, folder):
         yield address
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
     with addresses(request.param, tmp_path) as address:
         yield address
@@ -198,33 +198,19 @@ def check_nothing_lost(store, folder):
     assert sum(event.endswith(f"added: {N_CASES} cases") for event in events) == N_FILES + 1
 
 
-def test_by_the_library(address, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["http", "library"])
+def test_nothing_is_lost_while_cases_come_in(address, tmp_path, way):
     begin = [text_of(0, case) for case in range(N_CASES)]
     with store_of(tmp_path, begin, address=address, clock=time.time) as store:
-        ann, bea = user(store, "ann"), user(store, "bea")
-        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        enter = visitor if way == "http" else user
+        ann, bea = enter(store, "ann"), enter(store, "bea")
+        carl = enter(store, "carl", UserRole.ADJUDICATOR)
         with additions(address, tmp_path) as arrivals:
             work = Work(store, arrivals)
-            work.run(
-                (work.review, ann, True),
-                (work.review, bea, False),
-                (work.settle, carl),
+            review, settle = (
+                (work.review_by_page, work.settle_by_page) if way == "http" else (work.review, work.settle)
             )
-        assert not work.faults, work.faults
-        check_nothing_lost(store, tmp_path)
-
-
-def test_over_http(address, tmp_path):
-    begin = [text_of(0, case) for case in range(N_CASES)]
-    with store_of(tmp_path, begin, address=address, clock=time.time) as store:
-        ann, bea = visitor(store, "ann"), visitor(store, "bea")
-        carl = visitor(store, "carl", UserRole.ADJUDICATOR)
-        with additions(address, tmp_path) as arrivals:
-            work = Work(store, arrivals)
-            work.run(
-                (work.review_by_page, ann, True),
-                (work.review_by_page, bea, False),
-                (work.settle_by_page, carl),
-            )
+            work.run((review, ann, True), (review, bea, False), (settle, carl))
         assert not work.faults, work.faults
         check_nothing_lost(store, tmp_path)

@@ -1,6 +1,8 @@
 """The pages of the review over HTTP: access, content, changes."""
 
 import re
+from copy import copy
+from dataclasses import dataclass
 from html import unescape
 
 import pytest
@@ -48,6 +50,21 @@ def doubtful(tmp_path, clock):
         yield store
 
 
+@dataclass(frozen=True)
+class Closed:
+    """A store that is asked only for what it refuses, so that its tests can share it."""
+
+    stranger: Visitor
+    reviewer: Visitor
+    admin: Visitor
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory):
+    with store_of(tmp_path_factory.mktemp("closed"), [TEXT]) as store:
+        yield Closed(Visitor(store), visitor(store, "ann"), visitor(store, "dora", UserRole.ADMIN))
+
+
 def every_address():
     """Return all pages and posts except log-in and static files."""
     for route in _list_routes():
@@ -58,19 +75,19 @@ def every_address():
 
 class TestWhoGetsIn:
     @pytest.mark.parametrize(("method", "address"), list(every_address()))
-    def test_no_page_without_log_in(self, store, method, address):
-        stranger = Visitor(store)
-        assert stranger.client.request(method, address).headers["location"] == "/log-in"
-        as_script = stranger.client.request(method, address, headers={"Content-Type": "application/json"})
+    def test_no_page_without_log_in(self, closed, method, address):
+        client = closed.stranger.client
+        assert client.request(method, address).headers["location"] == "/log-in"
+        as_script = client.request(method, address, headers={"Content-Type": "application/json"})
         assert as_script.status_code == 401
 
     @pytest.mark.parametrize(("method", "address"), [one for one in every_address() if one[0] == "POST"])
     @pytest.mark.parametrize("token", ["", "0" * 64])
-    def test_no_post_without_its_token(self, store, method, address, token):
-        ann = visitor(store, "ann", UserRole.ADMIN)
-        ann.token = token
-        assert ann.send(address).status_code == 403
-        assert ann.ask(address).status_code == 403
+    def test_no_post_without_its_token(self, closed, method, address, token):
+        dora = copy(closed.admin)
+        dora.token = token
+        assert dora.send(address).status_code == 403
+        assert dora.ask(address).status_code == 403
 
     def test_token_of_another_session_does_not_count(self, store):
         ann, bea = visitor(store, "ann"), visitor(store, "bea")
@@ -133,14 +150,14 @@ class TestWhoGetsIn:
         assert cookie.startswith("__Host-session=") is secure
 
     @pytest.mark.parametrize("address", ["/accounts", "/disputes/1", "/sample", "/sample/1"])
-    def test_roles(self, store, address):
-        assert visitor(store, "ann").get(address).status_code == 403
+    def test_roles(self, closed, address):
+        assert closed.reviewer.get(address).status_code == 403
 
     @pytest.mark.parametrize(
         "address", ["/assign", "/accounts", "/cases/1/release", "/cases/1/withdraw", "/sample", "/sample/1"]
     )
-    def test_roles_of_posts(self, store, address):
-        assert visitor(store, "ann").send(address).status_code == 403
+    def test_roles_of_posts(self, closed, address):
+        assert closed.reviewer.send(address).status_code == 403
 
 
 class TestWhatIsServed:
@@ -219,8 +236,8 @@ class TestWhatIsServed:
             "/cases/1e3",
         ],
     )
-    def test_paths_outside_the_folder_are_refused(self, store, address):
-        answer = visitor(store, "ann").get(address)
+    def test_paths_outside_the_folder_are_refused(self, closed, address):
+        answer = closed.reviewer.get(address)
         assert answer.status_code == 404
         assert "import" not in answer.text
 
@@ -280,16 +297,16 @@ class TestPosts:
             {"revision": None},
         ],
     )
-    def test_malformed_requests_are_refused(self, store, change):
-        ann = visitor(store, "ann")
+    def test_malformed_requests_are_refused(self, closed, change):
+        ann = closed.reviewer
         revision = ann.ask("/cases/1/open").json()["revision"]
         payload = {"kind": "mask", "ranges": [[0, 1]], "revision": revision, **change}
         assert ann.ask("/cases/1/act", **payload).status_code == 400
         assert ann.ask("/cases/1/open").json()["revision"] == revision
 
     @pytest.mark.parametrize("body", [b"{", b"[]", b"\xff", b"[" * 100_000])
-    def test_broken_json(self, store, body):
-        ann = visitor(store, "ann")
+    def test_broken_json(self, closed, body):
+        ann = closed.reviewer
         headers = {"X-CSRF-Token": ann.token, "Content-Type": "application/json"}
         assert ann.client.post("/cases/1/open", content=body, headers=headers).status_code == 400
 

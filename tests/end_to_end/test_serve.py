@@ -52,6 +52,7 @@ def service():
         service.process.communicate()
 
 
+@pytest.mark.slow
 def test_many_clients_get_their_own_masked_answers(service):
     command = [sys.executable, ROOT / "scripts" / "load_service.py", service.address]
     environment = {**os.environ, "INVERSE_DEID_TOKEN": SECRET}
@@ -181,6 +182,7 @@ def test_the_pages_are_served_without_a_token_and_hold_no_secret(service):
                 assert "immutable" in answer.headers["cache-control"]
 
 
+@pytest.mark.slow
 def test_two_files_and_texts_of_other_settings_at_once(service):
     from concurrent.futures import ThreadPoolExecutor
 

@@ -68,7 +68,7 @@ def test_rows_with_one_id_have_one_name_for_each_person(given, out, key):
     assert not set(made.values()) & {*ORIGINALS, "Phi"}
 
 
-@pytest.mark.parametrize("options", [(), ("--workers", "2")])
+@pytest.mark.parametrize("options", [(), pytest.param(("--workers", "2"), marks=pytest.mark.slow)])
 def test_order_file_and_processes_do_not_matter(given, out, tmp_path, key, options):
     table = write_table(given / "table.csv", ROWS)
     mask(table, out, key, "--text-column", "text")

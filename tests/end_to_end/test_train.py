@@ -101,6 +101,7 @@ def test_a_few_documents_do_not_take_the_safety_margin_away(trained, tmp_path):
     assert re.search(r"calibrated on \d documents, \d+ identifiers", result.output)
     assert "strict: not below the thresholds of the model to start from" in result.output
     tuned = read_model(tmp_path / "tuned")
+    assert tuned.operating_points
     for pair in tuned.operating_points.values():
         assert pair.density_slope == 0.3
         assert (pair.low >= 0.96, pair.high >= 0.99) == (True, True)

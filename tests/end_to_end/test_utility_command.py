@@ -1,14 +1,13 @@
 """`inverse-deid utility`: utility and recall together, of the packaged set and of any system's masks."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from fake_maskers import BROKEN_STAGE, CANARY
 
+from inverse_deid.cli.main import main
 from inverse_deid.core.files import sha256_of
 from inverse_deid.evaluation.causality_set import packaged_causality_set
 
@@ -186,11 +185,8 @@ def test_json_overwrites_its_own_kind_alone_and_only_when_asked(command, gold, m
 
 def test_the_packaged_model_keeps_most_and_its_output_file_measures_alike(tmp_path):
     def run(*args):
-        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        env = {**os.environ, "PYTHONPATH": path}
-        order = [sys.executable, "-m", "inverse_deid.cli.main", *map(str, args)]
-        done = subprocess.run(order, check=False, env=env, capture_output=True, text=True, timeout=1_200)
-        assert done.returncode == 0, done.stderr
+        done = CliRunner().invoke(main, list(map(str, args)))
+        assert done.exit_code == 0, done.stderr
         return done.stdout
 
     table = run("utility", "--json", tmp_path / "u.json")

@@ -96,6 +96,7 @@ def test_every_attack_is_also_inside_clean_sentences():
     alone = {attack.id: attack for attack in attacks if attack.form == "alone"}
     long = {attack.id: attack for attack in attacks if attack.form == "long"}
     assert alone.keys() == long.keys()
+    assert long
     for id_, attack in long.items():
         assert alone[id_].text in attack.text
         assert [attack.text[slice(*one)] for one in attack.ranges] == [

@@ -6,7 +6,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.replacement.ages import BAND_SCHEMES, DAYS_OF, AgesUnder90, BandedAges, read_age
@@ -57,7 +57,6 @@ def test_no_age_of_90_or_more_is_shown(years: int, seed: int, behind: str) -> No
 
 
 @pytest.mark.parametrize("form", AGE_FORMS)
-@settings(max_examples=150, deadline=None)
 @given(seed=seeds)
 def test_most_forms_are_read(form: str, seed: int) -> None:
     """All but `60ish`, and an age next to an M that may be months."""
@@ -67,7 +66,6 @@ def test_most_forms_are_read(form: str, seed: int) -> None:
     assert reading is None or 0 <= reading.low_days < reading.high_days
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.text(max_size=40), st.text(max_size=25))
 def test_any_text_is_read_or_masked(text: str, after: str) -> None:
     for policy in (AgesUnder90(), *map(BandedAges, BAND_SCHEMES.values())):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.thresholds import Thresholds
@@ -50,7 +50,6 @@ def masked(corpus: ScoredCorpus, thresholds) -> np.ndarray:
     return ~combine(corpus.verdicts, corpus.p_safe, categories, thresholds, corpus.densities).keep
 
 
-@settings(max_examples=300, deadline=None)
 @given(corpora(), AIMS, AIMS, AIMS, SLOPES)
 def test_points_are_in_order_and_reach_their_recall(
     scored: list[ScoredCorpus], strict: float, balanced: float, lenient: float, slope: float
@@ -77,7 +76,6 @@ def _reachable(corpus: ScoredCorpus, slope: float) -> np.ndarray:
     return score_from_high(corpus, Thresholds(1, 1, slope)) < 1 - 1e-5
 
 
-@settings(max_examples=300, deadline=None)
 @given(corpora(), AIMS, SLOPES)
 def test_every_corpus_reaches_the_precision_or_nothing_lower_is_left(
     scored: list[ScoredCorpus], precision: float, slope: float
@@ -87,7 +85,6 @@ def test_every_corpus_reaches_the_precision_or_nothing_lower_is_left(
     assert thresholds.high <= 0.01 or all(p is None or p >= precision - 1e-9 for p in found)
 
 
-@settings(max_examples=200, deadline=None)
 @given(corpora(), AIMS, SLOPES)
 def test_masking_and_calibration_agree_on_what_is_masked(
     scored: list[ScoredCorpus], recall: float, slope: float

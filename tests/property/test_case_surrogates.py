@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.phi import HyperClass
@@ -53,7 +53,6 @@ def _replaced(masks, case_id="1"):
     return case, [case.replacement(text, category) for text, category in masks]
 
 
-@settings(deadline=None, max_examples=60)
 @given(MASKS)
 def test_a_surrogate_is_never_a_real_value_and_shares_no_word_with_one(masks):
     _, found = _replaced(masks)
@@ -63,7 +62,6 @@ def test_a_surrogate_is_never_a_real_value_and_shares_no_word_with_one(masks):
         assert not (set(words_of(surrogate)) & real) - GENERIC_WORDS
 
 
-@settings(deadline=None, max_examples=60)
 @given(MASKS)
 def test_one_original_has_one_surrogate_and_no_two_share_one(masks):
     _, found = _replaced(masks + masks)
@@ -75,7 +73,6 @@ def test_one_original_has_one_surrogate_and_no_two_share_one(masks):
     assert all(len(originals) == 1 for originals in by_surrogate.values())
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.one_of(NUMBERS, PHONES))
 def test_digits_stand_for_digits(text):
     category = HyperClass.CONTACT if re.match(r"\+|\d{3}-", text) else HyperClass.ID
@@ -86,7 +83,6 @@ def test_digits_stand_for_digits(text):
     assert kinds[0] == kinds[1]
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.text(max_size=40), st.sampled_from(list(HyperClass)))
 def test_any_text_is_replaced_or_left(text, category):
     _, (found,) = _replaced([(text, category)])

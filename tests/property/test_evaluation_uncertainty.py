@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 from annotated_documents import masked_corpora, masks_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
@@ -49,7 +49,6 @@ def copies(docs, masks, n):
     return twins, {f"{doc.id} {i}": masks[doc.id] for i in range(n) for doc in docs}
 
 
-@settings(max_examples=40, deadline=None)
 @given(masked_corpora(), st.randoms(use_true_random=False))
 def test_permuting_documents_changes_no_figure_and_no_interval(corpus, rng):
     docs, masks = corpus
@@ -58,7 +57,6 @@ def test_permuting_documents_changes_no_figure_and_no_interval(corpus, rng):
     assert intervals(shuffled, masks) == intervals(docs, masks)
 
 
-@settings(max_examples=60, deadline=None)
 @given(masked_corpora(), st.integers(2, 4))
 def test_documents_several_times_change_no_share(corpus, n):
     once, often = figures(*corpus), figures(*copies(*corpus, n))
@@ -66,11 +64,11 @@ def test_documents_several_times_change_no_share(corpus, n):
     assert {name: share.whole for name, share in often.items()} == {k: n * s.whole for k, s in once.items()}
 
 
-@settings(max_examples=40, deadline=None)
 @given(masked_corpora())
 def test_documents_twice_narrow_what_is_exact(corpus):
     once, twice = intervals(*corpus), intervals(*copies(*corpus, 2))
     assert once.keys() == twice.keys()
+    assert once
     for name, interval in once.items():
         assert (interval is None) == (twice[name] is None)
         if interval is not None and interval.method.startswith("Clopper-Pearson"):
@@ -117,7 +115,6 @@ def seeded_corpus(n_docs):
     return docs, masks
 
 
-@settings(max_examples=60, deadline=None)
 @given(masked_corpora(), st.integers(0, 4))
 def test_the_counts_of_two_parts_add_up_to_the_whole(corpus, cut):
     docs, masks = corpus
@@ -133,7 +130,6 @@ def test_the_counts_of_two_parts_add_up_to_the_whole(corpus, cut):
     assert added == every(whole) == every(Counts.stack(parts))
 
 
-@settings(max_examples=100, deadline=None)
 @given(masked_corpora(), st.data())
 def test_more_masks_never_lower_and_fewer_masks_never_raise_what_is_hidden(corpus, data):
     docs, masks = corpus
@@ -152,7 +148,6 @@ def test_more_masks_never_lower_and_fewer_masks_never_raise_what_is_hidden(corpu
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
 @given(masked_corpora(), st.data())
 def test_precision_of_what_is_left_is_that_of_its_tokens(corpus, data):
     docs, masks = corpus
@@ -172,7 +167,6 @@ def test_precision_of_what_is_left_is_that_of_its_tokens(corpus, data):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(masked_corpora())
 def test_an_interval_is_there_where_the_figure_is_and_lies_between_0_and_1(corpus):
     found, shares = intervals(*corpus), figures(*corpus)
@@ -196,7 +190,6 @@ def halves(doc, masks, cut):
     return parts
 
 
-@settings(max_examples=100)
 @given(masked_corpora(), st.data())
 def test_documents_cut_in_two_between_tokens_have_the_same_tokens(corpus, data):
     docs, masks = corpus
@@ -212,7 +205,9 @@ def test_documents_cut_in_two_between_tokens_have_the_same_tokens(corpus, data):
     cut = figures([doc for doc, _ in parts], {doc.id: found for doc, found in parts})
     of_tokens = [name for name in whole if not name.startswith(("documents", "entities"))]
     assert {name: cut[name] for name in of_tokens} == {name: whole[name] for name in of_tokens}
-    for name in set(whole) - set(of_tokens):
+    found = list(set(whole) - set(of_tokens))
+    assert found
+    for name in found:
         missed, were_missed = (s.whole - s.part for s in (cut[name], whole[name]))
         assert were_missed <= missed <= 2 * were_missed, name
         assert whole[name].whole <= cut[name].whole <= 2 * whole[name].whole, name

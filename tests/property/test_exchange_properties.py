@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
@@ -40,7 +40,6 @@ def outside(doc: Document) -> list[str]:
     return [*pieces, doc.text[position:]]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(documents(), min_size=1, max_size=4), SEEDS, st.sampled_from([0.0, 0.5, 1.0]))
 def test_text_outside_the_spans_and_types_stay(docs: list[Document], seed: int, keep_share: float) -> None:
     pool = identifiers_by_type(docs)
@@ -56,7 +55,6 @@ def test_text_outside_the_spans_and_types_stay(docs: list[Document], seed: int, 
             assert fresh.text == doc.text
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(documents(), min_size=1, max_size=4), SEEDS)
 def test_what_comes_in_stood_in_the_pool_but_for_its_digits(docs: list[Document], seed: int) -> None:
     pool = identifiers_by_type(docs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inverse_deid.core.errors import AnnotationError
@@ -36,7 +36,6 @@ CANARY = "Quillfeather"
 characters = st.characters(exclude_categories=["Cs"])
 pieces = st.lists(st.one_of(st.text(characters, max_size=12), st.sampled_from(HARD)), max_size=8)
 texts = pieces.map("".join)
-quick = settings(max_examples=60, deadline=None)
 
 
 def _is_xml(text: str) -> bool:
@@ -67,14 +66,12 @@ def _everything() -> Document:
     return Document("all", text, (PhiSpan(0, 3, PhiType.RELATIVE), PhiSpan(4, len(text), PhiType.STREET)))
 
 
-@quick
 @given(st.lists(documents(), max_size=3))
 @example([_everything()])
 def test_json_lines_are_read_back(docs: list[Document]) -> None:
     assert _from_json(b"".join(map(gold_json_line, docs))) == docs
 
 
-@quick
 @given(documents(texts.filter(_is_xml)))
 @example(_everything())
 @example(Document("empty", ""))

@@ -117,7 +117,6 @@ def test_a_replaced_stamp_says_the_new_date_as_precisely_as_the_old(old, new, n_
     assert len(written) == len(stamp)
 
 
-@settings(max_examples=150, deadline=None)
 @given(DIALECTS, st.integers(0, 10_000), st.data())
 def test_damaged_bytes_end_in_a_typed_error_and_show_no_text(dialect, seed, data):
     canary = "Zzyzxwood"
@@ -138,7 +137,6 @@ def test_damaged_bytes_end_in_a_typed_error_and_show_no_text(dialect, seed, data
     assert canary not in said
 
 
-@settings(max_examples=60, deadline=None)
 @given(DIALECTS, st.integers(0, 10_000), st.data())
 def test_damaged_bytes_never_write_a_removed_name(dialect, seed, data):
     canary = "Zzyzxwood"

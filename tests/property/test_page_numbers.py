@@ -20,7 +20,7 @@ from inverse_deid.evaluation.page.page import render_page
 from inverse_deid.evaluation.report import build_report
 from inverse_deid.evaluation.risk import estimate_risk, read_assumptions, report_risk
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=25, deadline=None)
 SHARES = st.floats(0, 1)
 MARK = "\N{SECTION SIGN}"
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5).map(lambda t: MARK + t)

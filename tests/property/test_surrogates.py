@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
@@ -26,7 +26,6 @@ def _is_exact(doc: Document) -> bool:
     return ordered and all(text and text == text.strip() for text in texts)
 
 
-@settings(max_examples=120, deadline=None)
 @given(seeds)
 def test_synthetic_documents_have_exact_spans(seed: int) -> None:
     rng = random.Random(seed)
@@ -36,14 +35,12 @@ def test_synthetic_documents_have_exact_spans(seed: int) -> None:
     assert _is_exact(with_fresh_surrogates(doc, maker, rng))
 
 
-@settings(max_examples=120, deadline=None)
 @given(seeds)
 def test_injected_documents_have_exact_spans(seed: int) -> None:
     rng = random.Random(seed)
     assert _is_exact(inject(weakly_labelled(Document("c", CARRIER)), SurrogateMaker(rng), rng))
 
 
-@settings(max_examples=40, deadline=None)
 @given(seeds)
 def test_a_seed_decides_everything(seed: int) -> None:
     def run() -> list[Document]:
@@ -55,7 +52,6 @@ def test_a_seed_decides_everything(seed: int) -> None:
     assert run() == run()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seeds, st.sampled_from(list(PhiType)), st.text(min_size=1, max_size=30).filter(lambda text: text.strip())
 )

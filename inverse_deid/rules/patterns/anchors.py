@@ -189,10 +189,35 @@ def _fold(word: str) -> str:
     return word.lower() if word.isascii() else word.translate(_DOTLESS).casefold()
 
 
-def compile_patterns(
-    patterns: Mapping[str, str], flags: re.RegexFlag = re.IGNORECASE
-) -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
+class Patterns(Mapping[str, re.Pattern[str]]):
+    """Regular expressions by name, compiled when asked for: a command that masks nothing compiles nothing.
+
+    Args:
+        sources: The text and the flags of each.
+    """
+
+    def __init__(self, sources: Mapping[str, tuple[str, re.RegexFlag]]) -> None:
+        self._sources = dict(sources)
+        self._compiled: dict[str, re.Pattern[str]] = {}
+
+    def __getitem__(self, name: str) -> re.Pattern[str]:
+        if name not in self._compiled:
+            self._compiled[name] = re.compile(*self._sources[name])
+        return self._compiled[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __or__(self, other: Patterns) -> Patterns:
+        return Patterns(self._sources | other._sources)
+
+
+def compile_patterns(patterns: Mapping[str, str], flags: re.RegexFlag = re.IGNORECASE) -> Patterns:
+    """Return the patterns by name, ready to be compiled."""
+    return Patterns({name: (pattern, flags) for name, pattern in patterns.items()})
 
 
 def select_span(match: re.Match[str]) -> tuple[int, int]:

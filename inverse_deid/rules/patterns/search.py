@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
@@ -165,13 +166,9 @@ _OTHER_SILENT_VETOES = compile_patterns(
     }
 )
 
-SILENT_VETO_PATTERNS = {
-    **_OTHER_SILENT_VETOES,
-    **number_patterns.VETOES,
-    **account_patterns.VETOES,
-    **DATE_PATTERNS,
-    **AGE_PATTERNS,
-}
+SILENT_VETO_PATTERNS = (
+    _OTHER_SILENT_VETOES | number_patterns.VETOES | account_patterns.VETOES | DATE_PATTERNS | AGE_PATTERNS
+)
 """Like `VETO_PATTERNS`, but not features: the packaged network was trained without them."""
 
 _CASED_CONTEXT = {
@@ -204,7 +201,7 @@ _ANY_CASE_CONTEXT = {
     "postal-code": r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]{2} \d{5}(?:-\d{4})?|[A-Z]\d[A-Z] \d[A-Z]\d)\b",
 }
 
-CONTEXT_PATTERNS = {**compile_patterns(_CASED_CONTEXT, re.NOFLAG), **compile_patterns(_ANY_CASE_CONTEXT)}
+CONTEXT_PATTERNS = compile_patterns(_CASED_CONTEXT, re.NOFLAG) | compile_patterns(_ANY_CASE_CONTEXT)
 """Named patterns whose hits are features, in the order of the columns."""
 
 _TIME_UNIT = (
@@ -495,19 +492,11 @@ LONGEST: Mapping[str, int] = MappingProxyType(
 PLAIN_WORDS: Mapping[str, frozenset[str]] = MappingProxyType({**PLAIN_DATE_WORDS, **PLAIN_AGE_WORDS})
 """Words at either end of a match that tell nothing and are not masked, of some patterns."""
 
-_SEARCH = PatternSearch(
-    {
-        **VETO_PATTERNS,
-        **SILENT_VETO_PATTERNS,
-        **CONTEXT_PATTERNS,
-        **FACT_PATTERNS,
-        **CERTAIN_PATTERNS,
-        **SILENT_FACT_PATTERNS,
-    },
-    {**ANCHORS, **FACT_ANCHORS},
-    SIGNS,
-    LONGEST,
-    PLAIN_WORDS,
-)
-anchor_bits = _SEARCH.anchor_bits
-find_patterns = _SEARCH.find
+
+@cache
+def pattern_search() -> PatternSearch:
+    """Return the search for all patterns of the rules. The first call compiles them, which takes a second."""
+    vetoes = VETO_PATTERNS | SILENT_VETO_PATTERNS
+    facts = FACT_PATTERNS | CERTAIN_PATTERNS | SILENT_FACT_PATTERNS
+    anchors = {**ANCHORS, **FACT_ANCHORS}
+    return PatternSearch(vetoes | CONTEXT_PATTERNS | facts, anchors, SIGNS, LONGEST, PLAIN_WORDS)

@@ -26,6 +26,7 @@ def choices() -> dict[str, click.Choice]:
 
 @pytest.mark.parametrize(("name", "choice"), choices().items(), ids=choices())
 def test_every_choice_is_taken_as_it_is_listed(name, choice):
+    assert choice.choices
     for value in choice.choices:
         assert type(value) is str, name
         assert choice.convert(str(value), None, None) == value

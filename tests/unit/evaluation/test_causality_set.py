@@ -91,7 +91,9 @@ def test_every_kind_is_there_often_enough_to_be_measured(docs):
 
 
 def test_marks_do_not_cut_words_and_have_no_blank_edges(docs):
-    for doc, _, span in everywhere(docs):
+    marked = list(everywhere(docs))
+    assert marked
+    for doc, _, span in marked:
         where = (doc.id, span.start)
         assert doc.text[span.start : span.end].strip() == doc.text[span.start : span.end], where
         assert (
@@ -109,7 +111,9 @@ def test_marks_do_not_cut_words_and_have_no_blank_edges(docs):
 
 
 def test_only_the_dates_of_onset_are_identifiers_too(docs):
-    for doc, item, span in everywhere(docs):
+    marked = list(everywhere(docs))
+    assert marked
+    for doc, item, span in marked:
         found = overlaps(doc, span)
         if span.part in (OnsetPart.START, OnsetPart.REACTION):
             assert [(p.start, p.end, p.type) for p in found] == [(span.start, span.end, PhiType.DATE)], doc.id

@@ -6,7 +6,7 @@ import io
 import pytest
 from annotated_documents import documents, masks_of
 from fake_maskers import CANARY
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.errors import AnnotationError, FormatError, InputError
@@ -21,8 +21,6 @@ from inverse_deid.evaluation.leaks import (
     write_leak_list,
 )
 from inverse_deid.evaluation.measures.counts import GroupKind, HarmlessTokens, count_document, group_number
-
-quick = settings(max_examples=60, deadline=None)
 
 TEXT = "Seen by nurse.\nMrs Ada Olin-Bo (40 years old)\r\n\tof Velmo on 3May2019x was well again today."
 
@@ -98,7 +96,6 @@ def test_nothing_missed_is_no_leak_and_bad_masks_are_refused():
         next(find_leaks(VISIT, [(0, 999)]))
 
 
-@quick
 @given(documents(), st.data())
 def test_the_leaks_are_the_tokens_that_the_counts_do_not_recall(doc, data):
     masks = data.draw(masks_of(doc.text))
@@ -112,7 +109,6 @@ def test_the_leaks_are_the_tokens_that_the_counts_do_not_recall(doc, data):
         assert sum(leak.type is fine for leak in leaks) == missed
 
 
-@quick
 @given(documents(), st.data())
 def test_no_masked_character_is_shown(doc, data):
     masks = data.draw(masks_of(doc.text))
@@ -175,7 +171,6 @@ def test_a_list_comes_back_as_it_was(tmp_path):
     assert CANARY not in repr(read_leak_list(written(tmp_path / "c.csv", listed((CANARY, CANARY)))))
 
 
-@quick
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=4))
 def test_every_text_comes_back(tmp_path_factory, pieces):
     leaks = [Leak(document, i, i + 1, PhiType.CITY, token) for i, (document, token) in enumerate(pieces)]

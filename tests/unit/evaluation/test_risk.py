@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from annotated_documents import masked_corpora, masks_of
 from fake_maskers import CANARY
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import inverse_deid.evaluation.risk
@@ -27,7 +27,6 @@ from inverse_deid.evaluation.risk import (
     report_risk,
 )
 
-quick = settings(max_examples=60, deadline=None)
 PACKAGED = Path(inverse_deid.evaluation.risk.__file__).with_name("risk.toml")
 
 
@@ -248,7 +247,6 @@ def test_the_bound_holds():
     assert n_missed <= 0.05 * 400
 
 
-@quick
 @given(masked_corpora(), st.data())
 def test_more_masks_never_raise_the_risk(corpus, data):
     docs, masks = corpus
@@ -262,7 +260,6 @@ def test_more_masks_never_raise_the_risk(corpus, data):
         assert 0 <= after.overall.point <= after.overall.upper <= 1
 
 
-@quick
 @given(masked_corpora())
 def test_documents_twice_change_no_estimate_and_raise_no_bound(corpus):
     docs, masks = corpus

@@ -1,18 +1,16 @@
 """PDF files: all text is read in order, pages without text are refused, and nothing else leaves."""
 
 import io
-import random
 import re
 import shutil
 import subprocess
 import zlib
-from base64 import a85decode
 from pathlib import Path
 
 import pypdfium2
 import pytest
 from fake_maskers import CANARY, FakeMasker, keep_all, mask_capitals
-from hostile_files import count_places, numbered, only, write_masked
+from hostile_files import numbered, others, write_masked
 from libreoffice import OFFICE, convert
 from pdf_files import (
     SCANNED,
@@ -28,7 +26,7 @@ from pdf_files import (
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
-from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.pdf import FORMAT, reading
 from inverse_deid.formats.pdf.layout import order_lines
 from inverse_deid.formats.pdf.reading import MAX_STREAM_BYTES, read_pdf_text
@@ -47,52 +45,6 @@ def text_of(data):
 
 def through(data, masker):
     return write_masked(opened(data), masker)
-
-
-def unpacked(data):
-    """Return all that can be read of a file: its bytes, its streams and its text."""
-    found = [data]
-    for match in re.finditer(rb"/Filter \[([^]]*)\][^>]*>>\s*stream\r?\n(.*?)endstream", data, re.DOTALL):
-        packed = a85decode(match[2].strip().removesuffix(b"~>")) if b"ASCII85" in match[1] else match[2]
-        found.append(zlib.decompressobj().decompress(packed))
-    with pypdfium2.PdfDocument(data) as pdf:
-        text = "\n".join(page.get_textpage().get_text_range() for page in pdf)
-    assert len(found) == 1 + data.count(b"endstream") > 2
-    return b"\n".join(found).decode("latin-1") + text
-
-
-def others():
-    """Return a function that gives another harmless word at every call."""
-    give, _ = numbered()
-    return lambda: give().replace(CANARY, "other")
-
-
-N_TEXTS, N_HIDDEN = count_places(hostile)
-
-
-def test_all_text_of_a_hostile_file_is_read_and_nothing_else():
-    (t, texts), (h, hidden) = numbered(), numbered()
-    data = hostile(t, lambda: "HIDDEN" + h())
-    text = text_of(data)
-    assert [one for one in texts if one not in text] == []
-    assert "HIDDEN" not in text
-    assert len(hidden) > 50
-
-
-@pytest.mark.parametrize("place", range(N_TEXTS))
-def test_text_in_each_place_is_masked(place):
-    data = hostile(only(place), others())
-    assert CANARY in text_of(data)
-    assert CANARY not in unpacked(through(data, mask_capitals()))
-
-
-@pytest.mark.parametrize("place", range(N_HIDDEN))
-def test_what_is_not_text_is_not_written_even_if_every_word_is_kept(place):
-    data = hostile(lambda: "word", only(place))
-    assert CANARY.encode() in data
-    written = through(data, keep_all())
-    assert CANARY not in unpacked(written)
-    assert "plain word was seen" in text_of(written)
 
 
 def test_what_was_removed_is_counted_by_kind():
@@ -131,6 +83,7 @@ def reads_pdf_in_libreoffice():
     return OFFICE is not None and (Path(OFFICE).resolve().parent / "libsdlo.so").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not reads_pdf_in_libreoffice(), reason="LibreOffice Draw is not installed")
 def test_libreoffice_opens_the_output(tmp_path):
     path = tmp_path / "a.pdf"
@@ -389,37 +342,13 @@ def test_a_value_that_only_rich_text_has_is_counted(more):
     assert content.removed == {"rich text of a form field": 1}
 
 
-def test_fuzzed_files_are_read_or_refused_without_text(capfd, caplog):
-    chance = random.Random(20)
-    whole = hostile(lambda: CANARY, lambda: CANARY)
-    n_refused = 0
-    for number in range(150):
-        data = bytearray(whole)
-        for _ in range(1 + number // 10):
-            place = chance.randrange(len(data))
-            data[place : place + chance.choice([1, 1, 1, 40])] = bytes([chance.choice([0, 255, 40, 62, 48])])
-        if number % 3 == 0:
-            data = data[: chance.randrange(len(data))] + b"\n%%EOF"
-        try:
-            written = through(bytes(data), mask_capitals())
-        except InputError as error:
-            assert CANARY not in f"{error}{error!r}"
-            assert error.__context__ is None
-            n_refused += 1
-        else:
-            assert CANARY not in unpacked(written)
-    assert 0 < n_refused < 150
-    assert CANARY not in caplog.text + "".join(capfd.readouterr())
-
-
 def test_a_failed_document_is_masked_from_end_to_end():
     written = through(of_text("BROKENSTAGE seen", "today"), FakeMasker(lambda word: True))
     assert text_of(written) == "PHI\n\f\nPHI"
 
 
-def test_nothing_shows_the_text_of_an_open_file():
-    source = opened(of_text(CANARY))
-    assert CANARY not in repr(source) + repr(source.sink(io.BytesIO())) + repr(Segment(CANARY, 0, 1, 0, 1, 1))
+def test_a_segment_does_not_show_its_text():
+    assert CANARY not in repr(Segment(CANARY, 0, 1, 0, 1, 1))
 
 
 def test_a_page_of_very_many_rows_is_read_in_time():

@@ -420,7 +420,9 @@ def test_in_a_team_adjudicators_add_and_admins_delete(tmp_path, role, adds, dele
         session = begin_session(store, find_user(store, "ann"))
         client.cookies.set("session", session.id)
         headers = {"X-CSRF-Token": session.csrf_token, "X-File-Name": "a.txt"}
-        for route in _list_intake_routes():
+        found = list(_list_intake_routes())
+        assert found
+        for route in found:
             path = route.path.replace("{upload_id:int}", "1")
             if "POST" in route.methods:
                 status = client.post(path, headers=headers, content=b"").status_code

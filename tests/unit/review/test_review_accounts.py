@@ -161,6 +161,13 @@ def test_the_commands_help_a_person_in_again(command, store, tmp_path):
         log_in(store, "ann", PASSWORD)
 
 
+def test_a_password_costs_a_guesser_time_and_memory(full_cost):
+    variant, _, costs = accounts.hash_password(PASSWORD).split("$")[1:4]
+    memory, time, _ = (int(cost.partition("=")[2]) for cost in costs.split(","))
+    assert variant == "argon2id"
+    assert memory * time >= 3 * 2**16  # KiB and passes
+
+
 def test_only_the_beginning_of_a_password_is_rated(store, monkeypatch):
     rated = []
     monkeypatch.setattr("zxcvbn.zxcvbn", lambda given, words: rated.append((given, words)) or {"score": 4})

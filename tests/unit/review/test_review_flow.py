@@ -315,7 +315,8 @@ class TestLock:
     def test_an_ended_lock_is_valid_until_someone_takes_it(self, store, clock):
         at = place(store, user(store, "ann"))
         clock.seconds += 3600
-        change(store, at, MASK, 0)
+        after, _ = change(store, at, MASK, 0)
+        assert after.revision == at.revision + 1
 
     def test_work_prolongs_it(self, store, clock):
         ann, bob = user(store, "ann"), user(store, "bob")

@@ -98,13 +98,15 @@ def test_a_change_of_the_own_account_is_no_problem(store):
     assert verify_store(store).is_intact
 
 
+PLACES = (
+    *("trail_head seal", "trail line", "users name", "cases state", "contents sealed_text"),
+    *("trail_head n_entries", "trail_head hash", "trail hash", "layers n_done", "layers actions_hash"),
+    *("actions steps", "meta value", "intakes export_name", "maskings facts", "sources sealed"),
+)
+
+
 @pytest.mark.parametrize(
-    "place",
-    [
-        *("trail_head n_entries", "trail_head hash", "trail_head seal", "trail line", "trail hash"),
-        *("users name", "cases state", "layers n_done", "layers actions_hash", "actions steps", "meta value"),
-        *("intakes export_name", "maskings facts", "sources sealed", "contents sealed_text"),
-    ],
+    "place", [*PLACES[:5], *(pytest.param(one, marks=pytest.mark.slow) for one in PLACES[5:])]
 )
 def test_a_value_that_is_missing_is_a_clean_refusal(store, tmp_path, place):
     table, column = place.split()

@@ -63,7 +63,9 @@ def test_bytes_come_back_and_nothing_is_in_the_clear(store, tmp_path):
     assert read_bytes(store, upload_id) == data
     assert list_uploads(store)[0].facts.name == f"{CANARY}.txt"
     assert CANARY not in repr(list_uploads(store))
-    for file in tmp_path.iterdir():
+    found = list(tmp_path.iterdir())
+    assert found
+    for file in found:
         assert CANARY.encode() not in file.read_bytes() or file.name == "cases.jsonl"
 
 

@@ -18,8 +18,7 @@ from inverse_deid.rules.patterns.search import (
     LIFTED_BY,
     SILENT_VETO_PATTERNS,
     VETO_PATTERNS,
-    anchor_bits,
-    find_patterns,
+    pattern_search,
 )
 from inverse_deid.text.tokenizer import join, tokenize
 
@@ -134,7 +133,7 @@ def test_a_pattern_is_tried_only_before_the_word_that_must_follow(text, words, n
 
 def test_patterns_that_touch_nothing_share_an_array_that_cannot_change():
     tokens = join([tokenize("Home on 3/4/2021")])
-    hits = find_patterns(tokens, anchor_bits(tokens.words))
+    hits = pattern_search().find(tokens, pattern_search().anchor_bits(tokens.words))
     untouched = [hit for hit in hits.values() if not hit.any()]
     assert len(set(map(id, untouched))) == 1
     with pytest.raises(ValueError, match="read-only"):
@@ -147,4 +146,7 @@ def test_any_white_space_between_words_is_found_as_the_pattern_says(name, space)
     tokens = tokenize(EXAMPLES[name][0].replace(" ", space))
     joined = join([tokens])
     plain = pattern_hits(tokens, [{**VETO_PATTERNS, **SILENT_VETO_PATTERNS}[name]])[0]
-    assert find_patterns(joined, anchor_bits(joined.words))[name].tolist() == plain.tolist()
+    assert (
+        pattern_search().find(joined, pattern_search().anchor_bits(joined.words))[name].tolist()
+        == plain.tolist()
+    )

@@ -121,7 +121,7 @@ PATTERNS = VETO_PATTERNS | CONTEXT_PATTERNS | FACT_PATTERNS | CLOSED
 def test_patterns(name: str) -> None:
     pattern = PATTERNS[name]
     for unit in UNITS:
-        for end in ("", "x1", "!"):
+        for end in ("x1", "!"):
             assert "" not in search(pattern, unit * (SEARCHED_CHARS // len(unit)) + end)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from annotated_documents import masked_corpora
-from hypothesis import given, settings
+from hypothesis import given
 from score import score
 
 from inverse_deid.evaluation.evaluation import evaluate_masks
@@ -35,7 +35,6 @@ def lines_of(docs):
     ]
 
 
-@settings(max_examples=100)
 @given(masked_corpora())
 def test_its_figures_are_those_of_the_evaluation(corpus):
     docs, masks = corpus

@@ -63,16 +63,14 @@ def survivors(data: bytes, dialect: Dialect, runs: Iterable[tuple[Spot, str, str
     return found
 
 
-def every_third(dialect: Dialect) -> Iterable[tuple[Spot, str, str]]:
-    """Every third place (every attribute by another profile and shape), so that all kinds of places have a turn."""
-    spots = Planter(sample(dialect), dialect).spots()
-    for number, spot in enumerate(spots[::3] if dialect == "r3" else spots):
-        yield (spot, *EVERY[number % len(EVERY)])
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_nothing_survives_that_is_not_listed(dialect):
-    assert survivors(sample(dialect), dialect, every_third(dialect)) <= documented()
+@pytest.mark.parametrize(("dialect", "step"), [("r3", 27), ("r2", 9)])
+def test_nothing_survives_that_is_not_listed(dialect, step):
+    """Some places, each by another profile and shape, so that all kinds of places have a turn."""
+    spots = Planter(sample(dialect), dialect).spots()[::step]
+    runs = ((spot, *EVERY[number % len(EVERY)]) for number, spot in enumerate(spots))
+    found = survivors(sample(dialect), dialect, runs)
+    assert found
+    assert found <= documented()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -83,18 +81,14 @@ def test_every_shape_survives_in_no_attribute_of_the_vocabulary(dialect):
     assert survivors(sample(dialect), dialect, runs) <= documented()
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_tail_survives(dialect):
-    spots = (spot for spot in Planter(sample(dialect), dialect).spots() if spot.slot == TAIL)
-    assert survivors(sample(dialect), dialect, ((spot, "third-party", "phone") for spot in spots)) == set()
-
-
 @pytest.mark.parametrize("shape", CANARIES)
 @pytest.mark.parametrize("profile", builtin_names())
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_tail_survives_though_all_stand_there_at_once(dialect, profile, shape):
     data = Planter(sample(dialect), dialect).with_all_tails(CANARIES[shape])
-    assert not is_left(data, CANARIES[shape], builtin_profile(profile))
+    written = written_under(data, builtin_profile(profile))
+    assert written
+    assert CANARIES[shape].encode() not in written
 
 
 def sentences_left(dialect: Dialect, profile: str, spots: Iterable[tuple[Spot, str]]) -> set[tuple[str, str]]:
@@ -107,19 +101,6 @@ def sentences_left(dialect: Dialect, profile: str, spots: Iterable[tuple[Spot, s
             told in written_under(planter.planted(spot, sentence), builtin_profile(profile)) for told in TOLD
         )
     }
-
-
-@pytest.mark.parametrize("profile", builtin_names())
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_sentence_survives_in_an_element_that_is_kept(dialect, profile):
-    planter = Planter(sample(dialect), dialect)
-    kept: dict[str, Spot] = {}
-    for spot in planter.spots():
-        if row_of(planter.element_of(spot), spot, profile):
-            kept.setdefault(planter.element_of(spot) or spot.slot, spot)
-    assert len(kept) > 3
-    runs = [(spot, SENTENCES[number % len(SENTENCES)]) for number, spot in enumerate(kept.values())]
-    assert sentences_left(dialect, profile, runs) == set()
 
 
 @pytest.mark.slow

@@ -66,11 +66,13 @@ def test_what_is_kept_passes():
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", builtin_names())
-def test_a_string_that_nobody_let_out_is_found_wherever_it_stands(dialect, name):
+@pytest.mark.parametrize(("turn", "name"), list(enumerate(builtin_names())))
+def test_a_string_that_nobody_let_out_is_found_wherever_it_stands(dialect, turn, name):
     case, profile = only_case(invent(dialect, share=0.5).data), builtin_profile(name)
     rewritten = case.rewrite(mark_texts(case), profile, REPLACEMENTS)
-    for node in list(rewritten.node.iter())[1::3]:
+    places = list(rewritten.node.iter())[1 + turn :: 3 * len(builtin_names())]
+    assert places
+    for node in places:
         path = "".join(f"/{n.tag}" for n in [*node.iterancestors(), node])
         node.tail, tail = "then dizzy", node.tail
         assert Rule.UNEXPECTED in {rule for rule, _ in unexpected(case, rewritten, profile)}, path

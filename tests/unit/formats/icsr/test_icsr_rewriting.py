@@ -510,6 +510,7 @@ def test_what_was_done_is_said_without_a_value(dialect, profile):
     changes = rewritten(case, builtin_profile(profile), mark_texts(case)).changes
     assert len(changes) == len(case.values)
     said = repr(changes)
+    assert message.cases[0]
     for values in message.cases[0].values():
         assert all(value not in said for value in values if len(value) > 3)
 

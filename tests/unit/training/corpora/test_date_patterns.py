@@ -18,6 +18,7 @@ def test_more_than_forty_patterns_render_differently() -> None:
 
 def test_every_pattern_renders_without_braces() -> None:
     rng = random.Random(1)
+    assert load_lists("dates")
     for kind, patterns in load_lists("dates").items():
         assert patterns
         for pattern in patterns:
