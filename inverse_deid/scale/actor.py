@@ -233,7 +233,7 @@ class PartitionActor:
 
 
 def _load_masker(job: ActorJob) -> DocumentMasker:
-    """Load the masker, if this machine has the same program, model and files as the run."""
+    # Only if this machine has the same program, model and files as the run.
     if job.version != __version__:
         raise ConfigurationError(
             f"the run was started with inverse-deid {job.version}, but a machine of the cluster has version "

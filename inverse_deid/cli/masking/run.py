@@ -102,7 +102,7 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
 
 
 def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, plan: PlanSettings) -> None:
-    """Mask the files, unless an earlier run completed them; what is done is added to the tally."""
+    # What is done is added to the tally.
     chosen = options.choose(options.key)
     marker = chosen.masking.marker
     load_profile = cache(partial(make_profile, options, chosen.cases))  # files without cases need none

@@ -188,11 +188,6 @@ def _refuse_given(names: Collection[str]) -> None:
 
 
 def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[FoundFile], Tally]:
-    """Return the files with cases, and a tally of all other files.
-
-    Raises:
-        UnreadableInputError: There is none.
-    """
     jobs, tally = plan_cases(inputs, options.format)
     if not jobs:
         first = tally.failures[0]

@@ -233,10 +233,8 @@ def submit_choices(visit: Visit) -> Response:
 
 
 def _find_problem(survey: FileSurvey, fates: Mapping[str, ColumnFate], *, is_header: bool) -> str:
-    """Say why the columns of a table cannot be treated like this, "" = they can.
-
-    `is_header`: the user says that the first row names the columns; it is written as it is.
-    """
+    # "" = the columns can be treated like this.
+    # `is_header`: the user says that the first row names the columns; it is written as it is.
     for number, column in enumerate(survey.columns, start=1):
         if refusal := find_refusal(column, fates[column.name]):
             return f"column {number} {refusal}"
