@@ -40,7 +40,10 @@ def one_draw_for_all_gates(cell, given, rate):
 
 @pytest.mark.parametrize(
     ("lengths", "dropout"),
-    [([7, 3, 0, 7, 1], 0.0), ([7, 3, 0, 7, 1], 0.4), ([6], 0.0), ([8, 4], 0.0), ([0, 0], 0.0)],
+    [
+        ([7, 3, 0, 7, 1], 0.4),
+        *(pytest.param(one, 0.0, marks=pytest.mark.slow) for one in ([7, 3, 0, 7, 1], [6], [8, 4], [0, 0])),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("return_sequences", [True, False], ids=["sequences", "last"])

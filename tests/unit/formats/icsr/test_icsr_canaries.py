@@ -68,9 +68,8 @@ def test_nothing_survives_that_is_not_listed(dialect, step):
     """Some places, each by another profile and shape, so that all kinds of places have a turn."""
     spots = Planter(sample(dialect), dialect).spots()[::step]
     runs = ((spot, *EVERY[number % len(EVERY)]) for number, spot in enumerate(spots))
-    found = survivors(sample(dialect), dialect, runs)
-    assert found
-    assert found <= documented()
+    assert len(spots) > 20
+    assert survivors(sample(dialect), dialect, runs) <= documented()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
