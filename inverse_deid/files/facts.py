@@ -97,6 +97,9 @@ class Fact(msgspec.Struct, frozen=True):
     text: str
     is_warning: bool = False
 
+    def __repr__(self) -> str:
+        return f"Fact(field={self.field!r})"
+
 
 def list_facts(facts: FileFacts, describe: Describe | None = None) -> list[Fact]:
     """Return all facts but the number of documents as sentences, what went wrong first.

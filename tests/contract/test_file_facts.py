@@ -198,7 +198,7 @@ def test_the_desk_shows_what_the_report_says(reported, tmp_path):
         page = desk.client.get("/choices").text
         assert "Read as: semicolon, windows-1252 (1 file)." in page and "image (" in page
         assert desk.choose(columns).status_code == 303
-        shown = {one["name"]: one for one in desk.wait("done", "failed")}
+        shown = {one["name"]: one for one in desk.wait("done", "failed", seconds=180)}
         kept = read_file_facts(desk.store, [row.id for row in list_sources(desk.store)])
         names = {row.id: row.name for row in list_sources(desk.store)}
         listed = desk.client.get("/files").text
