@@ -21,13 +21,13 @@ _DAMAGES = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The state of a run after `epoch` epochs, of about `n_batches` batches, which fix its learning rates.
+    """The state of a run after `epoch` epochs of `n_batches` batches, which fix its learning rates.
 
     The best epoch, counted from 1, is 0 before the first, `best_gain` its result of validation, and
-    `best_weights` its trainable weights, empty without patience.
+    `best_weights` all its weights, empty without patience.
     """
 
-    n_batches: int
+    n_batches: int = 0
     epoch: int = 0
     best_epoch: int = 0
     best_gain: float = -np.inf

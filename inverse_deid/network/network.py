@@ -60,7 +60,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     n_classes = len(class_names(config.targets))
     if config.output == "crf":
         scores = layers.Dense(n_classes, name="classes")(hidden)
-        output = Crf(name="crf")(scores, inputs["valid"])
+        output = Crf(name="crf", learns_scores=True)(scores, inputs["valid"])
     else:
         output = layers.Dense(n_classes, activation="softmax", name="classes")(hidden)
     return keras.Model(inputs, output, name="safe_token_network")

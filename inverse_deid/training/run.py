@@ -32,7 +32,7 @@ from inverse_deid.network.folder import (
 )
 from inverse_deid.network.network import build_network
 from inverse_deid.network.second_reader import is_encoder, read_encoder
-from inverse_deid.network.training import Watch, enough_memory, fit, probabilities
+from inverse_deid.network.training import enough_memory, fit, probabilities
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
@@ -51,7 +51,7 @@ from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
 from inverse_deid.training.evidence import Evidence, evidence_lines, keep_margin
 from inverse_deid.training.examples import ExampleMaker, Weights
-from inverse_deid.training.logs import TrainingLog
+from inverse_deid.training.logs import Events, TrainingLog
 from inverse_deid.training.scoring import score_documents
 
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -258,14 +258,18 @@ def _fit(
         around.say(f"resuming after epoch {n_done} of {config.training.epochs}")
     names = enumerate(feature_names(config.network.feature_set))
     columns = [i for i, name in names if name in DICTIONARY_FEATURE_NAMES]
-    log = TrainingLog(
-        training_folder(folder), config.training.epochs, around.say, n_done=n_done, show=around.show
-    )
-    with log, EpochsAhead(recipe) as epochs:
-        watch = Watch(
-            on_batch=log.on_batch, on_epoch=log.on_epoch, validate=validate, checkpoints=checkpoints
+    watched = training_folder(folder)
+    log = TrainingLog(watched, around.say, n_done=n_done, show=around.show)
+    with EpochsAhead(recipe) as epochs:
+        fit(
+            network,
+            epochs,
+            config.training,
+            dictionary_columns=columns,
+            validate=validate,
+            checkpoints=checkpoints,
+            callbacks=[log, Events(watched)],
         )
-        fit(network, epochs, config.training, dictionary_columns=columns, watch=watch)
 
 
 def validator(

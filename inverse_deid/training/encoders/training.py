@@ -17,7 +17,7 @@ from torch import nn
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import IntArray
-from inverse_deid.network.batches import group_by_length
+from inverse_deid.network.batches import group_by_length, group_evenly
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.training.config import EncoderConfig
@@ -48,7 +48,9 @@ class PassOnDevice:
 
     def groups(self, batch_pieces: int, rng: np.random.Generator) -> Iterator[IntArray]:
         """Yield the numbers of windows of similar length, about `batch_pieces` with padding."""
-        for group in group_by_length(np.diff(self._piece_bounds), batch_pieces, _JITTER, rng):
+        lengths = np.diff(self._piece_bounds)
+        n_groups = len(group_by_length(lengths, batch_pieces))
+        for group in group_evenly(lengths, n_groups, _JITTER, rng):
             yield np.array(group, np.int32)
 
     def batch(self, windows: IntArray) -> tuple[dict[str, torch.Tensor], torch.Tensor]:

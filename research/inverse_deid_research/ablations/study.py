@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from inverse_deid_research.studies.training import (
     fit_network,
     keep_last,
     new_network,
+    on_epoch,
     weights_of,
 )
 
@@ -100,7 +101,6 @@ class VariantTrainer:
             StageError: Training failed.
             OutputError: A file cannot be written.
         """
-        from inverse_deid.network.training import EpochReport, Watch
         from inverse_deid.training.run import model_parts
 
         start = time.perf_counter()
@@ -110,15 +110,15 @@ class VariantTrainer:
         losses: list[float] = []
         speeds: list[float] = []
 
-        def on_epoch(report: EpochReport) -> None:
-            losses.append(report.loss)
-            speeds.append(report.n_tokens / max(report.seconds, 1e-9))
+        def note_epoch(epoch: int, logs: Mapping[str, float]) -> None:
+            losses.append(logs["loss"])
+            speeds.append(logs["tokens_per_second"])
             say(
-                f"{run.name}: epoch {report.epoch}/{training.epochs}, loss {report.loss:.4f}, "
+                f"{run.name}: epoch {epoch}/{training.epochs}, loss {losses[-1]:.4f}, "
                 f"{speeds[-1]:.0f} tokens/s"
             )
 
-        fit_network(network, config, training, self._epochs(run), Watch(on_epoch=on_epoch))
+        fit_network(network, config, training, self._epochs(run), callbacks=[on_epoch(note_epoch)])
         parts = model_parts(network, config, self.vectors)
         scores, weights = f"{run.name}.npz", weights_name(run.name)
         runs = self.folder / "runs"
