@@ -6,13 +6,15 @@ import json
 import zipfile
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, Remedy
 from inverse_deid.core.values import FloatArray
+
+if TYPE_CHECKING:
+    import keras
 
 _NAME = "checkpoint.npz"
 _REMEDY = "delete the file to train from the start"

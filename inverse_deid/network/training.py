@@ -215,16 +215,17 @@ def fit(  # noqa: PLR0913 - what a training is made of
         jit_compile=False,  # the lengths differ from batch to batch
     )
     stopping = None if validate is None else Validation(validate, config.patience, state)
-    run = Run(own, 0 if is_over else config.epochs, state, stopping, checkpoints)
+    run = Run(own, 0 if is_over else config.epochs, config.seed, state, stopping, checkpoints)
     fit_epochs(network, run, callbacks)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of `epochs` epochs over `data`, from a state on, with what watches it."""
+    """One run of `epochs` epochs over `data`, from a state on, with what watches it; `seed` is of dropout."""
 
     data: Epochs
     epochs: int
+    seed: int
     state: State
     stopping: Validation | None = None
     checkpoints: Checkpoints | None = None
@@ -247,7 +248,7 @@ def fit_epochs(model: keras.Model, run: Run, callbacks: Sequence[keras.callbacks
             model.set_weights(run.state.best_weights)
         return
     own: list[keras.callbacks.Callback] = [
-        keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: run.data.begin(epoch)),
+        keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: _begin(run, epoch)),
         Figures(run.data),
     ]
     own += [run.stopping] if run.stopping else []
@@ -261,6 +262,12 @@ def fit_epochs(model: keras.Model, run: Run, callbacks: Sequence[keras.callbacks
             shuffle=False,
             verbose=0,
         )
+
+
+def _begin(run: Run, epoch: int) -> None:
+    if keras.backend.backend() == "torch":  # whose dropout has one state, and no checkpoint has it
+        keras.utils.set_random_seed((run.seed * 1000 + epoch) % 2**32)
+    run.data.begin(epoch)
 
 
 class Figures(keras.callbacks.Callback):  # type: ignore[misc]

@@ -202,7 +202,8 @@ def run_ablations(
         ConfigurationError: Settings contradict each other or the folder.
         OutputError: A file cannot be written.
     """
-    from inverse_deid.training.run import device_line, load_word_vectors
+    from inverse_deid.training.backend import prepare_backend
+    from inverse_deid.training.run import load_word_vectors
 
     if config.teachers:
         options.say("data.teachers of the base is ignored: here students learn from the base networks")
@@ -229,7 +230,7 @@ def run_ablations(
         config=variants_path,
     )
     data = _read(config)
-    options.say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {device_line()}")
+    options.say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {prepare_backend()}")
     seconds = {"epochs": _make_epochs(study, data, base, vectors)}
     trainer = VariantTrainer(folder=study.folder, vectors=vectors, corpora=data.corpora)
     records = _train(study, variants, trainer)
@@ -246,7 +247,7 @@ def _report(
     seconds: dict[str, float],
 ) -> None:
     """Measure every run, and write the report."""
-    from inverse_deid.training.run import device_line
+    from inverse_deid.training.backend import prepare_backend
 
     start = time.perf_counter()
     recall = config.calibration.balanced_recall
@@ -272,7 +273,7 @@ def _report(
         },
         n_seconds=seconds,
         seeds=base_seeds(study.options.seeds),
-        device=f"{device_line()}, {study.options.n_processes} training(s) at a time",
+        device=f"{prepare_backend()}, {study.options.n_processes} training(s) at a time",
     )
     text = [
         "",
