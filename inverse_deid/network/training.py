@@ -158,7 +158,7 @@ class WarmUpThenDecay(keras.optimizers.schedules.LearningRateSchedule):  # type:
 
 
 def make_optimizer(config: TrainingConfig, n_steps: int) -> keras.optimizers.Optimizer:
-    """Return the optimizer of a training of so many steps."""
+    """Return the optimizer of a training of `n_steps` steps."""
     rate = WarmUpThenDecay(config.learning_rate, n_steps, config.warm_up, config.final_rate)
     return keras.optimizers.Adam(rate, global_clipnorm=config.clip_norm)
 

@@ -201,7 +201,7 @@ class HiddenWords(WindowBatches):
 
 
 class PretrainedAdamW(keras.optimizers.AdamW):  # type: ignore[misc]
-    """AdamW with another learning rate, `head_share` times that of the body, for layers beside it."""
+    """AdamW with another learning rate, `head_share` times that of the body, for all other layers."""
 
     def __init__(self, rate: Any, head_share: float = 1.0) -> None:  # noqa: ANN401
         super().__init__(rate, weight_decay=_WEIGHT_DECAY, epsilon=1e-8, global_clipnorm=_CLIP_NORM)
