@@ -1,25 +1,53 @@
 """Train a pre-trained encoder to teach a network, or to be paired with it as a second reader.
 
-See docs/rebuilding.md. Needs `pip install '.[encoder]'`.
+See docs/rebuilding.md. Needs `pip install '.[train]'`.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid.core.revision import revision
+from inverse_deid.core.settings import change_settings
 from inverse_deid.training.config import read_run_config
 
 if TYPE_CHECKING:
-    from inverse_deid.training.encoders.run import TrainedEncoder
+    from inverse_deid.training.encoders.run import EncoderSurroundings, TrainedEncoder
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _OUT = click.Path(path_type=Path)
-_DEVICE = click.Choice(["cpu", "cuda"])
+
+
+def _shared(command: Callable[..., None]) -> Callable[..., None]:
+    options = (
+        click.option("--config", type=_FILE, required=True, help="Training configuration."),
+        click.option(
+            "--weights",
+            type=_FOLDER,
+            required=True,
+            help="Folder with config.json, vocab.txt and model.safetensors of a BERT or MPNet encoder.",
+        ),
+        click.option(
+            "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+        ),
+        click.option("--threads", type=click.IntRange(1), help="Threads of the processor.  [default: all]"),
+        click.option(
+            "--workers",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            help="Processes that prepare data.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @click.group()
@@ -28,52 +56,50 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--config", type=_FILE, required=True, help="Training configuration.")
-@click.option("--weights", type=_FOLDER, required=True, help="Folder of a BERT or MPNet encoder.")
+@_shared
 @click.option("--out", type=_OUT, required=True, help="Folder to write, for --weights of `train`.")
-@click.option("--device", type=_DEVICE, default="cpu", show_default=True)
-@click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that prepare data."
-)
-def read(config: Path, weights: Path, out: Path, device: str, workers: int) -> None:
-    """Let an encoder guess hidden words of the training texts, before it learns what the marks say."""
-    from inverse_deid.training.encoders.run import EncoderSurroundings, read_further
+def read(config: Path, weights: Path, out: Path, **given: Any) -> None:
+    """Let an encoder guess hidden words of the training texts, before it learns what the marks say.
 
-    around = EncoderSurroundings(say=click.echo, device=device, workers=workers)
-    read_further(read_run_config(config), weights, out, around)
+    After an interruption, run the command again: it resumes.
+    """
+    settings = read_run_config(config)
+    around = _surroundings(**given)
+    from inverse_deid.training.encoders.run import read_further
+
+    read_further(settings, weights, out, around)
 
 
 @main.command()
-@click.option("--config", type=_FILE, required=True, help="Training configuration.")
-@click.option(
-    "--weights",
-    type=_FOLDER,
-    required=True,
-    help="Folder with config.json, vocab.txt and model.safetensors of a BERT or MPNet encoder.",
-)
+@_shared
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write.")
 @click.option("--teacher", type=_FOLDER, help="Trained encoder to learn from: OTHER.training/trained.")
 @click.option("--passes", type=_OUT, help="Folder that keeps the data of the passes for other trainings.")
-@click.option("--device", type=_DEVICE, default="cpu", show_default=True)
-@click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
-@click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that prepare data."
-)
+@click.option("--seed", type=int, help="Seed of all random choices.  [default: that of the configuration]")
 @click.option("--export/--no-export", default=True, help="Write the encoder folder.  [default: export]")
-def train(config: Path, weights: Path, out: Path, threads: int, *, export: bool, **given: Any) -> None:
+def train(config: Path, weights: Path, out: Path, seed: int | None, *, export: bool, **given: Any) -> None:
     """Fine-tune an encoder. After an interruption, run the command again: it resumes.
 
     Its weights in single precision are kept in OUT.training/trained.
     """
-    import torch
+    settings = read_run_config(config)
+    if seed is not None:
+        settings = change_settings(settings, training=change_settings(settings.training, seed=seed))
+    around = _surroundings(**given)
+    from inverse_deid.training.encoders.run import train_encoder
 
-    from inverse_deid.training.encoders.run import EncoderSurroundings, train_encoder
-
-    torch.set_num_threads(threads)
-    around = EncoderSurroundings(say=click.echo, revision=revision(), **given)
-    trained = train_encoder(read_run_config(config), weights, out, around)
+    trained = train_encoder(settings, weights, out, around)
     if export:
         _export(trained, out)
+
+
+def _surroundings(device: Any, threads: int | None, **given: Any) -> EncoderSurroundings:
+    from inverse_deid.training.backend import prepare_backend
+
+    click.echo(prepare_backend(device, threads))
+    from inverse_deid.training.encoders.run import EncoderSurroundings
+
+    return EncoderSurroundings(say=click.echo, show=sys.stderr.isatty(), revision=revision(), **given)
 
 
 @main.command(name="export")
@@ -81,6 +107,9 @@ def train(config: Path, weights: Path, out: Path, threads: int, *, export: bool,
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write.")
 def export_command(trained: Path, out: Path) -> None:
     """Write the encoder folder of a trained encoder: its graph with weights of 8 bits."""
+    from inverse_deid.training.backend import prepare_backend
+
+    prepare_backend("cpu")
     from inverse_deid.training.encoders.run import TrainedEncoder
 
     _export(TrainedEncoder.read(trained), out)

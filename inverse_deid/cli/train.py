@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +59,13 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
             type=_FOLDER,
             help="Model folder to write. An older model there is replaced when the new one is complete.",
         ),
+        click.option(
+            "--device",
+            type=click.Choice(["auto", "cpu", "cuda"]),
+            default="auto",
+            show_default=True,
+            help="Where the network learns. auto: on an NVIDIA GPU if TensorFlow finds one.",
+        ),
         click.option("--resume", is_flag=True, help="Resume after the last complete epoch of the same run."),
         click.option("-q", "--quiet", is_flag=True, help="No progress bar and no progress lines."),
     )
@@ -72,7 +78,7 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
     cls=GroupedCommand,
     headings={
         "Documents and model": ("gold", "out", "compare", "mapping"),
-        "The training": ("epochs", "seed", "config_path", "resume", "quiet"),
+        "The training": ("epochs", "seed", "config_path", "device", "resume", "quiet"),
     },
     examples={
         "Train on your documents": "inverse-deid train --gold MY-DOCUMENTS --out my-model",
@@ -98,7 +104,7 @@ def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _sha
     cls=GroupedCommand,
     headings={
         "Documents and model": ("gold", "out", "model", "compare", "mapping"),
-        "The training": ("epochs", "freeze", "seed", "config_path", "resume", "quiet"),
+        "The training": ("epochs", "freeze", "seed", "config_path", "device", "resume", "quiet"),
     },
     examples={
         "Train the packaged model further": "inverse-deid fine-tune --gold MY-DOCUMENTS --out my-model",
@@ -137,18 +143,19 @@ def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:
 
 
 def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) -> int:  # noqa: ANN401
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         from inverse_deid.core.revision import revision
-        from inverse_deid.training import run
+        from inverse_deid.training import backend, run
     except ImportError as error:
         raise missing_extra("training", error.name, "train") from error
+    backend.check_packages()
     quiet = given["quiet"]
     surroundings = run.Surroundings(
         say=(lambda line: None) if quiet else click.echo,
         show=not quiet and sys.stderr.isatty(),
         revision=revision(),
         resume=given["resume"],
+        device=given["device"],
         **around,
     )
     calibration = None if surroundings.start is None else run.read_calibration(surroundings.start)

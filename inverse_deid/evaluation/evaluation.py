@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from msgspec.structs import asdict
@@ -33,6 +33,9 @@ from inverse_deid.evaluation.measures.uncertainty import CONFIDENCE, Interval, c
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.registry import input_errors, open_input
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _OF_DOCUMENTS = "documents_"
 """Start of the names of figures that count documents instead of tokens."""
 
@@ -54,6 +57,14 @@ class Evaluation:
     def value(self, name: str) -> float | None:
         """Return one of `FIGURES` as a number in [0, 1], or None if it is undefined."""
         return self.figure(name).value
+
+    def frame(self) -> pd.DataFrame:
+        """Return all `FIGURES` as a data frame: figure, part, whole, value (missing if undefined)."""
+        import pandas
+
+        shares = {name: self.figure(name) for name in FIGURES}
+        rows = [(name, one.part, one.whole, one.value) for name, one in shares.items()]
+        return pandas.DataFrame(rows, columns=["figure", "part", "whole", "value"])
 
     def group(self, kind: GroupKind, name: str | None = None) -> GroupFigures:
         """Return the figures of a group, for example `group(GroupKind.HYPER, "NAME")`."""

@@ -70,6 +70,34 @@ class Batch:
     opinion: npt.NDArray[np.float16] = field(repr=False)
     members: tuple[int, ...] = field(default=(), repr=False)
 
+    def targets(self, n_classes: int) -> FloatArray:
+        """Return the target of every token, 0 on padding: float32 (batch, time, n_classes)."""
+        valid = self.inputs["valid"][..., None]
+        targets: FloatArray = blend_targets(self.labels, self.opinion, n_classes) * valid
+        return targets
+
+
+def blend_targets(labels: IntArray, opinion: npt.NDArray[np.float16], n_classes: int) -> FloatArray:
+    """Return the target of tokens: teachers' opinion, and the label for the rest.
+
+    Args:
+        labels: int32 (..., ), any number of axes.
+        opinion: float16 (..., n_classes), with the share of the teachers in it; (..., 0) = no teachers.
+        n_classes: The number of classes.
+
+    Returns:
+        float32 (..., n_classes).
+
+    Example:
+        >>> blend_targets(np.array([1]), np.array([[0.25, 0.25]], np.float16), 2).tolist()
+        [[0.25, 0.75]]
+    """
+    targets = np.eye(n_classes, dtype=np.float32)[labels]
+    if opinion.shape[-1]:
+        of_label = 1 - opinion.sum(axis=-1, keepdims=True, dtype=np.float32)
+        targets = targets * of_label + opinion
+    return targets
+
 
 def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
     """Cut long examples into windows of at most `size` tokens.
@@ -88,41 +116,59 @@ def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | N
     return cut
 
 
-def group_by_length(
-    lengths: Sequence[int] | IntArray, most: int, jitter: int, rng: np.random.Generator | None
-) -> list[list[int]]:
-    """Group numbers of windows of similar length, each group about `most` long with padding, in random order.
-
-    `jitter` is the greatest difference in length that chance may add. Without `rng` the order is by length.
-    """
-    shifted = np.asarray(lengths) + (rng.uniform(0, jitter, len(lengths)) if rng is not None else 0)
+def group_by_length(lengths: Sequence[int] | IntArray, most: int) -> list[list[int]]:
+    """Group numbers of windows of similar length, each group at most `most` long with padding, by length."""
     groups: list[list[int]] = []
     longest = 0
-    for i in np.argsort(shifted, kind="stable").tolist():
+    for i in np.argsort(lengths, kind="stable").tolist():
         longest = max(longest, int(lengths[i]))
         if not groups or longest * (len(groups[-1]) + 1) > most:
             groups.append([])
             longest = int(lengths[i])
         groups[-1].append(i)
-    return [groups[g] for g in rng.permutation(len(groups))] if rng is not None else groups
+    return groups
 
 
-def batches(
-    examples: Sequence[Example], batch_tokens: int, max_characters: int, rng: np.random.Generator | None
-) -> Iterator[Batch]:
-    """Gather windows of similar length into batches of about `batch_tokens` padded tokens, in random order.
+def group_evenly(
+    lengths: Sequence[int] | IntArray, n_groups: int, jitter: int, rng: np.random.Generator
+) -> list[list[int]]:
+    """Group numbers of windows of similar length in groups of about the same size, in random order.
 
-    A window that is longer is a batch of its own. Of a word at most `max_characters` are read. Without
-    `rng` the order is by length.
+    There are `n_groups`. `jitter` is the greatest difference in length that chance may add. If there are
+    fewer windows than groups, some come twice.
+
+    Example:
+        >>> sorted(map(sorted, group_evenly([4, 9, 5, 4, 6], 3, 0, np.random.default_rng(0))))
+        [[0, 3], [1, 4], [2]]
     """
-    for group in group_by_length([len(e) for e in examples], batch_tokens, 8, rng):
+    padded = np.asarray(lengths) + rng.uniform(0, jitter, len(lengths))
+    order = np.argsort(padded, kind="stable")
+    if len(order) < n_groups:
+        order = np.sort(np.resize(order, n_groups))
+        groups = [[int(i)] for i in order]
+    else:
+        ends = np.cumsum(padded[order])
+        cuts = np.searchsorted(ends, np.arange(1, n_groups) * (ends[-1] / n_groups))
+        first = np.arange(1, n_groups)
+        cuts = np.maximum.accumulate(np.maximum(cuts - first, 0)) + first  # none is empty
+        cuts = np.minimum(cuts, len(order) - n_groups + first)
+        groups = [part.tolist() for part in np.split(order, cuts)]
+    return [groups[g] for g in rng.permutation(n_groups)]
+
+
+def batches(examples: Sequence[Example], batch_tokens: int, max_characters: int) -> Iterator[Batch]:
+    """Gather windows of similar length into batches of about `batch_tokens` padded tokens, by length.
+
+    A window that is longer is a batch of its own. Of a word at most `max_characters` are read.
+    """
+    for group in group_by_length([len(e) for e in examples], batch_tokens):
         batch = pad_examples([examples[i] for i in group], max_characters)
         yield dataclasses.replace(batch, members=tuple(group))
 
 
-def pad_examples(examples: Sequence[Example], max_characters: int) -> Batch:
-    """Pad examples to one length and number their distinct words."""
-    longest = max(map(len, examples))
+def pad_examples(examples: Sequence[Example], max_characters: int, n_more: int = 0) -> Batch:
+    """Pad examples to one length, of the longest and `n_more`, and number their distinct words."""
+    longest = max(map(len, examples)) + n_more
     distinct: dict[str, int] = {}
     rows = [np.array([distinct.setdefault(w, len(distinct)) for w in e.words], np.int32) for e in examples]
     codes, _ = character_codes(list(distinct), max_characters)

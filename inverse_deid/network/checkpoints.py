@@ -6,13 +6,15 @@ import json
 import zipfile
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, Remedy
 from inverse_deid.core.values import FloatArray
+
+if TYPE_CHECKING:
+    import keras
 
 _NAME = "checkpoint.npz"
 _REMEDY = "delete the file to train from the start"
@@ -21,13 +23,13 @@ _DAMAGES = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The state of a run after `epoch` epochs, of about `n_batches` batches, which fix its learning rates.
+    """The state of a run after `epoch` epochs of `n_batches` batches, which fix its learning rates.
 
     The best epoch, counted from 1, is 0 before the first, `best_gain` its result of validation, and
-    `best_weights` its trainable weights, empty without patience.
+    `best_weights` all its weights, empty without patience.
     """
 
-    n_batches: int
+    n_batches: int = 0
     epoch: int = 0
     best_epoch: int = 0
     best_gain: float = -np.inf

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import tensorflow as tf
 from keras import layers
 
@@ -23,8 +24,13 @@ class Crf(layers.Layer):  # type: ignore[misc]
     """Holds the transition scores and turns the scores of each token into marginals.
 
     `call` takes scores float32 (batch, time, n_classes) and valid bool (batch, time),
-    and gives probabilities of that shape; `log_likelihood` is for training.
+    and gives probabilities of that shape; `log_likelihood` is for training. With `learns_scores`, the scores
+    themselves are returned in training, as `ChainLoss` needs them.
     """
+
+    def __init__(self, *, learns_scores: bool = False, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(**options)
+        self._learns_scores = learns_scores
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Make the transition scores: `transitions[i, j]` is for class j after class i."""
@@ -34,8 +40,10 @@ class Crf(layers.Layer):  # type: ignore[misc]
         )
         super().build(input_shape)
 
-    def call(self, scores: Any, valid: Any) -> Any:  # noqa: ANN401 - a tensor of the backend
+    def call(self, scores: Any, valid: Any, training: bool = False) -> Any:  # noqa: ANN401 - a tensor
         """Return the marginal probability of each class at each token."""
+        if training and self._learns_scores:
+            return scores
         with tf.GradientTape() as tape:
             tape.watch(scores)
             total = tf.reduce_sum(self.log_partition(scores, valid))
@@ -76,3 +84,22 @@ class Crf(layers.Layer):  # type: ignore[misc]
         both = self.log_partition(tf.concat([kept, scores], axis=0), tf.concat([valid, valid], axis=0))
         of_kept, of_all = tf.split(both, 2)
         return of_kept - of_all
+
+
+class ChainLoss(keras.losses.Loss):  # type: ignore[misc]
+    """The negative log likelihood of the labels under a CRF, per weight.
+
+    Tokens of weight 0 may have any class. It takes targets float32 (batch, time, n_classes), 0 on padding,
+    the scores of the network, and weights float32 (batch, time).
+    """
+
+    def __init__(self, crf: Crf) -> None:
+        super().__init__(name="chain", reduction=None)
+        self._crf = crf
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:  # noqa: ANN401
+        """Return the loss of a batch, a scalar."""
+        valid = tf.reduce_any(y_true > 0, axis=-1)
+        allowed = (y_true > 0) | (sample_weight == 0)[..., None]
+        likelihood = self._crf.log_likelihood(y_pred, valid, allowed)
+        return -tf.reduce_sum(likelihood) / tf.maximum(tf.reduce_sum(sample_weight), 1.0)

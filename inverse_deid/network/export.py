@@ -24,7 +24,7 @@ OPSET = 17
 IR_VERSION = 9
 
 
-class _Graph:
+class Graph:
     """Collects the nodes and constants of a graph under construction."""
 
     def __init__(self) -> None:
@@ -32,16 +32,25 @@ class _Graph:
         self.constants: list[onnx.TensorProto] = []
 
     def constant(self, name: str, value: np.ndarray) -> str:
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        """Add a constant, and return its name."""
+        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
     def add(
-        self, operator: str, inputs: Sequence[str], output: str, **attributes: int | Sequence[int]
+        self, operator: str, inputs: Sequence[str], output: str, **attributes: float | Sequence[int]
     ) -> str:
+        """Add a node, and return the name of its output."""
         node = helper.make_node(operator, list(inputs), [output], name=output)
         node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
         self.nodes.append(node)
         return output
+
+    def dense(self, source: str, layer: keras.Layer, name: str = "") -> str:
+        """Add the linear part of a dense layer; `name` is its own unless given."""
+        kernel, bias = layer.get_weights()
+        name = name or layer.name
+        product = self.add("MatMul", [source, self.constant(f"{name}_kernel", kernel)], f"{name}_product")
+        return self.add("Add", [product, self.constant(f"{name}_bias", bias)], f"{name}_sum")
 
     def bidirectional_lstm(self, source: str, lengths: str, layer: keras.Layer, outputs: list[str]) -> None:
         """Add an LSTM over (time, batch, size); `outputs` name Y and Y_h, "" leaves one out."""
@@ -60,6 +69,7 @@ class _Graph:
         )
 
     def model(self, inputs: Sequence[onnx.ValueInfoProto], output: onnx.ValueInfoProto) -> bytes:
+        """Return the checked model."""
         graph = helper.make_graph(self.nodes, "inverse_deid", inputs, [output], self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
         model.ir_version = IR_VERSION
@@ -97,7 +107,7 @@ def export_characters(network: keras.Model) -> bytes:
     """
     encoder = network.get_layer("character_encoder")
     lstm = encoder.get_layer("character_lstm")
-    graph = _Graph()
+    graph = Graph()
     table = graph.constant("character_table", encoder.get_layer("character_embedding").get_weights()[0])
     graph.add("Transpose", ["codes"], "codes_by_time", perm=[1, 0])
     graph.add("Gather", [table, "codes_by_time"], "embedded")
@@ -123,7 +133,7 @@ def export_tokens(network: keras.Model, config: NetworkConfig, n_features: int) 
     Output: `probabilities` float32 (batch, time, n_classes); the scores of the classes
     where a CRF follows, which the scorer computes itself.
     """
-    graph = _Graph()
+    graph = Graph()
     inputs = [_input("word_vectors", TensorProto.FLOAT, 2 * config.char_units + config.word_dim)]
     parts = ["word_vectors"]
     if config.post_space:
@@ -131,20 +141,20 @@ def export_tokens(network: keras.Model, config: NetworkConfig, n_features: int) 
         parts.append(_gap_vectors(graph, network, config))
     if n_features:
         inputs.append(_input("features", TensorProto.FLOAT, n_features))
-        hidden = _dense(graph, network.get_layer("feature_dense"), "features")
+        hidden = graph.dense("features", network.get_layer("feature_dense"))
         parts.append(graph.add("Relu", [hidden], "feature_vectors"))
     graph.add("Concat", parts, "token_vectors", axis=2)
     vectors = "token_vectors"
     if config.narrow_units:
-        vectors = _dense(graph, network.get_layer("narrow_dense"), vectors)
+        vectors = graph.dense(vectors, network.get_layer("narrow_dense"))
     source = graph.add("Transpose", [vectors], "by_time", perm=[1, 0, 2])
     for i in range(config.token_layers):
         source = _token_layer(graph, network.get_layer(f"token_lstm_{i}"), source)
     graph.add("Transpose", [source], "by_batch", perm=[1, 0, 2])
     hidden = "by_batch"
     if config.hidden_units:
-        hidden = graph.add("Tanh", [_dense(graph, network.get_layer("hidden_dense"), hidden)], "hidden")
-    logits = _dense(graph, network.get_layer("classes"), hidden)
+        hidden = graph.add("Tanh", [graph.dense(hidden, network.get_layer("hidden_dense"))], "hidden")
+    logits = graph.dense(hidden, network.get_layer("classes"))
     output = logits
     if config.output == "softmax":
         output = graph.add("Softmax", [logits], "probabilities", axis=-1)
@@ -157,22 +167,14 @@ def _input(name: str, kind: int, size: int) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, ["batch", "time", size])
 
 
-def _gap_vectors(graph: _Graph, network: keras.Model, config: NetworkConfig) -> str:
+def _gap_vectors(graph: Graph, network: keras.Model, config: NetworkConfig) -> str:
     table = graph.constant("gap_table", network.get_layer("gap_embedding").get_weights()[0])
     graph.add("Gather", [table, "gaps"], "gap_embedded")
     shape = graph.constant("gap_shape", np.array([0, 0, N_GAP_CHARACTERS * config.gap_dim], np.int64))
     return graph.add("Reshape", ["gap_embedded", shape], "gap_vectors")
 
 
-def _dense(graph: _Graph, layer: keras.Layer, source: str) -> str:
-    kernel, bias = layer.get_weights()
-    product = graph.add(
-        "MatMul", [source, graph.constant(f"{layer.name}_kernel", kernel)], f"{layer.name}_product"
-    )
-    return graph.add("Add", [product, graph.constant(f"{layer.name}_bias", bias)], f"{layer.name}_sum")
-
-
-def _token_layer(graph: _Graph, layer: keras.Layer, source: str) -> str:
+def _token_layer(graph: Graph, layer: keras.Layer, source: str) -> str:
     """Add a BiLSTM over (time, batch, size); its output is (time, batch, 2 * units)."""
     name = layer.name
     graph.bidirectional_lstm(source, "lengths", layer, [f"{name}_y"])

@@ -7,15 +7,15 @@ characters of a batch's *distinct* words encoded once and gathered.
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import layers
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.config import NetworkConfig, class_names
-from inverse_deid.network.crf import Crf
 from inverse_deid.network.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS, one_hot_characters
-from inverse_deid.network.lstm import PackedLSTM
 
 
 def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArray) -> keras.Model:
@@ -51,7 +51,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     if config.narrow_units:
         hidden = layers.Dense(config.narrow_units, name="narrow_dense")(hidden)
     for i in range(config.token_layers):
-        lstm = PackedLSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
+        lstm = make_lstm(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
         if config.lstm_dropout:
             hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
@@ -59,11 +59,25 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
         hidden = layers.Dense(config.hidden_units, activation="tanh", name="hidden_dense")(hidden)
     n_classes = len(class_names(config.targets))
     if config.output == "crf":
+        from inverse_deid.network.crf import Crf  # needs TensorFlow
+
         scores = layers.Dense(n_classes, name="classes")(hidden)
-        output = Crf(name="crf")(scores, inputs["valid"])
+        output = Crf(name="crf", learns_scores=True)(scores, inputs["valid"])
     else:
         output = layers.Dense(n_classes, activation="softmax", name="classes")(hidden)
     return keras.Model(inputs, output, name="safe_token_network")
+
+
+def make_lstm(units: int, *, one_hot: bool = False, **options: Any) -> layers.LSTM:  # noqa: ANN401
+    """Return an LSTM: ours, which is faster on a processor, or Keras's on other backends than TensorFlow.
+
+    Both have the same weights and results. `one_hot` says that each input is 1 at one place and 0 elsewhere.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return layers.LSTM(units, **options)
+    from inverse_deid.network.lstm import PackedLSTM
+
+    return PackedLSTM(units, one_hot=one_hot, **options)
 
 
 def make_inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTensor]:
@@ -98,7 +112,7 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
         mask_zero=True,
         name="character_embedding",
     )
-    lstm = PackedLSTM(config.char_units, one_hot=not learned, name="lstm")
+    lstm = make_lstm(config.char_units, one_hot=not learned, name="lstm")
     vectors = layers.Bidirectional(lstm, name="character_lstm")(embedding(codes))
     return keras.Model(codes, vectors, name="character_encoder")
 

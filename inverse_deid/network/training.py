@@ -1,256 +1,359 @@
-"""Fit the network: weighted cross-entropy or the likelihood of a CRF, Adam with warm-up and linear decay."""
+"""Train a network with Keras: its batches, its loss, its optimizer, and one call of `fit`.
+
+In Keras's words, a training is::
+
+    network.compile(optimizer=make_optimizer(config, n_steps), loss=make_loss(network))
+    network.fit(batches, epochs=config.epochs, callbacks=[...], shuffle=False)
+
+Another layer goes into `network.py`, another loss into `make_loss`, another callback into the list of the
+caller (`training/run.py`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.batches import Batch, Example, batches, windows, with_dropouts
+from inverse_deid.network.batches import (
+    Example,
+    batches,
+    group_by_length,
+    group_evenly,
+    pad_examples,
+    windows,
+    with_dropouts,
+)
 from inverse_deid.network.checkpoints import Checkpoints, State
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
-
-TrainingStep = Callable[[dict[str, Any], Any, Any, Any], Any]
 
 EpochData = Callable[[int], Sequence[Example]]
 """Returns the examples of an epoch, freshly augmented."""
 
+RECALL = "validation_recall"
+"""The result of validation after an epoch, in the logs that callbacks get."""
+
 _SCORING_TOKENS = 16384
+JITTER = 8
+"""Tokens by which windows of a batch may differ in length more than they need to."""
 
 
-@dataclass(frozen=True, slots=True)
-class EpochReport:
-    """The result of an epoch, counted from 1: the mean weighted loss per token, and the time of its steps.
+class Epochs(Protocol):
+    """What `fit_epochs` reads: a `keras.utils.PyDataset` with as many batches in every epoch."""
 
-    `gain` is the result of validation after it, None without validation, and `best` if it is the best so far.
-    """
-
-    epoch: int
-    loss: float
+    n_batches: int
     n_tokens: int
-    seconds: float
-    gain: float | None = None
-    best: bool = False
+
+    def begin(self, epoch: int) -> None:
+        """Make the batches of an epoch, counted from 0, unless they are there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
-    """Callbacks and checkpoints of a training.
+class TokenBatches(keras.utils.PyDataset):  # type: ignore[misc]
+    """The batches of every epoch: inputs of the network, targets and weights of the tokens.
 
-    `on_batch` receives the epoch (from 1), the batches done, their approximate number, and the batch's loss.
-    `validate` measures the network after an epoch; higher is better. `checkpoints` save the state after each
-    epoch, to resume from.
+    Windows, dropouts and order depend on `config.seed` and the epoch alone. The number of batches is that of
+    the first epoch, or the one given: Keras wants the same in every epoch.
+
+    Args:
+        data: Gives the examples of each epoch, counted from 0.
+        network: What reads them.
+        config: The training.
+        dictionary_columns: Feature columns that `dictionary_dropout` hides.
+        n_batches: Batches of an epoch, at least 2; 0 = as many as the first epoch fills.
     """
 
-    on_batch: Callable[[int, int, int, float], None] = lambda *_: None
-    on_epoch: Callable[[EpochReport], None] = lambda report: None
-    validate: Callable[[keras.Model], float] | None = None
-    checkpoints: Checkpoints | None = None
+    def __init__(
+        self,
+        data: EpochData,
+        network: keras.Model,
+        config: TrainingConfig,
+        dictionary_columns: Sequence[int] = (),
+        n_batches: int = 0,
+    ) -> None:
+        super().__init__()
+        self.n_batches = n_batches
+        self.n_tokens = 0
+        self._data, self._config, self._columns = data, config, dictionary_columns
+        self._names = [t.name for t in network.inputs]
+        self._n_classes = int(network.output_shape[-1])
+        self._max_characters = int(network.get_layer("characters").output.shape[1])
+        self._epoch = -1
+        self._is_running = False
+        self._windows: list[Example] = []
+        self._groups: list[list[int]] = []
+
+    def begin(self, epoch: int) -> None:
+        """Make the windows of an epoch, and put them into groups."""
+        if epoch == self._epoch:
+            return
+        config = self._config
+        examples = self._data(epoch)
+        rng = np.random.default_rng([config.seed, epoch])
+        cut = windows(examples, config.window, rng)
+        self._windows = [with_dropouts(window, config, self._columns, rng) for window in cut]
+        lengths = [len(window) for window in cut]
+        self.n_batches = self.n_batches or max(2, len(group_by_length(lengths, config.batch_tokens)))
+        self._groups = group_evenly(lengths, self.n_batches, JITTER, rng)
+        self.n_tokens = sum(lengths)
+        self._epoch = epoch
+
+    @property
+    def num_batches(self) -> int:
+        """The batches of an epoch, as Keras asks for them."""
+        return self.n_batches
+
+    def on_epoch_begin(self) -> None:
+        """Note that Keras begins to train."""
+        self._is_running = True
+
+    def __getitem__(self, index: int) -> tuple[dict[str, np.ndarray], FloatArray, FloatArray]:
+        """Return a batch.
+
+        Before an epoch begins, Keras reads two and learns from them which sizes vary: so they do.
+        """
+        group = [self._windows[i] for i in self._groups[index if self._is_running else 0]]
+        batch = pad_examples(group, self._max_characters, n_more=0 if self._is_running else index)
+        inputs = {name: batch.inputs[name] for name in self._names}
+        return inputs, batch.targets(self._n_classes), batch.weights
 
 
-def fit(
+class WarmUpThenDecay(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """A learning rate that rises linearly to its peak, then falls linearly to a share of it.
+
+    Args:
+        peak: The highest rate.
+        n_steps: Steps of the whole training.
+        warm_up: Share of the steps in which the rate rises.
+        final_rate: The rate at the end as a share of the peak; 1 = no decay.
+    """
+
+    def __init__(self, peak: float, n_steps: int, warm_up: float, final_rate: float) -> None:
+        self._peak, self._n_steps, self._warm_up, self._final = peak, n_steps, warm_up, final_rate
+
+    def __call__(self, step: Any) -> Any:  # noqa: ANN401 - a tensor of the backend
+        """Return the rate at a step, counted from 0."""
+        n_rising = max(1, int(self._warm_up * self._n_steps))
+        step = keras.ops.cast(step, "float32")
+        rise = keras.ops.minimum(1.0, (step + 1) / n_rising)
+        fallen = keras.ops.clip((step - n_rising) / max(1, self._n_steps - n_rising), 0.0, 1.0)
+        return self._peak * rise * (1 - (1 - self._final) * fallen)
+
+    def get_config(self) -> dict[str, float]:
+        """Return the arguments."""
+        return {
+            "peak": self._peak,
+            "n_steps": self._n_steps,
+            "warm_up": self._warm_up,
+            "final_rate": self._final,
+        }
+
+
+def make_optimizer(config: TrainingConfig, n_steps: int) -> keras.optimizers.Optimizer:
+    """Return the optimizer of a training of `n_steps` steps."""
+    rate = WarmUpThenDecay(config.learning_rate, n_steps, config.warm_up, config.final_rate)
+    return keras.optimizers.Adam(rate, global_clipnorm=config.clip_norm)
+
+
+def make_loss(network: keras.Model) -> keras.losses.Loss:
+    """Return the loss of a network: the cross-entropy of tokens, or the likelihood of a CRF, per weight."""
+    if any(layer.name == "crf" for layer in network.layers):
+        from inverse_deid.network.crf import ChainLoss
+
+        return ChainLoss(network.get_layer("crf"))
+    return keras.losses.CategoricalCrossentropy(reduction="mean_with_sample_weight")
+
+
+def fit(  # noqa: PLR0913 - what a training is made of
     network: keras.Model,
     data: EpochData,
     config: TrainingConfig,
     *,
     dictionary_columns: Sequence[int] = (),
-    watch: Watch | None = None,
+    validate: Callable[[keras.Model], float] | None = None,
+    checkpoints: Checkpoints | None = None,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> None:
     """Train a network in place; with `config.patience` it ends with the weights of its best epoch.
 
-    `data` gives the examples of each epoch, counted from 0. `dictionary_columns` are the feature columns
-    that `dictionary_dropout` hides.
+    Args:
+        network: As `build_network` returns it.
+        data: Gives the examples of each epoch, counted from 0.
+        config: The training.
+        dictionary_columns: Feature columns that `dictionary_dropout` hides.
+        validate: Measures the network after an epoch; higher is better.
+        checkpoints: Save the state after each epoch. An interrupted run resumes from there.
+        callbacks: Of Keras, called after all that. The logs of an epoch are `loss`, `tokens`,
+            `tokens_per_second` and, with validation, `validation_recall` and `best`.
 
     Raises:
         ConfigurationError: Patience without validation, or a checkpoint of another run.
         StageError: The loss is not a number, or the device is out of memory.
         OutputError: The checkpoint cannot be written.
     """
-    _Training(network, data, config, dictionary_columns, watch or Watch()).run()
-
-
-@dataclass(slots=True)
-class _Training:
-    """One call of `fit`."""
-
-    network: keras.Model
-    data: EpochData
-    config: TrainingConfig
-    dictionary_columns: Sequence[int]
-    watch: Watch
-    first: Sequence[Example] | None = None
-    """The examples of the first epoch, if they were made to count its batches."""
-
-    def run(self) -> None:
-        config, network, watch = self.config, self.network, self.watch
-        if config.patience and watch.validate is None:
-            raise ConfigurationError(
-                "training.patience needs validation. Give held-out documents, or set it to 0"
-            )
-        keras.utils.set_random_seed(config.seed)
-        state = watch.checkpoints.read() if watch.checkpoints else None
-        if state is None:
-            self.first = self.data(0)
-            n_tokens = sum(map(len, self.first))
-            state = State(n_batches=max(1, round(1.04 * n_tokens / config.batch_tokens)))
-        optimizer = _optimizer(config, config.epochs * state.n_batches)
-        with enough_memory("before the first batch"):
-            optimizer.build(network.trainable_variables)
-            if watch.checkpoints:
-                watch.checkpoints.restore(network, optimizer, state)
-        step = training_step(network, optimizer)
-        while state.epoch < config.epochs:
-            if config.patience and state.epoch - state.best_epoch >= config.patience:
-                break
-            report = self._epoch(step, state)
-            state = dataclasses.replace(state, epoch=report.epoch)
-            if report.best and report.gain is not None:
-                kept = network.trainable_variables if config.patience else ()
-                weights = [np.asarray(variable).copy() for variable in kept]
-                state = dataclasses.replace(
-                    state, best_epoch=report.epoch, best_gain=report.gain, best_weights=weights
-                )
-            if watch.checkpoints:
-                watch.checkpoints.save(network, optimizer, state)
-            watch.on_epoch(report)
-        if state.best_weights:
-            for variable, weight in zip(network.trainable_variables, state.best_weights, strict=True):
-                variable.assign(weight)
-
-    def _batches(self, epoch: int) -> Iterator[Batch]:
-        """Return the batches of an epoch; its random choices depend on seed and epoch alone."""
-        config = self.config
-        examples, self.first = self.first, None
-        if examples is None:
-            examples = self.data(epoch)
-        rng = np.random.default_rng([config.seed, epoch])
-        noisy = [
-            with_dropouts(example, config, self.dictionary_columns, rng)
-            for example in windows(examples, config.window, rng)
-        ]
-        max_characters = int(self.network.get_layer("characters").output.shape[1])
-        return batches(noisy, config.batch_tokens, max_characters, rng)
-
-    def _epoch(self, step: TrainingStep, state: State) -> EpochReport:
-        epoch = state.epoch + 1
-        data = self._batches(state.epoch)
-        names = [t.name for t in self.network.inputs]
-        start, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
-        for done, batch in enumerate(data, start=1):
-            inputs = {name: batch.inputs[name] for name in names}
-            with enough_memory(f"on a batch of {'x'.join(map(str, batch.labels.shape))} tokens"):
-                loss = float(step(inputs, batch.labels, batch.weights, batch.opinion))
-            batch_weight = float(batch.weights.sum())
-            total, weight = total + loss, weight + batch_weight
-            n_tokens += int(batch.inputs["valid"].sum())
-            self.watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
-        loss = total / max(weight, 1.0)
-        if not np.isfinite(loss):
-            raise StageError(f"the loss of epoch {epoch} is not a number. Lower training.learning_rate")
-        report = EpochReport(epoch, loss, n_tokens, time.perf_counter() - start)
-        if self.watch.validate is None:
-            return report
-        with enough_memory("on the held-out documents"):
-            gain = self.watch.validate(self.network)
-        return dataclasses.replace(report, gain=gain, best=gain > state.best_gain)
-
-
-def _optimizer(config: TrainingConfig, n_steps: int) -> keras.optimizers.Optimizer:
-    n_warm_up = max(1, int(config.warm_up * n_steps))
-    rate = keras.optimizers.schedules.PolynomialDecay(
-        config.learning_rate,
-        max(1, n_steps - n_warm_up),
-        end_learning_rate=config.learning_rate * config.final_rate,
+    if config.patience and validate is None:
+        raise ConfigurationError(
+            "training.patience needs validation. Give held-out documents, or set it to 0"
+        )
+    keras.utils.set_random_seed(config.seed)
+    state = (checkpoints.read() if checkpoints else None) or State()
+    is_over = bool(config.patience) and state.epoch - state.best_epoch >= config.patience
+    own = TokenBatches(data, network, config, dictionary_columns, state.n_batches)
+    if state.epoch < config.epochs and not is_over:
+        own.begin(state.epoch)
+    network.compile(
+        optimizer=make_optimizer(config, config.epochs * max(1, own.n_batches)),
+        loss=make_loss(network),
+        jit_compile=False,  # the lengths differ from batch to batch
     )
-    return keras.optimizers.Adam(_WarmUp(rate, n_warm_up), global_clipnorm=config.clip_norm)
+    stopping = None if validate is None else Validation(validate, config.patience, state)
+    run = Run(own, 0 if is_over else config.epochs, config.seed, state, stopping, checkpoints)
+    fit_epochs(network, run, callbacks)
 
 
-class _WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
-    """A schedule that is reached linearly."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of `epochs` epochs over `data`, from a state on, with what watches it; `seed` is of dropout."""
 
-    def __init__(self, after: keras.optimizers.schedules.LearningRateSchedule, n_steps: int) -> None:
-        self._after = after
-        self._n_steps = n_steps
-
-    def __call__(self, step: tf.Tensor) -> tf.Tensor:
-        step = tf.cast(step, tf.float32)
-        ramp = tf.minimum(1.0, (step + 1) / self._n_steps)
-        return ramp * self._after(tf.maximum(0.0, step - self._n_steps))
+    data: Epochs
+    epochs: int
+    seed: int
+    state: State
+    stopping: Validation | None = None
+    checkpoints: Checkpoints | None = None
 
 
-def training_step(
-    network: keras.Model,
-    optimizer: keras.optimizers.Optimizer,
-    penalty: Callable[[], tf.Tensor] | None = None,
-) -> TrainingStep:
-    """Compile a step from inputs, labels, weights and opinion to the sum of the weighted loss.
+def fit_epochs(model: keras.Model, run: Run, callbacks: Sequence[keras.callbacks.Callback]) -> None:
+    """Fit a compiled model, from the state of an earlier run on. It may read tokens or word pieces.
 
-    `penalty` is a scalar that is minimised along with the mean loss, and not reported.
+    Raises:
+        ConfigurationError: A checkpoint of another model.
+        StageError: The loss is not a number, or the device is out of memory.
+        OutputError: The checkpoint cannot be written.
     """
-    signature = [
-        {t.name: tf.TensorSpec((None, *t.shape[1:]), t.dtype, t.name) for t in network.inputs},
-        tf.TensorSpec((None, None), tf.int32),
-        tf.TensorSpec((None, None), tf.float32),
-        tf.TensorSpec((None, None, None), tf.float16),
+    with enough_memory("before the first batch"):
+        model.optimizer.build(model.trainable_variables)
+        if run.checkpoints:
+            run.checkpoints.restore(model, model.optimizer, run.state)
+    if run.state.epoch >= run.epochs:
+        if run.state.best_weights:
+            model.set_weights(run.state.best_weights)
+        return
+    own: list[keras.callbacks.Callback] = [
+        keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: _begin(run, epoch)),
+        Figures(run.data),
     ]
-    names = {layer.name for layer in network.layers}
-    losses = _chain_losses(network) if "crf" in names else _token_losses(network)
-
-    @tf.function(input_signature=signature)  # type: ignore[untyped-decorator]
-    def step(
-        inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor, opinion: tf.Tensor
-    ) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            total = losses(inputs, labels, weights, opinion)
-            loss = total / tf.maximum(tf.reduce_sum(weights), 1.0)
-            loss = loss if penalty is None else loss + penalty()
-        gradients = tape.gradient(loss, network.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
-        return total
-
-    compiled: TrainingStep = step
-    return compiled
+    own += [run.stopping] if run.stopping else []
+    own += [Saving(run)] if run.checkpoints else []
+    with enough_memory("in training"):
+        model.fit(
+            run.data,
+            epochs=run.epochs,
+            initial_epoch=run.state.epoch,
+            callbacks=[*own, *callbacks],
+            shuffle=False,
+            verbose=0,
+        )
 
 
-def _token_losses(network: keras.Model) -> TrainingStep:
-    """Return the cross-entropy of all tokens against labels and, by their share, teachers' opinions."""
-
-    def losses(
-        inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor, opinion: tf.Tensor
-    ) -> tf.Tensor:
-        probabilities = network(inputs, training=True)
-        n_classes = probabilities.shape[-1]
-        opinion = tf.cast(opinion, tf.float32)
-        of_label = 1.0 - tf.reduce_sum(opinion, axis=-1, keepdims=True)
-        opinion = tf.pad(opinion, [[0, 0], [0, 0], [0, n_classes - tf.shape(opinion)[-1]]])
-        targets = of_label * tf.one_hot(labels, n_classes) + opinion
-        return tf.reduce_sum(keras.losses.categorical_crossentropy(targets, probabilities) * weights)
-
-    return losses
+def _begin(run: Run, epoch: int) -> None:
+    if keras.backend.backend() == "torch":  # whose dropout has one state, and no checkpoint has it
+        keras.utils.set_random_seed((run.seed * 1000 + epoch) % 2**32)
+    run.data.begin(epoch)
 
 
-def _chain_losses(network: keras.Model) -> TrainingStep:
-    """Return the negative log likelihood under the CRF. Tokens of weight 0 may have any class."""
-    crf = network.get_layer("crf")
-    scorer = keras.Model(network.inputs, network.get_layer("classes").output)
+class Figures(keras.callbacks.Callback):  # type: ignore[misc]
+    """Adds `tokens` and `tokens_per_second` to the logs of an epoch. Refuses a loss that is not a number."""
 
-    def losses(
-        inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor, _: tf.Tensor
-    ) -> tf.Tensor:
-        scores = scorer(inputs, training=True)
-        allowed = tf.cast(tf.one_hot(labels, scores.shape[-1]), tf.bool) | (weights == 0)[..., None]
-        return -tf.reduce_sum(crf.log_likelihood(scores, inputs["valid"], allowed))
+    def __init__(self, data: Epochs) -> None:
+        super().__init__()
+        self._data = data
+        self._start = 0.0
 
-    return losses
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+        """Note the time."""
+        self._start = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float]) -> None:
+        """Add the figures.
+
+        Raises:
+            StageError: The loss is not a number.
+        """
+        if not np.isfinite(logs["loss"]):
+            raise StageError(f"the loss of epoch {epoch + 1} is not a number. Lower the learning rate")
+        logs["tokens"] = self._data.n_tokens
+        logs["tokens_per_second"] = self._data.n_tokens / max(time.perf_counter() - self._start, 1e-9)
+
+
+class Validation(keras.callbacks.EarlyStopping):  # type: ignore[misc]
+    """Measures the network after an epoch, and stops after `patience` epochs without gain (0 = never).
+
+    With patience, the weights of the best epoch are kept in the end. It adds `validation_recall` and `best`,
+    1 or 0, to the logs. It begins in the state of an interrupted run.
+    """
+
+    def __init__(self, measure: Callable[[keras.Model], float], patience: int, state: State) -> None:
+        super().__init__(
+            monitor=RECALL,
+            mode="max",
+            patience=patience or sys.maxsize,
+            restore_best_weights=patience > 0,
+        )
+        self._measure, self._state = measure, state
+
+    def on_train_begin(self, logs: object = None) -> None:
+        """Take up the state."""
+        super().on_train_begin(logs)
+        state = self._state
+        if state.best_epoch:
+            self.best, self.best_epoch = state.best_gain, state.best_epoch - 1
+            self.best_weights = state.best_weights or None
+            self.wait = state.epoch - state.best_epoch
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float]) -> None:
+        """Measure the network."""
+        with enough_memory("on the held-out documents"):
+            logs[RECALL] = self._measure(self.model)
+        super().on_epoch_end(epoch, logs)
+        logs["best"] = int(self.best_epoch == epoch)
+
+    def add_to(self, state: State) -> State:
+        """Return a state with the best epoch."""
+        return dataclasses.replace(
+            state,
+            best_epoch=self.best_epoch + 1,
+            best_gain=float(self.best),
+            best_weights=self.best_weights or [],
+        )
+
+
+class Saving(keras.callbacks.Callback):  # type: ignore[misc]
+    """Saves the state of a run after each epoch, so that it can be resumed to the last bit."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+        """Save weights, moments and random generators.
+
+        Raises:
+            OutputError: The file cannot be written.
+        """
+        run = self._run
+        state = State(n_batches=run.data.n_batches, epoch=epoch + 1)
+        if run.checkpoints:
+            state = run.stopping.add_to(state) if run.stopping else state
+            run.checkpoints.save(self.model, self.model.optimizer, state)
 
 
 @contextmanager
@@ -262,10 +365,12 @@ def enough_memory(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except tf.errors.ResourceExhaustedError:
+    except Exception as error:
+        if type(error).__name__ not in {"ResourceExhaustedError", "OutOfMemoryError"}:
+            raise
         raise StageError(
             f"the device ran out of memory {what}. Lower training.batch_tokens or network.token_units, "
-            "or hide the GPU (CUDA_VISIBLE_DEVICES=-1)"
+            "or use --device cpu"
         ) from None
 
 
@@ -276,7 +381,7 @@ def probabilities(
     found: list[FloatArray] = [np.zeros((0, network.output_shape[-1]), np.float32)] * len(examples)
     names = [t.name for t in network.inputs]
     real = [i for i, example in enumerate(examples) if len(example)]
-    for batch in batches([examples[i] for i in real], _SCORING_TOKENS, config.max_characters, None):
+    for batch in batches([examples[i] for i in real], _SCORING_TOKENS, config.max_characters):
         rows = network.predict_on_batch({n: batch.inputs[n] for n in names})
         for row, member in zip(rows, batch.members, strict=True):
             found[real[member]] = row[: len(examples[real[member]])]

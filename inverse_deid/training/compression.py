@@ -93,7 +93,7 @@ def _read_activations(network: keras.Model, examples: Sequence[Example]) -> tupl
     names = [t.name for t in network.inputs]
     length = int(network.get_layer("characters").output.shape[1])
     found = []
-    for batch in batches([one for one in examples if len(one)], _BATCH_TOKENS, length, None):
+    for batch in batches([one for one in examples if len(one)], _BATCH_TOKENS, length):
         rows = reader.predict_on_batch({name: batch.inputs[name] for name in names})
         found.append([np.asarray(some)[batch.inputs["valid"]] for some in rows])
     inputs, states = (np.concatenate(some) for some in zip(*found, strict=True))

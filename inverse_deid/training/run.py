@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 
+from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
 from inverse_deid.core.settings import as_plain_values, change_settings
 from inverse_deid.core.thresholds import EVERYTHING_MASKED
@@ -19,7 +19,6 @@ from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import NetworkScorer, feature_names
-from inverse_deid.network import export
 from inverse_deid.network.checkpoints import Checkpoints
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors, quantise
@@ -30,13 +29,12 @@ from inverse_deid.network.folder import (
     refuse_other_folder,
     write_model,
 )
-from inverse_deid.network.network import build_network
 from inverse_deid.network.second_reader import is_encoder, read_encoder
-from inverse_deid.network.training import Watch, enough_memory, fit, probabilities
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.augmentation import EpochRecipe, EpochsAhead
+from inverse_deid.training.backend import prepare_backend
 from inverse_deid.training.calibration import (
     AtOneRecall,
     ScoredCorpus,
@@ -51,8 +49,10 @@ from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
 from inverse_deid.training.evidence import Evidence, evidence_lines, keep_margin
 from inverse_deid.training.examples import ExampleMaker, Weights
-from inverse_deid.training.logs import TrainingLog
 from inverse_deid.training.scoring import score_documents
+
+if TYPE_CHECKING:
+    import keras
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "characters": ("character_encoder",),
@@ -71,7 +71,8 @@ class Surroundings:
 
     `say` receives lines of progress (numbers only), and `show` draws a bar on standard error. `revision`, of
     the code, is for the manifest. `resume` continues an interrupted run from its checkpoint. `start` is the
-    model folder to start from, None = random weights. `freeze` names `PARTS` that do not learn.
+    model folder to start from, None = random weights. `freeze` names `PARTS` that do not learn. `device` is
+    where the network learns; auto = on a GPU if there is one.
     """
 
     say: Say = lambda line: None
@@ -80,6 +81,7 @@ class Surroundings:
     resume: bool = False
     start: Path | None = None
     freeze: tuple[str, ...] = ()
+    device: Device = "auto"
 
 
 def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -> Mapping[str, Any]:
@@ -107,7 +109,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     say = around.say
     n_words = len(vectors.words)
     say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {n_words} word vectors")
-    say(device_line())
+    say(prepare_backend(around.device))  # after all that can be refused: it takes seconds
     if config.network.output == "crf":
         say("the CRF learns whole sequences: phi_weight, class_weights and weak_weight have no effect")
     scored_before = score_all(start, data.measured) if start else []
@@ -154,6 +156,12 @@ def read_calibration(folder: Path) -> CalibrationConfig:
 def _build(
     config: RunConfig, start: ModelParts | None, vectors: WordVectors, around: Surroundings
 ) -> keras.Model:
+    import keras
+
+    from inverse_deid.network.export import load_weights
+    from inverse_deid.network.network import build_network
+    from inverse_deid.network.training import enough_memory
+
     keras.utils.set_random_seed(config.training.seed)
     names = feature_names(config.network.feature_set)
     with enough_memory("while the network was built"):
@@ -163,13 +171,15 @@ def _build(
             raise ModelError(
                 f"{around.start}: made for other rule features than this version has. Train it again"
             )
-        export.load_weights(network, start.weights)
+        load_weights(network, start.weights)
         freeze(network, around.freeze)
     return network
 
 
 def _provenance(config: RunConfig, data: RunDocuments, around: Surroundings) -> dict[str, Any]:
     """Return what decided the weights: revision, settings, hashes of data, models and lexicon."""
+    import keras
+
     return {
         "revision": around.revision,
         "started_from": model_fingerprint(around.start) if around.start else None,
@@ -235,6 +245,9 @@ def _fit(
     folder: Path,
     around: Surroundings,
 ) -> None:
+    from inverse_deid.network.training import fit
+    from inverse_deid.training.logs import Events, TrainingLog
+
     recipe = EpochRecipe(
         gold=data.gold,
         carriers=data.carriers,
@@ -258,14 +271,18 @@ def _fit(
         around.say(f"resuming after epoch {n_done} of {config.training.epochs}")
     names = enumerate(feature_names(config.network.feature_set))
     columns = [i for i, name in names if name in DICTIONARY_FEATURE_NAMES]
-    log = TrainingLog(
-        training_folder(folder), config.training.epochs, around.say, n_done=n_done, show=around.show
-    )
-    with log, EpochsAhead(recipe) as epochs:
-        watch = Watch(
-            on_batch=log.on_batch, on_epoch=log.on_epoch, validate=validate, checkpoints=checkpoints
+    watched = training_folder(folder)
+    log = TrainingLog(watched, around.say, n_done=n_done, show=around.show)
+    with EpochsAhead(recipe) as epochs:
+        fit(
+            network,
+            epochs,
+            config.training,
+            dictionary_columns=columns,
+            validate=validate,
+            checkpoints=checkpoints,
+            callbacks=[log, Events(watched)],
         )
-        fit(network, epochs, config.training, dictionary_columns=columns, watch=watch)
 
 
 def validator(
@@ -281,6 +298,8 @@ def validator(
         return None
 
     def measure(network: keras.Model) -> float:
+        from inverse_deid.network.training import probabilities
+
         recalls = []
         for some in examples:
             p_safe = np.concatenate([rows[:, 0] for rows in probabilities(network, some, config)])
@@ -307,6 +326,8 @@ def training_folder(folder: Path) -> Path:
 
 def model_parts(network: keras.Model, config: NetworkConfig, vectors: WordVectors) -> ModelParts:
     """Export a trained network; its operating points are not calibrated yet."""
+    from inverse_deid.network import export
+
     names = feature_names(config.feature_set)
     if config.learn_words:
         vectors = quantise(vectors.words, export.read_word_matrix(network))
@@ -366,11 +387,3 @@ def load_word_vectors(path: Path | None) -> WordVectors:
         raise UnreadableInputError(
             f"{path}: not a file of word vectors. Make one with scripts/build_word_vectors.py"
         ) from error
-
-
-def device_line() -> str:
-    """Return which device trains, in a sentence."""
-    import tensorflow as tf
-
-    names = [device.name for device in tf.config.list_physical_devices("GPU")]
-    return f"training on {', '.join(names)}" if names else "training on the CPU (no GPU was found)"

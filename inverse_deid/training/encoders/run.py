@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from safetensors.torch import load_file, save_file
+import keras
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import sha256_if_readable, write_folder
@@ -20,6 +18,7 @@ from inverse_deid.core.settings import as_plain_values
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import feature_names
+from inverse_deid.network.checkpoints import Checkpoints
 from inverse_deid.network.config import class_names
 from inverse_deid.network.folder import read_model, refuse_other_folder
 from inverse_deid.network.pieces import MOST_PIECES_OF_WINDOW, Vocabulary
@@ -29,14 +28,17 @@ from inverse_deid.training.config import RunConfig
 from inverse_deid.training.documents import RunDocuments, Say, read_documents
 from inverse_deid.training.encoders.encoder import (
     READING_ERRORS,
-    EncoderNetwork,
-    export_encoder,
+    build_encoder,
+    heads_of,
+    read_heads,
     read_pretrained,
-    round_weights,
     write_pretrained,
 )
+from inverse_deid.training.encoders.export import export_encoder, round_weights
 from inverse_deid.training.encoders.passes import PassesAhead, PassMaker, text_pass
-from inverse_deid.training.encoders.training import EncoderTeacher, EncoderTraining, read_texts
+from inverse_deid.training.encoders.training import EncoderTraining, StoredOpinions, read_texts
+from inverse_deid.training.encoders.weights import read_tensors, write_tensors
+from inverse_deid.training.logs import Events, TrainingLog
 
 _READ = "read.json"
 """Beside the weights of an encoder that has read texts: what, and from which weights it began."""
@@ -49,7 +51,7 @@ class EncoderSurroundings:
     Args:
         say: Receives lines of progress, numbers only.
         revision: Of the code, for the manifest.
-        device: `cpu`, or `cuda` for an NVIDIA GPU.
+        show: Draw a progress bar on standard error.
         workers: Processes that prepare passes.
         passes: Folder in which passes are kept for other trainings of the same data; None = they are kept
             beside the model until it is trained. They contain the words of the documents.
@@ -58,7 +60,7 @@ class EncoderSurroundings:
 
     say: Say = lambda line: None
     revision: str = ""
-    device: str = "cpu"
+    show: bool = False
     workers: int = 1
     passes: Path | None = None
     teacher: Path | None = None
@@ -71,7 +73,7 @@ class TrainedEncoder:
     The folder has `body/` (as `write_pretrained`), `heads.safetensors` and `about.json`.
     """
 
-    network: EncoderNetwork = field(repr=False)
+    network: keras.Model = field(repr=False)
     pieces: tuple[str, ...] = field(repr=False)
     class_names: tuple[str, ...]
     feature_names: tuple[str, ...] = field(repr=False)
@@ -81,10 +83,8 @@ class TrainedEncoder:
         """Write the folder; an older one of that name is replaced only when the new one is complete."""
 
         def write_files(staging: Path) -> None:
-            write_pretrained(self.network.body, self.pieces, staging / "body")
-            state = self.network.state_dict()
-            heads = {k: w.contiguous().cpu() for k, w in state.items() if not k.startswith("body.")}
-            save_file(heads, staging / "heads.safetensors")
+            write_pretrained(self.network.get_layer("body"), self.pieces, staging / "body")
+            write_tensors(heads_of(self.network), staging / "heads.safetensors")
             about = {
                 "class_names": self.class_names,
                 "feature_names": self.feature_names,
@@ -105,13 +105,10 @@ class TrainedEncoder:
         try:
             about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
             classes, names = tuple(about["class_names"]), tuple(about["feature_names"])
-            network = EncoderNetwork(body, len(names), len(classes))
-            heads = load_file(folder / "heads.safetensors")
-            missing, unknown = network.load_state_dict(heads, strict=False)
-            if unknown or any(not name.startswith("body.") for name in missing):
-                raise ValueError("other heads")
+            network = build_encoder(body, len(names), len(classes))
+            read_heads(network, read_tensors(folder / "heads.safetensors"))
             provenance = dict(about["provenance"])
-        except (*READING_ERRORS, TypeError) as error:
+        except READING_ERRORS as error:
             raise ConfigurationError(f"{folder}: not a trained encoder. Train it again") from error
         return TrainedEncoder(
             network=network,
@@ -135,7 +132,7 @@ class TrainedEncoder:
             class_names=self.class_names,
             feature_names=self.feature_names,
             pieces=self.pieces,
-            graph=round_weights(export_encoder(self.network.cpu(), Vocabulary(self.pieces))),
+            graph=round_weights(export_encoder(self.network)),
             provenance=self.provenance,
         )
 
@@ -159,8 +156,8 @@ def train_encoder(
             f"training.window: an encoder reads at most {MOST_PIECES_OF_WINDOW - 2} tokens"
         )
     data = read_documents(config, around.say)
-    torch.manual_seed(config.training.seed)
-    body, pieces = read_pretrained(weights, config.encoder.layers)
+    keras.utils.set_random_seed(config.training.seed)
+    body, pieces = read_pretrained(weights, config.encoder.layers, _policy(config))
     names, classes = feature_names(config.network.feature_set), class_names(config.network.targets)
     vocabulary = Vocabulary(pieces)
     own = folder.with_name(folder.name + ".training")
@@ -181,23 +178,24 @@ def train_encoder(
         folder=around.passes or own / "passes",
         data=data.hashes,
     )
+    checkpoints = Checkpoints(own, _key(provenance, maker.key))
     with PassesAhead(maker, config.training.epochs, around.workers) as passes:
-        network = EncoderNetwork(body, len(names), len(classes)).to(around.device)
+        network = build_encoder(body, len(names), len(classes))
         EncoderTraining(
             network=network,
             vocabulary=vocabulary,
             passes=passes,
             config=config.training,
             encoder=config.encoder,
-            checkpoint=own / "checkpoint.pt",
-            key=_key(provenance, maker.key),
-            say=around.say,
-            teacher=_teacher(around, vocabulary, config),
+            checkpoints=checkpoints,
+            callbacks=_logs(own, checkpoints, config.training.epochs, around),
+            opinions=_opinions(around, vocabulary, config, maker.folder),
         ).run()
     trained = TrainedEncoder(
         network=network, pieces=pieces, class_names=classes, feature_names=names, provenance=provenance
     )
     trained.write(own / "trained")
+    trained = TrainedEncoder.read(own / "trained")  # in single precision
     if around.passes is None:
         shutil.rmtree(own / "passes")
     return trained
@@ -205,7 +203,7 @@ def train_encoder(
 
 def _key(provenance: Mapping[str, Any], passes: str) -> str:
     """Return a hash of all that decides the weights. The revision does not: it may change within a run."""
-    deciding = {name: value for name, value in provenance.items() if name not in {"revision", "torch"}}
+    deciding = {name: value for name, value in provenance.items() if name not in {"revision", "keras"}}
     return hashlib.sha256(repr((sorted(deciding.items()), passes)).encode()).hexdigest()
 
 
@@ -224,35 +222,61 @@ def read_further(config: RunConfig, weights: Path, folder: Path, around: Encoder
             f"{folder}: exists, and is not an encoder that has read texts. Name another folder"
         )
     data = read_documents(config, around.say)
-    body, pieces = read_pretrained(weights)
+    keras.utils.set_random_seed(config.training.seed)
+    body, pieces = read_pretrained(weights, dtype=_policy(config))
     texts = text_pass([*data.carriers, *data.gold], pieces, config.training.window, around.workers)
-    body.to(around.device)
-    read_texts(body, texts, Vocabulary(pieces), config.encoder, config.training.seed, around.say)
     about = {
         "weights": sha256_if_readable(weights / "model.safetensors"),
         "passes": config.encoder.reading_passes,
         "rate": config.encoder.reading_rate,
         "data_sha256": dict(data.hashes),
     }
+    own = folder.with_name(folder.name + ".training")
+    deciding = (sorted(about.items()), as_plain_values(config.encoder), config.training.seed)
+    checkpoints = Checkpoints(own, hashlib.sha256(repr(deciding).encode()).hexdigest())
+    read_texts(
+        body,
+        texts,
+        Vocabulary(pieces),
+        config.encoder,
+        config.training.seed,
+        checkpoints=checkpoints,
+        callbacks=_logs(own, checkpoints, config.encoder.reading_passes, around),
+    )
 
     def write_files(staging: Path) -> None:
         write_pretrained(body, pieces, staging)
         (staging / _READ).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
     write_folder(folder, write_files)
+    checkpoints.remove()
 
 
-def _teacher(around: EncoderSurroundings, vocabulary: Vocabulary, config: RunConfig) -> EncoderTeacher | None:
+def _policy(config: RunConfig) -> str:
+    """Return the dtype policy of Keras."""
+    return "mixed_bfloat16" if config.encoder.bfloat16 else "float32"
+
+
+def _logs(
+    own: Path, checkpoints: Checkpoints, n_passes: int, around: EncoderSurroundings
+) -> list[keras.callbacks.Callback]:
+    state = checkpoints.read()
+    n_done = state.epoch if state else 0
+    if n_done:
+        around.say(f"resuming after pass {n_done} of {n_passes}")
+    return [TrainingLog(own, around.say, n_done=n_done, show=around.show), Events(own)]
+
+
+def _opinions(
+    around: EncoderSurroundings, vocabulary: Vocabulary, config: RunConfig, folder: Path
+) -> StoredOpinions | None:
     if around.teacher is None:
         return None
     teacher = TrainedEncoder.read(around.teacher)
     _check_classes(teacher, config)
-    numbers = vocabulary.numbers_in(Vocabulary(teacher.pieces)).astype(np.int64)
-    return EncoderTeacher(
-        network=teacher.network.to(around.device).eval(),
-        numbers=torch.from_numpy(numbers).to(around.device),
-        share=config.training.teacher_weight,
-    )
+    numbers = vocabulary.numbers_in(Vocabulary(teacher.pieces))
+    key = TrainedEncoder.hash_of(around.teacher)
+    return StoredOpinions(teacher.network, numbers, vocabulary.pad, folder, key)
 
 
 def _check_classes(teacher: TrainedEncoder, config: RunConfig) -> None:
@@ -280,5 +304,5 @@ def _describe(config: RunConfig, data: RunDocuments, revision: str) -> dict[str,
         "data_sha256": dict(data.hashes),
         "n_documents": {corpus.name: [len(corpus.train), len(corpus.held_out)] for corpus in data.corpora},
         "lexicon_sha256": load_lexicon().sha256,
-        "torch": torch.__version__,
+        "keras": keras.__version__,
     }

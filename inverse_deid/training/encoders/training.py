@@ -1,106 +1,217 @@
 """Train an encoder: it guesses hidden words of texts, then learns classes from labels and a teacher.
 
+Both are what `network.training.fit_epochs` does, over batches of word pieces.
+
 Source: Gururangan et al. 2020 (reading texts of the field first); Hinton, Vinyals and Dean 2015 (teachers).
 """
 
 from __future__ import annotations
 
-import pickle
-import time
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import keras
 import numpy as np
-import torch
-from torch import nn
+import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.core.values import IntArray
-from inverse_deid.network.batches import group_by_length
+from inverse_deid.core.errors import StageError
+from inverse_deid.core.values import BoolArray, FloatArray, IntArray
+from inverse_deid.network.batches import blend_targets, group_by_length, group_evenly
+from inverse_deid.network.checkpoints import Checkpoints, State
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
+from inverse_deid.network.training import Run, WarmUpThenDecay, fit_epochs, make_loss
 from inverse_deid.training.config import EncoderConfig
-from inverse_deid.training.encoders.encoder import READING_ERRORS, Body, EncoderNetwork
+from inverse_deid.training.encoders.encoder import EncoderBody, build_guesser
 from inverse_deid.training.encoders.passes import Pass
 
-_SECONDS_BETWEEN_LINES = 60
+Passes = Callable[[int], Pass]
+"""Returns the pass of a number, from 0."""
+Opinions = Callable[[int, Pass], npt.NDArray[np.float16]]
+"""Returns a teacher's class probabilities of the tokens of a pass: float16 (n_tokens, n_classes)."""
+
 _HIDDEN_IN_READING = 0.15
 """Share of the words to guess: of their pieces 8 in 10 are hidden, 1 is another one, and 1 stays."""
 _READING_WARM_UP = 0.05
 _JITTER = 4
 """Pieces by which windows of a batch may differ in length more than they need to."""
+_WEIGHT_DECAY = 0.01
+_CLIP_NORM = 1.0
 
 
-class PassOnDevice:
-    """A pass in the memory of a device, from which batches of windows are gathered."""
-
-    def __init__(self, one: Pass, pad: int, device: torch.device) -> None:
-        def put(array: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(array).to(device)
-
-        self._pieces, self._owners, self._first = put(one.pieces), put(one.owners), put(one.first)
-        self._shapes, self._features = put(one.shapes), put(one.features)
-        self.labels, self.weights = put(one.labels), put(one.weights)
-        self._piece_bounds, self._token_bounds = one.piece_bounds, one.token_bounds
-        self._pad = pad
-        self._device = device
-
-    def groups(self, batch_pieces: int, rng: np.random.Generator) -> Iterator[IntArray]:
-        """Yield the numbers of windows of similar length, about `batch_pieces` with padding."""
-        for group in group_by_length(np.diff(self._piece_bounds), batch_pieces, _JITTER, rng):
-            yield np.array(group, np.int32)
-
-    def batch(self, windows: IntArray) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """Return windows as the inputs of `EncoderNetwork`, and the numbers of their tokens in the pass."""
-        piece_starts, token_starts = self._piece_bounds[windows], self._token_bounds[windows]
-        n_pieces = self._piece_bounds[windows + 1] - piece_starts
-        n_tokens = self._token_bounds[windows + 1] - token_starts
-        rows = np.repeat(np.arange(len(windows)), n_tokens)
-        before = np.cumsum(n_tokens) - n_tokens
-        numbers = np.arange(len(rows)) + (token_starts - before)[rows]
-        longest = int(n_pieces.max())
-
-        def put(array: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(array.astype(np.int64)).to(self._device)
-
-        tokens, starts, lengths = put(numbers), put(piece_starts), put(n_pieces)
-        positions = torch.arange(longest, device=self._device)
-        valid = positions[None, :] < lengths[:, None]
-        places = (starts[:, None] + positions).clamp(max=len(self._pieces) - 1)
-        owners = self._owners[places].long()
-        local = owners - put(token_starts - before)[:, None]
-        inputs = {
-            "pieces": torch.where(valid, self._pieces[places].long(), self._pad),
-            "lengths": lengths,
-            "owners": torch.where(valid & (owners >= 0), local, len(rows)),
-            "first": self._first[tokens].long()
-            - put((piece_starts - np.arange(len(windows)) * longest)[rows]),
-            "shapes": self._shapes[tokens].long(),
-            "features": self._features[tokens].float(),
-        }
-        return inputs, tokens
+def gather_windows(one: Pass, windows: IntArray, pad: int) -> tuple[dict[str, np.ndarray], IntArray]:
+    """Return windows of a pass as the inputs of an encoder, and the numbers of their tokens in the pass."""
+    piece_starts, token_starts = one.piece_bounds[windows], one.token_bounds[windows]
+    n_pieces = one.piece_bounds[windows + 1] - piece_starts
+    n_tokens = one.token_bounds[windows + 1] - token_starts
+    rows = np.repeat(np.arange(len(windows)), n_tokens)
+    before = np.cumsum(n_tokens) - n_tokens
+    tokens = np.arange(len(rows)) + (token_starts - before)[rows]
+    longest = int(n_pieces.max())
+    positions = np.arange(longest)
+    valid = positions < n_pieces[:, None]
+    places = np.minimum(piece_starts[:, None] + positions, len(one.pieces) - 1)
+    owners = one.owners[places]
+    inputs = {
+        "pieces": np.where(valid, one.pieces[places], pad),
+        "lengths": n_pieces,
+        "owners": np.where(valid & (owners >= 0), owners - (token_starts - before)[:, None], len(rows)),
+        "first": one.first[tokens] - (piece_starts - np.arange(len(windows)) * longest)[rows],
+        "shapes": one.shapes[tokens],
+    }
+    integers = {name: values.astype(np.int32) for name, values in inputs.items()}
+    return {**integers, "features": one.features[tokens].astype(np.float32)}, tokens
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EncoderTeacher:
-    """A trained encoder that another one learns from.
+class WindowBatches(keras.utils.PyDataset):  # type: ignore[misc]
+    """The windows of every pass in groups of similar length, as many groups in each pass.
+
+    Order depends on the seed and the pass alone. A subclass says what is read of a group.
 
     Args:
-        network: On the same device.
-        numbers: int64 (n_pieces,), the teacher's number of each piece.
-        share: Share of its opinion in the target of a token that has a label.
+        passes: Gives the windows.
+        batch_pieces: Approximate number of pieces per batch, with padding.
+        seed: Of the order.
+        n_batches: Batches of a pass, at least 2; 0 = as many as the first pass fills.
     """
 
-    network: EncoderNetwork
-    numbers: torch.Tensor = field(repr=False)
-    share: float
+    def __init__(self, passes: Passes, batch_pieces: int, seed: int, n_batches: int = 0) -> None:
+        super().__init__()
+        self.n_batches = n_batches
+        self.n_tokens = 0
+        self._passes, self._batch_pieces, self._seed = passes, batch_pieces, seed
+        self.number = -1
+        self._groups: list[list[int]] = []
+        self._is_running = False
 
-    def opinion(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return class probabilities: float32 (n_tokens, n_classes)."""
-        with torch.no_grad():
-            scores = self.network({**inputs, "pieces": self.numbers[inputs["pieces"]]})
-            return torch.softmax(scores.float(), dim=-1)
+    def begin(self, epoch: int) -> None:
+        """Take a pass, and put its windows into groups."""
+        if epoch == self.number:
+            return
+        self.one = self._passes(epoch)
+        lengths = np.diff(self.one.piece_bounds)
+        self.n_batches = self.n_batches or max(2, len(group_by_length(lengths, self._batch_pieces)))
+        rng = np.random.default_rng([self._seed, epoch])
+        self._groups = group_evenly(lengths, self.n_batches, _JITTER, rng)
+        self.n_tokens = len(self.one.first)
+        self.number = epoch
+
+    @property
+    def num_batches(self) -> int:
+        """The batches of a pass, as Keras asks for them."""
+        return self.n_batches
+
+    def on_epoch_begin(self) -> None:
+        """Note that Keras begins to train."""
+        self._is_running = True
+
+    def __getitem__(self, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
+        """Return a batch.
+
+        Before a pass begins, Keras reads two and learns from them which sizes vary: so they do.
+        """
+        group = np.array(self._groups[index if self._is_running else 0], np.int32)
+        inputs, targets, weights = self.read(group, index)
+        if not self._is_running:
+            for name in ("pieces", "owners") if "owners" in inputs else ("pieces",):
+                inputs[name] = np.pad(inputs[name], ((0, 0), (0, index)), mode="edge")
+        return inputs, targets, weights
+
+    def read(self, group: IntArray, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
+        """Return inputs, targets and weights of a group of windows."""
+        raise NotImplementedError
+
+
+class ClassBatches(WindowBatches):
+    """Batches of tokens with their classes; where labels are in doubt, a teacher decides alone."""
+
+    def __init__(  # noqa: PLR0913 - what a batch is made of
+        self,
+        passes: Passes,
+        vocabulary: Vocabulary,
+        config: TrainingConfig,
+        encoder: EncoderConfig,
+        opinions: Opinions | None = None,
+        n_batches: int = 0,
+        *,
+        n_classes: int,
+    ) -> None:
+        super().__init__(passes, encoder.batch_pieces, config.seed, n_batches)
+        self._pad, self._config, self._opinions, self._n_classes = (
+            vocabulary.pad,
+            config,
+            opinions,
+            n_classes,
+        )
+
+    def begin(self, epoch: int) -> None:
+        """Take a pass, with the teacher's opinion of it."""
+        if epoch == self.number:
+            return
+        super().begin(epoch)
+        opinion = np.zeros((self.n_tokens, 0), np.float16)
+        self._weights = self.one.weights.astype(np.float32)
+        if self._opinions is not None:
+            in_doubt = self._weights == 0
+            share = np.where(in_doubt, 1.0, self._config.teacher_weight)[:, None]
+            opinion = (self._opinions(epoch, self.one) * share).astype(np.float16)
+            self._weights[in_doubt] = self._config.weak_weight
+        self._opinion = opinion
+
+    def read(self, group: IntArray, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
+        """Return inputs, class probabilities to learn, and weights."""
+        inputs, tokens = gather_windows(self.one, group, self._pad)
+        labels = self.one.labels[tokens].astype(np.int32)
+        return inputs, blend_targets(labels, self._opinion[tokens], self._n_classes), self._weights[tokens]
+
+
+class HiddenWords(WindowBatches):
+    """Batches of pieces of which some are hidden, and are to be guessed."""
+
+    def __init__(
+        self, texts: Pass, vocabulary: Vocabulary, encoder: EncoderConfig, seed: int, n_batches: int = 0
+    ) -> None:
+        super().__init__(lambda epoch: texts, encoder.batch_pieces, seed, n_batches)
+        self._vocabulary, self._hiding_seed = vocabulary, seed
+
+    def read(self, group: IntArray, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
+        """Return pieces and the places of the hidden ones, these, and weights of 1."""
+        rng = np.random.default_rng([self._hiding_seed, self.number, index])
+        inputs, _ = gather_windows(self.one, group, self._vocabulary.pad)
+        pieces, owners = inputs["pieces"], inputs["owners"]
+        chosen: BoolArray = rng.random(len(inputs["first"]) + 1) < _HIDDEN_IN_READING
+        chosen[-1] = False
+        chosen[rng.integers(len(chosen) - 1)] = True  # at least one word
+        to_guess = chosen[owners]
+        fate = rng.random(pieces.shape)
+        others = rng.choice(pieces.ravel(), pieces.shape)
+        hidden = self._vocabulary.hidden
+        shown = np.where(fate < 0.8, hidden, np.where(fate < 0.9, others, pieces)).astype(np.int32)
+        places = np.flatnonzero(to_guess).astype(np.int32)
+        given = {
+            "pieces": np.where(to_guess, shown, pieces),
+            "lengths": inputs["lengths"],
+            "places": places,
+        }
+        return given, pieces.ravel()[places], np.ones(len(places), np.float32)
+
+
+class PretrainedAdamW(keras.optimizers.AdamW):  # type: ignore[misc]
+    """AdamW with another learning rate, `head_share` times that of the body, for all other layers."""
+
+    def __init__(self, rate: Any, head_share: float = 1.0) -> None:  # noqa: ANN401
+        super().__init__(rate, weight_decay=_WEIGHT_DECAY, epsilon=1e-8, global_clipnorm=_CLIP_NORM)
+        self._head_share = head_share
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:  # noqa: ANN401
+        """Update a weight."""
+        own = self._trainable_variables[self._get_variable_index(variable)]
+        share = 1.0 if own.path.startswith("body/") else self._head_share
+        super().update_step(gradient, variable, learning_rate * share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,26 +219,24 @@ class EncoderTraining:
     """One training of an encoder, in place.
 
     Args:
-        network: What learns, on its device.
+        network: What learns (`build_encoder`).
         vocabulary: Of the encoder.
         passes: Returns the pass of a number, from 0.
         config: Passes, warm-up, seed; the learning rates are those of `encoder`.
         encoder: Settings of encoders alone.
-        checkpoint: File for the state after each pass; an interrupted run resumes from it.
-        key: Identifies what decides the weights. The checkpoint of another run is refused.
-        say: Receives lines of progress, numbers only.
-        teacher: Whose opinion is learned along with the labels.
+        checkpoints: Keep the state after each pass; an interrupted run resumes from it.
+        callbacks: Of Keras.
+        opinions: Of a teacher, learned along with the labels.
     """
 
-    network: EncoderNetwork
+    network: keras.Model
     vocabulary: Vocabulary = field(repr=False)
-    passes: Callable[[int], Pass]
+    passes: Passes
     config: TrainingConfig
     encoder: EncoderConfig
-    checkpoint: Path
-    key: str = ""
-    say: Callable[[str], None]
-    teacher: EncoderTeacher | None = None
+    checkpoints: Checkpoints | None = None
+    callbacks: Sequence[keras.callbacks.Callback] = ()
+    opinions: Opinions | None = None
 
     def run(self) -> None:
         """Train all passes that are not done.
@@ -136,188 +245,107 @@ class EncoderTraining:
             StageError: The loss is not a number.
             ConfigurationError: The checkpoint is damaged, or of another run.
         """
-        body = [weight for weight in self.network.body.parameters() if weight.requires_grad]
-        heads = [w for name, w in self.network.named_parameters() if not name.startswith("body.")]
-        optimizer = torch.optim.AdamW([{"params": body}, {"params": heads}], weight_decay=0.01)
-        n_done = self._restore(optimizer)
-        self.network.train()
-        for number in range(n_done, self.config.epochs):
-            self._pass(number, optimizer)
-            state = {"network": self.network.state_dict(), "optimizer": optimizer.state_dict()}
-            partial = self.checkpoint.with_suffix(".partial")
-            torch.save({**state, "epoch": number + 1, "key": self.key}, partial)
-            partial.replace(self.checkpoint)
-
-    def _restore(self, optimizer: torch.optim.Optimizer) -> int:
-        if not self.checkpoint.exists():
-            return 0
-        remedy = "delete the file to train from the start"
-        try:
-            state = torch.load(self.checkpoint, weights_only=True, map_location="cpu")
-        except (*READING_ERRORS, pickle.UnpicklingError) as error:
-            raise ConfigurationError(f"{self.checkpoint}: damaged. To start again, {remedy}") from error
-        if state.get("key") != self.key:
-            raise ConfigurationError(
-                f"{self.checkpoint}: made with another configuration or other data. Restore them, or {remedy}"
-            )
-        self.network.load_state_dict(state["network"])
-        optimizer.load_state_dict(state["optimizer"])
-        self.say(f"resuming after pass {state['epoch']} of {self.config.epochs}")
-        return int(state["epoch"])
-
-    def _pass(self, number: int, optimizer: torch.optim.Optimizer) -> None:
-        torch.manual_seed(self.config.seed * 1000 + number)  # so that a resumed run ends alike
-        device = self.network.classes.weight.device
-        started = time.perf_counter()
-        one = PassOnDevice(self.passes(number), self.vocabulary.pad, device)
-        begun = told = time.perf_counter()
-        total, weight = torch.zeros((), device=device), torch.zeros((), device=device)
-        groups = list(
-            one.groups(self.encoder.batch_pieces, np.random.default_rng([self.config.seed, number]))
+        config, encoder = self.config, self.encoder
+        keras.utils.set_random_seed(config.seed)
+        state = (self.checkpoints.read() if self.checkpoints else None) or State()
+        data = ClassBatches(
+            self.passes,
+            self.vocabulary,
+            config,
+            encoder,
+            self.opinions,
+            state.n_batches,
+            n_classes=int(self.network.output_shape[-1]),
         )
-        for i, group in enumerate(groups):
-            progress = (number + i / len(groups)) / self.config.epochs
-            rate = _rise_and_fall(progress, self.config.warm_up, self.config.final_rate)
-            optimizer.param_groups[0]["lr"] = self.encoder.learning_rate * rate
-            optimizer.param_groups[1]["lr"] = self.encoder.head_rate * rate
-            loss, load = self._step(one, group, optimizer)
-            total += loss
-            weight += load
-            if time.perf_counter() - told > _SECONDS_BETWEEN_LINES:
-                told = time.perf_counter()
-                self.say(f"pass {number + 1}: batch {i} of {len(groups)}, loss {_mean(total, weight):.4f}")
-        if not torch.isfinite(total):
-            raise StageError(f"the loss of pass {number + 1} is not a number. Lower encoder.learning_rate")
-        seconds, waited = time.perf_counter() - begun, begun - started
-        self.say(
-            f"pass {number + 1} of {self.config.epochs}: loss {_mean(total, weight):.4f}, {seconds:.1f} s, "
-            f"waited {waited:.1f} s"
+        if state.epoch < config.epochs:
+            data.begin(state.epoch)
+        n_steps = config.epochs * max(1, data.n_batches)
+        rate = WarmUpThenDecay(encoder.learning_rate, n_steps, config.warm_up, config.final_rate)
+        self.network.compile(
+            PretrainedAdamW(rate, encoder.head_rate / encoder.learning_rate),
+            make_loss(self.network),
+            jit_compile=False,
         )
-
-    def _step(
-        self, one: PassOnDevice, group: IntArray, optimizer: torch.optim.Optimizer
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Learn from one batch, and return the sum of its weighted losses and that of the weights."""
-        inputs, tokens = one.batch(group)
-        with torch.autocast(inputs["pieces"].device.type, torch.bfloat16, enabled=self.encoder.bfloat16):
-            opinion = self.teacher.opinion(inputs) if self.teacher else None
-            scores = self.network(inputs)
-        targets, weights = self._targets(one.labels[tokens].long(), one.weights[tokens].float(), opinion)
-        losses = nn.functional.cross_entropy(scores.float(), targets, reduction="none")
-        loss = (losses * weights).sum()
-        optimizer.zero_grad(set_to_none=True)
-        (loss / weights.sum().clamp(min=1)).backward()
-        nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        optimizer.step()
-        return loss.detach(), weights.sum()
-
-    def _targets(
-        self, labels: torch.Tensor, weights: torch.Tensor, opinion: torch.Tensor | None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the targets and weights of tokens. Where labels are in doubt, the teacher decides alone."""
-        targets = nn.functional.one_hot(labels, self.network.classes.out_features).float()
-        if opinion is None or self.teacher is None:
-            return targets, weights
-        in_doubt = weights == 0
-        share = torch.where(in_doubt, 1.0, self.teacher.share)[:, None]
-        return targets * (1 - share) + opinion * share, torch.where(
-            in_doubt, self.config.weak_weight, weights
-        )
+        run = Run(data, config.epochs, config.seed, state, checkpoints=self.checkpoints)
+        fit_epochs(self.network, run, self.callbacks)
 
 
-def _rise_and_fall(progress: float, warm_up: float, final: float) -> float:
-    """Return the learning rate as a share of its peak: a linear rise, then a linear fall."""
-    if progress < warm_up:
-        return (progress + 1e-4) / warm_up
-    return 1 - (1 - final) * (progress - warm_up) / max(1e-9, 1 - warm_up)
-
-
-def _mean(total: torch.Tensor, weight: torch.Tensor) -> float:
-    return float(total) / max(float(weight), 1.0)
-
-
-class _Guesses(nn.Module):  # type: ignore[misc]
-    """Guesses hidden pieces: a dense layer that begins as the identity, then the word vectors."""
-
-    def __init__(self, body: Body) -> None:
-        super().__init__()
-        size = body.config.hidden_size
-        self.words = body.embeddings.word_embeddings.weight
-        self.dense = nn.Linear(size, size)
-        self.norm = nn.LayerNorm(size)
-        self.bias = nn.Parameter(torch.zeros(len(self.words)))
-        nn.init.eye_(self.dense.weight)
-        nn.init.zeros_(self.dense.bias)
-
-    def forward(self, read: torch.Tensor) -> torch.Tensor:
-        """Return the scores of all pieces."""
-        hidden = self.norm(nn.functional.gelu(self.dense(read)))
-        return nn.functional.linear(hidden, self.words, self.bias)
-
-
-def read_texts(
-    body: Body,
+def read_texts(  # noqa: PLR0913 - what a training is made of
+    body: EncoderBody,
     texts: Pass,
     vocabulary: Vocabulary,
     encoder: EncoderConfig,
     seed: int,
-    say: Callable[[str], None],
+    *,
+    checkpoints: Checkpoints | None = None,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> None:
     """Let an encoder guess hidden words of texts, in place. Its word vectors stay.
 
     Raises:
         StageError: The loss is not a number.
+        ConfigurationError: The checkpoint is damaged, or of another run.
     """
-    torch.manual_seed(seed)
-    device = body.embeddings.word_embeddings.weight.device
-    body.embeddings.word_embeddings.requires_grad_(False)
-    guesses = _Guesses(body).to(device)
-    weights = [w for w in (*body.parameters(), *guesses.parameters()) if w.requires_grad]
-    optimizer = torch.optim.AdamW(weights, weight_decay=0.01)
-    one = PassOnDevice(texts, vocabulary.pad, device)
-    body.train()
-    for number in range(encoder.reading_passes):
-        started = time.perf_counter()
-        total, n_guessed = torch.zeros((), device=device), torch.zeros((), device=device)
-        groups = list(one.groups(encoder.batch_pieces, np.random.default_rng([seed, number])))
-        for i, group in enumerate(groups):
-            progress = (number + i / len(groups)) / encoder.reading_passes
-            optimizer.param_groups[0]["lr"] = encoder.reading_rate * _rise_and_fall(
-                progress, _READING_WARM_UP, 0.0
-            )
-            inputs, _ = one.batch(group)
-            pieces, to_guess = _hide(inputs, vocabulary)
-            is_piece = torch.arange(pieces.shape[1], device=device)[None, :] < inputs["lengths"][:, None]
-            with torch.autocast(device.type, torch.bfloat16, enabled=encoder.bfloat16):
-                vectors = body.embeddings.word_embeddings(pieces)
-                read = body(inputs_embeds=vectors, attention_mask=is_piece.long()).last_hidden_state
-                scores = guesses(read[to_guess])
-            loss = nn.functional.cross_entropy(scores.float(), inputs["pieces"][to_guess], reduction="sum")
-            n = to_guess.sum()
-            optimizer.zero_grad(set_to_none=True)
-            (loss / n.clamp(min=1)).backward()
-            nn.utils.clip_grad_norm_(weights, 1.0)
-            optimizer.step()
-            total += loss.detach()
-            n_guessed += n
-        if not torch.isfinite(total):
-            raise StageError(
-                f"the loss of reading pass {number + 1} is not a number. Lower encoder.reading_rate"
-            )
-        say(
-            f"reading pass {number + 1} of {encoder.reading_passes}: loss {_mean(total, n_guessed):.4f}, "
-            f"{time.perf_counter() - started:.1f} s"
-        )
+    keras.utils.set_random_seed(seed)
+    state = (checkpoints.read() if checkpoints else None) or State()
+    data = HiddenWords(texts, vocabulary, encoder, seed, state.n_batches)
+    if state.epoch < encoder.reading_passes:
+        data.begin(state.epoch)
+    guesser = build_guesser(body)
+    n_steps = encoder.reading_passes * max(1, data.n_batches)
+    guesser.compile(
+        PretrainedAdamW(WarmUpThenDecay(encoder.reading_rate, n_steps, _READING_WARM_UP, 0.0)),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight"),
+        jit_compile=False,
+    )
+    run = Run(data, encoder.reading_passes, seed, state, checkpoints=checkpoints)
+    fit_epochs(guesser, run, callbacks)
 
 
-def _hide(inputs: Mapping[str, torch.Tensor], vocabulary: Vocabulary) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hide some words of a batch; return its pieces, and which of them are to be guessed."""
-    pieces, owners = inputs["pieces"], inputs["owners"]
-    n_tokens = len(inputs["first"])
-    chosen = torch.rand(n_tokens + 1, device=pieces.device) < _HIDDEN_IN_READING
-    chosen[n_tokens] = False
-    to_guess = chosen[owners]
-    fate = torch.rand(pieces.shape, device=pieces.device)
-    others = pieces.flatten()[torch.randint(pieces.numel(), pieces.shape, device=pieces.device)]
-    shown = torch.where(fate < 0.8, vocabulary.hidden, torch.where(fate < 0.9, others, pieces))
-    return torch.where(to_guess, shown, pieces), to_guess
+class StoredOpinions:
+    """Asks a trained encoder for its opinion of each pass once, and keeps it in a file beside the passes.
+
+    Several trainings, and a resumed one, read the same file.
+
+    Args:
+        network: The teacher.
+        numbers: int32 (n_pieces,), the teacher's number of each piece.
+        pad: The student's piece for padding.
+        folder: For the files.
+        key: Tells teachers apart.
+    """
+
+    def __init__(self, network: keras.Model, numbers: IntArray, pad: int, folder: Path, key: str) -> None:
+        self._network, self._numbers, self._pad = network, numbers, pad
+        self._folder, self._key = folder, hashlib.sha256(key.encode()).hexdigest()[:12]
+
+    def __call__(self, number: int, one: Pass) -> npt.NDArray[np.float16]:
+        """Return class probabilities: float16 (n_tokens, n_classes).
+
+        Raises:
+            StageError: The teacher returned something else.
+        """
+        path = self._folder / f"pass-{number:04}.opinion-{self._key}.npy"
+        shape = (len(one.first), int(self._network.output_shape[-1]))
+        try:
+            found = np.load(path, allow_pickle=False)
+            if found.shape == shape:
+                return np.asarray(found, np.float16)
+        except (OSError, EOFError, ValueError):
+            pass  # not made yet, or damaged
+        found = np.zeros(shape, np.float16)
+        for group in group_by_length(np.diff(one.piece_bounds), _SCORING_PIECES):
+            inputs, tokens = gather_windows(one, np.array(group, np.int32), self._pad)
+            inputs["pieces"] = self._numbers[inputs["pieces"]]
+            found[tokens] = self._network.predict_on_batch(inputs)
+        if not np.isfinite(found).all():
+            raise StageError("the opinion of the teacher is not a number. Train it again")
+        self._folder.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}.partial")
+        with partial.open("wb") as file:
+            np.save(file, found)
+        partial.replace(path)
+        return found
+
+
+_SCORING_PIECES = 8192

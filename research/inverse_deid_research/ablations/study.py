@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from inverse_deid_research.studies.training import (
     fit_network,
     keep_last,
     new_network,
+    on_epoch,
     weights_of,
 )
 
@@ -96,7 +97,6 @@ class VariantTrainer:
             StageError: Training failed.
             OutputError: A file cannot be written.
         """
-        from inverse_deid.network.training import EpochReport, Watch
         from inverse_deid.training.run import model_parts
 
         start = time.perf_counter()
@@ -106,15 +106,15 @@ class VariantTrainer:
         losses: list[float] = []
         speeds: list[float] = []
 
-        def on_epoch(report: EpochReport) -> None:
-            losses.append(report.loss)
-            speeds.append(report.n_tokens / max(report.seconds, 1e-9))
+        def note_epoch(epoch: int, logs: Mapping[str, float]) -> None:
+            losses.append(logs["loss"])
+            speeds.append(logs["tokens_per_second"])
             say(
-                f"{run.name}: epoch {report.epoch}/{training.epochs}, loss {report.loss:.4f}, "
+                f"{run.name}: epoch {epoch}/{training.epochs}, loss {losses[-1]:.4f}, "
                 f"{speeds[-1]:.0f} tokens/s"
             )
 
-        fit_network(network, config, training, self._epochs(run), Watch(on_epoch=on_epoch))
+        fit_network(network, config, training, self._epochs(run), callbacks=[on_epoch(note_epoch)])
         parts = model_parts(network, config, self.vectors)
         scores, weights = f"{run.name}.npz", weights_name(run.name)
         runs = self.folder / "runs"
@@ -195,7 +195,8 @@ def run_ablations(
         ConfigurationError: Settings contradict each other or the folder.
         OutputError: A file cannot be written.
     """
-    from inverse_deid.training.run import device_line, load_word_vectors
+    from inverse_deid.training.backend import prepare_backend
+    from inverse_deid.training.run import load_word_vectors
 
     if config.teachers:
         options.say("data.teachers of the base is ignored: here students learn from the base networks")
@@ -222,7 +223,7 @@ def run_ablations(
         config=variants_path,
     )
     data = _read(config)
-    options.say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {device_line()}")
+    options.say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {prepare_backend()}")
     seconds = {"epochs": _make_epochs(study, data, base, vectors)}
     trainer = VariantTrainer(folder=study.folder, vectors=vectors, corpora=data.corpora)
     records = _train(study, variants, trainer)
@@ -238,7 +239,7 @@ def _report(
     records: dict[AblationRun, Record],
     seconds: dict[str, float],
 ) -> None:
-    from inverse_deid.training.run import device_line
+    from inverse_deid.training.backend import prepare_backend
 
     start = time.perf_counter()
     recall = config.calibration.balanced_recall
@@ -268,7 +269,7 @@ def _report(
         },
         n_seconds=seconds,
         seeds=base_seeds(study.options.seeds),
-        device=f"{device_line()}, {study.options.n_processes} training(s) at a time",
+        device=f"{prepare_backend()}, {study.options.n_processes} training(s) at a time",
     )
     text = [
         "",

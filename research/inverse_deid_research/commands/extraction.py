@@ -14,9 +14,9 @@ import click
 from msgspec import Struct
 
 from inverse_deid import __version__
+from inverse_deid.choices.table import Device
 from inverse_deid.cli.parts.report_files import check_target, refuse_read, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError, OutputExistsError
-from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import sha256_of, write_folder, write_whole
 from inverse_deid.core.settings import as_plain_values, change_settings, read_settings
 from inverse_deid.core.values import Document
@@ -28,6 +28,7 @@ from inverse_deid.formats.beside.brat import annotation_lines, brat_text
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.network.folder import refuse_other_folder
+from inverse_deid.training.backend import prepare_backend
 from inverse_deid_research.commands.experiment import study_command
 from inverse_deid_research.commands.progress import progress
 from inverse_deid_research.extraction.concepts import CONCEPTS, PHI, list_types, refuse_overlap
@@ -106,7 +107,7 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
 )
 @click.option("-o", "--out", required=True, type=_FILE, help="File of vectors (.npz) to write.")
 @_LAYOUT
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--force", is_flag=True, help="Overwrite an earlier file.")
 def embed(  # noqa: PLR0913 - its options
@@ -115,28 +116,23 @@ def embed(  # noqa: PLR0913 - its options
     weights: Path,
     out: Path,
     layout: str | None,
-    device: str,
+    device: Device,
     threads: int,
     force: bool,
 ) -> None:
     """Compute the contextual vectors of DOCUMENTS once, for the study.
 
-    Needs the extra `encoder`. The vectors tell much of the text, so keep the file as safe as DOCUMENTS.
+    Needs the extra `train`. The vectors tell much of the text, so keep the file as safe as DOCUMENTS.
     """
     refuse_read(out, documents)
     if out.exists() and not force:
         raise OutputExistsError(f"{out}: exists already. Overwrite it with --force")
-    need_modules("the encoder", "encoder", "torch", "transformers")
-    import torch
-
-    from inverse_deid_research.extraction.contextual import store_vectors
-
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigurationError("--device cuda: no NVIDIA GPU can be used here. Leave the option out")
-    torch.set_num_threads(threads)
     kind = ConceptLayout(layout) if layout else None
     texts = [doc.doc.text for path in documents for doc in read_concepts(path, kind)]
-    click.echo(f"passages {store_vectors(texts, weights, out, device):,}")
+    prepare_backend(device, threads)
+    from inverse_deid_research.extraction.contextual import store_vectors
+
+    click.echo(f"passages {store_vectors(texts, weights, out):,}")
 
 
 class ExtractorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -54,22 +54,21 @@ class StoredVectors:
         return found
 
 
-def store_vectors(texts: Sequence[str], weights: Path, out: Path, device: str = "cpu") -> int:
+def store_vectors(texts: Sequence[str], weights: Path, out: Path) -> int:
     """Write the vectors of the passages of texts, float16, under hashes; return how many passages.
 
     `weights` is the folder of a BERT or MPNet encoder. A token has the vector of its first word piece, the
-    mean of the last four layers. `device` is `cpu`, or `cuda` for an NVIDIA GPU.
+    mean of the last four layers.
 
     Raises:
         ConfigurationError: The folder is not that of such an encoder.
         OutputError: The file cannot be written.
     """
-    import torch
+    import keras
 
     from inverse_deid.training.encoders.encoder import read_pretrained
 
-    bert, pieces = read_pretrained(weights)
-    bert.eval().to(device)
+    body, pieces = read_pretrained(weights)
     vocabulary = Vocabulary(pieces)
     passages = sorted(dict(_cut(texts)).items(), key=lambda item: len(item[1][0]))
     found = []
@@ -79,16 +78,9 @@ def store_vectors(texts: Sequence[str], weights: Path, out: Path, device: str = 
             for _, (words, gaps) in passages[start : start + _BATCH]
         ]
         inputs = join_windows(windows, vocabulary.pad)
-        valid = np.arange(inputs["pieces"].shape[1])[None, :] < inputs["lengths"][:, None]
-        with torch.inference_mode():
-            read = bert(
-                input_ids=torch.from_numpy(inputs["pieces"]).long().to(device),
-                attention_mask=torch.from_numpy(valid).long().to(device),
-                output_hidden_states=True,
-            )
-            mean = torch.stack(read.hidden_states[-_LAYERS:]).mean(0)
-        rows = mean.reshape(-1, mean.shape[-1]).cpu().numpy()[inputs["first"]]
-        found.append(rows.astype(np.float16))
+        states = body.states(inputs["pieces"], inputs["lengths"])[-_LAYERS:]
+        mean = np.mean([keras.ops.convert_to_numpy(one) for one in states], axis=0)
+        found.append(mean.reshape(-1, mean.shape[-1])[inputs["first"]].astype(np.float16))
     sizes = [len(words) for _, (words, _) in passages]
     arrays = {
         "name": np.array(hashlib.sha256((weights / "model.safetensors").read_bytes()).hexdigest()),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import keras
 import msgspec
@@ -22,10 +23,17 @@ from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.scorers import feature_names
-from inverse_deid.network.batches import Example, batches, windows, with_dropouts
+from inverse_deid.network.batches import (
+    Example,
+    group_by_length,
+    group_evenly,
+    pad_examples,
+    windows,
+    with_dropouts,
+)
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.network import build_network
-from inverse_deid.network.training import enough_memory, probabilities, training_step
+from inverse_deid.network.training import JITTER, enough_memory, make_loss, probabilities
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.training.examples import ExampleMaker
 from inverse_deid.training.examples import Weights as TokenWeights
@@ -73,12 +81,15 @@ class LocalTrainer:
         )
         self._columns = dictionary_columns
         self._names = [t.name for t in network.inputs]
+        self._n_classes = int(network.output_shape[-1])
         kind = keras.optimizers.SGD if config.optimizer == "sgd" else keras.optimizers.Adam
-        self._optimizer = kind(config.learning_rate, global_clipnorm=config.clip_norm or None)
-        self._optimizer.build(network.trainable_variables)
-        self._fresh = [np.asarray(variable).copy() for variable in self._optimizer.variables]
         self._anchors = [tf.Variable(v.value) for v in network.trainable_variables] if config.proximal else []
-        self._step = training_step(network, self._optimizer, self._penalty if config.proximal else None)
+        self._optimizer = _add_proximal_term(kind, self._anchors, config.proximal)(
+            config.learning_rate, global_clipnorm=config.clip_norm or None
+        )
+        self._optimizer.build(network.trainable_variables)
+        network.compile(self._optimizer, make_loss(network), jit_compile=False)
+        self._fresh = [np.asarray(variable).copy() for variable in self._optimizer.variables]
 
     def train_epoch(
         self,
@@ -103,12 +114,18 @@ class LocalTrainer:
         began, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
         cut = windows(examples, self._config.window, rng)
         noisy = [with_dropouts(example, self._dropouts, self._columns, rng) for example in cut]
-        for batch in batches(noisy, self._config.batch_tokens, self._network_config.max_characters, rng):
+        lengths = [len(window) for window in noisy]
+        n_groups = len(group_by_length(lengths, self._config.batch_tokens))
+        for group in group_evenly(lengths, n_groups, JITTER, rng):
+            batch = pad_examples([noisy[i] for i in group], self._network_config.max_characters)
             inputs = {name: batch.inputs[name] for name in self._names}
+            of_batch = float(batch.weights.sum())
             with enough_memory("in a local epoch"):
-                total += float(self._step(inputs, batch.labels, batch.weights, batch.opinion))
-            weight += float(batch.weights.sum())
-            n_tokens += int(batch.inputs["valid"].sum())
+                total += of_batch * self.network.train_on_batch(
+                    inputs, batch.targets(self._n_classes), batch.weights
+                )
+            weight += of_batch
+            n_tokens += sum(lengths[i] for i in group)
         weights = copy_weights(self.network)
         if not np.isfinite(total) or not all(np.isfinite(array).all() for array in weights):
             raise StageError("the loss of a local epoch is not a number. Lower training.learning_rate")
@@ -129,10 +146,29 @@ class LocalTrainer:
         for anchor, value in zip(self._anchors, weights, strict=False):
             anchor.assign(value)
 
-    def _penalty(self) -> tf.Tensor:
-        pairs = zip(self.network.trainable_variables, self._anchors, strict=True)
-        distance = tf.add_n([tf.reduce_sum(tf.square(variable.value - anchor)) for variable, anchor in pairs])
-        return distance * (self._config.proximal / 2)
+
+def _add_proximal_term(
+    kind: type[keras.optimizers.Optimizer], anchors: Sequence[tf.Variable], factor: float
+) -> type[keras.optimizers.Optimizer]:
+    """Return an optimizer that draws the weights to anchors as well; without anchors, the optimizer.
+
+    The proximal term of the loss is `factor / 2` times the squared distance. It is not reported.
+
+    Source: Li et al. 2020, "Federated Optimization in Heterogeneous Networks" (FedProx).
+    """
+    if not anchors:
+        return kind
+
+    class Proximal(kind):  # type: ignore[misc]
+        def apply(self, grads: Sequence[tf.Tensor], trainable_variables: Sequence[Any] | None = None) -> None:
+            """Add the gradient of the term, and update the weights."""
+            drawn = [
+                tf.convert_to_tensor(gradient) + factor * (variable.value - anchor)
+                for gradient, variable, anchor in zip(grads, trainable_variables or (), anchors, strict=True)
+            ]
+            super().apply(drawn, trainable_variables)
+
+    return Proximal
 
 
 class CommonNetwork:

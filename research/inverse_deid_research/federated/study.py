@@ -26,8 +26,8 @@ from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.engine.worker_pool import n_threads_each
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
+from inverse_deid.training.backend import prepare_backend
 from inverse_deid.training.calibration import ScoredCorpus, calibrate, densities, measure, recall_at_precision
-from inverse_deid.training.run import device_line
 from inverse_deid_research.federated import methods
 from inverse_deid_research.federated.attacks import attempt_inversion, attempt_membership
 from inverse_deid_research.federated.documents import EncodedStudy, encode_study
@@ -128,7 +128,7 @@ def run_study(
     common = CommonNetwork(settings.network, settings.training, settings.data.word_vectors)
     encoded = encode_study(settings, common, say)
     n_seconds = {"reading": time.perf_counter() - began}
-    say(device_line())
+    say(prepare_backend())
     work = StudyWork(settings, encoded, common)
     names, epochs = [site.name for site in encoded.sites], settings.study.epochs
     runs = [

@@ -156,11 +156,11 @@ class Study:
 
         The device is what trained, by default that of TensorFlow. See `Provenance` for the others.
         """
-        from inverse_deid.training.run import device_line
+        from inverse_deid.training.backend import prepare_backend
 
         return Provenance(
             command=self.options.command,
-            device=device or device_line(),
+            device=device or prepare_backend(),
             seeds=self.options.seeds if seeds is None else seeds,
             hashes=self.hashes,
             settings=settings,

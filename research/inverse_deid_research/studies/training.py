@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from inverse_deid_research.studies.records import START_OVER, Arrays
 
 if TYPE_CHECKING:
     import keras
-
-    from inverse_deid.network.training import Watch
 
 Epochs = Callable[[int], Sequence[Example]]
 """The examples of an epoch, counted from 0."""
@@ -40,14 +38,28 @@ def new_network(config: NetworkConfig, vectors: WordVectors, seed: int | None = 
 
 
 def fit_network(
-    network: keras.Model, config: NetworkConfig, training: TrainingConfig, epochs: Epochs, watch: Watch
+    network: keras.Model,
+    config: NetworkConfig,
+    training: TrainingConfig,
+    epochs: Epochs,
+    **watched: Any,  # noqa: ANN401
 ) -> None:
-    """Train a network, with the dropout of dictionary features that the settings ask for."""
+    """Train a network, with the dropout of dictionary features that the settings ask for.
+
+    `watched` are `validate`, `checkpoints` and `callbacks` of `network.training.fit`.
+    """
     from inverse_deid.network.training import fit
 
     names = feature_names(config.feature_set)
     columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
-    fit(network, epochs, training, dictionary_columns=columns, watch=watch)
+    fit(network, epochs, training, dictionary_columns=columns, **watched)
+
+
+def on_epoch(call: Callable[[int, Mapping[str, float]], None]) -> keras.callbacks.Callback:
+    """Return a callback that is called after each epoch, counted from 1, with the logs of `fit`."""
+    import keras
+
+    return keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: call(epoch + 1, logs))
 
 
 def keep_last(make: Epochs) -> Epochs:

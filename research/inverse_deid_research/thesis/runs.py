@@ -42,7 +42,13 @@ from inverse_deid_research.studies.scoring import (
     write_scores,
 )
 from inverse_deid_research.studies.study import Say
-from inverse_deid_research.studies.training import assign_weights, fit_network, new_network, weights_of
+from inverse_deid_research.studies.training import (
+    assign_weights,
+    fit_network,
+    new_network,
+    on_epoch,
+    weights_of,
+)
 from inverse_deid_research.thesis.published import encode_as_published, weigh_types
 
 if TYPE_CHECKING:
@@ -87,7 +93,7 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
         OutputError: A file cannot be written.
     """
     from inverse_deid.network.checkpoints import Checkpoints
-    from inverse_deid.network.training import EpochReport, Watch, probabilities
+    from inverse_deid.network.training import RECALL, probabilities
 
     # The characters after a token are part of its own sequence, see `encode_as_published`.
     config = change_settings(run.network, post_space=False)
@@ -120,16 +126,23 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
         write_arrays(weights_path(place, epoch), weights_of(network))
         return measure_accuracy(run.corpora[0], found[run.corpora[0].name], run.network.targets)
 
-    def note_epoch(report: EpochReport) -> None:
-        losses.append(report.loss)
+    def note_epoch(epoch: int, logs: Mapping[str, float]) -> None:
+        losses.append(logs["loss"])
         write_record(progress, key, {"losses": losses, "seconds": time.perf_counter() - begun})
         say(
-            f"{run.name}: epoch {report.epoch}/{run.training.epochs}, loss {report.loss:.4f}, "
-            f"validation accuracy {report.gain or 0:.4f}"
+            f"{run.name}: epoch {epoch}/{run.training.epochs}, loss {logs['loss']:.4f}, "
+            f"validation accuracy {logs[RECALL]:.4f}"
         )
 
-    watch = Watch(on_epoch=note_epoch, validate=keep_epoch, checkpoints=checkpoints)
-    fit_network(network, config, run.training, lambda epoch: examples, watch)
+    fit_network(
+        network,
+        config,
+        run.training,
+        lambda epoch: examples,
+        validate=keep_epoch,
+        checkpoints=checkpoints,
+        callbacks=[on_epoch(note_epoch)],
+    )
     checkpoints.remove()
     return {
         "losses": losses,

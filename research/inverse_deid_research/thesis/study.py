@@ -99,7 +99,7 @@ def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
         ConfigurationError: Settings contradict each other or the folder.
         OutputError: A file cannot be written.
     """
-    from inverse_deid.training.run import device_line
+    from inverse_deid.training.backend import prepare_backend
 
     files = sorted({settings.first, settings.first_test, settings.second, settings.second_test})
     if len({path.resolve() for path in files}) < 4:
@@ -118,7 +118,8 @@ def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
     study = Study("thesis", options, inputs=files, shared=shared)
     data = _read(settings, options.seeds[0])
     options.say(
-        f"{len(data.first)} training documents, {len(data.validation.docs)} for validation, {device_line()}"
+        f"{len(data.first)} training documents, {len(data.validation.docs)} for validation, "
+        f"{prepare_backend()}"
     )
     seconds: dict[str, float] = {}
     rivals = _train_rivals(study, data, seconds)

@@ -9,13 +9,13 @@ from refusals import refuses
 
 pytest.importorskip("tensorflow")
 
+import keras
 import tensorflow as tf
 import tiny_networks as tiny
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, StageError
-from inverse_deid.network import training
 from inverse_deid.network.checkpoints import Checkpoints
-from inverse_deid.network.training import Watch, fit, probabilities
+from inverse_deid.network.training import TokenBatches, WarmUpThenDecay, fit, probabilities
 
 pytestmark = pytest.mark.slow
 
@@ -26,17 +26,31 @@ class Stopped(Exception):  # noqa: N818 - no error of ours: the machine went dow
     """The run is interrupted here."""
 
 
-def run(network, config, *, data=None, **watched):
-    reports = []
-    watch = Watch(on_epoch=watched.pop("on_epoch", reports.append), **watched)
-    fit(
-        network,
-        data or (lambda epoch: tiny.examples(CONFIG, epoch)),
-        config,
-        dictionary_columns=[1],
-        watch=watch,
-    )
-    return reports
+class Reports(keras.callbacks.Callback):
+    """Keeps the logs of each epoch, and stops where it is told to, as if the machine went down."""
+
+    def __init__(self, stop_after=None, stop_within=None):
+        super().__init__()
+        self.logs, self.now, self.stop_after, self.stop_within = [], 0, stop_after, stop_within
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.now = epoch + 1
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.now == self.stop_within and batch == 1:
+            raise Stopped
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.logs.append(dict(logs))
+        if epoch + 1 == self.stop_after:
+            raise Stopped
+
+
+def run(network, config, *, data=None, stop=None, **watched):
+    reports = Reports(**stop or {})
+    data = data or (lambda epoch: tiny.examples(CONFIG, epoch))
+    fit(network, data, config, dictionary_columns=[1], callbacks=[reports], **watched)
+    return reports.logs
 
 
 @pytest.mark.parametrize("output", ["softmax", "crf"])
@@ -50,10 +64,11 @@ def test_the_loss_falls_and_what_was_learned_is_right(output):
     config = tiny.network_config(output=output, dropout=0.0)
     network = tiny.new_network(config, 1)
     reports = run(network, tiny.training_config(epochs=12), data=data)
-    assert asked == [report.epoch - 1 for report in reports] == list(range(12))  # every epoch is made once
-    assert reports[-1].loss < 0.2 * reports[0].loss
-    assert reports[0].n_tokens == sum(map(len, tiny.examples(CONFIG, 0)))
-    assert all(report.gain is None and not report.best for report in reports)
+    assert asked == list(range(12))  # every epoch is made once
+    assert len(reports) == 12
+    assert reports[-1]["loss"] < 0.2 * reports[0]["loss"]
+    assert reports[0]["tokens"] == sum(map(len, tiny.examples(CONFIG, 0)))
+    assert all(set(report) == {"loss", "tokens", "tokens_per_second"} for report in reports)
     docs = tiny.examples(config, 77)
     for example, rows in zip(docs, probabilities(network, docs, config), strict=True):
         assert np.allclose(rows.sum(axis=1), 1, atol=1e-5)
@@ -83,7 +98,8 @@ class ScriptedValidation:
 def test_patience_stops_and_restores_the_best_epoch():
     validation, network = ScriptedValidation(0.1, 0.5, 0.5, 0.4, 0.9), tiny.new_network(CONFIG, 1)
     reports = run(network, tiny.training_config(epochs=5, patience=2), validate=validation)
-    assert [(r.gain, r.best) for r in reports] == [(0.1, True), (0.5, True), (0.5, False), (0.4, False)]
+    found = [(report["validation_recall"], report["best"]) for report in reports]
+    assert found == [(0.1, 1), (0.5, 1), (0.5, 0), (0.4, 0)]
     assert tiny.are_equal(tiny.weights_of(network), validation.seen[1])
 
 
@@ -98,27 +114,46 @@ def test_patience_without_validation_is_refused():
         run(tiny.new_network(CONFIG), tiny.training_config(epochs=3, patience=1))
 
 
+# Batches and rates ------------------------------------------------------------------------------
+
+
+def test_every_epoch_has_as_many_batches_and_every_token_once():
+    network, config = tiny.new_network(CONFIG), tiny.training_config()
+    data = TokenBatches(lambda epoch: tiny.examples(CONFIG, epoch, 24 + epoch), network, config)
+    data.begin(0)
+    n_batches = data.n_batches
+    data.on_epoch_begin()
+    for epoch in (0, 1, 5):
+        data.begin(epoch)
+        batches = [data[i] for i in range(data.num_batches)]
+        n_tokens = sum(map(len, tiny.examples(CONFIG, epoch, 24 + epoch)))
+        assert data.n_batches == len(batches) == n_batches
+        assert sum(inputs["valid"].sum() for inputs, _, _ in batches) == data.n_tokens == n_tokens
+        for inputs, targets, weights in batches:
+            assert (targets.sum(axis=-1) == inputs["valid"]).all()
+            assert ((weights > 0) == inputs["valid"]).all()
+
+
+def test_keras_learns_that_lengths_vary_even_from_one_window():
+    """Keras looks at two batches before it begins, and refuses others if these are alike."""
+    network = tiny.new_network(CONFIG, 1)
+    rng = np.random.default_rng(0)
+    lengths = [5, 3, 9]
+
+    def data(epoch):
+        return [tiny.examples(CONFIG, int(rng.integers(99)), 1)[0].window(0, lengths[epoch])]
+
+    assert len(run(network, tiny.training_config(epochs=3), data=data)) == 3
+
+
+def test_the_rate_rises_and_falls():
+    rate = WarmUpThenDecay(2.0, 100, warm_up=0.1, final_rate=0.5)
+    found = [float(rate(step)) for step in (0, 4, 9, 10, 55, 100, 200)]
+    assert found == pytest.approx([0.2, 1.0, 2.0, 2.0, 1.5, 1.0, 1.0])
+    assert float(WarmUpThenDecay.from_config(rate.get_config())(4)) == pytest.approx(1.0)
+
+
 # Resuming ---------------------------------------------------------------------------------------
-
-
-def stop_after(n_epochs):
-    """As if the machine went down right after an epoch was saved."""
-
-    def on_epoch(report):
-        if report.epoch == n_epochs:
-            raise Stopped
-
-    return {"on_epoch": on_epoch}
-
-
-def stop_within(epoch):
-    """As if the machine went down in the second batch of an epoch."""
-
-    def on_batch(now, done, n_batches, loss):
-        if (now, done) == (epoch, 2):
-            raise Stopped
-
-    return {"on_batch": on_batch}
 
 
 def new(network_config, seed, frozen):
@@ -133,8 +168,8 @@ def new(network_config, seed, frozen):
 @pytest.mark.parametrize(
     ("network_config", "frozen", "stop"),
     [
-        (CONFIG, (), stop_within(3)),
-        (tiny.network_config(output="crf", learn_words=True), ("unknown_word",), stop_after(2)),
+        (CONFIG, (), {"stop_within": 3}),
+        (tiny.network_config(output="crf", learn_words=True), ("unknown_word",), {"stop_after": 2}),
     ],
     ids=["within epoch 3", "crf, learned words, a frozen part"],
 )
@@ -146,7 +181,7 @@ def test_a_resumed_run_ends_with_the_weights_of_one_that_was_not_interrupted(
     run(whole, config)
     stopped = new(network_config, 1, frozen)
     with pytest.raises(Stopped):
-        run(stopped, config, checkpoints=Checkpoints(tmp_path, "run"), **stop)
+        run(stopped, config, checkpoints=Checkpoints(tmp_path, "run"), stop=stop)
     assert not tiny.are_equal(tiny.weights_of(stopped), tiny.weights_of(whole))
     resumed = new(network_config, 2, frozen)
     run(resumed, config, checkpoints=Checkpoints(tmp_path, "run"))
@@ -171,7 +206,13 @@ def test_the_best_epoch_survives_an_interruption(tmp_path):
     stopped = tiny.new_network(CONFIG, 1)
     with pytest.raises(Stopped):
         first = Checkpoints(tmp_path, "run")
-        run(stopped, config, validate=ScriptedValidation(*gains[:3]), checkpoints=first, **stop_after(3))
+        run(
+            stopped,
+            config,
+            validate=ScriptedValidation(*gains[:3]),
+            checkpoints=first,
+            stop={"stop_after": 3},
+        )
     resumed = tiny.new_network(CONFIG, 2)
     run(resumed, config, validate=ScriptedValidation(*gains[3:]), checkpoints=Checkpoints(tmp_path, "run"))
     assert tiny.are_equal(tiny.weights_of(resumed), tiny.weights_of(whole))
@@ -185,7 +226,7 @@ def test_a_loss_that_is_no_number_is_an_error_and_is_not_saved(tmp_path):
         (first, *rest) = tiny.examples(CONFIG, epoch)
         return [dataclasses.replace(first, features=first.features * np.float32(np.nan)), *rest]
 
-    with pytest.raises(StageError, match=r"epoch 1 is not a number\. Lower training\.learning_rate"):
+    with pytest.raises(StageError, match=r"epoch 1 is not a number\. Lower the learning rate"):
         run(
             tiny.new_network(CONFIG),
             tiny.training_config(epochs=2),
@@ -200,9 +241,10 @@ def out_of_memory(*_):
 
 
 def test_a_device_out_of_memory_is_one_line_with_a_remedy(monkeypatch):
-    monkeypatch.setattr(training, "training_step", lambda network, optimizer: out_of_memory)
-    with pytest.raises(StageError, match=r"out of memory on a batch of \d+x\d+ tokens\. Lower") as caught:
-        run(tiny.new_network(CONFIG), tiny.training_config(epochs=2))
+    network = tiny.new_network(CONFIG)
+    monkeypatch.setattr(type(network), "train_step", out_of_memory)
+    with pytest.raises(StageError, match=r"out of memory in training\. Lower") as caught:
+        run(network, tiny.training_config(epochs=2))
     assert "training.batch_tokens" in str(caught.value)
     assert "tensor" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -227,7 +269,7 @@ def saved(tmp_path_factory):
             tiny.new_network(CONFIG, 1),
             tiny.training_config(epochs=2),
             checkpoints=checkpoints,
-            **stop_after(1),
+            stop={"stop_after": 1},
         )
     return (folder / "checkpoint.npz").read_bytes()
 
