@@ -36,13 +36,22 @@ CLASS_NAMES: Mapping[HyperClass, Names] = MappingProxyType(
 """The same by class of the network."""
 
 TYPE_NAMES: Mapping[PhiType, str] = MappingProxyType(
-    {one: one.value.lower() for one in PhiType}
-    | {
+    {
+        PhiType.PATIENT: "patient",
+        PhiType.RELATIVE: "relative",
+        PhiType.DOCTOR: "doctor",
         PhiType.USERNAME: "user name",
+        PhiType.PROFESSION: "profession",
+        PhiType.HOSPITAL: "hospital",
         PhiType.ORGANIZATION: "organisation",
+        PhiType.STREET: "street",
+        PhiType.CITY: "city",
         PhiType.STATE: "state or region",
+        PhiType.COUNTRY: "country",
         PhiType.ZIP: "postcode",
         PhiType.LOCATION_OTHER: "other place",
+        PhiType.AGE: "age",
+        PhiType.DATE: "date",
         PhiType.PHONE: "phone number",
         PhiType.FAX: "fax number",
         PhiType.EMAIL: "e-mail address",
@@ -62,19 +71,43 @@ TYPE_NAMES: Mapping[PhiType, str] = MappingProxyType(
 """One of each fine type, without an article."""
 
 _PLURALS = {
+    PhiType.PATIENT: "patients",
+    PhiType.RELATIVE: "relatives",
     PhiType.DOCTOR: "health staff",
+    PhiType.USERNAME: "user names",
+    PhiType.PROFESSION: "professions",
+    PhiType.HOSPITAL: "hospitals",
+    PhiType.ORGANIZATION: "organisations",
+    PhiType.STREET: "streets",
+    PhiType.CITY: "cities",
     PhiType.STATE: "states and regions",
+    PhiType.COUNTRY: "countries",
+    PhiType.ZIP: "postcodes",
+    PhiType.LOCATION_OTHER: "other places",
+    PhiType.AGE: "ages",
+    PhiType.DATE: "dates",
+    PhiType.PHONE: "phone numbers",
+    PhiType.FAX: "fax numbers",
+    PhiType.EMAIL: "e-mail addresses",
+    PhiType.URL: "web addresses",
+    PhiType.IPADDR: "IP addresses",
+    PhiType.SSN: "social security numbers",
+    PhiType.MEDICALRECORD: "medical record numbers",
+    PhiType.HEALTHPLAN: "health plan numbers",
+    PhiType.ACCOUNT: "account numbers",
+    PhiType.LICENSE: "licence numbers",
+    PhiType.VEHICLE: "vehicle numbers",
+    PhiType.DEVICE: "device numbers",
     PhiType.BIOID: "body features, such as fingerprints",
+    PhiType.IDNUM: "other numbers",
 }
 
 
 def name_many(phi_type: PhiType) -> str:
-    """Return the name of several of a fine type.
+    """Return the name of several of a fine type, to be translated.
 
     Example:
         >>> [name_many(one) for one in (PhiType.CITY, PhiType.URL, PhiType.PATIENT)]
         ['cities', 'web addresses', 'patients']
     """
-    name = TYPE_NAMES[phi_type]
-    regular = f"{name[:-1]}ies" if name.endswith("y") else f"{name}{'es' if name.endswith('s') else 's'}"
-    return _PLURALS.get(phi_type, regular)
+    return _PLURALS[phi_type]

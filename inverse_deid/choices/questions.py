@@ -52,7 +52,7 @@ def list_questions(surface: Surface, table: Table = CHOICES) -> tuple[Question, 
     """
     asked = [one for one in list_choices(table, surface) if one.question and one.values_on(surface)]
     return tuple(
-        Question(one.name, one.question, tuple(_list_answers(one, surface, table)), _usual_value(one))
+        Question(one.name, _(one.question), tuple(_list_answers(one, surface, table)), _usual_value(one))
         for one in asked
     )
 
@@ -73,8 +73,8 @@ def _list_answers(choice: Choice, surface: Surface, table: Table) -> Iterator[An
             for one in detail.values_on(surface)
         ]
         for name, one in details:
-            yield Answer(one.name, one.label, one.text, {**settings, name: one.name})
+            yield Answer(one.name, _(one.label), _(one.text), {**settings, name: one.name})
         if not details:
             hidden = PRESETS[value.name] if choice.kind == "categories" else frozenset(Category)
             idle = tuple(name for name, category in REPLACED_CATEGORIES.items() if category not in hidden)
-            yield Answer(value.name, value.label, value.text, settings, idle)
+            yield Answer(value.name, _(value.label), _(value.text), settings, idle)

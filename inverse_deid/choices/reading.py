@@ -97,7 +97,12 @@ def _read_type(expected: str, kinds: tuple[type, ...], choice: Choice, value: ob
     """Return a value of one of these types; the message never shows it, because it can be a secret."""
     is_number_for_bool = isinstance(value, bool) and bool not in kinds
     if not isinstance(value, kinds) or is_number_for_bool:
-        raise ConfigurationError(f"{choice.name} must be {expected}, and is of type {type(value).__name__}")
+        raise ConfigurationError(_(
+                "{choice} must be {expected}, and is of type {kind}",
+                choice=choice.name,
+                expected=_(expected),
+                kind=type(value).__name__,
+            ))
     return value
 
 
@@ -113,12 +118,12 @@ def _read_number(expected: str, kinds: tuple[type, ...], choice: Choice, value: 
     least, most = choice.limits or (None, None)
     if (least is not None and not number >= least) or (most is not None and not number <= most):
         least_or_more = f"{least} or more" if most is None else f"from {least} to {most}"
-        raise ConfigurationError(f"{choice.name} must be {expected}, {least_or_more}")
+        raise ConfigurationError(_("{choice} must be {expected}, {range}", choice=choice.name, expected=_(expected), range=least_or_more))
     return number
 
 
 def _read_path(choice: Choice, value: object) -> Path:
-    return Path(str(_read_type("a path", (str, Path), choice, value)))
+    return Path(str(_read_type(N_("a path"), (str, Path), choice, value)))
 
 
 def _read_words(choice: Choice, value: object) -> frozenset[str]:
@@ -142,17 +147,17 @@ def _read_words(choice: Choice, value: object) -> frozenset[str]:
 def _read_categories(choice: Choice, value: object) -> Categories:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         value = ",".join(str(one) for one in value)
-    return parse_categories(str(_read_type("a string or a list of categories", (str,), choice, value)))
+    return parse_categories(str(_read_type(N_("a string or a list of categories"), (str,), choice, value)))
 
 
 def _read_key(choice: Choice, value: object) -> bytes:
-    given: bytes | str = _read_type("bytes, or a string", (bytes, str), choice, value)
+    given: bytes | str = _read_type(N_("bytes, or a string"), (bytes, str), choice, value)
     key = given.encode("utf-8", "surrogateescape") if isinstance(given, str) else bytes(given)
     return key.removesuffix(b"\n").removesuffix(b"\r") if key.endswith(b"\n") else key
 
 
 def _read_day(choice: Choice, value: object) -> date:
-    day: date = _read_type("a date", (date,), choice, value)
+    day: date = _read_type(N_("a date"), (date,), choice, value)
     return day.date() if isinstance(day, datetime) else day
 
 

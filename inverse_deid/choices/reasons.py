@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.wording import current_language
 from inverse_deid.core.values import MaskedDocument, Reason, Tokens
 
 _CLASSES = tuple(HyperClass)
@@ -102,7 +103,7 @@ def describe_reason(
         'Masked: may identify a person, follows a title. Seems to be a name.'
     """
     sureness = "" if p_safe is None else describe_sureness(p_safe)
-    return _write_reason(reason, sureness, category, follows_title)
+    return _write_reason(reason, sureness, category, follows_title, current_language())
 
 
 @lru_cache(maxsize=4096)
@@ -111,13 +112,15 @@ def _write_reason(
     sureness: str,
     category: HyperClass | None,
     follows_title: bool,
+    language: str,  # on which the text depends
 ) -> str:
-    parts = [REASONS[reason]]
+    parts = [_(REASONS[reason])]
     if follows_title and reason is not Reason.NAME_WITH_TITLE:
         parts.append("follows a title")
-    sentences = [f"{'Kept' if reason.keeps else 'Masked'}: {', '.join(parts)}."]
+    why = ", ".join(parts)
+    sentences = [_("Kept: {why}.", why=why) if reason.keeps else _("Masked: {why}.", why=why)]
     if category is not None and reason is not Reason.FAILED_CLOSED:
-        sentences.append(f"Seems to be {CLASS_NAMES[category].one}.")
+        sentences.append(_("Seems to be {category}.", category=_(CLASS_NAMES[category].one)))
     if sureness:
         sentences.append(f"{sureness.capitalize()} sure that this is not an identifier.")
     return " ".join(sentences)

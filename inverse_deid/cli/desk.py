@@ -6,6 +6,7 @@ import os
 import sys
 import webbrowser
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ def _welcome(door: Door, place: Place, *, opens: bool) -> None:
     click.echo(f"The key is in {place.key_file}")
     click.echo("Press Enter for a new address. Stop with Ctrl+C.")
     _show_address(place, door.make_address(), opens=opens)
-    Thread(target=_answer_enter, args=(door, opens), daemon=True).start()
+    Thread(target=copy_context().run, args=(_answer_enter, door, opens), daemon=True).start()
 
 
 def _answer_enter(door: Door, opens: bool) -> None:

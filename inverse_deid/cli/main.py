@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 import click
 
 from inverse_deid import __version__
-from inverse_deid.cli.parts.lazy_group import Commands, LazyGroup
+from inverse_deid.cli.parts.lazy_group import Commands, LazyGroup, translate_help
 from inverse_deid.cli.parts.messages import describe_error
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
 from inverse_deid.core.errors import describe_error as describe_unforeseen
 from inverse_deid.core.extras import install_hint, research_hint
+from inverse_deid.core.wording import languages_of, speaking
 
 ADDED_COMMANDS = "inverse_deid.commands"
 """The entry points under which other packages add a command: its name, and the click command."""
@@ -81,10 +82,13 @@ class _MainGroup(LazyGroup):
     def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
         run = super().main
         options = {"prog_name": "inverse-deid", **options, "standalone_mode": False}
-        status = status_of(lambda: run(*args, **options))
-        if not _is_output_written() and not status:
-            click.echo("inverse-deid: standard output was closed before everything was written", err=True)
-            status = NOTHING_DONE
+        # Commands are imported afterwards: their options have texts in this language.
+        with speaking(languages_of(os.environ)):
+            translate_help(self)
+            status = status_of(lambda: run(*args, **options))
+            if not _is_output_written() and not status:
+                click.echo("inverse-deid: standard output was closed before everything was written", err=True)
+                status = NOTHING_DONE
         sys.exit(status)
 
 

@@ -44,20 +44,20 @@ _PHI_TITLES = {
     "documents_without_leak": "narratives without a leak, of those with identifiers",
 }
 _TITLES = {
-    ALL: "everything",
-    "DRUG": "drugs",
+    ALL: N_("everything"),
+    "DRUG": N_("drugs"),
     "SUSPECT": "  suspected",
     "CONCOMITANT": "  taken as well",
-    "DOSE": "doses",
-    "REACTION": "reactions",
+    "DOSE": N_("doses"),
+    "REACTION": N_("reactions"),
     "ONSET": "time to onset",
-    "DECHALLENGE": "dechallenge",
-    "RECHALLENGE": "rechallenge",
+    "DECHALLENGE": N_("dechallenge"),
+    "RECHALLENGE": N_("rechallenge"),
     "LAB": "tests and measurements",
-    "SERIOUSNESS": "seriousness",
+    "SERIOUSNESS": N_("seriousness"),
     "TREATMENT": "treatment of the reaction",
-    "OUTCOME": "outcome",
-    "HISTORY": "history",
+    "OUTCOME": N_("outcome"),
+    "HISTORY": N_("history"),
 }
 
 
@@ -136,7 +136,7 @@ def _mask_gold(
 def utility_lines(result: UtilityResult) -> Iterator[str]:
     yield from align([("narratives", f"{len(result.kept.ids):,}")])
     yield ""
-    rows = [(title, result.phi.figure(name)) for name, title in _PHI_TITLES.items()]
+    rows = [(_(title), result.phi.figure(name)) for name, title in _PHI_TITLES.items()]
     yield from align(
         [("masking", "share", "part", "of"), *((title, *share_cells(share)) for title, share in rows)]
     )
@@ -145,7 +145,7 @@ def utility_lines(result: UtilityResult) -> Iterator[str]:
     yield ""
     yield from align(list(_narrative_rows(result)))
     yield ""
-    yield from NOTES
+    yield from map(_, NOTES)
 
 
 def _item_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
@@ -153,7 +153,7 @@ def _item_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
     for column, title in _TITLES.items():
         kept, best = result.kept.figures(column), result.at_best.figures(column)
         if kept.items.whole:
-            yield title, *share_cells(kept.items), format_share(best.items), format_share(kept.tokens)
+            yield _(title), *share_cells(kept.items), format_share(best.items), format_share(kept.tokens)
 
 
 def _narrative_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
@@ -163,7 +163,7 @@ def _narrative_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
         if share.whole:
             interval = format_interval(clopper_pearson(share.part, share.whole))
             yield (
-                title,
+                _(title),
                 *share_cells(share),
                 interval,
                 format_share(result.at_best.figures(column).narratives),

@@ -18,7 +18,8 @@
     │   ├── NotAllowedError        the user's role forbids it, or they reviewed the case
     │   ├── CaseLockedError        another user works on the case
     │   ├── StaleRevisionError     the layer changed since the user saw it
-    │   └── LogInError             wrong name or password, too many tries, no session
+    │   └── LogInError             wrong name or password, no session
+    │       └── TooManyTriesError      it is too early to try again
     ├── UpdateError           what a site sent cannot be used; the others continue without it
     ├── RefusedRecordError    the masked form of one record failed its check; the others are written
     └── StageError            a stage of the pipeline broke its contract
@@ -76,6 +77,7 @@ class InverseDeidError(Exception):
 
     def __init__(self, message: str = "", *, choice: str = "", remedies: Sequence[Remedy] = ()) -> None:
         # Pickle and copy call the class with the text alone, and then restore the attributes.
+        message = _(message)  # of a constant that is only marked
         super().__init__(f"{choice}: {message}" if choice else message)
         self.choice = choice
         self.remedies = tuple(remedies)
@@ -163,7 +165,11 @@ class StaleRevisionError(ReviewError):
 
 
 class LogInError(ReviewError):
-    """Wrong name or password, too many tries, or no session."""
+    """Wrong name or password, or no session."""
+
+
+class TooManyTriesError(LogInError):
+    """Too many wrong passwords or codes; the next try must wait."""
 
 
 OVERWRITE = Remedy("force", step="use {} to overwrite it")
@@ -184,19 +190,23 @@ def add_remedies(message: str, remedies: Sequence[Remedy], name_choice: NameChoi
         >>> add_remedies("a.csv exists", found[:1], lambda choice, _: None)
         'a.csv exists'
     """
+    message = _(message)
     steps = [step for one in remedies if (step := _describe_step(one, name_choice))]
     if not steps:
         return message
-    sentence = ", ".join([*steps[:-1], f"or {steps[-1]}"]) if len(steps) > 1 else steps[0]
+    sentence = steps[0]
+    if len(steps) > 1:
+        sentence = _("{steps}, or {last}", steps=", ".join(steps[:-1]), last=steps[-1])
     return f"{message.removesuffix('.')}. {sentence[0].upper()}{sentence[1:]}"
 
 
 def _describe_step(remedy: Remedy, name_choice: NameChoice) -> str:
+    step = _(remedy.step)
     if not remedy.choice:
-        return remedy.step
+        return step
     named = [name_choice(remedy.choice, remedy.value), *(name_choice(one, "") for one in remedy.also)]
     found = [one for one in named if one]
-    return remedy.step.format(" and ".join(found)) if len(found) == len(named) else ""
+    return step.format(" and ".join(found)) if len(found) == len(named) else ""
 
 
 _MAX_IDS_SHOWN = 10

@@ -221,7 +221,7 @@ def table_lines(
     rows = [("", "share", _interval_head(intervals), "part", "of")]
     for name, title in _TITLES.items():
         share, part, whole = share_cells(evaluation.figure(name))
-        rows.append((title, share, format_interval(intervals.figures[name]), part, whole))
+        rows.append((_(title), share, format_interval(intervals.figures[name]), part, whole))
     yield from align(rows)
     yield ""
     yield from align(list(_category_rows(evaluation, intervals)))
@@ -351,7 +351,7 @@ def _over_masking_rows(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
     shares = measure_over_masking(evaluation.counts)
     for kind, share in shares.items():
         if kind is not SafeKind.CLINICAL or evaluation.has_clinical:
-            yield _KIND_TITLES[kind], *share_cells(share)
+            yield _(_KIND_TITLES[kind]), *share_cells(share)
     parts = [share.part for share in shares.values()]
     yield "all", *share_cells(Share(sum(parts), sum(share.whole for share in shares.values())))
 

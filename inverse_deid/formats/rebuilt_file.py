@@ -17,7 +17,7 @@ class RebuiltFile:
     doc: Document
     build: Callable[[MaskedDocument], bytes] = field(repr=False)  # the whole new file
     removed: Mapping[str, int]  # the parts of the file that are not written, by kind
-    unit: str = "document"
+    unit: str = N_("document")
     resumable: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"

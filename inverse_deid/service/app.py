@@ -14,8 +14,10 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -31,6 +33,7 @@ from inverse_deid.core.errors import (
     InputError,
     InverseDeidError,
 )
+from inverse_deid.core.wording import current_language
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.facts import list_facts
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -100,7 +103,7 @@ def build_app(
         Shell,
         gate=_Gate(settings),
         static=PAGES.address,
-        unforeseen=_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error"),
+        unforeseen=lambda: _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error"),
         log=LOGGER,
     )
     return app
@@ -112,9 +115,10 @@ class _Service:
     def __init__(self, batcher: Batcher[Chosen], settings: ServiceSettings) -> None:
         self._batcher = batcher
         self._settings = settings
-        self._description = json.dumps(describe_api()).encode()
-        self._page = render_page(settings)
-        self._docs = render_description()
+        # By language, and made once each.
+        self._description = cache(lambda _language: json.dumps(describe_api()).encode())
+        self._page = cache(lambda _language: render_page(settings))
+        self._docs = cache(lambda _language: render_description())
         self._file_threads = ThreadPoolExecutor(thread_name_prefix="file")
         self._n_files = 0
 
@@ -136,13 +140,13 @@ class _Service:
         return JSONResponse({"status": "ok", "version": __version__, "waiting": self._batcher.n_waiting})
 
     async def openapi(self, _request: Request) -> Response:
-        return Response(self._description, media_type="application/json")
+        return Response(self._description(current_language()), media_type="application/json")
 
     async def page(self, _request: Request) -> Response:
-        return HTMLResponse(self._page)
+        return HTMLResponse(self._page(current_language()))
 
     async def docs(self, _request: Request) -> Response:
-        return HTMLResponse(self._docs)
+        return HTMLResponse(self._docs(current_language()))
 
     async def mask(self, request: Request) -> Response:
         return await self._answer_in_time(request, "application/json", self._mask_documents)
@@ -218,7 +222,7 @@ class _Service:
         )
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._file_threads, job.work)
+            return await loop.run_in_executor(self._file_threads, copy_context().run, job.work)
         finally:
             job.stop()
             self._charge(request, job.n_words)

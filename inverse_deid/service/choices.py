@@ -112,8 +112,8 @@ class Operator:
             if permit is None or permit.name in self.permits:
                 continue
             if _is_less(choice, chosen.value_of(choice.name), own.value_of(choice.name)):
-                problem = permit.refusal.format(own=own.value_of(choice.name))
-                return f"{problem}. The operator does not permit it"
+                problem = _(permit.refusal).format(own=own.value_of(choice.name))
+                return _("{problem}. The operator does not permit it", problem=problem)
         return ""
 
 
@@ -231,7 +231,7 @@ def settings_type(table: Table = CHOICES) -> type[msgspec.Struct]:
 
     def describe(choice: Choice) -> str:
         permit = f" Needs the permit {choice.permit.name} to mask less." if choice.permit else ""
-        usual = f" Otherwise {choice.usual}." if choice.usual and not choice.permit else ""
+        usual = _(" Otherwise {usual}.", usual=_(choice.usual)) if choice.usual and not choice.permit else ""
         return f"{choice.help_on(Surface.REQUEST)}{usual}{permit}"
 
     fields = [

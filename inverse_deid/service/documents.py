@@ -120,7 +120,7 @@ def describe_document(masked: MaskedDocument, details: Details) -> dict[str, Any
         while i < len(words) and words[i].start < end:
             i += 1
         category = masked.decisions.suspect(first, i) if i > first else None
-        why = list(dict.fromkeys(word.why for word in words[first:i])) or [HIDDEN_GAP]
+        why = list(dict.fromkeys(word.why for word in words[first:i])) or [_(HIDDEN_GAP)]
         masks.append(
             {
                 "start": start,

@@ -381,6 +381,18 @@ def describe_api(table: Table = CHOICES) -> Json:
         },
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": schemas,
+            "schemas": _translate(schemas),
         },
+    }
+
+
+def _translate(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a schema with its descriptions in the language of the context."""
+    if isinstance(schema, list):
+        return [_translate(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _(one) if key == "description" and isinstance(one, str) else _translate(one)
+        for key, one in schema.items()
     }

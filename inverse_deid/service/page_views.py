@@ -25,7 +25,7 @@ def render_page(settings: ServiceSettings) -> str:
     """Return the page to paste a text; it offers what the operator permits."""
     operator = settings.operator
     words = [
-        (one.name, one.question)
+        (one.name, _(one.question))
         for one in list_choices(CHOICES, Surface.TRY)
         if one.kind in ("words", "single words")
         and (one.permit is None or one.permit.name in operator.permits)
@@ -37,7 +37,7 @@ def render_page(settings: ServiceSettings) -> str:
         has_details=settings.has_details,
         questions=list(_list_questions(operator)),
         categories=[
-            (one.value, CATEGORY_NAMES[one].many, one in operator.masking.categories) for one in Category
+            (one.value, _(CATEGORY_NAMES[one].many), one in operator.masking.categories) for one in Category
         ],
         may_keep=_CATEGORIES.permit is not None and _CATEGORIES.permit.name in operator.permits,
         words=words,

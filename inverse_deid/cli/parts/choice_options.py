@@ -47,7 +47,7 @@ def list_headings(surface: Surface, table: Table = CHOICES) -> dict[str, tuple[s
 def make_option(choice: Choice, surface: Surface) -> AddOption:
     """Return the option of a choice; without it, the value is None."""
     default = choice.default_on(surface)
-    usual = choice.usual or ("" if default is None or choice.kind == "flag" else str(default))
+    usual = _(choice.usual) or ("" if default is None or choice.kind == "flag" else str(default))
     text = choice.help_on(surface) + (f" Or set {KEY_VARIABLE}." if choice.kind == "key" else "")
     return click.option(
         "/".join(_names_of(choice)),
@@ -56,7 +56,7 @@ def make_option(choice: Choice, surface: Surface) -> AddOption:
         is_flag=True if choice.kind == "flag" else None,
         default=None,
         metavar=choice.metavar or None,
-        help=f"{text}  [default: {usual}]" if usual else text,
+        help=text + _("  [default: {usual}]", usual=usual) if usual else text,
     )
 
 

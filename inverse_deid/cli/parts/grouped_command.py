@@ -59,21 +59,21 @@ class GroupedCommand(click.Command):
         """Write the help text, and the examples after it."""
         super().format_help_text(ctx, formatter)
         if self.examples:
-            with formatter.section("Examples"):
+            with formatter.section(_("Examples")):
                 for wanted, command in self.examples.items():
-                    formatter.write_text(f"{wanted}:")
+                    formatter.write_text(f"{_(wanted)}:")
                     formatter.write(f"{'':>{formatter.current_indent + 2}}{command}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
-        rest = {str(name): "Other options" for name in options if name not in self.headings}
+        rest = {str(name): N_("Other options") for name in options if name not in self.headings}
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, heading in (self.headings | rest).items():
             record = options[name].get_help_record(ctx)
             if record is not None:
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
-            with formatter.section(heading):
+            with formatter.section(_(heading)):
                 formatter.write_dl(records)
 
 

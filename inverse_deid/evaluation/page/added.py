@@ -182,7 +182,7 @@ def show_provenance(provenance: Provenance) -> Section:
         if isinstance(source, SourceFile)
     ]
     settings = [
-        TableRow((SETTING_LABELS.get(name, plain_label(name)), _format_setting(value)))
+        TableRow((_(SETTING_LABELS.get(name, plain_label(name))), _format_setting(value)))
         for name, value in provenance.items()
         if not isinstance(value, SourceFile)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from inverse_deid.choices.names import CLASS_NAMES, name_many
@@ -137,7 +137,17 @@ def count_nouns(n: int, singular: str) -> str:
         >>> count_nouns(1, "word"), count_nouns(1_200, "word")
         ('1\xa0word', '1,200\xa0words')
     """
-    return f"{n:,}{SPACE}{singular}{'' if n == 1 else 's'}"
+    return _COUNTED[singular](n).replace(" ", SPACE)
+
+
+_COUNTED: Mapping[str, Callable[[int], str]] = {
+    "document": lambda n: ngettext("{n:,} document", "{n:,} documents", n, n=n),
+    "file": lambda n: ngettext("{n:,} file", "{n:,} files", n, n=n),
+    "identifying word": lambda n: ngettext("{n:,} identifying word", "{n:,} identifying words", n, n=n),
+    "kind": lambda n: ngettext("{n:,} kind", "{n:,} kinds", n, n=n),
+    "threshold": lambda n: ngettext("{n:,} threshold", "{n:,} thresholds", n, n=n),
+    "word": lambda n: ngettext("{n:,} word", "{n:,} words", n, n=n),
+}
 
 
 def interval_name(confidence: float | None) -> str:
@@ -165,19 +175,32 @@ FIGURE_LABELS: Mapping[str, str] = {
 }
 """Labels of the figures in the order of the page. A label in lower case belongs to the one before."""
 
-CATEGORY_LABELS: Mapping[str, str] = {
-    str(one): f"{name[0].upper()}{name[1:]}"
+_CATEGORY_LABELS: Mapping[str, str] = {
+    str(one): name
     for one, name in (
         *((one, names.many) for one, names in CLASS_NAMES.items()),
         *((one, name_many(one)) for one in PhiType),
     )
 }
-"""Labels of hyper-classes and fine types."""
+
+
+def category_label(name: str) -> str:
+    """Return the label of a hyper-class or a fine type.
+
+    Example:
+        >>> category_label("CITY"), category_label("NEW_ONE")
+        ('Cities', 'NEW ONE')
+    """
+    if name not in _CATEGORY_LABELS:
+        return plain_label(name)
+    label = _(_CATEGORY_LABELS[name])
+    return f"{label[0].upper()}{label[1:]}"
+
 
 KIND_LABELS: Mapping[str, str] = {
     "word": "Other words",
     "clinical": "Clinical words",
-    "number": "Numbers",
+    "number": N_("Numbers"),
     "mixed": "Letters and digits",
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import UnsetType
 
+from inverse_deid.core.template_texts import TEMPLATE_TEXTS
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.evaluation.added_reports import AddedReport
 from inverse_deid.evaluation.measures.curves import Reliability, ReliabilityBin, choose_corners
@@ -35,7 +36,6 @@ from inverse_deid.evaluation.page.charts import (
     draw_reliability,
 )
 from inverse_deid.evaluation.page.measures import (
-    CATEGORY_LABELS,
     DASH,
     FIGURE_LABELS,
     KIND_LABELS,
@@ -46,6 +46,7 @@ from inverse_deid.evaluation.page.measures import (
     number,
     percent,
     percent_range,
+    category_label,
     plain_label,
 )
 from inverse_deid.evaluation.report import CurveRecord, DocumentRecord, EvaluationReport, GroupRecord
@@ -116,7 +117,7 @@ class Category:
 
     @property
     def label(self) -> str:
-        return CATEGORY_LABELS.get(self.name, plain_label(self.name))
+        return category_label(self.name)
 
     @property
     def is_drawn_from_few(self) -> bool:
@@ -232,7 +233,7 @@ def _tabulate_leaking(found: Sequence[DocumentRecord]) -> Iterator[NumberTable]:
 
 def show_over_masking(report: EvaluationReport) -> Section:
     found = {name: Measure.of(share) for name, share in report.over_masking.items() if share.whole}
-    bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in found.items()]
+    bars = [Bar(_(KIND_LABELS.get(name, plain_label(name))), share) for name, share in found.items()]
     bars.sort(key=lambda bar: (-(bar.share.part or 0), bar.label))
     title = "Safe words that were masked"
     blocks: tuple[Chart, ...] = ()
@@ -324,8 +325,8 @@ def show_figures(report: EvaluationReport) -> Section:
     rows = []
     methods: dict[tuple[str, str], list[str]] = {}
     for name, share in shares.items():
-        label = FIGURE_LABELS[name]
-        rows.append(TableRow((label, *share_cells(share)), int(label[:1].islower())))
+        label = _(FIGURE_LABELS[name])
+        rows.append(TableRow((label, *share_cells(share)), int(FIGURE_LABELS[name][:1].islower())))
     for name in report.intervals:
         share = shares[name]
         if share.method is not None and share.confidence is not None:
@@ -347,7 +348,7 @@ def show_figures(report: EvaluationReport) -> Section:
 
 def show_harmless(report: EvaluationReport) -> Section:
     rows = tuple(
-        TableRow((CATEGORY_LABELS.get(name, plain_label(name)), ", ".join(words)))
+        TableRow((category_label(name), ", ".join(words)))
         for name, words in sorted(report.harmless.items())
     )
     if not rows:
@@ -385,7 +386,7 @@ def render_page(
     )
     template = _environment().get_template("report.html.j2")
     return template.render(
-        title=title,
+        title=_(title),
         facts=_list_facts(report),
         n_missing=len(report.missing),
         headlines=choose_headlines(report),
@@ -396,7 +397,7 @@ def render_page(
 
 
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader(__package__, package_path=""),
         autoescape=True,
         undefined=StrictUndefined,
@@ -404,6 +405,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals.update(TEMPLATE_TEXTS)
+    return environment
 
 
 def _list_facts(report: EvaluationReport) -> list[str]:

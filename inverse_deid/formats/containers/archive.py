@@ -32,12 +32,12 @@ from inverse_deid.formats.containers.office_package import (
 from inverse_deid.formats.containers.parts import (
     IF_UNKNOWN,
     MAX_PART_BYTES,
-    TOO_LARGE,
     Container,
     Part,
     inside,
     open_part,
     refuse,
+    refuse_size,
 )
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
@@ -112,7 +112,7 @@ class _Archive:
     def _open(self, kind: Format, info: zipfile.ZipInfo, new_name: str) -> Source:
         stream: BinaryIO | None = None
         if info.file_size > MAX_PART_BYTES:
-            raise FormatError(TOO_LARGE)
+            raise refuse_size()
         with suppress(*UNREADABLE):
             opened = cast(BinaryIO, self.file.open(info))
             stream = opened if kind.can_be_piped else io.BytesIO(opened.read())

@@ -59,7 +59,7 @@ class Program:
     @property
     def damaged(self) -> str:
         """The message for a file that cannot be read."""
-        return f"is not {self.file} or is damaged. Open it in {self.name} and save it again"
+        return _("is not {file} or is damaged. Open it in {name} and save it again", file=_(self.file), name=self.name)
 
 
 ZIP_COMMENT = "comment in a zip"

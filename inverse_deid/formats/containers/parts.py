@@ -41,7 +41,11 @@ IF_UNKNOWN = Remedy(step="save it as a file of its own and mask that")
 """What to do with a part whose suffix is unknown. No option names the format of one part."""
 MAX_PART_BYTES = 256 * 1024 * 1024
 """The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
-TOO_LARGE = f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own"
+
+
+def refuse_size() -> FormatError:
+    """Return the error for a part that is too large."""
+    return FormatError(f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own")
 
 
 def refuse(problem: InputError) -> Source:
@@ -88,7 +92,7 @@ class Container:
         read_as: The number of texts by the encoding that was found; it may grow likewise.
     """
 
-    unit = "record"
+    unit = N_("record")
     resumable = False
     text_encoding = "utf-8"
 
@@ -146,7 +150,7 @@ class Container:
         while (record := _next_record(found)) is not None:
             if record.number == 0 and record.problem:
                 self.failed.add(part.number)
-            place = record.place or f"{source.unit} {record.number}"
+            place = record.place or f"{_(source.unit)} {record.number}"
             is_document = source.unit == "document"
             is_whole = not record.number or is_document
             yield replace(
@@ -187,7 +191,7 @@ class _MaskedPart(io.BytesIO):
     def write(self, data: Any, /) -> int:  # noqa: ANN401 - as its base
         if self.tell() + len(data) > MAX_PART_BYTES:
             self.truncate(0)
-            raise FormatError(TOO_LARGE)
+            raise refuse_size()
         return super().write(data)
 
 

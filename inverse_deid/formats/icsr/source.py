@@ -114,7 +114,7 @@ def _problem(problem: CaseProblem) -> dict[str, Any]:
 class ReportSource:
     """An open E2B message (a `Source`)."""
 
-    unit = "case"
+    unit = N_("case")
     resumable = False
     text_encoding = "utf-8"
     columns: Mapping[str, str] = MappingProxyType({})

@@ -75,7 +75,7 @@ class CsvTable:
     layout: CsvLayout
     n_before: int = 0
     new_id: Callable[[str], str] = field(default=str, repr=False)  # the id that is written instead of one
-    unit: str = "row"
+    unit: str = N_("row")
     resumable: bool = True
 
     @property

@@ -63,7 +63,7 @@ class JsonFile:
     options: ReadOptions
     name: str
     columns: dict[str, str] = field(default_factory=dict)
-    unit: str = "object"
+    unit: str = N_("object")
     resumable: bool = False
     text_encoding: str = "utf-8"
     read_as: dict[str, int] = field(default_factory=dict)

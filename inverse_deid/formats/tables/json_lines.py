@@ -54,7 +54,7 @@ class JsonLines:
     stream: BinaryIO = field(repr=False)
     codec: TextCodec
     options: ReadOptions
-    unit: str = "line"
+    unit: str = N_("line")
     resumable: bool = True
     columns: dict[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"

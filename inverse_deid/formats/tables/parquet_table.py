@@ -43,7 +43,7 @@ class ParquetTable:
     other state.
     """
 
-    unit = "row"
+    unit = N_("row")
     resumable = False
     text_encoding = "utf-8"
 

@@ -177,7 +177,7 @@ class ExcelFile:
     options: ReadOptions
     workbook: Workbook
     plans: tuple[SheetPlan, ...] = field(repr=False)
-    unit: str = "row"
+    unit: str = N_("row")
     resumable: bool = False
     text_encoding: str = "utf-8"
 

@@ -95,7 +95,7 @@ contain a name
 
     masker: DocumentMasker | None = field(repr=False)
     day_first: bool | None = None
-    unit: str = "row"
+    unit: str = N_("row")
     kinds: MaskedKinds | None = None
     _verdicts: dict[KeptCell, Verdict] = field(default_factory=dict, repr=False)
 
@@ -263,7 +263,7 @@ contain a name
         )
 
     def _locate(self, record: HasKept, cell: KeptCell) -> str:
-        place = record.place or f"{self.unit} {record.number}"
+        place = record.place or f"{_(self.unit)} {record.number}"
         return f"{place}, column {cell.column!r}" if looks_like_a_name(cell.column) else place
 
 

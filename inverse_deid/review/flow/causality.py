@@ -33,23 +33,23 @@ from inverse_deid.review.store.values import CaseState, LayerTokens, User
 class Topic(StrEnum):
     """Information that is valuable for causality assessment."""
 
-    REACTION = "reaction"
-    SERIOUSNESS = "seriousness"
-    OUTCOME = "outcome"
-    DRUG_NAMES = "drug names"
-    HISTORY = "history"
-    DOSES = "doses"
-    LAB_RESULTS = "lab results"
-    TIME_COURSE = "time course"
+    REACTION = N_("reaction")
+    SERIOUSNESS = N_("seriousness")
+    OUTCOME = N_("outcome")
+    DRUG_NAMES = N_("drug names")
+    HISTORY = N_("history")
+    DOSES = N_("doses")
+    LAB_RESULTS = N_("lab results")
+    TIME_COURSE = N_("time course")
 
 
 class Preserved(StrEnum):
     """How much of a topic is left in the masked text."""
 
-    YES = "yes"
-    PARTLY = "partly"
-    NO = "no"
-    NOT_IN_CASE = "not in the case"
+    YES = N_("yes")
+    PARTLY = N_("partly")
+    NO = N_("no")
+    NOT_IN_CASE = N_("not in the case")
 
     @property
     def is_incomplete(self) -> bool:

@@ -15,6 +15,7 @@ from inverse_deid.core.errors import (
     LogInError,
     NotAllowedError,
     ReviewError,
+    TooManyTriesError,
     UnreadableInputError,
 )
 from inverse_deid.review.flow.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
@@ -56,7 +57,7 @@ def show_accounts(visit: Visit) -> Response:
         "accounts.html",
         users=list_users(visit.store),
         blocked=list_blocked(visit.store),
-        roles=ROLES,
+        roles={role: _(does) for role, does in ROLES.items()},
         min_chars=MIN_PASSWORD_CHARS,
         is_required=second_factor.is_required(visit.store),
     )
@@ -80,7 +81,7 @@ def change_account(visit: Visit) -> Response:
         if name == by:
             raise ReviewError("you cannot change your own role. Ask another admin")
         set_role(visit.store, name, role, by=by)
-        notice = f"{name} is now {'an' if role.value[0] == 'a' else 'a'} {role.value}."
+        notice = f"{name} is now {'an' if role.value[0] == 'a' else 'a'} {_(role.value)}."
     elif what == "add" and role is not None:
         add_user(visit.store, name, visit.text("password"), role, by=by, must_change=True)
         notice = f"Account of {name} added. They choose their own password at the first log-in."
@@ -235,8 +236,8 @@ def check_code(visit: Visit) -> Response:
             visit.store, visit.session, visit.text("code"), address=address
         )
     except LogInError as error:
-        message = make_sentence(str(error))
-        return _render_code(visit, message, status=429 if "too many" in message.lower() else 403)
+        status = 429 if isinstance(error, TooManyTriesError) else 403
+        return _render_code(visit, make_sentence(str(error)), status=status)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, request.app.state.cookie, session.id)
     return response

@@ -217,7 +217,7 @@ def make_application(
                 Shell,
                 gate=_Gate(hosts, refuses),
                 static=PAGES.address,
-                unforeseen=Response("an unforeseen error", status_code=500),
+                unforeseen=lambda: Response("an unforeseen error", status_code=500),
                 log=LOG,
                 headers=HEADERS | OVER_TLS if is_secure else HEADERS,
             )

@@ -27,11 +27,15 @@ class Audience:
     @property
     def released(self) -> str:
         """The word for a case that can be downloaded."""
-        return self.state_names[CaseState.RELEASED]
+        return self.name_state(CaseState.RELEASED)
+
+    def name_state(self, state: CaseState) -> str:
+        """Return the name of a state, in the language of the context."""
+        return _(self.state_names[state])
 
 
 TEAM = Audience(
-    name="review",
+    name=N_("review"),
     leave="Log out",
     shows_people=True,
     shows_steps=False,
@@ -47,8 +51,8 @@ TEAM = Audience(
 )
 
 DESK = Audience(
-    name="desk",
-    leave="Lock",
+    name=N_("desk"),
+    leave=N_("Lock"),
     shows_people=False,
     shows_steps=True,
     selects_cases=False,
@@ -56,7 +60,7 @@ DESK = Audience(
     state_names={
         CaseState.NEW: CaseState.NEW.value,
         CaseState.IN_REVIEW: CaseState.IN_REVIEW.value,
-        CaseState.RELEASED: "approved",
+        CaseState.RELEASED: N_("approved"),
     },
     after_approval=dict.fromkeys(CaseState, ""),
 )

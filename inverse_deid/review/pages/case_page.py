@@ -201,7 +201,7 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
     return {
         "case_id": view.case_id,
         "name": view.name,
-        "state": view.state.value,
+        "state": _(view.state.value),
         "kind": view.kind.value,
         "revision": view.revision,
         "can_undo": view.can_undo,
@@ -233,14 +233,14 @@ def _list_legend() -> dict[str, object]:
                 "name": one.value,
                 "code": CATEGORY_CODES[one],
                 "group": GROUP_LETTERS[HYPER_CLASS_OF[one]],
-                "title": TYPE_NAMES[one],
-                "tag": CATEGORY_TAGS[one],
+                "title": _(TYPE_NAMES[one]),
+                "tag": _(CATEGORY_TAGS[one]),
             }
             for one in CATEGORIES
         ],
-        "reasons": [REASONS[one] for one in Reason],
+        "reasons": [_(REASONS[one]) for one in Reason],
         "groups": [
-            {"name": hyper.value, "letter": letter, "title": CLASS_NAMES[hyper].many}
+            {"name": hyper.value, "letter": letter, "title": _(CLASS_NAMES[hyper].many)}
             for hyper, letter in GROUP_LETTERS.items()
         ],
     }

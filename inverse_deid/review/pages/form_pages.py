@@ -44,7 +44,7 @@ def show_summary(visit: Visit) -> Response:
     return visit.render(
         "summary.html",
         progress=count_shown(visit),
-        state_names=visit.audience.state_names,
+        state_names={one: visit.audience.name_state(one) for one in visit.audience.state_names},
         reviewers=summarise_reviewers(visit.store) if is_asked else None,
         forms=summarise_forms(visit.store),
         shows_names=visit.user.role is not UserRole.REVIEWER,
@@ -68,7 +68,7 @@ def show_finished(visit: Visit) -> Response:
         form=read_form(visit.store, visit.user, visit.case_id),
         is_adjudicator=visit.user.role.includes(UserRole.ADJUDICATOR),
         state=line.state,
-        state_name=visit.audience.state_names[line.state],
+        state_name=visit.audience.name_state(line.state),
         can_release=line.state is CaseState.AGREED,
         is_released=line.state is CaseState.RELEASED,
     )
@@ -117,7 +117,7 @@ def store_form(visit: Visit) -> Response:
     for topic, preserved in _read_preserved(visit).items():
         needed = visit.text(f"needed {topic.value}")
         if preserved.is_incomplete and needed not in ("yes", "no"):
-            raise ReviewError(f"say whether the missing part of {topic.value} was needed")
+            raise ReviewError(_("say whether the missing part of {topic} was needed", topic=_(topic.value)))
         answers[topic] = TopicAnswer(preserved, needed == "yes" if preserved.is_incomplete else None)
     form = CausalityForm(visit.case_id, answers, visit.text("remark"))
     save_form(visit.store, visit.user, form)
@@ -127,7 +127,7 @@ def store_form(visit: Visit) -> Response:
 
 def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
     given = {topic: visit.text(f"preserved {topic.value}") for topic in Topic}
-    missing = [topic.value for topic, said in given.items() if said not in set(Preserved)]
+    missing = [_(topic.value) for topic, said in given.items() if said not in set(Preserved)]
     if missing:
         raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
     return {topic: Preserved(said) for topic, said in given.items()}

@@ -13,6 +13,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from inverse_deid.choices.questions import list_questions
+from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import InverseDeidError, ReviewError
 from inverse_deid.files.facts import FileFacts, list_facts
 from inverse_deid.files.given import MAX_FILE_BYTES
@@ -173,7 +175,7 @@ def _render_choices(
                 column,
                 fates.get(column.name, ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED),
                 find_danger(column),
-                [one for one in _FATES if not find_refusal(column, one[0])],
+                [(one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)],
             )
             for number, column in enumerate(surveyed.columns)
         ]
@@ -184,7 +186,7 @@ def _render_choices(
         files=ready,
         facts=[(one.facts.name, describe_facts(one.facts.found)) for one in ready],
         tables=tables,
-        questions=[(one, choices.answer_to(one)) for one in QUESTIONS],
+        questions=[(one, choices.answer_to(one)) for one in list_questions(Surface.DESK)],
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
         original=EXAMPLE,
         message=message,
@@ -261,9 +263,9 @@ def show_masking(visit: Visit) -> Response:
 
 
 _FATES = (
-    (ColumnFate.MASKED, "Mask", "its text is masked"),
-    (ColumnFate.KEPT, "Keep", "copied if it names nobody, dates and ages as in the text"),
-    (ColumnFate.DROPPED, "Drop", "left out"),
+    (ColumnFate.MASKED, N_("Mask"), "its text is masked"),
+    (ColumnFate.KEPT, N_("Keep"), "copied if it names nobody, dates and ages as in the text"),
+    (ColumnFate.DROPPED, N_("Drop"), "left out"),
     (ColumnFate.ID, "Case number", "copied as it is, and names the case in the list"),
     (ColumnFate.UNCHECKED, "Keep unchecked", "copied as it is, whatever it contains"),
 )

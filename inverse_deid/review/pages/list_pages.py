@@ -34,9 +34,9 @@ _SHOWS = {
 _DOUBTS = ("0", "1", "5", "20")
 _ORDERS = {
     WorkOrder.DOUBT: "most doubtful first",
-    WorkOrder.NAME: "name",
-    WorkOrder.STATE: "state",
-    WorkOrder.FILE: "file",
+    WorkOrder.NAME: N_("name"),
+    WorkOrder.STATE: N_("state"),
+    WorkOrder.FILE: N_("file"),
     WorkOrder.NEWEST: "newest first",
 }
 
@@ -68,16 +68,16 @@ def show_work_list(visit: Visit) -> Response:
         is_first=not query.get("after"),
         begin="/?" + urlencode(fields),
         here=urlencode(query.multi_items()),
-        state_names=visit.audience.state_names,
+        state_names={one: visit.audience.name_state(one) for one in visit.audience.state_names},
         chosen_states=states,
         given=given,
         search=chosen.search,
         max_search=MAX_SEARCH_CHARS,
         is_filtered=chosen != WorkFilter(),
         n_matches=None if chosen == WorkFilter() else count_matches(visit.store, chosen),
-        shows=_SHOWS,
+        shows={name: _(label) for name, label in _SHOWS.items()},
         doubts=_DOUBTS,
-        orders=_ORDERS,
+        orders={order: _(label) for order, label in _ORDERS.items()},
         order_links={order.value: "/?" + urlencode([*without_order, ("sort", order)]) for order in _ORDERS},
         progress=count_shown(visit),
         approvals=visit.store.policy.approvals,
@@ -95,7 +95,7 @@ def _list_readers(visit: Visit) -> list[User]:
 def _hide_names(row: CaseRow, user: User) -> CaseRow:
     # An adjudicator must not know whose work they settle.
     def hide(name: str | None) -> str | None:
-        return name if name is None else "you" if name == user.name else "another user"
+        return name if name is None else _("you") if name == user.name else "another user"
 
     return replace(row, assignee=hide(row.assignee), locked_by=hide(row.locked_by))
 

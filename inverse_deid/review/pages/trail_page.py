@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "states": ("approvals and releases", ("begin", "approve", "settle", "state")),
     "assign": ("assignments and locks", ("assign", "lock broken")),
     "notes": ("notes and forms", ("note", "causality form")),
-    "sample": ("sample", ("sample ", "read for sample ")),
+    "sample": (N_("sample"), ("sample ", "read for sample ")),
     "files": (
         "files in and out",
         (
@@ -66,7 +66,7 @@ _WHOLE = {
     "note": "Added a note",
     "causality form": "Filled in the causality form",
 }
-_DECISIONS = {"keep": "kept", "mask": "masked", "undecided": "undecided"}
+_DECISIONS = {"keep": N_("kept"), "mask": N_("masked"), "undecided": N_("undecided")}
 _ACTIONS = {"change": "", "undo": "Undone: ", "redo": "Redone: "}
 
 
@@ -92,7 +92,7 @@ def show_trail(visit: Visit) -> Response:
         is_first=not given,
         begin=address,
         users=[one.name for one in list_users(visit.store)],
-        groups={name: label for name, (label, _) in GROUPS.items()},
+        groups={name: _(label) for name, (label, _begins) in GROUPS.items()},
         given=fields,
         search=search,
         max_search=MAX_SEARCH_CHARS,
@@ -132,10 +132,10 @@ def describe_event(event: TrailEvent) -> str:
     if event.event in _ACTIONS:
         return _describe_words(event)
     if event.event == "state":
-        return f"State changed from {event.old} to {event.new}"
+        return _("State changed from {old} to {new}", old=_(event.old or ""), new=_(event.new or ""))
     if event.event == "assign":
         return f"Assigned the case to {event.new or 'anybody'}"
-    said = _WHOLE.get(event.event, event.event[:1].upper() + event.event[1:])
+    said = _(_WHOLE.get(event.event, event.event[:1].upper() + event.event[1:]))
     if event.event == "lock broken":
         return f"Broke the lock of {event.old}"
     if event.event.startswith("file "):
@@ -145,10 +145,11 @@ def describe_event(event: TrailEvent) -> str:
 
 
 def _describe_words(event: TrailEvent) -> str:
+    action = _(_ACTIONS[event.event])
     if event.new is None or event.start is None or event.end is None:
-        return f"{_ACTIONS[event.event]}no word changed" if event.event != "change" else "Changed no word"
+        return f"{action}no word changed" if action else "Changed no word"
     new, old = _describe_decision(event.new), _describe_decision(event.old)
-    said = _ACTIONS[event.event] + (new if event.event != "change" else new.capitalize())
+    said = action + (new if event.event != "change" else new.capitalize())
     before = f", was {old}" if old != new else ""
     place = f"characters {event.start + 1:,} to {event.end:,}"
     part = f" of {event.document}" if event.document not in (None, event.name) else ""
@@ -162,9 +163,9 @@ def _describe_decision(decision: str | None) -> str:
         >>> _describe_decision("mask CITY"), _describe_decision("keep")
         ('masked as city', 'kept')
     """
-    said, _, category = (decision or "undecided").partition(" ")
-    name = TYPE_NAMES[PhiType(category)] if category in set(PhiType) else category.lower()
-    return _DECISIONS.get(said, said) + (f" as {name}" if name else "")
+    said, _space, category = (decision or "undecided").partition(" ")
+    name = _(TYPE_NAMES[PhiType(category)]) if category in set(PhiType) else category.lower()
+    return _(_DECISIONS.get(said, said)) + (f" as {name}" if name else "")
 
 
 def _describe_time(entry: TrailEntry) -> str:

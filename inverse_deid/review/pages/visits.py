@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -36,6 +37,7 @@ from inverse_deid.core.errors import (
     OutputError,
     ReviewError,
     StaleRevisionError,
+    TooManyTriesError,
     UnreadableInputError,
     describe_error,
 )
@@ -211,7 +213,8 @@ class LogIns:
             refused.headers["Retry-After"] = str(LOG_IN_RETRY_SECONDS)
             return refused
         self._waiting[client] += 1
-        done = asyncio.get_running_loop().run_in_executor(self._threads, answer)
+        in_context = partial(copy_context().run, answer)  # the language of the request
+        done = asyncio.get_running_loop().run_in_executor(self._threads, in_context)
         done.add_done_callback(lambda _: self._leave(client))
         return await asyncio.shield(done)
 
@@ -391,7 +394,18 @@ def count_words(n: int, noun: str) -> str:
         >>> count_words(1, "case"), count_words(2_000, "case")
         ('1 case', '2,000 cases')
     """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    return _COUNTED[noun](n)
+
+
+_COUNTED: dict[str, Callable[[int], str]] = {
+    "case": lambda n: ngettext("{n:,} case", "{n:,} cases", n, n=n),
+    "decision": lambda n: ngettext("{n:,} decision", "{n:,} decisions", n, n=n),
+    "document": lambda n: ngettext("{n:,} document", "{n:,} documents", n, n=n),
+    "file": lambda n: ngettext("{n:,} file", "{n:,} files", n, n=n),
+    "lock": lambda n: ngettext("{n:,} lock", "{n:,} locks", n, n=n),
+    "note": lambda n: ngettext("{n:,} note", "{n:,} notes", n, n=n),
+    "session": lambda n: ngettext("{n:,} session", "{n:,} sessions", n, n=n),
+}
 
 
 def _parse_form(body: bytes) -> dict[str, list[str]]:
@@ -457,8 +471,8 @@ def _log_in(request: Request, body: bytes) -> Response:
     try:
         session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
-        message = make_sentence(str(error))
-        return render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
+        status = 429 if isinstance(error, TooManyTriesError) else 401
+        return render_log_in(request, make_sentence(str(error)), status=status)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)

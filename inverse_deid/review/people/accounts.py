@@ -19,7 +19,12 @@ from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 from sqlalchemy import ColumnElement, Row, select
 
-from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
+from inverse_deid.core.errors import (
+    LogInError,
+    NotAllowedError,
+    ReviewError,
+    TooManyTriesError,
+)
 from inverse_deid.review.people.attempts import (
     FAILURE_WINDOW_MINUTES,
     UNKNOWN,
@@ -402,7 +407,7 @@ def log_in(
         if tried is None:
             record_failure(transaction, known, "log-in blocked", address)
     if tried is None:
-        raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes")
+        raise TooManyTriesError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes")
     is_right = _is_password(_hash_nothing() if row is None or row.issuer else row.password, password)
     if row is None or not is_right or not row.is_active or row.issuer:
         with store.writing() as transaction:

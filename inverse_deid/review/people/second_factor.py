@@ -18,7 +18,7 @@ from typing import Any
 import pyotp
 from sqlalchemy import Row, select
 
-from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
+from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError, TooManyTriesError
 from inverse_deid.review.people.accounts import (
     SETTINGS,
     Session,
@@ -166,7 +166,7 @@ def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> 
         else:
             record_failure(transaction, user.name, "code wrong", address)
     if tried is None:
-        raise LogInError(f"too many wrong codes. Try again in {FAILURE_WINDOW_MINUTES} minutes")
+        raise TooManyTriesError(f"too many wrong codes. Try again in {FAILURE_WINDOW_MINUTES} minutes")
     raise LogInError("the code is wrong, or was used before. Give the next one")
 
 

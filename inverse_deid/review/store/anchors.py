@@ -17,6 +17,7 @@ import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
@@ -190,7 +191,7 @@ def _request_stamp(url: str, line: bytes, seconds: float) -> bytes:
         else:
             faults.append("its answer does not fit the request")
 
-    thread = Thread(target=ask, name="time stamp", daemon=True)  # as a look-up of a name has no time-out
+    thread = Thread(target=copy_context().run, args=(ask,), name="time stamp", daemon=True)  # a look-up may take long
     thread.start()
     thread.join(seconds)
     if found:

@@ -42,11 +42,11 @@ class StoredState(StrEnum):
 class CaseState(StoredState):
     """How far a case is."""
 
-    NEW = "new"
-    IN_REVIEW = "in review"
-    AGREED = "agreed"
-    DISAGREED = "disagreed"
-    RELEASED = "released"
+    NEW = N_("new")
+    IN_REVIEW = N_("in review")
+    AGREED = N_("agreed")
+    DISAGREED = N_("disagreed")
+    RELEASED = N_("released")
 
 
 class UserRole(StrEnum):
@@ -57,9 +57,9 @@ class UserRole(StrEnum):
     trail, and never see the text of a case.
     """
 
-    REVIEWER = "reviewer"
-    ADJUDICATOR = "adjudicator"
-    ADMIN = "admin"
+    REVIEWER = N_("reviewer")
+    ADJUDICATOR = N_("adjudicator")
+    ADMIN = N_("admin")
 
     def includes(self, other: UserRole) -> bool:
         """Whether this role may do all that the other may.
