@@ -10,6 +10,7 @@ import msgspec
 from inverse_deid.choices.categories import PRESETS, Category
 from inverse_deid.choices.records import Choice, Surface, Table, list_choices
 from inverse_deid.choices.table import CHOICES, REPLACED_CATEGORIES
+from inverse_deid.core.wording import _
 
 
 class Answer(msgspec.Struct, frozen=True):

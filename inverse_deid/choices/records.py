@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from inverse_deid.core.wording import _
+
 
 class Surface(StrEnum):
     """A place where a user chooses."""

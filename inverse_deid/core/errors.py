@@ -40,6 +40,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from inverse_deid.core.wording import N_, _, ngettext
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
@@ -55,7 +57,7 @@ class Remedy:
 
     choice: str = ""
     value: str = ""
-    step: str = "use {}"
+    step: str = N_("use {}")
     also: tuple[str, ...] = ()
 
 
@@ -172,8 +174,8 @@ class TooManyTriesError(LogInError):
     """Too many wrong passwords or codes; the next try must wait."""
 
 
-OVERWRITE = Remedy("force", step="use {} to overwrite it")
-START_AGAIN = Remedy("force", step="start again with {}")
+OVERWRITE = Remedy("force", step=N_("use {} to overwrite it"))
+START_AGAIN = Remedy("force", step=N_("start again with {}"))
 """What mends an output that exists, and an interrupted run that cannot be resumed."""
 
 NameChoice = Callable[[str, str], str | None]
@@ -206,7 +208,7 @@ def _describe_step(remedy: Remedy, name_choice: NameChoice) -> str:
         return step
     named = [name_choice(remedy.choice, remedy.value), *(name_choice(one, "") for one in remedy.also)]
     found = [one for one in named if one]
-    return step.format(" and ".join(found)) if len(found) == len(named) else ""
+    return step.format(_(" and ").join(found)) if len(found) == len(named) else ""
 
 
 _MAX_IDS_SHOWN = 10
@@ -222,8 +224,12 @@ def describe_error(error: BaseException) -> str:
         'an unforeseen error (KeyError)'
     """
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"an unforeseen error ({type(error).__name__}{place})"
+    place = (
+        _(" at {name}:{lineno}", name=Path(frames[-1].filename).name, lineno=frames[-1].lineno)
+        if frames
+        else ""
+    )
+    return _("an unforeseen error ({name}{place})", name=type(error).__name__, place=place)
 
 
 def name_documents(ids: Sequence[str]) -> str:
@@ -236,5 +242,5 @@ def name_documents(ids: Sequence[str]) -> str:
     first = ", ".join(
         "".join(sign if sign.isprintable() else "?" for sign in doc_id) for doc_id in ids[:_MAX_IDS_SHOWN]
     )
-    more = f" and {len(ids) - _MAX_IDS_SHOWN:,} more" if len(ids) > _MAX_IDS_SHOWN else ""
-    return f"document{'s' if len(ids) > 1 else ''} {first}{more}"
+    more = _(" and {n_ids:,} more", n_ids=len(ids) - _MAX_IDS_SHOWN) if len(ids) > _MAX_IDS_SHOWN else ""
+    return ngettext("document {first}{more}", "documents {first}{more}", len(ids), first=first, more=more)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.records import Record, Writable
 
 
@@ -44,7 +45,7 @@ class RebuiltFileSink:
             StageError: There is not exactly one text.
         """
         if len(masked) != 1:
-            raise StageError("a file of one text is written with one text")
+            raise StageError(_("a file of one text is written with one text"))
         self.target.write(self.source.build(masked[0]))
 
     def finish(self) -> None:

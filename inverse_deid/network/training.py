@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import FloatArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.batches import Batch, Example, batches, windows, with_dropouts
 from inverse_deid.network.checkpoints import Checkpoints, State
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
@@ -94,7 +95,7 @@ class _Training:
         config, network, watch = self.config, self.network, self.watch
         if config.patience and watch.validate is None:
             raise ConfigurationError(
-                "training.patience needs validation. Give held-out documents, or set it to 0"
+                _("training.patience needs validation. Give held-out documents, or set it to 0")
             )
         keras.utils.set_random_seed(config.seed)
         state = watch.checkpoints.read() if watch.checkpoints else None
@@ -155,7 +156,9 @@ class _Training:
             self.watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
         loss = total / max(weight, 1.0)
         if not np.isfinite(loss):
-            raise StageError(f"the loss of epoch {epoch} is not a number. Lower training.learning_rate")
+            raise StageError(
+                _("the loss of epoch {epoch} is not a number. Lower training.learning_rate", epoch=epoch)
+            )
         report = EpochReport(epoch, loss, n_tokens, time.perf_counter() - start)
         if self.watch.validate is None:
             return report
@@ -264,8 +267,11 @@ def enough_memory(what: str) -> Iterator[None]:
         yield
     except tf.errors.ResourceExhaustedError:
         raise StageError(
-            f"the device ran out of memory {what}. Lower training.batch_tokens or network.token_units, "
-            "or hide the GPU (CUDA_VISIBLE_DEVICES=-1)"
+            _(
+                "the device ran out of memory {what}. Lower training.batch_tokens or "
+                "network.token_units, or hide the GPU (CUDA_VISIBLE_DEVICES=-1)",
+                what=what,
+            )
         ) from None
 
 

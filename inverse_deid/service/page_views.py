@@ -10,6 +10,7 @@ from inverse_deid.choices.names import CATEGORY_NAMES
 from inverse_deid.choices.questions import Answer, Question, list_questions
 from inverse_deid.choices.records import Surface, find_choice, list_choices
 from inverse_deid.choices.table import CHOICES
+from inverse_deid.core.wording import _
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.service.choices import Operator
 from inverse_deid.service.description import list_operations

@@ -14,6 +14,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from inverse_deid.core.errors import OutputError, Remedy
+from inverse_deid.core.wording import N_, _
 from inverse_deid.network.training import EpochReport
 
 _COLUMNS = ("epoch", "loss", "tokens", "tokens_per_second", "validation_recall", "best")
@@ -99,8 +100,8 @@ def _writing(path: Path) -> Iterator[None]:
     except (OSError, tf.errors.OpError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__
         raise OutputError(
-            f"{path}: cannot be written ({reason})",
+            _("{path}: cannot be written ({reason})", path=path, reason=reason),
             remedies=[
-                Remedy("resume", step="free disk space or grant write permission, then run again with {}")
+                Remedy("resume", step=N_("free disk space or grant write permission, then run again with {}"))
             ],
         ) from error

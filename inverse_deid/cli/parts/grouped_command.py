@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from inverse_deid.core.wording import N_, _
+
 AddOption = Callable[[Any], Any]
 
 OptionGroups = Mapping[str, Sequence[AddOption]]
@@ -31,7 +33,7 @@ class GroupedCommand(click.Command):
         self,
         *args: Any,  # noqa: ANN401 - as click declares it
         headings: Mapping[str, Sequence[str]] | None = None,
-        heading: str = "Further options",
+        heading: str = N_("Further options"),
         examples: Examples | None = None,
         **given: Any,  # noqa: ANN401
     ) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from inverse_deid.core.wording import _
+
 Commands = Mapping[str, Mapping[str, tuple[str, str]]]
 """By heading and name: the module with the command (`import_` for `import`), and a line of help."""
 
@@ -46,4 +48,3 @@ class LazyGroup(click.Group):
         for heading, section in self._sections.items():
             with formatter.section(_(heading)):
                 formatter.write_dl([(name, _(text)) for name, (_module, text) in section.items()])
-

@@ -21,6 +21,7 @@ from inverse_deid.core.errors import (
     StageError,
 )
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import UNREADABLE
 from inverse_deid.formats.records import (
     FindsOut,
@@ -36,8 +37,8 @@ from inverse_deid.formats.records import (
     Writable,
 )
 
-_DAMAGED = "is damaged. Pack it again"
-IF_UNKNOWN = Remedy(step="save it as a file of its own and mask that")
+_DAMAGED = N_("is damaged. Pack it again")
+IF_UNKNOWN = Remedy(step=N_("save it as a file of its own and mask that"))
 """What to do with a part whose suffix is unknown. No option names the format of one part."""
 MAX_PART_BYTES = 256 * 1024 * 1024
 """The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
@@ -45,7 +46,12 @@ MAX_PART_BYTES = 256 * 1024 * 1024
 
 def refuse_size() -> FormatError:
     """Return the error for a part that is too large."""
-    return FormatError(f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own")
+    return FormatError(
+        _(
+            "is larger than {max_part_bytes} MiB. Mask it as a file of its own",
+            max_part_bytes=MAX_PART_BYTES >> 20,
+        )
+    )
 
 
 def refuse(problem: InputError) -> Source:
@@ -216,7 +222,7 @@ class ContainerSink:
             StageError: It is not a record of a container.
         """
         if record.part is None:
-            raise StageError("a record of no part cannot be written into a container")
+            raise StageError(_("a record of no part cannot be written into a container"))
         sink = self._move_to(record.part.part)
         refused: RefusedRecordError | None = None
         try:
@@ -251,7 +257,7 @@ class ContainerSink:
             self._finish_before(number)
             self._begin(number)
         if self._sink is None:
-            raise StageError("a part of a container was written before")
+            raise StageError(_("a part of a container was written before"))
         return self._sink
 
     def _begin(self, number: int) -> None:

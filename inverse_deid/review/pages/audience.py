@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.store.values import CaseState, UserRole
 
 
@@ -36,17 +37,17 @@ class Audience:
 
 TEAM = Audience(
     name=N_("review"),
-    leave="Log out",
+    leave=N_("Log out"),
     shows_people=True,
     shows_steps=False,
     selects_cases=True,
     deleting_roles=frozenset({UserRole.ADMIN}),
     state_names={state: state.value for state in CaseState},
     after_approval={
-        CaseState.IN_REVIEW: " It is waiting for the second reviewer.",
-        CaseState.DISAGREED: " The two reviewers differ, so an adjudicator decides.",
-        CaseState.AGREED: " It is waiting for its release.",
-        CaseState.RELEASED: " Released.",
+        CaseState.IN_REVIEW: N_(" It is waiting for the second reviewer."),
+        CaseState.DISAGREED: N_(" The two reviewers differ, so an adjudicator decides."),
+        CaseState.AGREED: N_(" It is waiting for its release."),
+        CaseState.RELEASED: N_(" Released."),
     },
 )
 

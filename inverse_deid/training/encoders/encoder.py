@@ -25,6 +25,7 @@ from torch import nn
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.wording import _
 from inverse_deid.network.encoding import N_GAP_CHARACTERS
 from inverse_deid.network.pieces import N_SHAPES, Vocabulary, encode_window, join_windows
 
@@ -91,13 +92,20 @@ def read_pretrained(folder: Path, layers: Sequence[int] = ()) -> tuple[Body, tup
         pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
     except READING_ERRORS as error:
         raise ConfigurationError(
-            f"{folder}: not a BERT or MPNet encoder. Give a folder with config.json, vocab.txt and "
-            "model.safetensors"
+            _(
+                "{folder}: not a BERT or MPNet encoder. Give a folder with config.json, vocab.txt and "
+                "model.safetensors",
+                folder=folder,
+            )
         ) from error
     if layers:
         if max(layers) >= len(body.encoder.layer):
             raise ConfigurationError(
-                f"{folder}: has {len(body.encoder.layer)} layers. Correct encoder.layers"
+                _(
+                    "{folder}: has {n_layer} layers. Correct encoder.layers",
+                    folder=folder,
+                    n_layer=len(body.encoder.layer),
+                )
             )
         body.encoder.layer = nn.ModuleList(body.encoder.layer[i] for i in layers)
         body.config.num_hidden_layers = len(layers)

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.settings import as_plain_values
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import feature_names
@@ -112,7 +113,9 @@ class TrainedEncoder:
                 raise ValueError("other heads")
             provenance = dict(about["provenance"])
         except (*READING_ERRORS, TypeError) as error:
-            raise ConfigurationError(f"{folder}: not a trained encoder. Train it again") from error
+            raise ConfigurationError(
+                _("{folder}: not a trained encoder. Train it again", folder=folder)
+            ) from error
         return TrainedEncoder(
             network=network,
             pieces=pieces,
@@ -156,7 +159,10 @@ def train_encoder(
     refuse_other_folder(folder)
     if config.training.window > MOST_PIECES_OF_WINDOW - 2:
         raise ConfigurationError(
-            f"training.window: an encoder reads at most {MOST_PIECES_OF_WINDOW - 2} tokens"
+            _(
+                "training.window: an encoder reads at most {most_pieces_of_window} tokens",
+                most_pieces_of_window=MOST_PIECES_OF_WINDOW - 2,
+            )
         )
     data = read_documents(config, around.say)
     torch.manual_seed(config.training.seed)
@@ -218,10 +224,13 @@ def read_further(config: RunConfig, weights: Path, folder: Path, around: Encoder
             folder exists and is not one that was written so.
     """
     if config.encoder.reading_passes == 0:
-        raise ConfigurationError("encoder.reading_passes is 0, so nothing would be read. Raise it")
+        raise ConfigurationError(_("encoder.reading_passes is 0, so nothing would be read. Raise it"))
     if folder.exists() and not (folder / _READ).exists():
         raise ConfigurationError(
-            f"{folder}: exists, and is not an encoder that has read texts. Name another folder"
+            _(
+                "{folder}: exists, and is not an encoder that has read texts. Name another folder",
+                folder=folder,
+            )
         )
     data = read_documents(config, around.say)
     body, pieces = read_pretrained(weights)
@@ -257,9 +266,11 @@ def _teacher(around: EncoderSurroundings, vocabulary: Vocabulary, config: RunCon
 
 def _check_classes(teacher: TrainedEncoder, config: RunConfig) -> None:
     if teacher.class_names != class_names(config.network.targets):
-        raise ConfigurationError("teacher and network have different classes. Correct network.targets")
+        raise ConfigurationError(_("teacher and network have different classes. Correct network.targets"))
     if teacher.feature_names != feature_names(config.network.feature_set):
-        raise ConfigurationError("teacher and network read different features. Correct network.feature_set")
+        raise ConfigurationError(
+            _("teacher and network read different features. Correct network.feature_set")
+        )
 
 
 def _recipe(config: RunConfig, data: RunDocuments) -> EpochRecipe:

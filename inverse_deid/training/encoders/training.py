@@ -17,6 +17,7 @@ from torch import nn
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import IntArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.batches import group_by_length
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
@@ -155,14 +156,26 @@ class EncoderTraining:
         try:
             state = torch.load(self.checkpoint, weights_only=True, map_location="cpu")
         except (*READING_ERRORS, pickle.UnpicklingError) as error:
-            raise ConfigurationError(f"{self.checkpoint}: damaged. To start again, {remedy}") from error
+            raise ConfigurationError(
+                _(
+                    "{checkpoint}: damaged. To start again, {remedy}",
+                    checkpoint=self.checkpoint,
+                    remedy=remedy,
+                )
+            ) from error
         if state.get("key") != self.key:
             raise ConfigurationError(
-                f"{self.checkpoint}: made with another configuration or other data. Restore them, or {remedy}"
+                _(
+                    "{checkpoint}: made with another configuration or other data. Restore them, or {remedy}",
+                    checkpoint=self.checkpoint,
+                    remedy=remedy,
+                )
             )
         self.network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
-        self.say(f"resuming after pass {state['epoch']} of {self.config.epochs}")
+        self.say(
+            _("resuming after pass {epoch} of {epochs}", epoch=state["epoch"], epochs=self.config.epochs)
+        )
         return int(state["epoch"])
 
     def _pass(self, number: int, optimizer: torch.optim.Optimizer) -> None:
@@ -185,13 +198,29 @@ class EncoderTraining:
             weight += load
             if time.perf_counter() - told > _SECONDS_BETWEEN_LINES:
                 told = time.perf_counter()
-                self.say(f"pass {number + 1}: batch {i} of {len(groups)}, loss {_mean(total, weight):.4f}")
+                self.say(
+                    _(
+                        "pass {number}: batch {i} of {n_groups}, loss {mean:.4f}",
+                        number=number + 1,
+                        i=i,
+                        n_groups=len(groups),
+                        mean=_mean(total, weight),
+                    )
+                )
         if not torch.isfinite(total):
-            raise StageError(f"the loss of pass {number + 1} is not a number. Lower encoder.learning_rate")
+            raise StageError(
+                _("the loss of pass {number} is not a number. Lower encoder.learning_rate", number=number + 1)
+            )
         seconds, waited = time.perf_counter() - begun, begun - started
         self.say(
-            f"pass {number + 1} of {self.config.epochs}: loss {_mean(total, weight):.4f}, {seconds:.1f} s, "
-            f"waited {waited:.1f} s"
+            _(
+                "pass {number} of {epochs}: loss {mean:.4f}, {seconds:.1f} s, waited {waited:.1f} s",
+                number=number + 1,
+                epochs=self.config.epochs,
+                mean=_mean(total, weight),
+                seconds=seconds,
+                waited=waited,
+            )
         )
 
     def _step(
@@ -285,7 +314,7 @@ def read_texts(
             optimizer.param_groups[0]["lr"] = encoder.reading_rate * _rise_and_fall(
                 progress, _READING_WARM_UP, 0.0
             )
-            inputs, _ = one.batch(group)
+            inputs, _ignored = one.batch(group)
             pieces, to_guess = _hide(inputs, vocabulary)
             is_piece = torch.arange(pieces.shape[1], device=device)[None, :] < inputs["lengths"][:, None]
             with torch.autocast(device.type, torch.bfloat16, enabled=encoder.bfloat16):
@@ -302,11 +331,19 @@ def read_texts(
             n_guessed += n
         if not torch.isfinite(total):
             raise StageError(
-                f"the loss of reading pass {number + 1} is not a number. Lower encoder.reading_rate"
+                _(
+                    "the loss of reading pass {number} is not a number. Lower encoder.reading_rate",
+                    number=number + 1,
+                )
             )
         say(
-            f"reading pass {number + 1} of {encoder.reading_passes}: loss {_mean(total, n_guessed):.4f}, "
-            f"{time.perf_counter() - started:.1f} s"
+            _(
+                "reading pass {number} of {reading_passes}: loss {mean:.4f}, {counter:.1f} s",
+                number=number + 1,
+                reading_passes=encoder.reading_passes,
+                mean=_mean(total, n_guessed),
+                counter=time.perf_counter() - started,
+            )
         )
 
 
