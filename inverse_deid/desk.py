@@ -24,6 +24,7 @@ from sqlalchemy import select
 
 from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.files import check_private, output_errors, printable, replace_own
+from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.masking.maskers import BuildMasker
 from inverse_deid.replacement.settings import CaseSettings
@@ -79,9 +80,12 @@ def open_key(place: Place) -> ReviewKey:
             return ReviewKey(place.key_file.read_bytes().strip())
     if (place.folder / _STORE).exists():
         raise ConfigurationError(
-            f"{printable(place.key_file)} is missing, and without this key nothing in "
-            f"{printable(place.folder)} can be read",
-            remedies=[Remedy(step="put the key back"), Remedy("folder", step="choose another {}")],
+            _(
+                "{key_file} is missing, and without this key nothing in {folder} can be read",
+                key_file=printable(place.key_file),
+                folder=printable(place.folder),
+            ),
+            remedies=[Remedy(step=N_("put the key back")), Remedy("folder", step=N_("choose another {}"))],
         )
     return make_key_file(place.key_file)
 
@@ -157,8 +161,8 @@ def bind(port: int | None) -> socket.socket:
         else:
             return listening
     raise ConfigurationError(
-        f"port {port} is taken by another program",
-        remedies=[Remedy("port", step="leave out {}"), Remedy(step="give another one")],
+        _("port {port} is taken by another program", port=port),
+        remedies=[Remedy("port", step=N_("leave out {}")), Remedy(step=N_("give another one"))],
     )
 
 

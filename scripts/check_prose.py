@@ -107,12 +107,15 @@ def constant(node: ast.expr) -> str:
         return "".join(constant(part) or "X" for part in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return constant(node.left) + constant(node.right)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("_", "N_", "ngettext"):
+        return re.sub(r"\{[^{}]*\}", "X", constant(node.args[0]))
     return ""
 
 
 def page(path: Path) -> Iterator[Piece]:
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"\{#.*?#\}|\{%.*?%\}|<(script|style).*?</\1>", blank, text, flags=re.S)
+    text = re.sub(r"\{\{ (?:_|ngettext)\((\"[^\"]*\"|'[^']*').*?\}\}", translated, text, flags=re.S)
     text = re.sub(r"\{\{.*?\}\}", "X", text, flags=re.S)
     inline = r"</?(?:a|b|em|strong|kbd|span|code|mark|abbr|i)\b[^>]*>"
     text = re.sub(inline, "", text)
@@ -122,6 +125,10 @@ def page(path: Path) -> Iterator[Piece]:
         if not part.startswith("<") and " " in words:
             yield Piece(path, line, plain(words), is_hurried=True)
         line += part.count("\n")
+
+
+def translated(match: re.Match[str]) -> str:
+    return re.sub(r"\{[^{}]*\}", "X", match[1][1:-1])
 
 
 def blank(match: re.Match[str]) -> str:

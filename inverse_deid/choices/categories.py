@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HIPAA_TYPES, HYPER_CLASS_OF, HyperClass
+from inverse_deid.core.wording import _
 
 
 class Category(StrEnum):
@@ -68,7 +69,7 @@ def parse_categories(text: str) -> Categories:
     terms = [term.strip().lower() for term in text.split(",")]
     if terms[0].startswith("-"):
         raise ConfigurationError(
-            "begins with a name to take out. Write all before it: all,-NAME", choice="categories"
+            _("begins with a name to take out. Write all before it: all,-NAME"), choice="categories"
         )
     for term in terms:
         name = term.removeprefix("-").strip()
@@ -76,8 +77,13 @@ def parse_categories(text: str) -> Categories:
         if named is None:
             if name not in set(Category):
                 raise ConfigurationError(
-                    f"{name!r} is unknown. Presets are {', '.join(PRESETS)}, and categories "
-                    f"are {', '.join(Category)}. Separate them by commas",
+                    _(
+                        "{name!r} is unknown. Presets are {presets}, and categories are {category}. "
+                        "Separate them by commas",
+                        name=name,
+                        presets=", ".join(PRESETS),
+                        category=", ".join(Category),
+                    ),
                     choice="categories",
                 )
             named = frozenset({Category(name)})
@@ -94,7 +100,8 @@ def check_categories(categories: Categories) -> None:
     """
     if not categories & ALL_CATEGORIES:
         raise ConfigurationError(
-            f"must leave at least one of {', '.join(CLASS_OF)} to be masked", choice="categories"
+            _("must leave at least one of {class_of} to be masked", class_of=", ".join(CLASS_OF)),
+            choice="categories",
         )
 
 

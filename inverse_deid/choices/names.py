@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from inverse_deid.choices.categories import CLASS_OF, Category
 from inverse_deid.core.phi import HyperClass, PhiType
+from inverse_deid.core.wording import N_
 
 
 class Names(NamedTuple):
@@ -19,14 +20,14 @@ class Names(NamedTuple):
 
 CATEGORY_NAMES: Mapping[Category, Names] = MappingProxyType(
     {
-        Category.NAME: Names("a name", "names"),
-        Category.PLACE: Names("a place or an organisation", "places and organisations"),
-        Category.DATE: Names("a date", "dates"),
-        Category.AGE: Names("an age", "ages"),
-        Category.CONTACT: Names("a phone number or another contact", "contacts"),
-        Category.ID: Names("an id number", "id numbers"),
-        Category.PROFESSION: Names("a profession", "professions"),
-        Category.ORIGIN: Names("an origin", "nationality, religion and language"),
+        Category.NAME: Names(N_("a name"), N_("names")),
+        Category.PLACE: Names(N_("a place or an organisation"), N_("places and organisations")),
+        Category.DATE: Names(N_("a date"), N_("dates")),
+        Category.AGE: Names(N_("an age"), N_("ages")),
+        Category.CONTACT: Names(N_("a phone number or another contact"), N_("contacts")),
+        Category.ID: Names(N_("an id number"), N_("id numbers")),
+        Category.PROFESSION: Names(N_("a profession"), N_("professions")),
+        Category.ORIGIN: Names(N_("an origin"), N_("nationality, religion and language")),
     }
 )
 
@@ -36,45 +37,78 @@ CLASS_NAMES: Mapping[HyperClass, Names] = MappingProxyType(
 """The same by class of the network."""
 
 TYPE_NAMES: Mapping[PhiType, str] = MappingProxyType(
-    {one: one.value.lower() for one in PhiType}
-    | {
-        PhiType.USERNAME: "user name",
-        PhiType.ORGANIZATION: "organisation",
-        PhiType.STATE: "state or region",
-        PhiType.ZIP: "postcode",
-        PhiType.LOCATION_OTHER: "other place",
-        PhiType.PHONE: "phone number",
-        PhiType.FAX: "fax number",
-        PhiType.EMAIL: "e-mail address",
-        PhiType.URL: "web address",
-        PhiType.IPADDR: "IP address",
-        PhiType.SSN: "social security number",
-        PhiType.MEDICALRECORD: "medical record number",
-        PhiType.HEALTHPLAN: "health plan number",
-        PhiType.ACCOUNT: "account number",
-        PhiType.LICENSE: "licence number",
-        PhiType.VEHICLE: "vehicle number",
-        PhiType.DEVICE: "device number",
-        PhiType.BIOID: "body feature, such as a fingerprint",
-        PhiType.IDNUM: "other number",
+    {
+        PhiType.PATIENT: N_("patient"),
+        PhiType.RELATIVE: N_("relative"),
+        PhiType.DOCTOR: N_("doctor"),
+        PhiType.USERNAME: N_("user name"),
+        PhiType.PROFESSION: N_("profession"),
+        PhiType.HOSPITAL: N_("hospital"),
+        PhiType.ORGANIZATION: N_("organisation"),
+        PhiType.STREET: N_("street"),
+        PhiType.CITY: N_("city"),
+        PhiType.STATE: N_("state or region"),
+        PhiType.COUNTRY: N_("country"),
+        PhiType.ZIP: N_("postcode"),
+        PhiType.LOCATION_OTHER: N_("other place"),
+        PhiType.AGE: N_("age"),
+        PhiType.DATE: N_("date"),
+        PhiType.PHONE: N_("phone number"),
+        PhiType.FAX: N_("fax number"),
+        PhiType.EMAIL: N_("e-mail address"),
+        PhiType.URL: N_("web address"),
+        PhiType.IPADDR: N_("IP address"),
+        PhiType.SSN: N_("social security number"),
+        PhiType.MEDICALRECORD: N_("medical record number"),
+        PhiType.HEALTHPLAN: N_("health plan number"),
+        PhiType.ACCOUNT: N_("account number"),
+        PhiType.LICENSE: N_("licence number"),
+        PhiType.VEHICLE: N_("vehicle number"),
+        PhiType.DEVICE: N_("device number"),
+        PhiType.BIOID: N_("body feature, such as a fingerprint"),
+        PhiType.IDNUM: N_("other number"),
     }
 )
 """One of each fine type, without an article."""
 
 _PLURALS = {
-    PhiType.DOCTOR: "health staff",
-    PhiType.STATE: "states and regions",
-    PhiType.BIOID: "body features, such as fingerprints",
+    PhiType.PATIENT: N_("patients"),
+    PhiType.RELATIVE: N_("relatives"),
+    PhiType.DOCTOR: N_("health staff"),
+    PhiType.USERNAME: N_("user names"),
+    PhiType.PROFESSION: N_("professions"),
+    PhiType.HOSPITAL: N_("hospitals"),
+    PhiType.ORGANIZATION: N_("organisations"),
+    PhiType.STREET: N_("streets"),
+    PhiType.CITY: N_("cities"),
+    PhiType.STATE: N_("states and regions"),
+    PhiType.COUNTRY: N_("countries"),
+    PhiType.ZIP: N_("postcodes"),
+    PhiType.LOCATION_OTHER: N_("other places"),
+    PhiType.AGE: N_("ages"),
+    PhiType.DATE: N_("dates"),
+    PhiType.PHONE: N_("phone numbers"),
+    PhiType.FAX: N_("fax numbers"),
+    PhiType.EMAIL: N_("e-mail addresses"),
+    PhiType.URL: N_("web addresses"),
+    PhiType.IPADDR: N_("IP addresses"),
+    PhiType.SSN: N_("social security numbers"),
+    PhiType.MEDICALRECORD: N_("medical record numbers"),
+    PhiType.HEALTHPLAN: N_("health plan numbers"),
+    PhiType.ACCOUNT: N_("account numbers"),
+    PhiType.LICENSE: N_("licence numbers"),
+    PhiType.VEHICLE: N_("vehicle numbers"),
+    PhiType.DEVICE: N_("device numbers"),
+    PhiType.BIOID: N_("body features, such as fingerprints"),
+    PhiType.IDNUM: N_("other numbers"),
 }
 
 
 def name_many(phi_type: PhiType) -> str:
-    """Return the name of several of a fine type.
+    """Return the name of several of a fine type, to be translated.
 
     Example:
         >>> [name_many(one) for one in (PhiType.CITY, PhiType.URL, PhiType.PATIENT)]
         ['cities', 'web addresses', 'patients']
     """
-    name = TYPE_NAMES[phi_type]
-    regular = f"{name[:-1]}ies" if name.endswith("y") else f"{name}{'es' if name.endswith('s') else 's'}"
-    return _PLURALS.get(phi_type, regular)
+    return _PLURALS[phi_type]

@@ -10,6 +10,7 @@ import msgspec
 from inverse_deid.choices.categories import PRESETS, Category
 from inverse_deid.choices.records import Choice, Surface, Table, list_choices
 from inverse_deid.choices.table import CHOICES, REPLACED_CATEGORIES
+from inverse_deid.core.wording import _
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -52,7 +53,7 @@ def list_questions(surface: Surface, table: Table = CHOICES) -> tuple[Question, 
     """
     asked = [one for one in list_choices(table, surface) if one.question and one.values_on(surface)]
     return tuple(
-        Question(one.name, one.question, tuple(_list_answers(one, surface, table)), _usual_value(one))
+        Question(one.name, _(one.question), tuple(_list_answers(one, surface, table)), _usual_value(one))
         for one in asked
     )
 
@@ -73,8 +74,8 @@ def _list_answers(choice: Choice, surface: Surface, table: Table) -> Iterator[An
             for one in detail.values_on(surface)
         ]
         for name, one in details:
-            yield Answer(one.name, one.label, one.text, {**settings, name: one.name})
+            yield Answer(one.name, _(one.label), _(one.text), {**settings, name: one.name})
         if not details:
             hidden = PRESETS[value.name] if choice.kind == "categories" else frozenset(Category)
             idle = tuple(name for name, category in REPLACED_CATEGORIES.items() if category not in hidden)
-            yield Answer(value.name, value.label, value.text, settings, idle)
+            yield Answer(value.name, _(value.label), _(value.text), settings, idle)

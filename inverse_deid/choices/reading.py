@@ -12,6 +12,7 @@ from inverse_deid.choices.categories import Categories, Category, parse_categori
 from inverse_deid.choices.records import Choice, Contradiction, Given, Kind, Needs, Surface, Table
 from inverse_deid.choices.table import CHOICES, CONTRADICTIONS, REPLACED_CATEGORIES
 from inverse_deid.core.errors import ConfigurationError, Remedy
+from inverse_deid.core.wording import N_, _
 from inverse_deid.text.tokenizer import tokenize
 
 
@@ -30,7 +31,13 @@ def read_choices(
     known = {one.name: one for one in table if surface in one.surfaces}
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ConfigurationError(f"unknown setting {unknown[0]!r}. The settings are {', '.join(known)}")
+        raise ConfigurationError(
+            _(
+                "unknown setting {unknown!r}. The settings are {known}",
+                unknown=unknown[0],
+                known=", ".join(known),
+            )
+        )
     return {
         name: _READERS[known[name].kind](known[name], value)
         for name, value in given.items()
@@ -64,21 +71,21 @@ def refuse_contradictions(
     for one, category in REPLACED_CATEGORIES.items():
         if one in chosen and category in kept:
             raise ConfigurationError(
-                f"every {category} is kept, so nothing can replace it",
+                _("every {category} is kept, so nothing can replace it", category=category),
                 choice="categories",
                 remedies=[_leave_out("categories"), _leave_out(one)],
             )
     for one, value in chosen.items():
         if "key" not in chosen and value in [known.name for known in by_name[one].values if known.needs_key]:
             raise ConfigurationError(
-                f"{value} needs a key of at least 16 secret bytes",
+                _("{value} needs a key of at least 16 secret bytes", value=value),
                 choice=one,
-                remedies=[Remedy("key", step="give {}")],
+                remedies=[Remedy("key", step=N_("give {}"))],
             )
 
 
 def _leave_out(name: str) -> Remedy:
-    return Remedy(name, step="leave out {}")
+    return Remedy(name, step=N_("leave out {}"))
 
 
 def _refuse_need(rule: Needs, chosen: Given, other: Choice) -> None:
@@ -88,8 +95,10 @@ def _refuse_need(rule: Needs, chosen: Given, other: Choice) -> None:
     if other.name in chosen and (not rule.values or chosen[other.name] in rule.values):
         return
     wanted = [one.name for one in other.values] if other.kind == "values" and not rule.values else rule.values
-    needed = [Remedy(other.name, value if isinstance(value, str) else "", step="add {}") for value in wanted]
-    problem = f"{rule.value} needs another choice" if rule.value else "has no effect alone"
+    needed = [
+        Remedy(other.name, value if isinstance(value, str) else "", step=N_("add {}")) for value in wanted
+    ]
+    problem = _("{rule} needs another choice", rule=rule.value) if rule.value else _("has no effect alone")
     raise ConfigurationError(problem, choice=rule.choice, remedies=[*needed, _leave_out(rule.choice)])
 
 
@@ -97,14 +106,23 @@ def _read_type(expected: str, kinds: tuple[type, ...], choice: Choice, value: ob
     """Return a value of one of these types; the message never shows it, because it can be a secret."""
     is_number_for_bool = isinstance(value, bool) and bool not in kinds
     if not isinstance(value, kinds) or is_number_for_bool:
-        raise ConfigurationError(f"{choice.name} must be {expected}, and is of type {type(value).__name__}")
+        raise ConfigurationError(
+            _(
+                "{choice} must be {expected}, and is of type {kind}",
+                choice=choice.name,
+                expected=_(expected),
+                kind=type(value).__name__,
+            )
+        )
     return value
 
 
 def _read_one_of(choice: Choice, value: object) -> str:
     allowed = choice.names_on(Surface.PYTHON)
     if not isinstance(value, str) or value not in allowed:
-        raise ConfigurationError(f"{choice.name} must be one of {', '.join(allowed)}")
+        raise ConfigurationError(
+            _("{choice} must be one of {allowed}", choice=choice.name, allowed=", ".join(allowed))
+        )
     return str(value)
 
 
@@ -112,29 +130,48 @@ def _read_number(expected: str, kinds: tuple[type, ...], choice: Choice, value: 
     number: float = _read_type(expected, kinds, choice, value)
     least, most = choice.limits or (None, None)
     if (least is not None and not number >= least) or (most is not None and not number <= most):
-        least_or_more = f"{least} or more" if most is None else f"from {least} to {most}"
-        raise ConfigurationError(f"{choice.name} must be {expected}, {least_or_more}")
+        least_or_more = (
+            _("{least} or more", least=least)
+            if most is None
+            else _("from {least} to {most}", least=least, most=most)
+        )
+        raise ConfigurationError(
+            _(
+                "{choice} must be {expected}, {range}",
+                choice=choice.name,
+                expected=_(expected),
+                range=least_or_more,
+            )
+        )
     return number
 
 
 def _read_path(choice: Choice, value: object) -> Path:
-    return Path(str(_read_type("a path", (str, Path), choice, value)))
+    return Path(str(_read_type(N_("a path"), (str, Path), choice, value)))
 
 
 def _read_words(choice: Choice, value: object) -> frozenset[str]:
     """Return the words or phrases of a list, each with a word in it."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise ConfigurationError(
-            f"{choice.name} must be a list of strings, and is of type {type(value).__name__}"
+            _(
+                "{choice} must be a list of strings, and is of type {name}",
+                choice=choice.name,
+                name=type(value).__name__,
+            )
         )
     entries = list(value)
     is_single = choice.kind == "single words"
     for entry in entries:
         found = tokenize(entry).words if isinstance(entry, str) else []
         if not found or (is_single and found != [entry]):
-            expected = "one word of letters and digits" if is_single else "a word or phrase"
+            expected = _("one word of letters and digits") if is_single else _("a word or phrase")
             raise ConfigurationError(
-                f"{choice.name} has an entry that is not {expected}. Correct or remove it"
+                _(
+                    "{choice} has an entry that is not {expected}. Correct or remove it",
+                    choice=choice.name,
+                    expected=expected,
+                )
             )
     return frozenset(entries)
 
@@ -142,29 +179,29 @@ def _read_words(choice: Choice, value: object) -> frozenset[str]:
 def _read_categories(choice: Choice, value: object) -> Categories:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         value = ",".join(str(one) for one in value)
-    return parse_categories(str(_read_type("a string or a list of categories", (str,), choice, value)))
+    return parse_categories(str(_read_type(N_("a string or a list of categories"), (str,), choice, value)))
 
 
 def _read_key(choice: Choice, value: object) -> bytes:
-    given: bytes | str = _read_type("bytes, or a string", (bytes, str), choice, value)
+    given: bytes | str = _read_type(N_("bytes, or a string"), (bytes, str), choice, value)
     key = given.encode("utf-8", "surrogateescape") if isinstance(given, str) else bytes(given)
     return key.removesuffix(b"\n").removesuffix(b"\r") if key.endswith(b"\n") else key
 
 
 def _read_day(choice: Choice, value: object) -> date:
-    day: date = _read_type("a date", (date,), choice, value)
+    day: date = _read_type(N_("a date"), (date,), choice, value)
     return day.date() if isinstance(day, datetime) else day
 
 
-_read_flag = partial(_read_type, "True or False", (bool,))
+_read_flag = partial(_read_type, N_("True or False"), (bool,))
 
 _READERS: Mapping[Kind, Callable[[Choice, Any], Any]] = {
     "values": _read_one_of,
     "flag": _read_flag,
     "order": _read_flag,
-    "text": partial(_read_type, "a string", (str,)),
-    "number": partial(_read_number, "a number", (int, float)),
-    "count": partial(_read_number, "a whole number", (int,)),
+    "text": partial(_read_type, N_("a string"), (str,)),
+    "number": partial(_read_number, N_("a number"), (int, float)),
+    "count": partial(_read_number, N_("a whole number"), (int,)),
     "file": _read_path,
     "folder": _read_path,
     "words": _read_words,

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import MaskedDocument, Reason, Tokens
+from inverse_deid.core.wording import N_, _, current_language
 
 _CLASSES = tuple(HyperClass)
 _MAX_TITLE_GAP = 2
@@ -19,28 +20,32 @@ _TITLES = frozenset(
 )
 """Titles that an explanation names. They decide nothing."""
 
-HIDDEN_GAP = "Masked: a sign between words that could hide something."
+HIDDEN_GAP = N_("Masked: a sign between words that could hide something.")
 """Why a place without a word is masked."""
 
 REASONS: Mapping[Reason, str] = MappingProxyType(
     {
-        Reason.KEPT_SAFE_WORD: "is in the lists of ordinary and medical words",
-        Reason.KEPT_BY_NETWORK: "is used like a word that identifies nobody",
-        Reason.BELOW_THRESHOLD: "may identify a person",
-        Reason.NEVER_SAFE_WORD: "is always masked, as a day, month, street, holiday or written-out number",
-        Reason.VETO_PATTERN: "is written like an identifier: a date, a number, a contact or a name",
-        Reason.NAME_WITH_TITLE: "has a title such as Mr. or Dr. elsewhere in the text",
-        Reason.OTHER_MENTION: "is a name elsewhere in the text",
-        Reason.KNOWN_IDENTIFIER: "is one of the identifiers that were given for this text",
-        Reason.DENY_LIST: "is in the list of words to mask",
-        Reason.FAILED_CLOSED: "could not be checked, so the whole text is masked",
-        Reason.KEPT_ALLOW_LIST: "is in the list of words to keep",
-        Reason.RULES_ONLY_UNSAFE: "is not in the lists of ordinary and medical words",
-        Reason.JOINED_TO_MASKED: "is joined to a masked word",
-        Reason.NAME_ONLY_WORD: "is known only as the name of a person or place",
-        Reason.KEPT_CATEGORY: "is of a category that is not masked here",
-        Reason.KEPT_CLINICAL_FACT: "is in a clinical expression of a fixed form, as a test with its value",
-        Reason.CHOSEN_CATEGORY: "tells an origin: a nationality, a religion or a language",
+        Reason.KEPT_SAFE_WORD: N_("is in the lists of ordinary and medical words"),
+        Reason.KEPT_BY_NETWORK: N_("is used like a word that identifies nobody"),
+        Reason.BELOW_THRESHOLD: N_("may identify a person"),
+        Reason.NEVER_SAFE_WORD: N_(
+            "is always masked, as a day, month, street, holiday or written-out number"
+        ),
+        Reason.VETO_PATTERN: N_("is written like an identifier: a date, a number, a contact or a name"),
+        Reason.NAME_WITH_TITLE: N_("has a title such as Mr. or Dr. elsewhere in the text"),
+        Reason.OTHER_MENTION: N_("is a name elsewhere in the text"),
+        Reason.KNOWN_IDENTIFIER: N_("is one of the identifiers that were given for this text"),
+        Reason.DENY_LIST: N_("is in the list of words to mask"),
+        Reason.FAILED_CLOSED: N_("could not be checked, so the whole text is masked"),
+        Reason.KEPT_ALLOW_LIST: N_("is in the list of words to keep"),
+        Reason.RULES_ONLY_UNSAFE: N_("is not in the lists of ordinary and medical words"),
+        Reason.JOINED_TO_MASKED: N_("is joined to a masked word"),
+        Reason.NAME_ONLY_WORD: N_("is known only as the name of a person or place"),
+        Reason.KEPT_CATEGORY: N_("is of a category that is not masked here"),
+        Reason.KEPT_CLINICAL_FACT: N_(
+            "is in a clinical expression of a fixed form, as a test with its value"
+        ),
+        Reason.CHOSEN_CATEGORY: N_("tells an origin: a nationality, a religion or a language"),
     }
 )
 """Why a word is kept or masked, to be read after the word."""
@@ -102,7 +107,7 @@ def describe_reason(
         'Masked: may identify a person, follows a title. Seems to be a name.'
     """
     sureness = "" if p_safe is None else describe_sureness(p_safe)
-    return _write_reason(reason, sureness, category, follows_title)
+    return _write_reason(reason, sureness, category, follows_title, current_language())
 
 
 @lru_cache(maxsize=4096)
@@ -111,15 +116,17 @@ def _write_reason(
     sureness: str,
     category: HyperClass | None,
     follows_title: bool,
+    language: str,  # on which the text depends
 ) -> str:
-    parts = [REASONS[reason]]
+    parts = [_(REASONS[reason])]
     if follows_title and reason is not Reason.NAME_WITH_TITLE:
-        parts.append("follows a title")
-    sentences = [f"{'Kept' if reason.keeps else 'Masked'}: {', '.join(parts)}."]
+        parts.append(_("follows a title"))
+    why = ", ".join(parts)
+    sentences = [_("Kept: {why}.", why=why) if reason.keeps else _("Masked: {why}.", why=why)]
     if category is not None and reason is not Reason.FAILED_CLOSED:
-        sentences.append(f"Seems to be {CLASS_NAMES[category].one}.")
+        sentences.append(_("Seems to be {category}.", category=_(CLASS_NAMES[category].one)))
     if sureness:
-        sentences.append(f"{sureness.capitalize()} sure that this is not an identifier.")
+        sentences.append(_("{sureness} sure that this is not an identifier.", sureness=sureness.capitalize()))
     return " ".join(sentences)
 
 
@@ -131,9 +138,9 @@ def describe_sureness(p_safe: float) -> str:
         ['less than 1 %', 'less than 1 %', '43 %', '90 %', '98.7 %', 'more than 99.9 %']
     """
     if p_safe < 0.01:
-        return "less than 1 %"
+        return _("less than 1 %")
     if p_safe > 0.9995:
-        return "more than 99.9 %"
+        return _("more than 99.9 %")
     if p_safe >= 0.95:
         return f"{math.floor(1000 * p_safe) / 10:.1f} %"
     return f"{math.floor(100 * p_safe)} %"

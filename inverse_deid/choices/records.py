@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from inverse_deid.core.wording import _
+
 
 class Surface(StrEnum):
     """A place where a user chooses."""
@@ -113,7 +115,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         """Return what it does, with notes on the values that a surface offers."""
         is_value = surface in (Surface.REQUEST, Surface.PYTHON)
         start = self.value_help if is_value and self.value_help else self.help
-        return " ".join([start, *(one.note for one in self.values_on(surface) if one.note)])
+        return " ".join([_(start), *(_(one.note) for one in self.values_on(surface) if one.note)])
 
     def default_on(self, surface: Surface) -> str | float | bool | None:
         """Return what holds on a surface if nothing is chosen."""

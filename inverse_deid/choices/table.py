@@ -22,6 +22,7 @@ from inverse_deid.choices.records import (
     Table,
     Value,
 )
+from inverse_deid.core.wording import N_
 
 Device = Literal["auto", "cpu", "cuda"]
 """Where the network runs; auto = on a GPU if it can, otherwise on the CPU."""
@@ -32,10 +33,10 @@ MAX_SPAN_YEARS = 17
 MAX_MARKER_CHARS = 40
 
 _MASKED, _REPLACED, _SPEED, _MODELS = (
-    "What is masked",
-    "What replaces it",
+    N_("What is masked"),
+    N_("What replaces it"),
     "Speed",
-    "Thresholds and models",
+    N_("Thresholds and models"),
 )
 _MASK, _REVIEW, _SERVE, _PYTHON = Surface.MASK, Surface.REVIEW, Surface.SERVE, Surface.PYTHON
 _REQUEST, _TRY, _DESK = Surface.REQUEST, Surface.TRY, Surface.DESK
@@ -49,77 +50,85 @@ _WORDS = (
         name="categories",
         kind="categories",
         group=_MASKED,
-        help="What is masked: all, hipaa, i2b2 or everything, or categories: name, place, date, age, "
-        "contact, id, profession, origin. Add by commas, take out with a minus: all,-profession. Words of "
-        "other categories are kept (docs/masking.md).",
+        help=N_(
+            "What is masked: all, hipaa, i2b2 or everything, or categories: name, place, date, age, "
+            "contact, id, profession, origin. Add by commas, take out with a minus: all,-profession. "
+            "Words of other categories are kept (docs/masking.md)."
+        ),
         surfaces=_EVERYWHERE,
         default="all",
-        usual="all, which is without origin",
+        usual=N_("all, which is without origin"),
         metavar="LIST",
-        question="What should be hidden?",
+        question=N_("What should be hidden?"),
         values=(
             Value(
                 "all",
-                "All personal details",
-                "Names, places, dates, ages, professions, contacts, id numbers.",
+                N_("All personal details"),
+                N_("Names, places, dates, ages, professions, contacts, id numbers."),
             ),
-            Value("everything", "These, and origin", "And nationality, ethnic group, religion, language."),
+            Value(
+                "everything",
+                N_("These, and origin"),
+                N_("And nationality, ethnic group, religion, language."),
+            ),
             Value(
                 "hipaa",
-                "Only what US law (HIPAA) lists",
-                "Professions and ages up to 89 stay. Ages from 90 are hidden.",
+                N_("Only what US law (HIPAA) lists"),
+                N_("Professions and ages up to 89 stay. Ages from 90 are hidden."),
             ),
             Value("i2b2", surfaces=frozenset(Surface) - {_DESK, _TRY}),
         ),
-        permit=Permit("categories", "categories may only be added"),
+        permit=Permit("categories", N_("categories may only be added")),
     ),
     Choice(
         name="operating_point",
         kind="values",
         group=_MASKED,
-        help="How sure to be before a word is kept: strict masks most, lenient least.",
+        help=N_("How sure to be before a word is kept: strict masks most, lenient least."),
         surfaces=frozenset(Surface) - {_CALIBRATE},
-        usual="balanced",
-        question="How strict should the tool be when it is not sure?",
+        usual=N_("balanced"),
+        question=N_("How strict should the tool be when it is not sure?"),
         values=(
-            Value("strict", "Strict", "Hides more, also some medical words. Less risk, less text."),
-            Value("balanced", "Balanced", "The usual choice."),
-            Value("lenient", "Lenient", "Shows more words. Read the result with more care."),
+            Value("strict", N_("Strict"), N_("Hides more, also some medical words. Less risk, less text.")),
+            Value("balanced", N_("Balanced"), N_("The usual choice.")),
+            Value("lenient", N_("Lenient"), N_("Shows more words. Read the result with more care.")),
         ),
-        permit=Permit("strictness", "the operating point must be {own} or stricter"),
+        permit=Permit("strictness", N_("the operating point must be {own} or stricter")),
     ),
     Choice(
         name="careful",
         kind="flag",
         group=_MASKED,
-        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
-        "leaks and fewer needless masks (docs/masking.md).",
+        help=N_(
+            "Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
+            "leaks and fewer needless masks (docs/masking.md)."
+        ),
         surfaces=_OWN | {_SERVE, _DESK, _CALIBRATE},
         default=False,
-        question="Should words in doubt be read a second time?",
+        question=N_("Should words in doubt be read a second time?"),
         values=(
-            Value("once", "Once is enough", "Faster."),
-            Value("twice", "Read twice", "Slower. Hides fewer medical words."),
+            Value("once", N_("Once is enough"), N_("Faster.")),
+            Value("twice", N_("Read twice"), N_("Slower. Hides fewer medical words.")),
         ),
     ),
     Choice(
         name="allow",
         kind="single words",
         group=_MASKED,
-        help="File with words to keep, one per line.",
+        help=N_("File with words to keep, one per line."),
         surfaces=_OWN | {_REQUEST, _TRY},
-        value_help="Single words to keep.",
-        question="Keep these words",
-        permit=Permit("allow", "words to keep cannot be given here"),
+        value_help=N_("Single words to keep."),
+        question=N_("Keep these words"),
+        permit=Permit("allow", N_("words to keep cannot be given here")),
     ),
     Choice(
         name="deny",
         kind="words",
         group=_MASKED,
-        help="File with words or phrases to mask, one per line.",
+        help=N_("File with words or phrases to mask, one per line."),
         surfaces=_OWN | {_REQUEST, _TRY},
-        value_help="Words and phrases to mask as well.",
-        question="Mask these words as well",
+        value_help=N_("Words and phrases to mask as well."),
+        question=N_("Mask these words as well"),
     ),
 )
 
@@ -128,7 +137,7 @@ _REPLACEMENTS = (
         name="marker",
         kind="text",
         group=_REPLACED,
-        help="Text that replaces masked words.",
+        help=N_("Text that replaces masked words."),
         surfaces=_OWN | {_REQUEST},
         default="PHI",
         limits=(1, MAX_MARKER_CHARS),
@@ -137,56 +146,60 @@ _REPLACEMENTS = (
         name="replace",
         kind="values",
         group=_REPLACED,
-        help="What replaces masked words: the marker, or the suspected category ([NAME], [DATE] ...).",
+        help=N_("What replaces masked words: the marker, or the suspected category ([NAME], [DATE] ...)."),
         surfaces=_EVERYWHERE,
         default="marker",
-        question="What should be written in place of hidden words?",
+        question=N_("What should be written in place of hidden words?"),
         values=(
-            Value("marker", "PHI", "The same sign for all."),
-            Value("category", "The kind of word", "[NAME], [PLACE], [DATE] and so on."),
+            Value("marker", "PHI", N_("The same sign for all.")),
+            Value("category", N_("The kind of word"), N_("[NAME], [PLACE], [DATE] and so on.")),
             Value(
                 "surrogate",
-                note="surrogate: made-up names and numbers that agree within a case and need a key "
-                "(docs/surrogates.md).",
+                note=N_(
+                    "surrogate: made-up names and numbers that agree within a case and need a key "
+                    "(docs/surrogates.md)."
+                ),
                 surfaces=frozenset({_MASK, _PYTHON}),
                 needs_key=True,
             ),
         ),
-        permit=Permit("replacement", "categories are not shown here"),
+        permit=Permit("replacement", N_("categories are not shown here")),
     ),
     Choice(
         name="dates",
         kind="values",
         group=_REPLACED,
-        help="What replaces dates: a mask, the year alone, or Day N from the first dose or date.",
+        help=N_("What replaces dates: a mask, the year alone, or Day N from the first dose or date."),
         surfaces=_OWN | {_REQUEST, _TRY, _DESK},
         default="mask",
-        question="What should happen to dates?",
+        question=N_("What should happen to dates?"),
         values=(
-            Value("mask", "Hide them", "No date is left."),
-            Value("year", "Leave the year", "12 March 2021 becomes 2021."),
+            Value("mask", N_("Hide them"), N_("No date is left.")),
+            Value("year", N_("Leave the year"), N_("12 March 2021 becomes 2021.")),
             Value(
                 "relative-day",
-                "Count the days",
-                "Day 0 is the first date of the case, so intervals stay.",
+                N_("Count the days"),
+                N_("Day 0 is the first date of the case, so intervals stay."),
             ),
             Value(
                 "shift",
-                "Move them",
-                "All dates of a case move by the same secret number of days.",
-                "shift: dates moved by a secret number of days per case.",
+                N_("Move them"),
+                N_("All dates of a case move by the same secret number of days."),
+                N_("shift: dates moved by a secret number of days per case."),
                 surfaces=_OWN | {_DESK},
                 needs_key=True,
             ),
         ),
-        permit=Permit("dates", "dates are masked here"),
+        permit=Permit("dates", N_("dates are masked here")),
     ),
     Choice(
         name="date_span_years",
         kind="count",
         group=_REPLACED,
-        help="Where dates become days or are moved: mask those further than this from the other dates of a "
-        "case, because one may be a birth.",
+        help=N_(
+            "Where dates become days or are moved: mask those further than this from the other dates of "
+            "a case, because one may be a birth."
+        ),
         surfaces=_OWN | {_REQUEST},
         usual="10",
         limits=(1, MAX_SPAN_YEARS),
@@ -195,46 +208,46 @@ _REPLACEMENTS = (
         name="day_first",
         kind="order",
         group=_REPLACED,
-        help="What 3/4/2020 means.",
+        help=N_("What 3/4/2020 means."),
         surfaces=_OWN | {_REQUEST},
-        value_help="What 3/4/2020 means: true = 3 April.",
-        usual="as the case shows",
+        value_help=N_("What 3/4/2020 means: true = 3 April."),
+        usual=N_("as the case shows"),
         option="day-first/month-first",
     ),
     Choice(
         name="today",
         kind="day",
         group=_REPLACED,
-        help="No date is later than this day.",
+        help=N_("No date is later than this day."),
         surfaces=_OWN | {_REQUEST},
-        value_help="No date is later than this day, such as 2020-01-31.",
-        usual="as the case report says, or the day of the run",
+        value_help=N_("No date is later than this day, such as 2020-01-31."),
+        usual=N_("as the case report says, or the day of the run"),
     ),
     Choice(
         name="ages",
         kind="values",
         group=_REPLACED,
-        help="What replaces ages.",
+        help=N_("What replaces ages."),
         surfaces=_OWN | {_REQUEST, _TRY, _DESK},
         default="mask",
-        question="What should happen to ages?",
+        question=N_("What should happen to ages?"),
         values=(
-            Value("mask", "Hide them", "No age is left."),
-            Value("band", "Leave a band", "67 becomes 60-69."),
-            Value("keep-under-90", "Leave them", "Ages up to 89 stay. Ages from 90 are hidden."),
+            Value("mask", N_("Hide them"), N_("No age is left.")),
+            Value("band", N_("Leave a band"), N_("67 becomes 60-69.")),
+            Value("keep-under-90", N_("Leave them"), N_("Ages up to 89 stay. Ages from 90 are hidden.")),
         ),
-        permit=Permit("ages", "ages are masked here"),
+        permit=Permit("ages", N_("ages are masked here")),
     ),
     Choice(
         name="age_bands",
         kind="values",
         group=_REPLACED,
-        help="With ages in bands: the scheme.",
+        help=N_("With ages in bands: the scheme."),
         surfaces=_OWN | {_REQUEST, _TRY, _DESK},
         values=(
-            Value("10-years", "Leave the decade", "67 becomes 60-69."),
-            Value("5-years", "Leave 5 years", "67 becomes 65-69."),
-            Value("e2b", "Leave the age group", "43 becomes 18-64, with the groups of ICH E2B."),
+            Value("10-years", N_("Leave the decade"), N_("67 becomes 60-69.")),
+            Value("5-years", N_("Leave 5 years"), N_("67 becomes 65-69.")),
+            Value("e2b", N_("Leave the age group"), N_("43 becomes 18-64, with the groups of ICH E2B.")),
         ),
         detail_of=("ages", "band"),
     ),
@@ -242,9 +255,11 @@ _REPLACEMENTS = (
         name="key",
         kind="key",
         group=_REPLACED,
-        help="File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids.",
-        value_help="16 secret bytes or more, for shifts and surrogates. A string is encoded as UTF-8, and "
-        "one line break at its end does not belong to it.",
+        help=N_("File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids."),
+        value_help=N_(
+            "16 secret bytes or more, for shifts and surrogates. A string is encoded as UTF-8, and one "
+            "line break at its end does not belong to it."
+        ),
         surfaces=frozenset({_MASK, _PYTHON}),
     ),
 )
@@ -254,7 +269,7 @@ _SPEEDS = (
         name="n_threads",
         kind="count",
         group=_SPEED,
-        help="Threads of the network. 0 = one per core, shared among the workers.",
+        help=N_("Threads of the network. 0 = one per core, shared among the workers."),
         surfaces=_OWN | {_SERVE},
         default=0,
         defaults={_SERVE: 1},
@@ -266,8 +281,8 @@ _SPEEDS = (
         name="device",
         kind="values",
         group=_SPEED,
-        help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
-        surfaces=_OWN | {_SERVE, _CALIBRATE},
+        help=N_("Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md)."),
+        surfaces=_OWN | {_SERVE},
         default="cpu",
         values=(Value("auto"), Value("cpu"), Value("cuda")),
         shapes_output=False,
@@ -279,7 +294,7 @@ _NETWORKS = (
         name="low",
         kind="number",
         group=_MODELS,
-        help="Threshold of words that the rules call safe.",
+        help=N_("Threshold of words that the rules call safe."),
         surfaces=_OWN,
         limits=(0, 1),
     ),
@@ -287,7 +302,7 @@ _NETWORKS = (
         name="high",
         kind="number",
         group=_MODELS,
-        help="Threshold of all other words.",
+        help=N_("Threshold of all other words."),
         surfaces=_OWN,
         limits=(0, 1),
     ),
@@ -295,14 +310,14 @@ _NETWORKS = (
         name="certificate",
         kind="file",
         group=_MODELS,
-        help="File with thresholds that inverse-deid calibrate guaranteed.",
+        help=N_("File with thresholds that inverse-deid calibrate guaranteed."),
         surfaces=_OWN,
     ),
     Choice(
         name="allow_low_thresholds",
         kind="flag",
         group=_MODELS,
-        help="Mask even with thresholds that keep words that are probably identifiers.",
+        help=N_("Mask even with thresholds that keep words that are probably identifiers."),
         surfaces=_OWN | {_SERVE},
         default=False,
     ),
@@ -310,8 +325,10 @@ _NETWORKS = (
         name="policy",
         kind="values",
         group=_MODELS,
-        help="How the rules judge words that may be names. `literal` follows the publication. It leaks more "
-        "names.",
+        help=N_(
+            "How the rules judge words that may be names. `literal` follows the publication. It leaks "
+            "more names."
+        ),
         surfaces=_OWN,
         default="case-aware",
         values=(Value("case-aware"), Value("literal")),
@@ -320,7 +337,7 @@ _NETWORKS = (
         name="rules_only",
         kind="flag",
         group=_MODELS,
-        help="Decide by dictionaries and rules, without the network.",
+        help=N_("Decide by dictionaries and rules, without the network."),
         surfaces=_OWN,
         default=False,
     ),
@@ -328,21 +345,21 @@ _NETWORKS = (
         name="model",
         kind="folder",
         group=_MODELS,
-        help="Folder of another model.",
+        help=N_("Folder of another model."),
         surfaces=_OWN | {_SERVE, _CALIBRATE, Surface.UTILITY},
     ),
     Choice(
         name="second_reader",
         kind="folder",
         group=_MODELS,
-        help="For careful masking: folder of another second reader.",
+        help=N_("For careful masking: folder of another second reader."),
         surfaces=_OWN | {_CALIBRATE},
     ),
     Choice(
         name="lexicon",
         kind="file",
         group=_MODELS,
-        help="File of another lexicon.",
+        help=N_("File of another lexicon."),
         surfaces=_OWN | {_SERVE, _CALIBRATE},
     ),
 )
@@ -356,12 +373,12 @@ PERMITS = (*dict.fromkeys(one.permit.name for one in CHOICES if one.permit is no
 """What an operator can let requests do that may mask less."""
 
 CONTRADICTIONS: tuple[Contradiction, ...] = (
-    Excludes("careful", ("rules_only",), "needs the network"),
+    Excludes("careful", ("rules_only",), N_("needs the network")),
     Needs("second_reader", "careful", values=(True,)),
     Excludes(
         "rules_only",
         ("model", "operating_point", "low", "high", "allow_low_thresholds"),
-        "decides without the network and its thresholds",
+        N_("decides without the network and its thresholds"),
     ),
     Needs("date_span_years", "dates", values=("relative-day", "shift")),
     Needs("day_first", "dates", values=("year", "relative-day", "shift")),

@@ -23,6 +23,7 @@ from inverse_deid.core.files import printable
 from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
 from inverse_deid.evaluation.guarantees import (
     Aim,
@@ -97,12 +98,12 @@ class Calibrated:
 
 
 _HEADINGS = {
-    "The guarantee": ["target_leak_rate", "confidence", "unit", "method", "patients"],
-    "The certificate": ["out", "force"],
-    "The tool": [one.name for one in list_choices(CHOICES, Surface.CALIBRATE)],
+    N_("The guarantee"): ["target_leak_rate", "confidence", "unit", "method", "patients"],
+    N_("The certificate"): ["out", "force"],
+    N_("The tool"): [one.name for one in list_choices(CHOICES, Surface.CALIBRATE)],
 }
 _EXAMPLES = {
-    "At most 1 % of the documents may leak": "inverse-deid calibrate GOLD.jsonl --target-leak-rate 0.01 "
+    N_("At most 1 % of the documents may leak"): "inverse-deid calibrate GOLD.jsonl --target-leak-rate 0.01 "
     "--confidence 0.95 --out certificate.json",
 }
 
@@ -114,34 +115,36 @@ _EXAMPLES = {
     type=float,
     required=True,
     metavar="R",
-    help="Highest leak rate allowed: 0.01 is 1 %.",
+    help=_("Highest leak rate allowed: 0.01 is 1 %."),
 )
 @click.option(
     "--confidence",
     type=float,
     metavar="C",
-    help="Confidence of the guarantee, for example 0.95. With --method exact only.",
+    help=_("Confidence of the guarantee, for example 0.95. With --method exact only."),
 )
 @click.option(
     "--unit",
     type=click.Choice([unit.value for unit in Unit]),
     default=Unit.DOCUMENT.value,
     show_default=True,
-    help="Limit the share of documents that leak, or the mean share of PHI tokens kept per document.",
+    help=_("Limit the share of documents that leak, or the mean share of PHI tokens kept per document."),
 )
 @click.option(
     "--method",
     type=click.Choice([method.value for method in GuaranteeMethod]),
     default=GuaranteeMethod.EXACT.value,
     show_default=True,
-    help="Exact tests with a confidence, or conformal risk control, which holds on average.",
+    help=_("Exact tests with a confidence, or conformal risk control, which holds on average."),
 )
 @choice_options(Surface.CALIBRATE)
 @click.option(
-    "--patients", type=_FILE, help="CSV file with the columns id and patient. Each patient then counts once."
+    "--patients",
+    type=_FILE,
+    help=_("CSV file with the columns id and patient. Each patient then counts once."),
 )
-@click.option("-o", "--out", type=_FILE, required=True, help="JSON file for the certificate.")
-@click.option("--force", is_flag=True, help="Overwrite an existing certificate.")
+@click.option("-o", "--out", type=_FILE, required=True, help=_("JSON file for the certificate."))
+@click.option("--force", is_flag=True, help=_("Overwrite an existing certificate."))
 def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in CalibrateOptions
     """Find the lowest thresholds whose leak rate is guaranteed.
 
@@ -186,7 +189,9 @@ def _choose_thresholds(
     stages = assembly.stages
     sequence = threshold_sequence(stages.thresholds)
     hidden = not sys.stderr.isatty()
-    bar = tqdm(total=len(calibration.docs), unit=" documents", file=sys.stderr, disable=hidden, leave=False)
+    bar = tqdm(
+        total=len(calibration.docs), unit=_(" documents"), file=sys.stderr, disable=hidden, leave=False
+    )
     with bar:
         kept = count_kept_phi(calibration, stages, sequence, bar.update)
     losses = kept.leaking() if aim.unit is Unit.DOCUMENT else kept.share_kept()
@@ -240,31 +245,57 @@ def _found_lines(
     calibrated: Calibrated, calibration: CalibrationSet, options: CalibrateOptions
 ) -> Iterator[str]:
     aim, evaluation, thresholds = options.aim, calibrated.evaluation, calibrated.thresholds
-    slope = f", moved by density ({thresholds.density_slope:g})" if thresholds.density_slope else ""
-    yield f"documents      {len(evaluation.ids):,}, with PHI {len(calibration.docs):,}"
-    yield f"counted        {calibrated.n_counted:,} {aim.counted} with PHI"
-    yield f"thresholds     high {thresholds.high:.6f}, low {thresholds.low:.6f}{slope}"
+    slope = (
+        _(", moved by density ({density_slope:g})", density_slope=thresholds.density_slope)
+        if thresholds.density_slope
+        else ""
+    )
+    yield _(
+        "documents      {n_ids:,}, with PHI {n_docs:,}",
+        n_ids=len(evaluation.ids),
+        n_docs=len(calibration.docs),
+    )
+    yield _(
+        "counted        {n_counted:,} {counted} with PHI", n_counted=calibrated.n_counted, counted=aim.counted
+    )
+    yield _(
+        "thresholds     high {high:.6f}, low {low:.6f}{slope}",
+        high=thresholds.high,
+        low=thresholds.low,
+        slope=slope,
+    )
     if thresholds.are_low:
-        yield "               these are low. To mask with them, use --allow-low-thresholds"
-    yield f"leaking        {calibrated.n_leaking:,} {aim.counted}"
+        yield _("               these are low. To mask with them, use --allow-low-thresholds")
+    yield _("leaking        {n_leaking:,} {counted}", n_leaking=calibrated.n_leaking, counted=aim.counted)
     if aim.unit is Unit.TOKEN:
-        yield f"mean loss      {100 * calibrated.mean_loss:.3f} %"
-    yield f"recall         {format_share(evaluation.figure('recall_all'))} of the PHI tokens masked"
-    yield f"precision      {format_share(evaluation.figure('precision'))} of the masked tokens PHI"
-    yield f"safe kept      {format_share(evaluation.figure('safe_kept'))} of the other tokens"
-    yield f"certificate    {printable(options.out)}"
+        yield _("mean loss      {mean_loss:.3f} %", mean_loss=100 * calibrated.mean_loss)
+    yield _(
+        "recall         {share} of the PHI tokens masked", share=format_share(evaluation.figure("recall_all"))
+    )
+    yield _(
+        "precision      {share} of the masked tokens PHI", share=format_share(evaluation.figure("precision"))
+    )
+    yield _("safe kept      {share} of the other tokens", share=format_share(evaluation.figure("safe_kept")))
+    yield _("certificate    {out}", out=printable(options.out))
 
 
 def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
     yield describe_guarantee(aim)
     if aim.confidence is not None:
-        yield f"Of calibrations done like this, up to {100 * (1 - aim.confidence):.4g} % promise too much."
-    yield "This holds if"
+        yield _(
+            "Of calibrations done like this, up to {confidence:.4g} % promise too much.",
+            confidence=100 * (1 - aim.confidence),
+        )
+    yield _("This holds if")
     yield from (f"  {number}. {text}" for number, text in enumerate(list_conditions(aim), start=1))
     if n_alike := _n_alike(calibration):
         yield (
-            f"Note: {n_alike:,} of the documents with PHI share ten words in a row or a patient's name with "
-            "one that counts apart. If they belong to one patient, use --patients to count them once."
+            _(
+                "Note: {n_alike:,} of the documents with PHI share ten words in a row or a patient's name "
+                "with one that counts apart. If they belong to one patient, use --patients to count them "
+                "once.",
+                n_alike=n_alike,
+            )
         )
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 import webbrowser
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import click
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import need_modules
+from inverse_deid.core.wording import _
 
 if TYPE_CHECKING:
     from inverse_deid.review.pages.door import Door, Place
@@ -28,12 +30,12 @@ _NEEDED = (
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where everything is kept, encrypted.  [default: a folder of your user account]",
+    help=_("Where everything is kept, encrypted.  [default: a folder of your user account]"),
 )
 @click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port of the pages.  [default: 8018, or a free one]"
+    "--port", type=click.IntRange(1, 65535), help=_("Port of the pages.  [default: 8018, or a free one]")
 )
-@click.option("--no-browser", is_flag=True, help="Print the address and do not open it.")
+@click.option("--no-browser", is_flag=True, help=_("Print the address and do not open it."))
 def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
     """Mask, read and release files in the browser, on this computer alone.
 
@@ -43,7 +45,7 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
 
     Needs the extra `desk`.
     """
-    need_modules("the desk", "desk", *_NEEDED)
+    need_modules(_("the desk"), "desk", *_NEEDED)
     from inverse_deid.desk import ask_running_desk, bind, find_place, hold_folder, open_key, serve_desk
 
     place = find_place(folder)
@@ -53,9 +55,9 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
             address = ask_running_desk(place, key)
             if address is None:
                 raise ConfigurationError(
-                    f"another program uses {place.folder}. Stop it, or use another --folder"
+                    _("another program uses {folder}. Stop it, or use another --folder", folder=place.folder)
                 )
-            click.echo("The desk is already running. Here is a new address for it.")
+            click.echo(_("The desk is already running. Here is a new address for it."))
             _show_address(place, address, opens=not no_browser)
             return
         with bind(port) as listening:
@@ -63,11 +65,11 @@ def desk(folder: Path | None, port: int | None, no_browser: bool) -> None:
 
 
 def _welcome(door: Door, place: Place, *, opens: bool) -> None:
-    click.echo(f"Everything is kept, encrypted, in {place.folder}")
-    click.echo(f"The key is in {place.key_file}")
-    click.echo("Press Enter for a new address. Stop with Ctrl+C.")
+    click.echo(_("Everything is kept, encrypted, in {folder}", folder=place.folder))
+    click.echo(_("The key is in {key_file}", key_file=place.key_file))
+    click.echo(_("Press Enter for a new address. Stop with Ctrl+C."))
     _show_address(place, door.make_address(), opens=opens)
-    Thread(target=_answer_enter, args=(door, opens), daemon=True).start()
+    Thread(target=copy_context().run, args=(_answer_enter, door, opens), daemon=True).start()
 
 
 def _answer_enter(door: Door, opens: bool) -> None:
@@ -78,7 +80,7 @@ def _answer_enter(door: Door, opens: bool) -> None:
 
 
 def _show_address(place: Place, address: str, *, opens: bool) -> None:
-    click.echo(f"Open in your browser (works once): {address}")
+    click.echo(_("Open in your browser (works once): {address}", address=address))
     if opens:
         with suppress(OSError):  # the address is in the terminal
             webbrowser.open(place.write_opening(address))

@@ -17,6 +17,7 @@ from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.added_reports import AddedReport, list_plain_added, read_added, refuse_foreign
 from inverse_deid.evaluation.chosen_categories import measure_kept, split_spans
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
@@ -57,63 +58,71 @@ class EvaluateOptions:
 
 _HEADINGS = {
     "Reports": ("html", "json_path", "added", "force"),
-    "What is counted": ("categories", "patients", "harmless", "allow_missing", "explain"),
+    N_("What is counted"): ("categories", "patients", "harmless", "allow_missing", "explain"),
     "Intervals": ("confidence", "resamples", "seed"),
 }
 
 _EXAMPLES = {
-    "Mask with offsets first": "inverse-deid mask MINE.jsonl --out MASKED --offsets",
-    "Write a page to read or print": "inverse-deid evaluate MINE.jsonl MASKED/MINE.jsonl --html report.html",
+    N_("Mask with offsets first"): "inverse-deid mask MINE.jsonl --out MASKED --offsets",
+    N_(
+        "Write a page to read or print"
+    ): "inverse-deid evaluate MINE.jsonl MASKED/MINE.jsonl --html report.html",
 }
 
 
 @click.command(cls=GroupedCommand, headings=_HEADINGS, examples=_EXAMPLES)
 @click.argument("gold", type=_PATH)
 @click.argument("masked", type=_PATH)
-@click.option("--json", "json_path", type=_FILE, help="Write all figures as JSON, exact and by document.")
-@click.option("--html", type=_FILE, help="Write the same as one HTML page, to read or print.")
+@click.option("--json", "json_path", type=_FILE, help=_("Write all figures as JSON, exact and by document."))
+@click.option("--html", type=_FILE, help=_("Write the same as one HTML page, to read or print."))
 @click.option(
     "--add",
     "added",
     type=_FILE,
     multiple=True,
-    help="JSON of `risk`, `utility`, `leaks grade` or `research extraction cost`, added to the page "
-    "and the JSON. May be repeated.",
+    help=_(
+        "JSON of `risk`, `utility`, `leaks grade` or `research extraction cost`, added to the page and "
+        "the JSON. May be repeated."
+    ),
 )
 @click.option(
     "--explain",
     type=_PATH,
-    help="Output of `mask --explain --with-text`. Adds the curve and the reliability of p_safe.",
+    help=_("Output of `mask --explain --with-text`. Adds the curve and the reliability of p_safe."),
 )
 @click.option(
     "--patients",
     type=_FILE,
-    help="CSV with the columns id, patient. Intervals are then by patients, not documents.",
+    help=_("CSV with the columns id, patient. Intervals are then by patients, not documents."),
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=CONFIDENCE,
     show_default=True,
-    help="Confidence of the intervals.",
+    help=_("Confidence of the intervals."),
 )
 @click.option(
     "--resamples",
     type=click.IntRange(100, 100_000),
     default=N_RESAMPLES,
     show_default=True,
-    help="Number of draws of documents or patients for the intervals.",
+    help=_("Number of draws of documents or patients for the intervals."),
 )
-@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Seed of these draws.")
-@click.option("--harmless", type=_FILE, help="TOML file with tokens that the corrected recall forgives.")
-@click.option("--allow-missing", is_flag=True, help="Count documents without masks as unmasked.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=SEED, show_default=True, help=_("Seed of these draws.")
+)
+@click.option("--harmless", type=_FILE, help=_("TOML file with tokens that the corrected recall forgives."))
+@click.option("--allow-missing", is_flag=True, help=_("Count documents without masks as unmasked."))
 @click.option(
     "--categories",
     metavar="LIST",
-    help="What was to be masked, as in `mask`. Marks of other categories do not count as PHI, except ages "
-    "over 89.  [default: all]",
+    help=_(
+        "What was to be masked, as in `mask`. Marks of other categories do not count as PHI, except ages "
+        "over 89.  [default: all]"
+    ),
 )
-@click.option("--force", is_flag=True, help="Overwrite files of an earlier evaluation.")
+@click.option("--force", is_flag=True, help=_("Overwrite files of an earlier evaluation."))
 def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     """Measure what leaked and what was kept: compare MASKED with GOLD.
 
@@ -128,18 +137,18 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
     options = EvaluateOptions(**given)
     targets = [path for path in (options.json_path, options.html) if path is not None]
     if len({path.resolve() for path in targets}) < len(targets):
-        raise ConfigurationError("--json and --html name the same file. Give each its own")
+        raise ConfigurationError(_("--json and --html name the same file. Give each its own"))
     for path in targets:
         check_target(path, FORMAT_NAME, force=options.force)
     if options.added and not targets:
-        raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE")
+        raise ConfigurationError(_("--add needs a report to add to. Give --html FILE or --json FILE"))
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
     categories = parse_categories("all" if options.categories is None else options.categories)
     docs = marked = read_annotated(gold)
     with name_files(masked):
         masks = masks_by_id(docs, read_masked(masked))
-    docs, _ = split_spans(marked, categories)
+    docs, _ignored = split_spans(marked, categories)
     patients = None if options.patients is None else read_patients(options.patients, [doc.id for doc in docs])
     clinical = _make_clinical_test(load_lexicon())
     with name_files(gold, masked):
@@ -173,12 +182,19 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         click.echo(line)
     if kept_classes(categories):
         share = measure_kept(marked, masks, categories)
-        click.echo(f"Categories: {', '.join(list_categories(categories))}. Marks of others are not PHI.")
-        click.echo(f"Of the tokens of other categories, kept: {format_share(share)}")
+        click.echo(
+            _(
+                "Categories: {categories}. Marks of others are not PHI.",
+                categories=", ".join(list_categories(categories)),
+            )
+        )
+        click.echo(_("Of the tokens of other categories, kept: {share}", share=format_share(share)))
     if scores is not None and targets:
         click.echo(
-            "note: CONFIDENTIAL: the curve contains the probabilities of single words. Leave out --explain "
-            "for a report that you pass on.",
+            _(
+                "note: CONFIDENTIAL: the curve contains the probabilities of single words. Leave out "
+                "--explain for a report that you pass on."
+            ),
             err=True,
         )
 
@@ -190,14 +206,19 @@ def _measure_explained(
         explained = read_explained(path)
         if explained is None:
             click.echo(
-                f"note: {path} has no probabilities, so there are no curves. Mask again with --explain "
-                "--with-text to get them. That file is confidential.",
+                _(
+                    "note: {path} has no probabilities, so there are no curves. Mask again with "
+                    "--explain --with-text to get them. That file is confidential.",
+                    path=path,
+                ),
                 err=True,
             )
             return None
         is_phi, p_safe = score_tokens(docs, explained, missing)
     if np.isnan(p_safe).all():
-        raise FormatError(f"{path}: no p_safe found. Mask with --explain and without --rules-only")
+        raise FormatError(
+            _("{path}: no p_safe found. Mask with --explain and without --rules-only", path=path)
+        )
     return measure_scores(is_phi, p_safe, confidence)
 
 

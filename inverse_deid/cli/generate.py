@@ -18,6 +18,7 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import output_errors, printable, write_folder, write_whole
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import _
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
 from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.text.tokenizer import span_of_token, tokenize
@@ -54,13 +55,15 @@ class GenerateOptions:
                 carrier, or may not be overwritten without `--force`.
         """
         if self.invented_share is not None and not self.carriers:
-            raise ConfigurationError("--invented-share needs --carriers. Give both or neither")
+            raise ConfigurationError(_("--invented-share needs --carriers. Give both or neither"))
         if self.out.name in ("", ".."):
-            raise ConfigurationError("give --out the name of a new file or folder")
+            raise ConfigurationError(_("give --out the name of a new file or folder"))
         if not self.is_folder and not self.out.name.lower().endswith(_FILE_ENDINGS):
             raise ConfigurationError(
-                f"{printable(self.out)} is not a .jsonl or .jsonl.gz file. "
-                "Rename it, or give --format i2b2 for a folder"
+                _(
+                    "{out} is not a .jsonl or .jsonl.gz file. Rename it, or give --format i2b2 for a folder",
+                    out=printable(self.out),
+                )
             )
         with output_errors(self.out):
             self._check_existing()
@@ -69,7 +72,7 @@ class GenerateOptions:
         out = self.out.resolve()
         if any(out in (path, *path.parents) for path in (given.resolve() for given in self.carriers)):
             raise OutputExistsError(
-                f"{printable(self.out)} contains carriers. Choose another name with --out"
+                _("{out} contains carriers. Choose another name with --out", out=printable(self.out))
             )
         entries = list(out.iterdir()) if self.is_folder and out.is_dir() else [out]
         if not out.exists() or not entries:
@@ -77,11 +80,15 @@ class GenerateOptions:
         is_ours = out.is_dir() if self.is_folder else out.is_file()
         if not is_ours or (self.is_folder and not all(path.match(_OUR_FILES) for path in entries)):
             raise OutputExistsError(
-                f"{printable(self.out)} exists and was not written by generate. Choose another name "
-                "with --out"
+                _(
+                    "{out} exists and was not written by generate. Choose another name with --out",
+                    out=printable(self.out),
+                )
             )
         if not self.force:
-            raise OutputExistsError(f"{printable(self.out)} exists already. Use --force to overwrite it")
+            raise OutputExistsError(
+                _("{out} exists already. Use --force to overwrite it", out=printable(self.out))
+            )
 
 
 @dataclass(slots=True)
@@ -102,10 +109,10 @@ class Summary:
 
     def lines(self) -> Iterator[str]:
         """Return the summary, types by their order in `PhiType`."""
-        yield f"documents  {self.n_documents:>12,}"
-        yield f"tokens     {self.n_tokens:>12,}"
-        yield f"PHI tokens {self.n_phi_tokens:>12,}"
-        yield f"spans      {self.spans.total():>12,}"
+        yield _("documents  {n_documents:>12,}", n_documents=self.n_documents)
+        yield _("tokens     {n_tokens:>12,}", n_tokens=self.n_tokens)
+        yield _("PHI tokens {n_phi_tokens:>12,}", n_phi_tokens=self.n_phi_tokens)
+        yield _("spans      {total:>12,}", total=self.spans.total())
         for phi_type in PhiType:
             if self.spans[phi_type]:
                 yield f"  {phi_type.value:<15}{self.spans[phi_type]:>6,}"
@@ -117,7 +124,7 @@ class Summary:
     "--out",
     required=True,
     type=_ANY,
-    help="File to write (.jsonl or .jsonl.gz), or a folder with --format i2b2.",
+    help=_("File to write (.jsonl or .jsonl.gz), or a folder with --format i2b2."),
 )
 @click.option(
     "--format",
@@ -125,26 +132,26 @@ class Summary:
     type=click.Choice(["jsonl", "i2b2"]),
     default="jsonl",
     show_default=True,
-    help="JSON Lines with spans, or 2014 i2b2 XML with tags, one file per document.",
+    help=_("JSON Lines with spans, or 2014 i2b2 XML with tags, one file per document."),
 )
 @click.option(
-    "--documents", type=click.IntRange(1), default=1000, show_default=True, help="Number of documents."
+    "--documents", type=click.IntRange(1), default=1000, show_default=True, help=_("Number of documents.")
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random choices."
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help=_("Seed of all random choices.")
 )
 @click.option(
     "--carriers",
     multiple=True,
     type=_ANY,
-    help="Narratives to plant identifiers in. May be repeated. Without them, all documents are invented.",
+    help=_("Narratives to plant identifiers in. May be repeated. Without them, all documents are invented."),
 )
 @click.option(
     "--invented-share",
     type=click.FloatRange(0, 1),
-    help="With --carriers: share of the documents that are entirely invented.  [default: as in training]",
+    help=_("With --carriers: share of the documents that are entirely invented.  [default: as in training]"),
 )
-@click.option("--force", is_flag=True, help="Overwrite the output of an earlier run.")
+@click.option("--force", is_flag=True, help=_("Overwrite the output of an earlier run."))
 def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in GenerateOptions
     """Generate synthetic documents with their identifiers marked.
 
@@ -171,7 +178,7 @@ def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in 
     for line in summary.lines():
         click.echo(line)
     if options.carriers:
-        click.echo("note       the documents contain text of the carriers. Protect them like the carriers")
+        click.echo(_("note       the documents contain text of the carriers. Protect them like the carriers"))
 
 
 def _documents(options: GenerateOptions) -> Iterator[Document]:
@@ -197,7 +204,9 @@ def _count(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iter
     from tqdm import tqdm
 
     hidden = not sys.stderr.isatty()
-    for doc in tqdm(docs, total=n_documents, unit=" documents", file=sys.stderr, disable=hidden, leave=False):
+    for doc in tqdm(
+        docs, total=n_documents, unit=_(" documents"), file=sys.stderr, disable=hidden, leave=False
+    ):
         summary.add(doc)
         yield doc
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import _
 from inverse_deid.replacement.keys import make_key_file
 
 
@@ -26,11 +27,11 @@ def new(file: Path) -> None:
     """
     make_key_file(file)
     lines = (
-        f"The key is in: {printable(file.absolute())}",
-        "Use it with --key, for example to move dates:",
+        _("The key is in: {absolute}", absolute=printable(file.absolute())),
+        _("Use it with --key, for example to move dates:"),
         f"  inverse-deid mask CASES --out MASKED --dates shift --key {printable(file)}",
-        "Keep it apart from the files that it protects, and keep a copy in a safe place.",
-        "Anyone with the key can undo what it hides. Without the key, nobody can, and you cannot either.",
+        _("Keep it apart from the files that it protects, and keep a copy in a safe place."),
+        _("Anyone with the key can undo what it hides. Without the key, nobody can, and you cannot either."),
     )
     for line in lines:
         click.echo(line, err=True)

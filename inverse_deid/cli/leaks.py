@@ -9,6 +9,7 @@ import click
 from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import write_whole
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.grades import FORMAT_NAME, grade_lines, group_grades, read_grades, report_grades
 from inverse_deid.evaluation.leaks import COLUMNS, CONTEXT_TOKENS, find_leaks, write_leak_list
@@ -30,16 +31,16 @@ def leaks() -> None:
 @leaks.command("list")
 @click.argument("gold", type=click.Path(path_type=Path))
 @click.argument("masked", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=_FILE, help="CSV file to write. It contains identifiers.")
+@click.option("--out", required=True, type=_FILE, help=_("CSV file to write. It contains identifiers."))
 @click.option(
     "--context",
     type=click.IntRange(0, 1000),
     default=CONTEXT_TOKENS,
     show_default=True,
-    help="Number of tokens to show on each side.",
+    help=_("Number of tokens to show on each side."),
 )
-@click.option("--allow-missing", is_flag=True, help="Count documents without masks as unmasked.")
-@click.option("--force", is_flag=True, help="Overwrite an earlier list and its grades.")
+@click.option("--allow-missing", is_flag=True, help=_("Count documents without masks as unmasked."))
+@click.option("--force", is_flag=True, help=_("Overwrite an earlier list and its grades."))
 def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing: bool, force: bool) -> None:
     """Write every token of GOLD that MASKED missed, with its context, for reviewers to grade.
 
@@ -60,10 +61,15 @@ def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing:
     write_whole(out, write_leak_list(found), private=True)
     n_documents = len({leak.document for leak in found})
     click.echo(
-        f"{len(found):,} of {tokens.whole:,} PHI tokens missed, documents with a leak: {n_documents:,}"
+        _(
+            "{n_found:,} of {whole:,} PHI tokens missed, documents with a leak: {n_documents:,}",
+            n_found=len(found),
+            whole=tokens.whole,
+            n_documents=n_documents,
+        )
     )
-    click.echo(f"{out} CONTAINS IDENTIFIERS in plain text. Only you can read it (mode 600).")
-    click.echo("Delete it and every copy when the leaks are graded.")
+    click.echo(_("{out} CONTAINS IDENTIFIERS in plain text. Only you can read it (mode 600).", out=out))
+    click.echo(_("Delete it and every copy when the leaks are graded."))
 
 
 def _check_place(out: Path, gold: Path, masked: Path) -> None:
@@ -75,17 +81,19 @@ def _check_place(out: Path, gold: Path, masked: Path) -> None:
         is_among = masked.resolve().parent == folder and folder not in gold.resolve().parents
     if is_among:
         raise ConfigurationError(
-            "--out will contain identifiers. Give a file outside the folder of masked files"
+            _("--out will contain identifiers. Give a file outside the folder of masked files")
         )
 
 
 @leaks.command()
 @click.argument("first", metavar="LEAKS_A.csv", type=_FILE)
 @click.argument("second", metavar="[LEAKS_B.csv]", type=_FILE, required=False)
-@click.option("--json", "json_path", type=_FILE, help="Write all exact figures as JSON.")
-@click.option("--allow-ungraded", is_flag=True, help="Leave out leaks without a grade.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the resamples.")
-@click.option("--force", is_flag=True, help="Overwrite the JSON file of earlier grades.")
+@click.option("--json", "json_path", type=_FILE, help=_("Write all exact figures as JSON."))
+@click.option("--allow-ungraded", is_flag=True, help=_("Leave out leaks without a grade."))
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help=_("Seed of the resamples.")
+)
+@click.option("--force", is_flag=True, help=_("Overwrite the JSON file of earlier grades."))
 def grade(
     first: Path, second: Path | None, json_path: Path | None, allow_ungraded: bool, seed: int, force: bool
 ) -> None:
@@ -101,7 +109,9 @@ def grade(
     a = read_grades(first, allow_ungraded=allow_ungraded)
     b = None if second is None else read_grades(second, allow_ungraded=allow_ungraded)
     if second is not None and second.samefile(first):
-        raise ConfigurationError(f"{second} was given twice. Give the copies of two reviewers, or one copy")
+        raise ConfigurationError(
+            _("{second} was given twice. Give the copies of two reviewers, or one copy", second=second)
+        )
     groups = group_grades(a, b, seed=seed)
     if json_path is not None:
         read = trace_sources(first=first, second=second)

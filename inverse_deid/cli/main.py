@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 import click
 
 from inverse_deid import __version__
-from inverse_deid.cli.parts.lazy_group import Commands, LazyGroup
+from inverse_deid.cli.parts.lazy_group import Commands, LazyGroup, translate_help
 from inverse_deid.cli.parts.messages import describe_error
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
 from inverse_deid.core.errors import describe_error as describe_unforeseen
 from inverse_deid.core.extras import install_hint, research_hint
+from inverse_deid.core.wording import N_, _, languages_of, speaking
 
 ADDED_COMMANDS = "inverse_deid.commands"
 """The entry points under which other packages add a command: its name, and the click command."""
@@ -27,31 +28,34 @@ INTERRUPTED = 130
 
 _COMMANDS: Commands = MappingProxyType(
     {
-        "Mask and release": {
+        N_("Mask and release"): {
             "mask": (
                 "inverse_deid.cli.masking.mask",
-                "Mask case narratives: files, folders or standard input.",
+                N_("Mask case narratives: files, folders or standard input."),
             ),
-            "reveal": ("inverse_deid.cli.reveal", "Restore the originals with the map and the key."),
-            "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
-            "key": ("inverse_deid.cli.key", "Make a key file."),
-            "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or look up a word."),
+            "reveal": ("inverse_deid.cli.reveal", N_("Restore the originals with the map and the key.")),
+            "serve": ("inverse_deid.cli.serve", N_("Mask documents over HTTP.")),
+            "key": ("inverse_deid.cli.key", N_("Make a key file.")),
+            "lexicon": ("inverse_deid.cli.lexicon", N_("Build the dictionaries, or look up a word.")),
         },
         "Review": {
-            "desk": ("inverse_deid.cli.desk", "From a file to its masked file, in the browser."),
-            "review": ("inverse_deid.cli.reviewing.group", "Read, correct and release masked cases."),
+            "desk": ("inverse_deid.cli.desk", N_("From a file to its masked file, in the browser.")),
+            "review": ("inverse_deid.cli.reviewing.group", N_("Read, correct and release masked cases.")),
         },
         "Measure": {
-            "evaluate": ("inverse_deid.cli.evaluate", "Measure what a masking leaked and what it kept."),
-            "leaks": ("inverse_deid.cli.leaks", "List missed tokens for reviewers, or read their grades."),
-            "risk": ("inverse_deid.cli.risk", "Estimate the risk that a document is re-identified."),
-            "utility": ("inverse_deid.cli.utility", "Measure what is left for causality assessment."),
+            "evaluate": ("inverse_deid.cli.evaluate", N_("Measure what a masking leaked and what it kept.")),
+            "leaks": (
+                "inverse_deid.cli.leaks",
+                N_("List missed tokens for reviewers, or read their grades."),
+            ),
+            "risk": ("inverse_deid.cli.risk", N_("Estimate the risk that a document is re-identified.")),
+            "utility": ("inverse_deid.cli.utility", N_("Measure what is left for causality assessment.")),
         },
         "Train": {
-            "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
-            "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
-            "calibrate": ("inverse_deid.cli.calibrate", "Find thresholds with a guaranteed leak rate."),
-            "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
+            "train": ("inverse_deid.cli.train", N_("Train a model on annotated documents.")),
+            "fine-tune": ("inverse_deid.cli.train", N_("Train a model further on your own documents.")),
+            "calibrate": ("inverse_deid.cli.calibrate", N_("Find thresholds with a guaranteed leak rate.")),
+            "generate": ("inverse_deid.cli.generate", N_("Generate synthetic annotated documents.")),
         },
     }
 )
@@ -69,22 +73,27 @@ class _MainGroup(LazyGroup):
             command: click.Command = added.load()
             return command
         if cmd_name == _RESEARCH:
-            raise ConfigurationError(f"the research is a package of its own: {research_hint()}")
+            raise ConfigurationError(_("the research is a package of its own: {hint}", hint=research_hint()))
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         if added := _find_added_commands():
-            with formatter.section("Other packages"):
+            with formatter.section(_("Other packages")):
                 formatter.write_dl([(name, one.load().get_short_help_str()) for name, one in added.items()])
 
     def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
         run = super().main
         options = {"prog_name": "inverse-deid", **options, "standalone_mode": False}
-        status = status_of(lambda: run(*args, **options))
-        if not _is_output_written() and not status:
-            click.echo("inverse-deid: standard output was closed before everything was written", err=True)
-            status = NOTHING_DONE
+        # Commands are imported afterwards: their options have texts in this language.
+        with speaking(languages_of(os.environ)):
+            translate_help(self)
+            status = status_of(lambda: run(*args, **options))
+            if not _is_output_written() and not status:
+                click.echo(
+                    _("inverse-deid: standard output was closed before everything was written"), err=True
+                )
+                status = NOTHING_DONE
         sys.exit(status)
 
 
@@ -139,9 +148,13 @@ def _is_output_written() -> bool:
 def _describe_unforeseen(error: Exception) -> str:
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if package in ("", "inverse_deid"):
-        return f"{describe_unforeseen(error)} stopped the program; please report this line"
-    return (
-        f"the package {package} is not installed: {install_hint('EXTRA')}. The extras are in pyproject.toml"
+        return _(
+            "{unforeseen} stopped the program; please report this line", unforeseen=describe_unforeseen(error)
+        )
+    return _(
+        "the package {package} is not installed: {hint}. The extras are in pyproject.toml",
+        package=package,
+        hint=install_hint("EXTRA"),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from inverse_deid.cli.parts.report_files import check_target, write_json
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.evaluation.measures.figures import encode_record
@@ -32,10 +33,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("gold", type=click.Path(path_type=Path))
 @click.argument("masked", type=click.Path(path_type=Path))
-@click.option("--assumptions", "path", type=_FILE, help="TOML file with your assumptions.")
-@click.option("--json", "json_path", type=_FILE, help="Write the estimate as JSON, exact and by document.")
-@click.option("--allow-missing", is_flag=True, help="Count documents without masks as unmasked.")
-@click.option("--force", is_flag=True, help="Overwrite the JSON file of an earlier estimate.")
+@click.option("--assumptions", "path", type=_FILE, help=_("TOML file with your assumptions."))
+@click.option("--json", "json_path", type=_FILE, help=_("Write the estimate as JSON, exact and by document."))
+@click.option("--allow-missing", is_flag=True, help=_("Count documents without masks as unmasked."))
+@click.option("--force", is_flag=True, help=_("Overwrite the JSON file of an earlier estimate."))
 def risk(
     gold: Path, masked: Path, path: Path | None, json_path: Path | None, allow_missing: bool, force: bool
 ) -> None:
@@ -58,7 +59,9 @@ def risk(
         read = trace_sources(gold=gold, masked=masked, assumptions=path)
         write_json(json_path, encode_record(report_risk(evaluation, estimate, read)))
     if evaluation.missing:
-        click.echo(f"Missing documents, counted as unmasked: {len(evaluation.missing):,}.")
+        click.echo(
+            _("Missing documents, counted as unmasked: {n_missing:,}.", n_missing=len(evaluation.missing))
+        )
     for line in _risk_lines(estimate):
         click.echo(line)
 
@@ -74,50 +77,69 @@ def _risk_lines(risk: Risk) -> Iterator[str]:
     yield ""
     yield from align(list(_type_rows(risk)))
     yield ""
-    yield "assumptions"
+    yield _("assumptions")
     yield from (f"  {line}" for line in _assumption_lines(risk.assumptions))
 
 
 def _document_rows(risk: Risk) -> Iterator[tuple[str, ...]]:
-    yield "documents", f"{len(risk.by_document):,}", ""
+    yield _("documents"), f"{len(risk.by_document):,}", ""
     for title, documents in (
-        ("  a direct identifier leaks", risk.direct.documents),
-        (f"  {risk.assumptions.quasi_needed} or more quasi-identifiers leak", risk.quasi.documents),
-        ("  either", risk.overall.documents),
+        (_("  a direct identifier leaks"), risk.direct.documents),
+        (
+            _("  {quasi_needed} or more quasi-identifiers leak", quasi_needed=risk.assumptions.quasi_needed),
+            risk.quasi.documents,
+        ),
+        (_("  either"), risk.overall.documents),
     ):
         yield title, f"{documents.part:,}", format_share(documents)
 
 
 def _estimate_rows(risk: Risk) -> Iterator[tuple[str, ...]]:
     yield (
-        "risk that a document is re-identified",
-        "estimate",
-        f"upper bound ({100 * risk.assumptions.confidence:.4g} %)",
+        _("risk that a document is re-identified"),
+        _("estimate"),
+        _("upper bound ({confidence:.4g} %)", confidence=100 * risk.assumptions.confidence),
     )
     for title, estimate in (
-        ("by direct identifiers", risk.direct),
-        ("by quasi-identifiers", risk.quasi),
-        ("by either", risk.overall),
+        (_("by direct identifiers"), risk.direct),
+        (_("by quasi-identifiers"), risk.quasi),
+        (_("by either"), risk.overall),
     ):
         yield title, _format_risk(estimate.point), _format_bound(estimate.upper)
-    yield "  if identifiers leaked independently", _format_risk(risk.independent), ""
+    yield _("  if identifiers leaked independently"), _format_risk(risk.independent), ""
 
 
 def _verdict_lines(risk: Risk) -> Iterator[str]:
-    threshold = f"the threshold of {risk.assumptions.threshold:.4g}"
+    threshold = _("the threshold of {threshold:.4g}", threshold=risk.assumptions.threshold)
     yield {
-        Verdict.BELOW: f"The upper bound is below {threshold}.",
-        Verdict.UNDECIDED: f"The estimate is below {threshold}, but the upper bound is not. With so few "
-        "documents, a higher risk could give the same result.",
-        Verdict.ABOVE: f"The estimate is not below {threshold}.",
-        Verdict.UNDEFINED: "There are no documents, so there is no estimate.",
+        Verdict.BELOW: _("The upper bound is below {threshold}.", threshold=threshold),
+        Verdict.UNDECIDED: _(
+            "The estimate is below {threshold}, but the upper bound is not. With so few documents, a "
+            "higher risk could give the same result.",
+            threshold=threshold,
+        ),
+        Verdict.ABOVE: _("The estimate is not below {threshold}.", threshold=threshold),
+        Verdict.UNDEFINED: _("There are no documents, so there is no estimate."),
     }[risk.verdict]
     n_above = int((risk.by_document >= risk.assumptions.threshold).sum())
-    yield f"This is an average: {n_above:,} of {len(risk.by_document):,} documents alone reach the threshold."
+    yield _(
+        "This is an average: {n_above:,} of {n_by_document:,} documents alone reach the threshold.",
+        n_above=n_above,
+        n_by_document=len(risk.by_document),
+    )
 
 
 def _type_rows(risk: Risk) -> Iterator[tuple[str, ...]]:
-    yield "type", "counts as", "documents", "leaking", "share", "upper bound", "identifiers", "leaking"
+    yield (
+        _("type"),
+        _("counts as"),
+        _("documents"),
+        _("leaking"),
+        _("share"),
+        _("upper bound"),
+        _("identifiers"),
+        _("leaking"),
+    )
     for leaks in risk.types:
         yield (
             leaks.type.value,
@@ -134,25 +156,47 @@ def _type_rows(risk: Risk) -> Iterator[tuple[str, ...]]:
 def _assumption_lines(assumed: Assumptions) -> Iterator[str]:
     for name in ("direct", "quasi", "neither"):
         yield f"{name}: {', '.join(sorted(getattr(assumed, name))) or '-'}"
-    yield f"quasi_needed = {assumed.quasi_needed}: leaked quasi-identifiers that put a document at risk"
-    yield f"caught = {assumed.caught:g}: probability that a leaked identifier is taken for real"
-    yield (
-        f"direct_identifies = {assumed.direct_identifies:g}: "
-        "probability that a direct identifier leads to the patient"
+    yield _(
+        "quasi_needed = {quasi_needed}: leaked quasi-identifiers that put a document at risk",
+        quasi_needed=assumed.quasi_needed,
+    )
+    yield _(
+        "caught = {caught:g}: probability that a leaked identifier is taken for real", caught=assumed.caught
     )
     yield (
-        f"persons_alike = {assumed.persons_alike:g}: persons who share the leaked quasi-identifiers, "
-        f"so the right one is picked with probability {assumed.quasi_identifies:.3g}"
+        _(
+            "direct_identifies = {direct_identifies:g}: probability that a direct identifier leads to the "
+            "patient",
+            direct_identifies=assumed.direct_identifies,
+        )
     )
-    yield f"deliberate = {assumed.deliberate:g}: probability that somebody attacks on purpose"
-    yield f"breach = {assumed.breach:g}: probability that the documents are lost to an attacker"
     yield (
-        f"acquaintances = {assumed.acquaintances}, prevalence = {assumed.prevalence:g}: "
-        f"a reader knows somebody with such a case with probability {assumed.inadvertent:.3g}"
+        _(
+            "persons_alike = {persons_alike:g}: persons who share the leaked quasi-identifiers, so the right "
+            "one is picked with probability {quasi_identifies:.3g}",
+            persons_alike=assumed.persons_alike,
+            quasi_identifies=assumed.quasi_identifies,
+        )
     )
-    yield f"Only the most probable of these three attacks counts: {assumed.attack:.3g}."
-    yield "The documents are of different patients, and drawn like those to be released."
-    yield "Their marks are correct."
+    yield _(
+        "deliberate = {deliberate:g}: probability that somebody attacks on purpose",
+        deliberate=assumed.deliberate,
+    )
+    yield _(
+        "breach = {breach:g}: probability that the documents are lost to an attacker", breach=assumed.breach
+    )
+    yield (
+        _(
+            "acquaintances = {acquaintances}, prevalence = {prevalence:g}: a reader knows somebody with such "
+            "a case with probability {inadvertent:.3g}",
+            acquaintances=assumed.acquaintances,
+            prevalence=assumed.prevalence,
+            inadvertent=assumed.inadvertent,
+        )
+    )
+    yield _("Only the most probable of these three attacks counts: {attack:.3g}.", attack=assumed.attack)
+    yield _("The documents are of different patients, and drawn like those to be released.")
+    yield _("Their marks are correct.")
 
 
 def _format_risk(probability: float | None) -> str:

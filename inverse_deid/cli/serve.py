@@ -16,6 +16,7 @@ from inverse_deid.cli.parts.server_options import read_metrics_token, read_priva
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import check_private
+from inverse_deid.core.wording import N_, _
 
 if TYPE_CHECKING:
     from inverse_deid.masking.choices import Chosen
@@ -28,11 +29,11 @@ _FOLDER = click.Path(path_type=Path)
 
 
 _HEADINGS = {
-    "Address and access": ("host", "port", "token_file", "tokens", "proxy", "metrics_token"),
-    "What is masked": (),
-    "What replaces it": (),
-    "What requests may choose": ("permit", "no_details"),
-    "Limits and log of requests": (
+    N_("Address and access"): ("host", "port", "token_file", "tokens", "proxy", "metrics_token"),
+    N_("What is masked"): (),
+    N_("What replaces it"): (),
+    N_("What requests may choose"): ("permit", "no_details"),
+    N_("Limits and log of requests"): (
         "max_bytes",
         "max_documents",
         "max_file_bytes",
@@ -43,40 +44,53 @@ _HEADINGS = {
 } | list_headings(Surface.SERVE)
 
 _EXAMPLES = {
-    "For programs on this machine": "inverse-deid serve --port 8080",
-    "Behind a proxy on another machine": "inverse-deid serve --host 10.0.0.5 --token-file token",
+    N_("For programs on this machine"): "inverse-deid serve --port 8080",
+    N_("Behind a proxy on another machine"): "inverse-deid serve --host 10.0.0.5 --token-file token",
 }
 
 
 @click.command(cls=GroupedCommand, headings=_HEADINGS, examples=_EXAMPLES)
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Any other needs a token."
+    "--host", default="127.0.0.1", show_default=True, help=_("Address to listen on. Any other needs a token.")
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 @click.option(
     "--token-file",
     type=_FILE,
-    help=f"File with the token that clients must send (mode 600). Or set {TOKEN_VARIABLE}.",
+    help=_(
+        "File with the token that clients must send (mode 600). Or set {token_variable}.",
+        token_variable=TOKEN_VARIABLE,
+    ),
 )
 @click.option(
     "--tokens",
     type=_FILE,
-    help="TOML file with a name, the hash of a token, and limits per client (mode 600, see docs/service.md).",
+    help=_(
+        "TOML file with a name, the hash of a token, and limits per client (mode 600, see docs/service.md)."
+    ),
 )
 @click.option(
-    "--max-bytes", type=click.IntRange(1), default=1_000_000, show_default=True, help="Size of a request."
+    "--max-bytes", type=click.IntRange(1), default=1_000_000, show_default=True, help=_("Size of a request.")
 )
 @click.option(
-    "--max-documents", type=click.IntRange(1), default=1000, show_default=True, help="Documents per request."
+    "--max-documents",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help=_("Documents per request."),
 )
 @click.option(
-    "--max-file-bytes", type=click.IntRange(1), default=10_000_000, show_default=True, help="Size of a file."
+    "--max-file-bytes",
+    type=click.IntRange(1),
+    default=10_000_000,
+    show_default=True,
+    help=_("Size of a file."),
 )
 @click.option(
-    "--seconds", type=click.FloatRange(0.01), default=30.0, show_default=True, help="Time per request."
+    "--seconds", type=click.FloatRange(0.01), default=30.0, show_default=True, help=_("Time per request.")
 )
 @click.option(
-    "--log-requests", is_flag=True, help="Log method, path, status, time and client of each request."
+    "--log-requests", is_flag=True, help=_("Log method, path, status, time and client of each request.")
 )
 @server_options
 @choice_options(Surface.SERVE)
@@ -85,11 +99,14 @@ _EXAMPLES = {
     metavar="LIST",
     default="none",
     show_default=True,
-    help=f"Let requests choose what can mask less: all, none, or some of {', '.join(PERMITS)}. Requests may "
-    "always mask more.",
+    help=_(
+        "Let requests choose what can mask less: all, none, or some of {permits}. Requests may always "
+        "mask more.",
+        permits=", ".join(PERMITS),
+    ),
 )
 @click.option(
-    "--no-details", is_flag=True, help="Never tell in an answer where and why something was masked."
+    "--no-details", is_flag=True, help=_("Never tell in an answer where and why something was masked.")
 )
 def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     """Mask documents over HTTP, and show a page to try it at /.
@@ -102,7 +119,13 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     ends TLS. No text is logged or kept. See docs/service.md.
     """
     need_modules(
-        "the service", "serve", "starlette", "uvicorn", "httptools", "prometheus_client", "python_multipart"
+        _("the service"),
+        "serve",
+        "starlette",
+        "uvicorn",
+        "httptools",
+        "prometheus_client",
+        "python_multipart",
     )
     from inverse_deid.masking.assemble import build_deidentifier, load_parts
     from inverse_deid.masking.case_masker import CaseMasker
@@ -177,7 +200,10 @@ def read_clients(token_file: Path | None, tokens: Path | None) -> Clients | None
         return None if secret is None else Clients.of_token(secret.decode("latin-1").strip("\r\n"))
     if secret is not None:
         raise ConfigurationError(
-            f"--tokens and --token-file or {TOKEN_VARIABLE} are both given. Leave one out"
+            _(
+                "--tokens and --token-file or {token_variable} are both given. Leave one out",
+                token_variable=TOKEN_VARIABLE,
+            )
         )
     check_private(tokens)
     return Clients.read(tokens)

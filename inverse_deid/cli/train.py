@@ -13,6 +13,7 @@ from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.settings import change_settings
+from inverse_deid.core.wording import N_, _
 
 if TYPE_CHECKING:
     from inverse_deid.training.config import CalibrationConfig, RunConfig
@@ -32,42 +33,44 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
             "--config",
             "config_path",
             type=_FILE,
-            help="TOML file with corpora, network and training settings (see configs/default.toml).",
+            help=_("TOML file with corpora, network and training settings (see configs/default.toml)."),
         ),
         click.option(
             "--gold",
             multiple=True,
             type=_ANY,
-            help="Annotated documents: JSON Lines, 2014 i2b2 XML or a folder of it. May be repeated.",
+            help=_("Annotated documents: JSON Lines, 2014 i2b2 XML or a folder of it. May be repeated."),
         ),
         click.option(
             "--compare",
             multiple=True,
             type=_ANY,
-            help="Annotated documents to measure before and after, never to train on. May be repeated.",
+            help=_("Annotated documents to measure before and after, never to train on. May be repeated."),
         ),
         click.option(
             "--mapping",
             type=_FILE,
-            help="TOML file that maps the types of another scheme to the types of this program.",
+            help=_("TOML file that maps the types of another scheme to the types of this program."),
         ),
-        click.option("--epochs", type=click.IntRange(1), help="Number of passes over the data."),
-        click.option("--seed", type=int, help="Seed of all random choices."),
+        click.option("--epochs", type=click.IntRange(1), help=_("Number of passes over the data.")),
+        click.option("--seed", type=int, help=_("Seed of all random choices.")),
         click.option(
             "--out",
             required=True,
             type=_FOLDER,
-            help="Model folder to write. An older model there is replaced when the new one is complete.",
+            help=_("Model folder to write. An older model there is replaced when the new one is complete."),
         ),
         click.option(
             "--device",
             type=click.Choice(["auto", "cpu", "cuda"]),
             default="auto",
             show_default=True,
-            help="Where the network learns. auto: on an NVIDIA GPU if TensorFlow finds one.",
+            help=_("Where the network learns. auto: on an NVIDIA GPU if TensorFlow finds one."),
         ),
-        click.option("--resume", is_flag=True, help="Resume after the last complete epoch of the same run."),
-        click.option("-q", "--quiet", is_flag=True, help="No progress bar and no progress lines."),
+        click.option(
+            "--resume", is_flag=True, help=_("Resume after the last complete epoch of the same run.")
+        ),
+        click.option("-q", "--quiet", is_flag=True, help=_("No progress bar and no progress lines.")),
     )
     for option in reversed(options):
         command = option(command)
@@ -77,12 +80,12 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
 @click.command(
     cls=GroupedCommand,
     headings={
-        "Documents and model": ("gold", "out", "compare", "mapping"),
-        "The training": ("epochs", "seed", "config_path", "device", "resume", "quiet"),
+        N_("Documents and model"): ("gold", "out", "compare", "mapping"),
+        N_("The training"): ("epochs", "seed", "config_path", "device", "resume", "quiet"),
     },
     examples={
-        "Train on your documents": "inverse-deid train --gold MY-DOCUMENTS --out my-model",
-        "Train as a file says": "inverse-deid train --config configs/default.toml --out my-model",
+        N_("Train on your documents"): "inverse-deid train --gold MY-DOCUMENTS --out my-model",
+        N_("Train as a file says"): "inverse-deid train --config configs/default.toml --out my-model",
     },
 )
 @_shared
@@ -103,24 +106,31 @@ def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _sha
     "fine-tune",
     cls=GroupedCommand,
     headings={
-        "Documents and model": ("gold", "out", "model", "compare", "mapping"),
-        "The training": ("epochs", "freeze", "seed", "config_path", "device", "resume", "quiet"),
+        N_("Documents and model"): ("gold", "out", "model", "compare", "mapping"),
+        N_("The training"): ("epochs", "freeze", "seed", "config_path", "device", "resume", "quiet"),
     },
     examples={
-        "Train the packaged model further": "inverse-deid fine-tune --gold MY-DOCUMENTS --out my-model",
-        "Two epochs, and measure others as well": (
-            "inverse-deid fine-tune --gold MINE.jsonl --compare THEIRS.jsonl --epochs 2 --out my-model"
+        N_("Train the packaged model further"): N_(
+            "inverse-deid fine-tune --gold MY-DOCUMENTS --out my-model"
+        ),
+        N_("Two epochs, and measure others as well"): (
+            N_("inverse-deid fine-tune --gold MINE.jsonl --compare THEIRS.jsonl --epochs 2 --out my-model")
         ),
     },
 )
 @click.option(
-    "--model", type=_FOLDER, help="Model folder to start from.  [default: the packaged model]", default=None
+    "--model",
+    type=_FOLDER,
+    help=_("Model folder to start from.  [default: the packaged model]"),
+    default=None,
 )
 @click.option(
     "--freeze",
     multiple=True,
-    help="Part of the network to leave unchanged: characters, words, gaps, features, tokens, classes. "
-    "May be repeated.",
+    help=_(
+        "Part of the network to leave unchanged: characters, words, gaps, features, tokens, classes. May "
+        "be repeated."
+    ),
 )
 @_shared
 def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401
@@ -162,10 +172,10 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
     try:
         run.train(_config(given, _defaults, calibration), given["out"], surroundings)
     except KeyboardInterrupt:
-        click.echo("inverse-deid: stopped. Run the same command with --resume to continue", err=True)
+        click.echo(_("inverse-deid: stopped. Run the same command with --resume to continue"), err=True)
         return INTERRUPTED
     if not quiet:
-        click.echo(f"model written to {given['out']}")
+        click.echo(_("model written to {out}", out=given["out"]))
     return 0
 
 
@@ -187,7 +197,7 @@ def _config(
         aims = calibration or CalibrationConfig()
         config = RunConfig(gold=(), training=defaults(TrainingConfig()), calibration=aims)
     else:
-        raise ConfigurationError("nothing to train on. Give --config FILE or --gold FILE")
+        raise ConfigurationError(_("nothing to train on. Give --config FILE or --gold FILE"))
     named = {name: given[name] for name in ("gold", "compare", "mapping") if given[name]}
     changed = {name: given[name] for name in ("epochs", "seed") if given[name] is not None}
     training = change_settings(config.training, **changed)

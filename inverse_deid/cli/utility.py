@@ -14,6 +14,7 @@ from inverse_deid.cli.parts.choice_options import choice_options, take_choices
 from inverse_deid.cli.parts.messages import name_option
 from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, name_documents
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
     packaged_causality_set,
@@ -38,35 +39,37 @@ SOME_FAILED = 1
 _PATH = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _PHI_TITLES = {
-    "recall_all": "identifying words masked (recall)",
-    "recall_hipaa": "  HIPAA categories",
-    "precision": "of what is masked, identifying (precision)",
-    "documents_without_leak": "narratives without a leak, of those with identifiers",
+    "recall_all": N_("identifying words masked (recall)"),
+    "recall_hipaa": N_("  HIPAA categories"),
+    "precision": N_("of what is masked, identifying (precision)"),
+    "documents_without_leak": N_("narratives without a leak, of those with identifiers"),
 }
 _TITLES = {
-    ALL: "everything",
-    "DRUG": "drugs",
-    "SUSPECT": "  suspected",
-    "CONCOMITANT": "  taken as well",
-    "DOSE": "doses",
-    "REACTION": "reactions",
-    "ONSET": "time to onset",
-    "DECHALLENGE": "dechallenge",
-    "RECHALLENGE": "rechallenge",
-    "LAB": "tests and measurements",
-    "SERIOUSNESS": "seriousness",
-    "TREATMENT": "treatment of the reaction",
-    "OUTCOME": "outcome",
-    "HISTORY": "history",
+    ALL: N_("everything"),
+    "DRUG": N_("drugs"),
+    "SUSPECT": N_("  suspected"),
+    "CONCOMITANT": N_("  taken as well"),
+    "DOSE": N_("doses"),
+    "REACTION": N_("reactions"),
+    "ONSET": N_("time to onset"),
+    "DECHALLENGE": N_("dechallenge"),
+    "RECHALLENGE": N_("rechallenge"),
+    "LAB": N_("tests and measurements"),
+    "SERIOUSNESS": N_("seriousness"),
+    "TREATMENT": N_("treatment of the reaction"),
+    "OUTCOME": N_("outcome"),
+    "HISTORY": N_("history"),
 }
 
 
 @click.command()
 @click.argument("masked", type=_PATH, required=False)
-@click.option("--gold", type=_FILE, help="JSON Lines with both kinds of marks.  [default: an invented set]")
-@click.option("--json", "json_path", type=_FILE, help="Write all figures as JSON, exact and by narrative.")
+@click.option(
+    "--gold", type=_FILE, help=_("JSON Lines with both kinds of marks.  [default: an invented set]")
+)
+@click.option("--json", "json_path", type=_FILE, help=_("Write all figures as JSON, exact and by narrative."))
 @choice_options(Surface.UTILITY)
-@click.option("--force", is_flag=True, help="Overwrite the JSON file of an earlier run.")
+@click.option("--force", is_flag=True, help=_("Overwrite the JSON file of an earlier run."))
 def utility(
     masked: Path | None,
     gold: Path | None,
@@ -86,8 +89,10 @@ def utility(
     """
     choices = take_choices(given)
     if masked is not None and choices:
-        chosen = " and ".join(map(name_option, choices))
-        raise ConfigurationError(f"{chosen} would mask the gold set. Leave it out, or MASKED")
+        chosen = _(" and ").join(map(name_option, choices))
+        raise ConfigurationError(
+            _("{chosen} would mask the gold set. Leave it out, or MASKED", chosen=chosen)
+        )
     if json_path is not None:
         check_target(json_path, FORMAT_NAME, force=force)
     docs = read_causality_set(gold)
@@ -107,7 +112,10 @@ def utility(
     for line in utility_lines(result):
         click.echo(line)
     if failed:
-        click.echo(f"inverse-deid: failed and masked whole: {name_documents(failed)}", err=True)
+        click.echo(
+            _("inverse-deid: failed and masked whole: {documents}", documents=name_documents(failed)),
+            err=True,
+        )
     return SOME_FAILED if failed else 0
 
 
@@ -134,36 +142,39 @@ def _mask_gold(
 
 
 def utility_lines(result: UtilityResult) -> Iterator[str]:
-    yield from align([("narratives", f"{len(result.kept.ids):,}")])
+    yield from align([(_("narratives"), f"{len(result.kept.ids):,}")])
     yield ""
-    rows = [(title, result.phi.figure(name)) for name, title in _PHI_TITLES.items()]
+    rows = [(_(title), result.phi.figure(name)) for name, title in _PHI_TITLES.items()]
     yield from align(
-        [("masking", "share", "part", "of"), *((title, *share_cells(share)) for title, share in rows)]
+        [
+            (_("masking"), _("share"), _("part"), _("of")),
+            *((title, *share_cells(share)) for title, share in rows),
+        ]
     )
     yield ""
     yield from align(list(_item_rows(result)))
     yield ""
     yield from align(list(_narrative_rows(result)))
     yield ""
-    yield from NOTES
+    yield from map(_, NOTES)
 
 
 def _item_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
-    yield "for causality assessment", "items kept", "part", "of", "at best", "words kept"
+    yield _("for causality assessment"), _("items kept"), _("part"), _("of"), _("at best"), _("words kept")
     for column, title in _TITLES.items():
         kept, best = result.kept.figures(column), result.at_best.figures(column)
         if kept.items.whole:
-            yield title, *share_cells(kept.items), format_share(best.items), format_share(kept.tokens)
+            yield _(title), *share_cells(kept.items), format_share(best.items), format_share(kept.tokens)
 
 
 def _narrative_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
-    yield "narratives that lost none", "share", "part", "of", "95 % interval", "at best"
+    yield _("narratives that lost none"), _("share"), _("part"), _("of"), _("95 % interval"), _("at best")
     for column, title in _TITLES.items():
         share = result.kept.figures(column).narratives
         if share.whole:
             interval = format_interval(clopper_pearson(share.part, share.whole))
             yield (
-                title,
+                _(title),
                 *share_cells(share),
                 interval,
                 format_share(result.at_best.figures(column).narratives),

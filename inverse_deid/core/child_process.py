@@ -25,6 +25,7 @@ import msgspec
 
 from inverse_deid.core import errors
 from inverse_deid.core.errors import FormatError, InverseDeidError, Remedy, StageError, describe_error
+from inverse_deid.core.wording import _, current_language, speak_always
 
 MAX_MEMORY_BYTES = 512 * 1024 * 1024
 """What a file may take, and `MEMORY_PER_BYTE` for each of its bytes. Allocations fail at twice as much.
@@ -175,7 +176,7 @@ class LimitedProcess:
             task.check()
         is_over = False
         try:
-            self._begin(task, (work, given, max_bytes))
+            self._begin(task, (current_language(), work, given, max_bytes))
             while (said := self._hear(task)).kind == "question":
                 asked = time.monotonic()
                 reply = yield _decode(said.content, asks)
@@ -261,18 +262,24 @@ class _Talk:
     def check(self) -> None:
         """Raise a `StageError` if nobody waits any more."""
         if self._is_stopped():
-            raise StageError("the time of the request is over")
+            raise StageError(_("the time of the request is over"))
 
     def refuse(self) -> FormatError:
         """Return the error of a file that takes too much."""
-        memory = f"{self.max_bytes >> 20} MB of memory and " if os.name == "posix" else ""
+        memory = (
+            _("{max_bytes} MB of memory and ", max_bytes=self.max_bytes >> 20) if os.name == "posix" else ""
+        )
         return FormatError(
-            f"could not be read within {memory}{self._max_seconds:g} s. Split it or save it again"
+            _(
+                "could not be read within {memory}{max_seconds:g} s. Split it or save it again",
+                memory=memory,
+                max_seconds=self._max_seconds,
+            )
         )
 
 
 def _refuse_question(_question: object) -> None:
-    raise StageError("a child process asked, and nobody answers")
+    raise StageError(_("a child process asked, and nobody answers"))
 
 
 def _find_types(work: Callable[..., Any]) -> tuple[Any, Any]:
@@ -290,7 +297,7 @@ def _decode(data: bytes, kind: Any) -> Any:  # noqa: ANN401
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         problem = describe_error(error)
-    raise StageError(f"a child process sent {problem}")
+    raise StageError(_("a child process sent {problem}", problem=problem))
 
 
 def _restore_error(said: _SaidError) -> InverseDeidError:
@@ -313,7 +320,8 @@ def _work(pipe: Connection[Any, Any]) -> None:
     with suppress(Exception):  # no message of an error shows a text: the work fails because this process ends
         say("began", None)
         while True:
-            work, given, max_bytes = pipe.recv()
+            language, work, given, max_bytes = pipe.recv()
+            speak_always(language)
             _limit(max_bytes)
             try:
                 found = work(*given)
@@ -372,7 +380,7 @@ def strip_error(error: Exception) -> InverseDeidError:
     """Return an error without its cause and traceback; an unforeseen one without its message."""
     if isinstance(error, InverseDeidError):
         return error.add_prefix("")
-    return StageError(f"a worker process met {describe_error(error)}")
+    return StageError(_("a worker process met {error}", error=describe_error(error)))
 
 
 def end_with_parent() -> None:

@@ -18,7 +18,8 @@
     │   ├── NotAllowedError        the user's role forbids it, or they reviewed the case
     │   ├── CaseLockedError        another user works on the case
     │   ├── StaleRevisionError     the layer changed since the user saw it
-    │   └── LogInError             wrong name or password, too many tries, no session
+    │   └── LogInError             wrong name or password, no session
+    │       └── TooManyTriesError      it is too early to try again
     ├── UpdateError           what a site sent cannot be used; the others continue without it
     ├── RefusedRecordError    the masked form of one record failed its check; the others are written
     └── StageError            a stage of the pipeline broke its contract
@@ -39,6 +40,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from inverse_deid.core.wording import N_, _, ngettext
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
@@ -54,7 +57,7 @@ class Remedy:
 
     choice: str = ""
     value: str = ""
-    step: str = "use {}"
+    step: str = N_("use {}")
     also: tuple[str, ...] = ()
 
 
@@ -76,6 +79,7 @@ class InverseDeidError(Exception):
 
     def __init__(self, message: str = "", *, choice: str = "", remedies: Sequence[Remedy] = ()) -> None:
         # Pickle and copy call the class with the text alone, and then restore the attributes.
+        message = _(message)  # of a constant that is only marked
         super().__init__(f"{choice}: {message}" if choice else message)
         self.choice = choice
         self.remedies = tuple(remedies)
@@ -163,11 +167,15 @@ class StaleRevisionError(ReviewError):
 
 
 class LogInError(ReviewError):
-    """Wrong name or password, too many tries, or no session."""
+    """Wrong name or password, or no session."""
 
 
-OVERWRITE = Remedy("force", step="use {} to overwrite it")
-START_AGAIN = Remedy("force", step="start again with {}")
+class TooManyTriesError(LogInError):
+    """Too many wrong passwords or codes; the next try must wait."""
+
+
+OVERWRITE = Remedy("force", step=N_("use {} to overwrite it"))
+START_AGAIN = Remedy("force", step=N_("start again with {}"))
 """What mends an output that exists, and an interrupted run that cannot be resumed."""
 
 NameChoice = Callable[[str, str], str | None]
@@ -184,19 +192,23 @@ def add_remedies(message: str, remedies: Sequence[Remedy], name_choice: NameChoi
         >>> add_remedies("a.csv exists", found[:1], lambda choice, _: None)
         'a.csv exists'
     """
+    message = _(message)
     steps = [step for one in remedies if (step := _describe_step(one, name_choice))]
     if not steps:
         return message
-    sentence = ", ".join([*steps[:-1], f"or {steps[-1]}"]) if len(steps) > 1 else steps[0]
+    sentence = steps[0]
+    if len(steps) > 1:
+        sentence = _("{steps}, or {last}", steps=", ".join(steps[:-1]), last=steps[-1])
     return f"{message.removesuffix('.')}. {sentence[0].upper()}{sentence[1:]}"
 
 
 def _describe_step(remedy: Remedy, name_choice: NameChoice) -> str:
+    step = _(remedy.step)
     if not remedy.choice:
-        return remedy.step
+        return step
     named = [name_choice(remedy.choice, remedy.value), *(name_choice(one, "") for one in remedy.also)]
     found = [one for one in named if one]
-    return remedy.step.format(" and ".join(found)) if len(found) == len(named) else ""
+    return step.format(_(" and ").join(found)) if len(found) == len(named) else ""
 
 
 _MAX_IDS_SHOWN = 10
@@ -212,8 +224,12 @@ def describe_error(error: BaseException) -> str:
         'an unforeseen error (KeyError)'
     """
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"an unforeseen error ({type(error).__name__}{place})"
+    place = (
+        _(" at {name}:{lineno}", name=Path(frames[-1].filename).name, lineno=frames[-1].lineno)
+        if frames
+        else ""
+    )
+    return _("an unforeseen error ({name}{place})", name=type(error).__name__, place=place)
 
 
 def name_documents(ids: Sequence[str]) -> str:
@@ -226,5 +242,5 @@ def name_documents(ids: Sequence[str]) -> str:
     first = ", ".join(
         "".join(sign if sign.isprintable() else "?" for sign in doc_id) for doc_id in ids[:_MAX_IDS_SHOWN]
     )
-    more = f" and {len(ids) - _MAX_IDS_SHOWN:,} more" if len(ids) > _MAX_IDS_SHOWN else ""
-    return f"document{'s' if len(ids) > 1 else ''} {first}{more}"
+    more = _(" and {n_ids:,} more", n_ids=len(ids) - _MAX_IDS_SHOWN) if len(ids) > _MAX_IDS_SHOWN else ""
+    return ngettext("document {first}{more}", "documents {first}{more}", len(ids), first=first, more=more)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.wording import _
 
 _TOOLS = {
     "pipx_metadata.json": "`pipx install -f '.[{}]'`",
@@ -50,7 +51,7 @@ def research_hint(extra: str | None = None, environment: Path | None = None) -> 
 def _hint(tools: Mapping[str, str], pip: str, what: str, environment: Path | None) -> str:
     place = Path(sys.prefix) if environment is None else environment
     command = next((how for mark, how in tools.items() if (place / mark).exists()), pip)
-    return f"in the folder of your copy of inverse-deid, run {command.format(what)}"
+    return _("in the folder of your copy of inverse-deid, run {value}", value=command.format(what))
 
 
 def missing_extra(purpose: str, package: str | None, extra: str) -> ConfigurationError:
@@ -60,8 +61,10 @@ def missing_extra(purpose: str, package: str | None, extra: str) -> Configuratio
         >>> str(missing_extra("the review", "sqlalchemy", "review"))[:40]
         'the review needs the package sqlalchemy:'
     """
-    named = f"the package {package.partition('.')[0]}" if package else "more packages"
-    return ConfigurationError(f"{purpose} needs {named}: {install_hint(extra)}")
+    named = _("the package {package}", package=package.partition(".")[0]) if package else _("more packages")
+    return ConfigurationError(
+        _("{purpose} needs {named}: {hint}", purpose=purpose, named=named, hint=install_hint(extra))
+    )
 
 
 def need_modules(purpose: str, extra: str, *modules: str) -> None:

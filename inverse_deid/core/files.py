@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inverse_deid.core.errors import START_AGAIN, ConfigurationError, InputError, OutputError
+from inverse_deid.core.wording import _
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -57,7 +58,9 @@ def check_private(path: Path) -> None:
         ConfigurationError: Its mode gives access to group or others.
     """
     if os.name == "posix" and path.exists() and path.stat().st_mode & _OTHERS:
-        raise ConfigurationError(f"{printable(path)} can be read by other users. Run chmod 600 on it")
+        raise ConfigurationError(
+            _("{path} can be read by other users. Run chmod 600 on it", path=printable(path))
+        )
 
 
 @contextmanager
@@ -69,17 +72,20 @@ def output_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         problem = _remedy(error)
     if problem:
-        raise OutputError(f"{printable(path)} cannot be written: {problem}")
+        raise OutputError(_("{path} cannot be written: {problem}", path=printable(path), problem=problem))
 
 
 def _remedy(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "no space left on the disk. Free some space and run again"
+        return _("no space left on the disk. Free some space and run again")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "no permission to write there. Choose another folder"
+        return _("no permission to write there. Choose another folder")
     if error.errno in (errno.ENAMETOOLONG, errno.EINVAL):
-        return "its name is too long or not allowed there. Rename the input, or choose another name"
-    return f"{error.strerror or type(error).__name__}. Choose another folder, or free some space"
+        return _("its name is too long or not allowed there. Rename the input, or choose another name")
+    return _(
+        "{strerror}. Choose another folder, or free some space",
+        strerror=error.strerror or type(error).__name__,
+    )
 
 
 def replace_folder(folder: Path, staging: Path) -> None:
@@ -227,7 +233,9 @@ class PartialFile:
         if self._hash.hexdigest() != state.sha256:
             self.close()
             name = printable(self.path)
-            raise InputError(f"{name} of the interrupted run was changed", remedies=[START_AGAIN])
+            raise InputError(
+                _("{name} of the interrupted run was changed", name=name), remedies=[START_AGAIN]
+            )
 
     def _left(self, state: WrittenState) -> BufferedRandom:
         """Open the file of the interrupted run; nothing is changed before it is known not to be a link."""
@@ -236,7 +244,9 @@ class PartialFile:
             if os.fstat(stream.fileno()).st_size >= state.n_bytes:
                 return stream
             stream.close()
-        raise InputError(f"{printable(self.path)} of the interrupted run is gone", remedies=[START_AGAIN])
+        raise InputError(
+            _("{path} of the interrupted run is gone", path=printable(self.path)), remedies=[START_AGAIN]
+        )
 
     def write(self, data: bytes, /) -> int:
         """Write all of `data`; a discarded file ignores it (writers may end their file late)."""

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, Remedy
+from inverse_deid.core.wording import N_, _
 
 
 def revision(folder: Path = Path(__file__).parent) -> str:
@@ -36,10 +37,13 @@ def require_clean_revision(target: Path, folder: Path = Path(__file__).parent) -
     is_report = top is not None and target.resolve().is_relative_to(top / "reports")
     if is_report and (not (found := revision(folder)) or found.endswith("+")):
         raise ConfigurationError(
-            f"{target}: reports come from a clean revision, but tracked files have uncommitted changes",
+            _(
+                "{target}: reports come from a clean revision, but tracked files have uncommitted changes",
+                target=target,
+            ),
             remedies=[
-                Remedy(step="commit them"),
-                Remedy("out", step="choose a folder outside reports/ with {}"),
+                Remedy(step=N_("commit them")),
+                Remedy("out", step=N_("choose a folder outside reports/ with {}")),
             ],
         )
 

@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.wording import _
 
 Settings = TypeVar("Settings")
 
@@ -60,13 +61,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}). Give a TOML file") from error
+        raise ConfigurationError(
+            _("{path}: cannot be read ({strerror}). Give a TOML file", path=path, strerror=error.strerror)
+        ) from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: not valid TOML ({error})") from error
+        raise ConfigurationError(_("{path}: not valid TOML ({error})", path=path, error=error)) from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: not valid TOML (not UTF-8). Save it as UTF-8") from error
+        raise ConfigurationError(
+            _("{path}: not valid TOML (not UTF-8). Save it as UTF-8", path=path)
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path}: not valid TOML (a number or a nesting is too long)") from error
+        raise ConfigurationError(
+            _("{path}: not valid TOML (a number or a nesting is too long)", path=path)
+        ) from error
 
 
 def make_settings(values: object, kind: type[Settings], *, folder: Path | None = None) -> Settings:
@@ -138,20 +145,30 @@ def _name_keys(path: list[str], values: object, convert: Callable[[object], obje
 
 def _describe(fault: str, path: Sequence[str], kind: type) -> str:
     """Turn a message of msgspec about the setting at a path into setting, fault and remedy."""
-    subject = ".".join(path).replace(".[", "[") or "the file"
+    subject = ".".join(path).replace(".[", "[") or _("the file")
     found = _type_at(path, kind)
     if "unknown field" in fault:
         fields = found.fields if isinstance(found, msgspec.inspect.StructType) else ()
         known = ", ".join(field.encode_name for field in fields)
-        return f"{subject} has no setting {fault.split('`')[1]!r}. It has: {known}"
+        return _(
+            "{subject} has no setting {split!r}. It has: {known}",
+            subject=subject,
+            split=fault.split("`")[1],
+            known=known,
+        )
     if "missing required field" in fault:
-        return f"{subject} lacks the setting {fault.split('`')[1]!r}. Add it"
+        return _("{subject} lacks the setting {split!r}. Add it", subject=subject, split=fault.split("`")[1])
     fault = fault[:1].lower() + fault[1:]
     options = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
     for option in options:
         if isinstance(option, msgspec.inspect.LiteralType):
-            return f"{subject}: {fault}. Choose one of {', '.join(map(str, option.values))}"
-    return f"{subject}: {fault}. Correct the setting"
+            return _(
+                "{subject}: {fault}. Choose one of {values}",
+                subject=subject,
+                fault=fault,
+                values=", ".join(map(str, option.values)),
+            )
+    return _("{subject}: {fault}. Correct the setting", subject=subject, fault=fault)
 
 
 def _type_at(path: Sequence[str], kind: type) -> msgspec.inspect.Type | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.wording import _
 
 LEAST_LOW, LEAST_HIGH, MOST_SLOPE = 0.25, 0.5, 0.5
 """Beyond these, thresholds are low: they keep words that are more probably PHI than not.
@@ -38,9 +39,9 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high <= 1:
-            raise ConfigurationError("thresholds must be 0 <= low <= high <= 1")
+            raise ConfigurationError(_("thresholds must be 0 <= low <= high <= 1"))
         if not 0 <= self.density_slope <= 2:
-            raise ConfigurationError("density_slope must be between 0 and 2")
+            raise ConfigurationError(_("density_slope must be between 0 and 2"))
 
     @classmethod
     def from_json(cls, stored: object) -> Thresholds:
@@ -50,9 +51,9 @@ class Thresholds:
             ConfigurationError: A value is missing, unknown, not a number or out of range.
         """
         if not isinstance(stored, dict) or set(stored) != {field.name for field in fields(cls)}:
-            raise ConfigurationError("thresholds must have low, high and density_slope")
+            raise ConfigurationError(_("thresholds must have low, high and density_slope"))
         if not all(isinstance(value, int | float) for value in stored.values()):
-            raise ConfigurationError("thresholds must be numbers")
+            raise ConfigurationError(_("thresholds must be numbers"))
         return cls(**stored)
 
     def as_json(self) -> dict[str, float]:
@@ -85,7 +86,7 @@ def read_operating_points(stored: object) -> dict[str, Thresholds]:
         ConfigurationError: They are not a table of thresholds.
     """
     if not isinstance(stored, dict):
-        raise ConfigurationError("operating points must be a table")
+        raise ConfigurationError(_("operating points must be a table"))
     return {name: Thresholds.from_json(point) for name, point in stored.items()}
 
 

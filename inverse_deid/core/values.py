@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError, StageError
 from inverse_deid.core.phi import HyperClass, PhiType
+from inverse_deid.core.wording import _
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
@@ -58,8 +59,13 @@ class PhiSpan:
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end:
             raise AnnotationError(
-                f"span {self.start}-{self.end} ({self.type}) is empty or negative. "
-                "Offsets are half-open and count code points"
+                _(
+                    "span {start}-{end} ({type}) is empty or negative. Offsets are half-open and count "
+                    "code points",
+                    start=self.start,
+                    end=self.end,
+                    type=self.type,
+                )
             )
 
 
@@ -154,13 +160,24 @@ class Document:
         for span in self.spans:
             if span.start < previous_end:
                 raise AnnotationError(
-                    f"document {self.id}: span {span.start}-{span.end} overlaps the one before it "
-                    "or is out of order. Sort the spans and merge overlaps"
+                    _(
+                        "document {id}: span {start}-{end} overlaps the one before it or is out of "
+                        "order. Sort the spans and merge overlaps",
+                        id=self.id,
+                        start=span.start,
+                        end=span.end,
+                    )
                 )
             if span.end > len(self.text):
                 raise AnnotationError(
-                    f"document {self.id}: span {span.start}-{span.end} ends after the text "
-                    f"({len(self.text)} characters). Check that offsets count code points"
+                    _(
+                        "document {id}: span {start}-{end} ends after the text ({n_text} characters). "
+                        "Check that offsets count code points",
+                        id=self.id,
+                        start=span.start,
+                        end=span.end,
+                        n_text=len(self.text),
+                    )
                 )
             previous_end = span.end
 
@@ -294,7 +311,7 @@ class Decisions:
         n = len(self.keep)
         columns = (self.reasons, self.p_safe, self.thresholds, self.categories)
         if any(len(column) != n for column in columns):
-            raise StageError(f"decisions of unequal length for {n} tokens")
+            raise StageError(_("decisions of unequal length for {n} tokens", n=n))
 
     def __len__(self) -> int:
         return len(self.keep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -41,7 +42,7 @@ def in_order(
     problems: list[Exception] = []
     try:
         for item in _until_error(items, problems):
-            waiting.append((item, threads.submit(call, item)))
+            waiting.append((item, threads.submit(copy_context().run, call, item)))
             while waiting and (waiting[0][1].done() or len(waiting) >= ITEMS_A_THREAD * n_at_once):
                 head, future = waiting.popleft()
                 yield head, future.result()

@@ -8,6 +8,7 @@ from itertools import islice
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.files.reading import MaskedRecord, ReadRecord, Writing, settle_record
 from inverse_deid.formats.records import Record
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
@@ -30,7 +31,13 @@ def mask_texts(masker: DocumentMasker, cases: Sequence[CaseTexts]) -> list[Maske
     if given != [[doc.id for doc in case.docs] for case in masked]:
         n_docs = sum(map(len, given))
         n_masked = sum(len(case.docs) for case in masked)
-        raise StageError(f"{n_docs} documents went into the masker and others came out ({n_masked})")
+        raise StageError(
+            _(
+                "{n_docs} documents went into the masker and others came out ({n_masked})",
+                n_docs=n_docs,
+                n_masked=n_masked,
+            )
+        )
     return masked
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import IO, BinaryIO, Protocol, cast, runtime_checkable
 
+from inverse_deid.core.wording import _
 from inverse_deid.formats.records import Source
 
 OnAdvance = Callable[[int, bool], None]
@@ -97,7 +98,11 @@ def format_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return (
+        _("{minutes} min", minutes=minutes)
+        if minutes < 60
+        else _("{minutes} h {minutes_2} min", minutes=minutes // 60, minutes_2=minutes % 60)
+    )
 
 
 class FileMeter:

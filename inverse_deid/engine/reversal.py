@@ -13,6 +13,7 @@ import numpy as np
 
 from inverse_deid.core.errors import InputError
 from inverse_deid.core.values import Decisions, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.rewriting import RewrittenCase, fit_text
@@ -63,8 +64,8 @@ def hide_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> Hidd
     return HiddenCase(case.case_id, tuple(texts))
 
 
-_TOO_FEW = "has more documents than the map. Give the file and the map of one run"
-_TOO_MANY = "has fewer documents than the map. Give the file and the map of one run"
+_TOO_FEW = N_("has more documents than the map. Give the file and the map of one run")
+_TOO_MANY = N_("has fewer documents than the map. Give the file and the map of one run")
 
 
 @dataclass(slots=True)
@@ -95,12 +96,12 @@ def reveal_documents(
     nothing = tokenize(""), Decisions(none > 0, none, numbers, numbers, none)
     for record in source.records():
         if record.problem:
-            raise InputError(f"{source.unit} {record.number} {record.problem}")
+            raise InputError(f"{_(source.unit)} {record.number} {record.problem}")
         if not record.docs:
             sink.write(record, ())
             continue
         case = _next(cases)
-        originals = _read_originals(record, case.texts, encoding, f"{source.unit} {record.number}")
+        originals = _read_originals(record, case.texts, encoding, f"{_(source.unit)} {record.number}")
         is_asked = only in (None, case.document)
         done.count(is_asked=is_asked)
         texts = originals if is_asked else [doc.text for doc in record.docs]
@@ -127,7 +128,7 @@ def reveal_message(
     marker = reader.about.get("marker", "PHI")
     for part in message.parts():
         if isinstance(part, BrokenCase):
-            raise InputError(f"case {part.number} {part.reason}")
+            raise InputError(_("case {number} {reason}", number=part.number, reason=part.reason))
         hidden = _next(cases)
         originals = list(_match_originals(part, hidden, marker, done))
         is_asked = only is None or only in (hidden.document, part.case_id)
@@ -155,8 +156,13 @@ def _check_end(cases: Iterator[HiddenCase]) -> None:
 def _read_originals(record: Record, hidden: Sequence[HiddenText], encoding: str, where: str) -> list[str]:
     if [one.location for one in hidden] != list(record.columns or ("",)):
         raise InputError(
-            f"{where} has {len(record.docs)} texts and {len(hidden)} in the map, or of other columns. Name "
-            "the columns as they were masked"
+            _(
+                "{where} has {n_docs} texts and {n_hidden} in the map, or of other columns. Name the "
+                "columns as they were masked",
+                where=where,
+                n_docs=len(record.docs),
+                n_hidden=len(hidden),
+            )
         )
     problem = InputError()
     try:
@@ -179,10 +185,13 @@ def _match_originals(part: Case, hidden: HiddenCase, marker: str, done: Revealed
             (i for i, h in enumerate(waiting) if h.sha256 == sha256 and bare_path(h.location) == place), None
         )
         if found is None and text.text != marker:
-            where = f"case {part.number}" if part.is_case else "a part around the cases"
+            where = _("case {number}", number=part.number) if part.is_case else _("a part around the cases")
             raise InputError(
-                f"{where} has a text that the map was not made for: it was changed, or the map belongs to "
-                "another file"
+                _(
+                    "{where} has a text that the map was not made for: it was changed, or the map "
+                    "belongs to another file",
+                    where=where,
+                )
             )
         done.n_missing += found or 0
         yield text.text if found is None else reveal(text.text, waiting[found])

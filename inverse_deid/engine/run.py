@@ -13,6 +13,7 @@ from typing import Any
 from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import InputError, InverseDeidError, Remedy
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.jobs.files import JobFiles, Written
 from inverse_deid.engine.jobs.journal import (
@@ -85,7 +86,7 @@ class _DocumentGroup:
         try:
             journal.append({job: entry for job, (entry, _) in written.items()})
         except InverseDeidError as error:
-            for job, (_, files) in written.items():
+            for job, (_ignored, files) in written.items():
                 files.discard()
                 self._tally.fail(job.shown, error)
             return
@@ -266,7 +267,8 @@ def _is_complete(job: Job, entry: Entry | None, inputs: frozenset[tuple[int, int
             return True
         if not is_input_same and not force:
             raise InputError(
-                "has changed since it was masked", remedies=[Remedy("force", step="add {} to mask it again")]
+                _("has changed since it was masked"),
+                remedies=[Remedy("force", step=N_("add {} to mask it again"))],
             )
     for output in job.outputs:
         is_ours = entry is not None and is_intact(output.path, entry.files.get(output.role))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from inverse_deid.core.errors import RefusedRecordError, Remedy, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import check_kept, mask_with_fields
 from inverse_deid.engine.progress import FileMeter
@@ -42,7 +43,7 @@ def write_batch(
 ) -> None:
     """Write and count a batch; a record that cannot be written is noted with its number."""
     for record, masked in results:
-        place = record.place or (f"{unit} {record.number}" if record.number else "")
+        place = record.place or (f"{_(unit)} {record.number}" if record.number else "")
         where = f"{name} {place}".rstrip()
         problem, remedies = record.problem, record.remedies
         if problem:
@@ -52,7 +53,7 @@ def write_batch(
         else:
             problem, remedies = _write(record, masked, sinks)
         if problem:
-            tally.fail(where, f"{problem}. It was left out", remedies)
+            tally.fail(where, _("{problem}. It was left out", problem=problem), remedies)
             continue
         note_record(
             tally,
@@ -70,7 +71,7 @@ def note_record(tally: Tally, where: str, masked: MaskedRecord, *, is_report: bo
     if masked.docs or is_report:
         tally.add_case(masked.docs, is_case=not is_frame)
     if any(one.failed for one in masked.docs):
-        tally.fail(where, "could not be analysed and was masked completely")
+        tally.fail(where, _("could not be analysed and was masked completely"))
     elif any(one.is_plain for one in masked.docs):
         tally.fail(where, MARKERS_LEFT)
 
@@ -107,7 +108,7 @@ def mask_source(
     def mask(item: _Batch) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
         return mask_with_fields(masker, item.records, progress.key, progress.marker, kept, unit=source.unit)
 
-    for (n_done, place, _), masked in in_order(mask, todo, progress.n_at_once):
+    for (n_done, place, _ignored), masked in in_order(mask, todo, progress.n_at_once):
         before = (tally.n_documents, tally.n_tokens)
         write_batch(masked, sinks, tally, progress.name, source.unit)
         tally.note_columns(source.columns)
@@ -116,7 +117,7 @@ def mask_source(
             progress.meter.reach(place)
         yield n_done
     if not n_done and source.unit == "line":
-        raise UnreadableInputError("is empty. Give a file that contains text")
+        raise UnreadableInputError(_("is empty. Give a file that contains text"))
 
 
 class _Batch(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import InputError, InverseDeidError, OutputError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.jobs.files import JobFiles, Written
 from inverse_deid.engine.jobs.journal import (
     Entry,
@@ -24,7 +25,7 @@ from inverse_deid.formats.records import Format, ReadOptions, ReportingSink
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.masking.case_masker import DocumentMasker
 
-PIPE_NAME = "standard input"
+PIPE_NAME = N_("standard input")
 
 
 def write_stream_job(job: Job, masker: DocumentMasker, run: RunSettings, meter: FileMeter) -> Written:
@@ -102,7 +103,9 @@ class _Pipe:
         except OSError as error:
             problem = error.strerror or type(error).__name__
         if problem:
-            raise OutputError(f"standard output cannot be written: {problem}. The rest was not masked")
+            raise OutputError(
+                _("standard output cannot be written: {problem}. The rest was not masked", problem=problem)
+            )
         return len(data)
 
 
@@ -122,7 +125,7 @@ def mask_pipe(
             source = kind.open(given, run.read_options, "stdin")
         sink = source.sink(_Pipe(target))
         progress = SourceProgress(PIPE_NAME, tally, run.on_progress, run.n_at_once)
-        for _ in mask_source(source, [sink], masker, progress):
+        for _ignored in mask_source(source, [sink], masker, progress):
             pass
         sink.finish()
         tally.add_facts(find_facts(source, PIPE_NAME))

@@ -12,11 +12,12 @@ import numpy as np
 
 from inverse_deid.core.errors import InverseDeidError, Remedy
 from inverse_deid.core.values import MaskedDocument, Reason
+from inverse_deid.core.wording import N_
 from inverse_deid.files.facts import MAX_FAILURES, Failure, FileFacts
 from inverse_deid.formats.tables.kept_cells import KeptChanges
 
 MAX_DOCUMENTS_LISTED = 1000
-MARKERS_LEFT = "its replacements could not be computed, so markers were left"
+MARKERS_LEFT = N_("its replacements could not be computed, so markers were left")
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from types import TracebackType
 from inverse_deid.core.child_process import end_with_parent, no_keyboard_signals, strip_error
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError, Remedy, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _, current_language, speak_always
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.markers import MarkerFor
@@ -28,7 +29,7 @@ MAX_TRIES = 2
 MAX_STARTS = 3
 MAX_DEATHS_IN_A_ROW = 10
 
-_FEWER = Remedy("workers", step="give fewer {} if memory is short")
+_FEWER = Remedy("workers", step=N_("give fewer {} if memory is short"))
 
 Load = Callable[[], DocumentMasker]
 """Loads the masker; can be sent to another process."""
@@ -96,7 +97,9 @@ class WorkerProcess:
         with self._starting, no_keyboard_signals():
             if self._is_closed.is_set():
                 raise KeyboardInterrupt
-            self._executor = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            self._executor = ProcessPoolExecutor(
+                1, multiprocessing.get_context("spawn"), speak_always, (current_language(),)
+            )
             self._loading: Future[Loaded | InverseDeidError]
             others = set(multiprocessing.active_children())
             self._loading = self._executor.submit(load_in_worker, self._build)
@@ -108,7 +111,7 @@ class WorkerProcess:
         Raises:
             InverseDeidError: It could not be loaded, or the process died `MAX_STARTS` times before.
         """
-        for _ in range(MAX_STARTS):
+        for _ignored in range(MAX_STARTS):
             try:
                 found = self._loading.result()
             except BrokenProcessPool:
@@ -118,7 +121,8 @@ class WorkerProcess:
                 raise strip_error(found)  # a new one: it may be raised again
             return found
         raise StageError(
-            f"a worker process ended {MAX_STARTS} times while it loaded the model", remedies=[_FEWER]
+            _("a worker process ended {max_starts} times while it loaded the model", max_starts=MAX_STARTS),
+            remedies=[_FEWER],
         )
 
     def mask(self, docs: Sequence[Document], fingerprint: str) -> list[MaskedDocument]:
@@ -131,14 +135,14 @@ class WorkerProcess:
                 the masker broke its contract.
         """
         if self.wait_until_loaded().fingerprint != fingerprint:
-            raise ConfigurationError("model or lexicon changed while they were used. Mask again")
+            raise ConfigurationError(_("model or lexicon changed while they were used. Mask again"))
         found: list[MaskedDocument] | InverseDeidError
         try:
             found = self._executor.submit(mask_in_worker, docs).result()
         except BrokenProcessPool:
             found = self._count_death()
         except Exception as error:  # noqa: BLE001 - what cannot be sent; its message may quote a narrative
-            found = StageError(f"a worker process met {describe_error(error)}")
+            found = StageError(_("a worker process met {error}", error=describe_error(error)))
         if isinstance(found, InverseDeidError):
             raise found
         self._n_deaths = 0
@@ -148,9 +152,15 @@ class WorkerProcess:
         self._replace()
         self._n_deaths += 1
         if self._n_deaths < MAX_DEATHS_IN_A_ROW:
-            return WorkerDiedError("a worker process ended before it answered")
+            return WorkerDiedError(_("a worker process ended before it answered"))
         self._n_deaths = 0
-        return StageError(f"a worker process ended {MAX_DEATHS_IN_A_ROW} times in a row", remedies=[_FEWER])
+        return StageError(
+            _(
+                "a worker process ended {max_deaths_in_a_row} times in a row",
+                max_deaths_in_a_row=MAX_DEATHS_IN_A_ROW,
+            ),
+            remedies=[_FEWER],
+        )
 
     def _replace(self) -> None:
         self._executor.shutdown(wait=True)  # its thread must not be closing pipes when Python ends
@@ -213,7 +223,7 @@ class WorkerPool:
             self._idle.put(worker)
 
     def _mask(self, worker: WorkerProcess, docs: Sequence[Document]) -> list[MaskedDocument]:
-        for _ in range(MAX_TRIES):
+        for _ignored in range(MAX_TRIES):
             if self._is_closed.is_set():
                 raise KeyboardInterrupt
             try:
@@ -237,7 +247,7 @@ class WorkerPool:
         self._is_closed.set()
         for worker in self._workers if kill else ():
             worker.kill()
-        for _ in self._workers:
+        for _ignored in self._workers:
             self._idle.get().close()  # the thread that used it returns each
 
 

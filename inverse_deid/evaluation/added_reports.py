@@ -10,6 +10,7 @@ import msgspec
 
 from inverse_deid.core.errors import AnnotationError, FormatError, Remedy
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.grades import GradeReport
 from inverse_deid.evaluation.measures.counts import GroupKind
@@ -20,7 +21,7 @@ from inverse_deid.evaluation.utility import UtilityReport
 from inverse_deid.formats.registry import input_errors
 
 CONCEPT_FORMAT_NAME = "inverse-deid concept utility"
-_KINDS = "`risk`, `utility`, `leaks grade` or `research extraction cost`"
+_KINDS = N_("`risk`, `utility`, `leaks grade` or `research extraction cost`")
 
 
 class ConceptRecord(ReportPart, frozen=True):
@@ -76,12 +77,18 @@ def read_added(paths: Sequence[Path]) -> list[AddedReport]:
             # The message may quote the file, but the place consists of names of our own.
             place = str(error).partition(" - at `")[2].rstrip("`")
             raise FormatError(
-                f"{path}: not a report that can be added{f', see {place}' if place else ''}",
-                remedies=[Remedy("json", step=f"give a file that {_KINDS} wrote with {{}}")],
+                (
+                    _("{path}: not a report that can be added, see {place}", path=path, place=place)
+                    if place
+                    else _("{path}: not a report that can be added", path=path)
+                ),
+                remedies=[Remedy("json", step=_("give a file that {kinds} wrote with {{}}", kinds=_KINDS))],
             ) from None
         name = _KEYS[type(report)]
         if name in found:
-            raise FormatError(f"{path}: the second report of {name}. Give one of each kind")
+            raise FormatError(
+                _("{path}: the second report of {name}. Give one of each kind", path=path, name=name)
+            )
         found[name] = report
     return list(found.values())
 
@@ -104,8 +111,11 @@ def refuse_foreign(added: Sequence[AddedReport], evaluation: Evaluation) -> None
         )
         if is_foreign:
             raise AnnotationError(
-                f"the {_KEYS[type(report)]} report is of other documents or other masks. "
-                "Make it again from the same GOLD and MASKED",
+                _(
+                    "the {key} report is of other documents or other masks. Make it again from the same "
+                    "GOLD and MASKED",
+                    key=_KEYS[type(report)],
+                ),
                 choice="add",
             )
 

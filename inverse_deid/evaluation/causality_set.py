@@ -23,6 +23,7 @@ from msgspec import UNSET, UnsetType
 
 from inverse_deid.core.errors import AnnotationError, name_documents
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.registry import input_errors, open_input
@@ -83,14 +84,14 @@ class Item:
         parts = [span.part for span in self.spans]
         n_dates = parts.count(OnsetPart.START), parts.count(OnsetPart.REACTION)
         if (self.role is not None) != (self.kind is ItemKind.DRUG):
-            raise AnnotationError("DRUG needs a role, and only DRUG may have one")
+            raise AnnotationError(_("DRUG needs a role, and only DRUG may have one"))
         if {part is None for part in parts} != {self.kind is not ItemKind.ONSET}:
-            raise AnnotationError("spans of ONSET need a part, and only these may have one")
+            raise AnnotationError(_("spans of ONSET need a part, and only these may have one"))
         if n_dates not in ((0, 0), (1, 1)):
-            raise AnnotationError("ONSET needs both dates or neither: one start and one reaction")
+            raise AnnotationError(_("ONSET needs both dates or neither: one start and one reaction"))
         if type(self.days) is not (int if any(n_dates) else type(None)):
             raise AnnotationError(
-                "the two dates of ONSET need days, a whole number, and only these may have days"
+                _("the two dates of ONSET need days, a whole number, and only these may have days")
             )
 
 
@@ -109,8 +110,16 @@ class CausalityDocument:
         for span in (span for item in self.items for span in item.spans):
             inside = 0 <= span.start < span.end <= len(self.doc.text)
             if not inside or not len(tokenize(self.doc.text[span.start : span.end])):
-                problem = "is outside the text or has no letter or digit. Offsets count code points."
-                raise AnnotationError(f"document {self.doc.id}: span {span.start}-{span.end} {problem}")
+                problem = _("is outside the text or has no letter or digit. Offsets count code points.")
+                raise AnnotationError(
+                    _(
+                        "document {id}: span {start}-{end} {problem}",
+                        id=self.doc.id,
+                        start=span.start,
+                        end=span.end,
+                        problem=problem,
+                    )
+                )
 
 
 def packaged_causality_set() -> Path:
@@ -137,9 +146,11 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
             CausalityDocument(doc, _read_items(doc, listed)) for doc, listed in zip(docs, marks, strict=True)
         ]
         if twice := find_repeated(doc.id for doc in docs):
-            raise AnnotationError(f"repeated: {name_documents(twice)}. Give every document its own id")
+            raise AnnotationError(
+                _("repeated: {documents}. Give every document its own id", documents=name_documents(twice))
+            )
         if not any(doc.items for doc in read):
-            raise AnnotationError('no utility marks found. Add "utility", see docs/utility.md')
+            raise AnnotationError(_('no utility marks found. Add "utility", see docs/utility.md'))
     return read
 
 
@@ -163,18 +174,26 @@ def _read_items(doc: Document, listed: object) -> tuple[Item, ...]:
             mark = msgspec.convert(row, _UtilityMark)
         if mark is None:
             raise AnnotationError(
-                f"document {doc.id}: utility span {number} is not "
-                '{"start", "end", "kind", "item"} with whole numbers and a known kind, role and part. '
-                "See docs/utility.md"
+                _(
+                    'document {id}: utility span {number} is not {{"start", "end", "kind", "item"}} with '
+                    "whole numbers and a known kind, role and part. See docs/utility.md",
+                    id=doc.id,
+                    number=number,
+                )
             )
         marks.setdefault(mark.item, []).append(mark)
-    return tuple(_join_marks(f"document {doc.id}, item {number}", spans) for number, spans in marks.items())
+    return tuple(
+        _join_marks(_("document {id}, item {number}", id=doc.id, number=number), spans)
+        for number, spans in marks.items()
+    )
 
 
 def _join_marks(where: str, marks: Sequence[_UtilityMark]) -> Item:
     kind, role = marks[0].kind, marks[0].role
     if any((mark.kind, mark.role) != (kind, role) for mark in marks):
-        raise AnnotationError(f"{where}: its spans differ in kind or role. See docs/utility.md")
+        raise AnnotationError(
+            _("{where}: its spans differ in kind or role. See docs/utility.md", where=where)
+        )
     try:
         spans = [
             UtilitySpan(mark.start, mark.end, None if isinstance(mark.part, UnsetType) else mark.part)
@@ -183,4 +202,4 @@ def _join_marks(where: str, marks: Sequence[_UtilityMark]) -> Item:
         days = next((mark.days for mark in marks if mark.days is not None), None)
         return Item(kind, tuple(spans), role, days)
     except AnnotationError as error:
-        raise AnnotationError(f"{where}: {error}. See docs/utility.md") from error
+        raise AnnotationError(_("{where}: {error}. See docs/utility.md", where=where, error=error)) from error

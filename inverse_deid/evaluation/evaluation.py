@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 
 from inverse_deid.core.errors import AnnotationError, FormatError, Remedy, name_documents
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.measures.counts import (
     GROUPS,
     Counts,
@@ -202,17 +203,33 @@ def read_patients(path: Path, ids: Sequence[str]) -> list[str]:
         rows = _read_rows(stream.read())
     if rows is None:
         raise FormatError(
-            f"{path}: not a CSV file with the columns id and patient. Separate them by commas, save as UTF-8"
+            _(
+                "{path}: not a CSV file with the columns id and patient. Separate them by commas, save "
+                "as UTF-8",
+                path=path,
+            )
         )
     for number, row in enumerate(rows, start=2):
         if not (row["id"] and row["patient"]):
-            raise FormatError(f"{path}: row {number} lacks its id or its patient. Fill in both")
+            raise FormatError(
+                _("{path}: row {number} lacks its id or its patient. Fill in both", path=path, number=number)
+            )
     if twice := find_repeated(row["id"] for row in rows):
-        raise FormatError(f"{path}: repeated: {name_documents(twice)}. Give every document one patient")
+        raise FormatError(
+            _(
+                "{path}: repeated: {documents}. Give every document one patient",
+                path=path,
+                documents=name_documents(twice),
+            )
+        )
     patients = {row["id"]: row["patient"] for row in rows}
     if absent := [doc_id for doc_id in ids if doc_id not in patients]:
         raise AnnotationError(
-            f"{path}: without a patient: {name_documents(absent)}. Give every document one patient"
+            _(
+                "{path}: without a patient: {documents}. Give every document one patient",
+                path=path,
+                documents=name_documents(absent),
+            )
         )
     return [patients[doc_id] for doc_id in ids]
 
@@ -230,20 +247,25 @@ def _read_rows(data: bytes) -> list[dict[str, str]] | None:
 def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing: bool) -> tuple[str, ...]:
     if twice := find_repeated(ids):
         raise AnnotationError(
-            f"repeated in the gold: {name_documents(twice)}. Give every document its own id"
+            _(
+                "repeated in the gold: {documents}. Give every document its own id",
+                documents=name_documents(twice),
+            )
         )
     if surplus := sorted(set(masks) - set(ids)):
         raise AnnotationError(
-            f"masked but not in the gold: {name_documents(surplus)}. Add them to the gold, or leave out "
-            "their masks"
+            _(
+                "masked but not in the gold: {documents}. Add them to the gold, or leave out their masks",
+                documents=name_documents(surplus),
+            )
         )
     missing = tuple(doc_id for doc_id in ids if doc_id not in masks)
     if missing and not allow_missing:
         raise AnnotationError(
-            f"in the gold but not masked: {name_documents(missing)}",
+            _("in the gold but not masked: {documents}", documents=name_documents(missing)),
             remedies=[
-                Remedy(step="mask them"),
-                Remedy("allow_missing", step="count them as unmasked with {}"),
+                Remedy(step=N_("mask them")),
+                Remedy("allow_missing", step=N_("count them as unmasked with {}")),
             ],
         )
     return missing

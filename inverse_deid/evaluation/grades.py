@@ -21,6 +21,7 @@ import numpy.typing as npt
 from inverse_deid.core.errors import AnnotationError, Remedy
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.leaks import ListedLeak, name_rows, read_leak_list
 from inverse_deid.evaluation.measures.counts import Int64Array
 from inverse_deid.evaluation.measures.figures import ReportPart, Share
@@ -168,14 +169,18 @@ def read_grades(path: Path, *, allow_ungraded: bool = False) -> GradedList:
     written = {leak.row: leak.cells["grade"].strip().lower() for leak in leaks}
     if unknown := sorted(row for row, grade in written.items() if grade not in _WRITTEN):
         raise AnnotationError(
-            f"{path}: {name_rows(unknown)}: unknown grade. Give direct, indirect or none (or d, i, n)"
+            _(
+                "{path}: {rows}: unknown grade. Give direct, indirect or none (or d, i, n)",
+                path=path,
+                rows=name_rows(unknown),
+            )
         )
     if not allow_ungraded and (empty := sorted(row for row, grade in written.items() if not grade)):
         raise AnnotationError(
-            f"{path}: {name_rows(empty)}: not graded",
+            _("{path}: {rows}: not graded", path=path, rows=name_rows(empty)),
             remedies=[
-                Remedy(step="grade them"),
-                Remedy("allow_ungraded", step="leave them out with {}"),
+                Remedy(step=N_("grade them")),
+                Remedy("allow_ungraded", step=N_("leave them out with {}")),
             ],
         )
     return GradedList(leaks, np.array([_WRITTEN[written[leak.row]] for leak in leaks], np.int64))
@@ -184,13 +189,19 @@ def read_grades(path: Path, *, allow_ungraded: bool = False) -> GradedList:
 def _check_same_list(first: GradedList, second: GradedList) -> None:
     if len(first.leaks) != len(second.leaks):
         raise AnnotationError(
-            f"the second list has {len(second.leaks):,} leaks, the first {len(first.leaks):,}. "
-            "Give copies of one list"
+            _(
+                "the second list has {n_leaks:,} leaks, the first {n_leaks_2:,}. Give copies of one list",
+                n_leaks=len(second.leaks),
+                n_leaks_2=len(first.leaks),
+            )
         )
     pairs = zip(first.leaks, second.leaks, strict=True)
     if foreign := sorted(b.row for a, b in pairs if (a.id, a.type) != (b.id, b.type)):
         raise AnnotationError(
-            f"second list, {name_rows(foreign)}: other leaks than in the first. Give copies of one list"
+            _(
+                "second list, {rows}: other leaks than in the first. Give copies of one list",
+                rows=name_rows(foreign),
+            )
         )
 
 
@@ -260,7 +271,11 @@ def report_grades(groups: dict[str, GroupGrades], *, seed: int, provenance: Prov
 def grade_lines(groups: Mapping[str, GroupGrades]) -> Iterator[str]:
     """Yield the grades as aligned plain text. The reviewers are A and B."""
     everything = groups["ALL"]
-    yield f"leaks: {everything.leaks:,}, documents with a leak: {everything.documents:,}"
+    yield _(
+        "leaks: {leaks:,}, documents with a leak: {documents:,}",
+        leaks=everything.leaks,
+        documents=everything.documents,
+    )
     yield ""
     yield from align(list(_count_rows(groups)))
     if everything.agreement is None:
@@ -268,19 +283,25 @@ def grade_lines(groups: Mapping[str, GroupGrades]) -> Iterator[str]:
     yield ""
     yield from align(list(_agreement_rows(groups)))
     yield ""
-    yield "Grades of A and B side by side (d direct, i indirect, n none):"
+    yield _("Grades of A and B side by side (d direct, i indirect, n none):")
     yield from align(list(_table_rows(groups)))
     yield ""
-    yield f"Intervals: {100 * CONFIDENCE:g} %, from {N_RESAMPLES:,} resamples of whole documents. With only a"
-    yield "few documents they are not reliable. - means undefined. Weighted: direct against none counts"
+    yield _(
+        "Intervals: {confidence:g} %, from {n_resamples:,} resamples of whole documents. With only a",
+        confidence=100 * CONFIDENCE,
+        n_resamples=N_RESAMPLES,
+    )
+    yield _("few documents they are not reliable. - means undefined. Weighted: direct against none counts")
     yield "twice."
 
 
 def _count_rows(groups: Mapping[str, GroupGrades]) -> Iterator[tuple[str, ...]]:
     reviewers = "AB"[: len(groups["ALL"].by_reviewer)]
-    of_reviewer = [f"{who} {what}" for who in reviewers for what in ("direct", "indirect", "none", "open")]
+    of_reviewer = [
+        f"{who} {what}" for who in reviewers for what in (_("direct"), _("indirect"), _("none"), _("open"))
+    ]
     is_pair = len(reviewers) == 2
-    yield "type", "leaks", *of_reviewer, *(("direct to A or B", "to both") if is_pair else ())
+    yield _("type"), _("leaks"), *of_reviewer, *((_("direct to A or B"), _("to both")) if is_pair else ())
     for name, group in groups.items():
         counts = [n for row in group.by_reviewer for n in (row.direct, row.indirect, row.none, row.ungraded)]
         pair = (group.direct_to_any, group.direct_to_all) if is_pair else ()
@@ -288,21 +309,24 @@ def _count_rows(groups: Mapping[str, GroupGrades]) -> Iterator[tuple[str, ...]]:
 
 
 def _agreement_rows(groups: Mapping[str, GroupGrades]) -> Iterator[tuple[str, ...]]:
-    yield "type", "both graded", "agree", "kappa", "interval", "weighted", "interval"
+    yield _("type"), _("both graded"), _("agree"), _("kappa"), _("interval"), _("weighted"), _("interval")
     for name, group in groups.items():
         if group.agreement is not None:
             kappas = (group.agreement.kappa, group.agreement.linear_kappa)
             cells = []
             for kappa in kappas:
                 low, high = _format_kappa(kappa.low), _format_kappa(kappa.high)
-                cells += [_format_kappa(kappa.value), "-" if kappa.low is None else f"{low} to {high}"]
+                cells += [
+                    _format_kappa(kappa.value),
+                    "-" if kappa.low is None else _("{low} to {high}", low=low, high=high),
+                ]
             observed = group.agreement.observed
             yield name, f"{observed.whole:,}", format_share(observed), *cells
 
 
 def _table_rows(groups: Mapping[str, GroupGrades]) -> Iterator[tuple[str, ...]]:
     letters = [grade.name[0].lower() for grade in Grade]
-    yield "type", *(f"{a}-{b}" for a in letters for b in letters)
+    yield _("type"), *(f"{a}-{b}" for a in letters for b in letters)
     for name, group in groups.items():
         if group.agreement is not None:
             yield name, *(f"{n:,}" for row in group.agreement.table for n in row)

@@ -32,6 +32,7 @@ from scipy.stats import beta, binom
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.measures.uncertainty import Float64Array
 
 _ROUNDING = 1 + 1e-12
@@ -71,15 +72,15 @@ class Aim:
 
     def __post_init__(self) -> None:
         if not 0 < self.target < 1:
-            raise ConfigurationError("the target leak rate must be above 0 and below 1, such as 0.01")
+            raise ConfigurationError(_("the target leak rate must be above 0 and below 1, such as 0.01"))
         if self.method is GuaranteeMethod.CRC and self.confidence is not None:
             raise ConfigurationError(
-                "conformal risk control has no confidence. Leave it out, or choose the method exact"
+                _("conformal risk control has no confidence. Leave it out, or choose the method exact")
             )
         if self.method is GuaranteeMethod.EXACT and self.confidence is None:
-            raise ConfigurationError("the method exact needs a confidence, such as 0.95")
+            raise ConfigurationError(_("the method exact needs a confidence, such as 0.95"))
         if self.confidence is not None and not 0 < self.confidence < 1:
-            raise ConfigurationError("the confidence must be above 0 and below 1, such as 0.95")
+            raise ConfigurationError(_("the confidence must be above 0 and below 1, such as 0.95"))
 
 
 def count_needed(target: float, confidence: float | None) -> int:
@@ -142,8 +143,14 @@ def refuse_too_few(n: int, aim: Aim) -> None:
     needed = count_needed(aim.target, aim.confidence)
     if n < needed:
         raise ConfigurationError(
-            f"{n:,} {aim.counted} with PHI cannot show {_describe_aim(aim)}, even if none leaks. "
-            f"{needed:,} are needed. Give more, or a higher target"
+            _(
+                "{n:,} {counted} with PHI cannot show {aim}, even if none leaks. {needed:,} are needed. "
+                "Give more, or a higher target",
+                n=n,
+                counted=aim.counted,
+                aim=_describe_aim(aim),
+                needed=needed,
+            )
         )
 
 
@@ -190,24 +197,51 @@ def provable_target(total_loss: float, n: int, aim: Aim) -> float:
 
 def _describe_failure(total_loss: float, n: int, aim: Aim) -> str:
     found = (
-        f"{total_loss:,.0f} of {n:,} {aim.counted} with PHI leak"
+        _(
+            "{total_loss:,.0f} of {n:,} {counted} with PHI leak",
+            total_loss=total_loss,
+            n=n,
+            counted=aim.counted,
+        )
         if aim.unit is Unit.DOCUMENT
-        else f"{_round_up(total_loss / n)} of the PHI tokens are kept on average over {n:,} {aim.counted}"
+        else _(
+            "{up} of the PHI tokens are kept on average over {n:,} {counted}",
+            up=_round_up(total_loss / n),
+            n=n,
+            counted=aim.counted,
+        )
     )
     provable = provable_target(total_loss, n, aim)
-    with_confidence = "" if aim.confidence is None else f" with {percent(aim.confidence)} confidence"
-    remedy = (
-        f"{_round_up(provable)} could be guaranteed{with_confidence}. Use a better model, or a target "
-        "that you fix before you calibrate on other documents."
-        if provable < 1
-        else "No target can be guaranteed. Use a better model."
+    with_confidence = (
+        "" if aim.confidence is None else _(" with {percent} confidence", percent=percent(aim.confidence))
     )
-    return f"no threshold shows {_describe_aim(aim)}: even at the safest {found}. {remedy}"
+    remedy = (
+        _(
+            "{up} could be guaranteed{with_confidence}. Use a better model, or a target that you fix "
+            "before you calibrate on other documents.",
+            up=_round_up(provable),
+            with_confidence=with_confidence,
+        )
+        if provable < 1
+        else _("No target can be guaranteed. Use a better model.")
+    )
+    return _(
+        "no threshold shows {aim}: even at the safest {found}. {remedy}",
+        aim=_describe_aim(aim),
+        found=found,
+        remedy=remedy,
+    )
 
 
 def _describe_aim(aim: Aim) -> str:
-    with_confidence = "" if aim.confidence is None else f" with {percent(aim.confidence)} confidence"
-    return f"a leak rate of at most {percent(aim.target)}{with_confidence}"
+    with_confidence = (
+        "" if aim.confidence is None else _(" with {percent} confidence", percent=percent(aim.confidence))
+    )
+    return _(
+        "a leak rate of at most {percent}{with_confidence}",
+        percent=percent(aim.target),
+        with_confidence=with_confidence,
+    )
 
 
 def percent(share: float) -> str:
@@ -228,30 +262,46 @@ def _round_up(share: float) -> str:
 def describe_guarantee(aim: Aim) -> str:
     """Return the guarantee in sentences for people who do not know statistics."""
     promise = {
-        (Unit.DOCUMENT, "documents"): "of the documents that hold identifiers, at most {} leave masking with "
-        "any word or number of an identifier unmasked",
-        (Unit.DOCUMENT, "patients"): "of the patients whose documents hold identifiers, at most {} have a "
-        "document that leaves masking with any word or number of an identifier unmasked",
-        (Unit.TOKEN, "documents"): "of the words and numbers that identify, at most {} stay unmasked in a "
-        "document, on average over all documents that hold identifiers",
-        (Unit.TOKEN, "patients"): "of the words and numbers that identify, at most {} stay unmasked in the "
-        "documents of a patient, on average over all patients whose documents hold identifiers",
+        (Unit.DOCUMENT, "documents"): _(
+            "of the documents that hold identifiers, at most {} leave masking with any word or "
+            "number of an identifier unmasked"
+        ),
+        (Unit.DOCUMENT, "patients"): _(
+            "of the patients whose documents hold identifiers, at most {} have a document that "
+            "leaves masking with any word or number of an identifier unmasked"
+        ),
+        (Unit.TOKEN, "documents"): _(
+            "of the words and numbers that identify, at most {} stay unmasked in a document, on "
+            "average over all documents that hold identifiers"
+        ),
+        (Unit.TOKEN, "patients"): _(
+            "of the words and numbers that identify, at most {} stay unmasked in the documents of a "
+            "patient, on average over all patients whose documents hold identifiers"
+        ),
     }[aim.unit, aim.counted].format(percent(aim.target))
     if aim.confidence is not None:
-        return f"With {percent(aim.confidence)} confidence: {promise}."
-    return (
-        f"On average over many calibrations like this one: {promise}. This one alone may have turned "
-        "out worse; no confidence goes with it."
+        return _("With {percent} confidence: {promise}.", percent=percent(aim.confidence), promise=promise)
+    return _(
+        "On average over many calibrations like this one: {promise}. This one alone may have turned out "
+        "worse; no confidence goes with it.",
+        promise=promise,
     )
 
 
 def list_conditions(aim: Aim) -> tuple[str, ...]:
     return (
-        f"The {aim.counted} to be masked and those of the calibration set are of the same kind, as if "
-        "drawn at random from one pile, each independent of the others (exchangeable).",
-        "No document of the calibration set, and none of the same patients, was used to train the model or "
-        "to choose anything else: settings, dictionary, target.",
-        "The marks of the calibration set are the truth: an identifier that nobody marked is not counted.",
-        "Masking uses this certificate, with the same version, model and dictionary; the certificate is the "
-        "first from this calibration set, not the best of several.",
+        _(
+            "The {counted} to be masked and those of the calibration set are of the same kind, as if "
+            "drawn at random from one pile, each independent of the others (exchangeable).",
+            counted=aim.counted,
+        ),
+        _(
+            "No document of the calibration set, and none of the same patients, was used to train the "
+            "model or to choose anything else: settings, dictionary, target."
+        ),
+        _("The marks of the calibration set are the truth: an identifier that nobody marked is not counted."),
+        _(
+            "Masking uses this certificate, with the same version, model and dictionary; the certificate "
+            "is the first from this calibration set, not the best of several."
+        ),
     )

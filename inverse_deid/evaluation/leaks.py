@@ -22,6 +22,7 @@ import numpy as np
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
+from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.evaluation.measures.counts import Range, check_masks, count_masked_before, find_gold_tokens
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.records import MAX_RECORD_BYTES
@@ -45,7 +46,7 @@ _NEEDED = frozenset({"number", "leak", "type", "grade"})
 _NUMBER = re.compile(r"([0-9]{1,9}) of ([0-9]{1,9})")
 _LEAK_ID = re.compile(r"(L[0-9a-f]{12})-[0-9a-f]{8}")
 _MAX_ROWS_SHOWN = 10
-_SAVE = "Save the graded list as CSV (UTF-8)"
+_SAVE = N_("Save the graded list as CSV (UTF-8)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def write_leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
     yield _write_row(COLUMNS).encode("utf-8-sig")
     for number, leak in enumerate(leaks, start=1):
         cells = (
-            f"{number} of {len(leaks)}",
+            _("{number} of {n_leaks}", number=number, n_leaks=len(leaks)),
             leak.id,
             leak.document,
             str(leak.start),
@@ -179,11 +180,15 @@ def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         try:
             row = next(rows, None)
         except csv.Error:
-            raise FormatError(f"row {number} is not a row of a table. {_SAVE}") from None
+            raise FormatError(
+                _("row {number} is not a row of a table. {save}", number=number, save=_SAVE)
+            ) from None
         if row is None:
             return
         if len(row) > len(header) and any(row[len(header) :]):
-            raise FormatError(f"row {number} has more cells than the header. {_SAVE}")
+            raise FormatError(
+                _("row {number} has more cells than the header. {save}", number=number, save=_SAVE)
+            )
         if any(row):
             cells = [restore(cell) for cell in row] + [""] * (len(header) - len(row))
             yield number, dict(zip(header, cells, strict=False))
@@ -201,8 +206,12 @@ def _open_table(text: str) -> tuple[list[str], Iterator[list[str]]]:
         if header is not None and set(header) >= _NEEDED:
             return header, rows
     raise FormatError(
-        f"not a list of leaks. Its first row does not name {', '.join(sorted(_NEEDED))}. "
-        f"Give the output of `inverse-deid leaks list`. {_SAVE}"
+        _(
+            "not a list of leaks. Its first row does not name {needed}. Give the output of `inverse-deid "
+            "leaks list`. {save}",
+            needed=", ".join(sorted(_NEEDED)),
+            save=_SAVE,
+        )
     )
 
 
@@ -210,7 +219,9 @@ def _parse_row(row: int, cells: Mapping[str, str]) -> ListedLeak:
     number, leak = _NUMBER.fullmatch(cells["number"].strip()), _LEAK_ID.fullmatch(cells["leak"].strip())
     types = [fine for fine in PhiType if fine.value == cells["type"].strip()]
     if not (number and leak and types):
-        raise FormatError(f"row {row}: the number, leak or type was changed. Leave these columns as they are")
+        raise FormatError(
+            _("row {row}: the number, leak or type was changed. Leave these columns as they are", row=row)
+        )
     return ListedLeak(row, int(number[1]), int(number[2]), leak[0], types[0], cells)
 
 
@@ -218,15 +229,20 @@ def _check_whole(rows: Sequence[ListedLeak]) -> list[ListedLeak]:
     n_leaks = rows[0].n_leaks if rows else 0
     foreign = [leak.row for leak in rows if leak.n_leaks != n_leaks or not 1 <= leak.number <= n_leaks]
     if foreign:
-        raise FormatError(f"{name_rows(foreign)}: of another list. Give the rows of one list")
+        raise FormatError(_("{rows}: of another list. Give the rows of one list", rows=name_rows(foreign)))
     last_row = {leak.number: leak.row for leak in rows}
     if twice := [leak.row for leak in rows if leak.row != last_row[leak.number]]:
-        raise FormatError(f"{name_rows(twice)}: repeated. Give every leak once")
+        raise FormatError(_("{rows}: repeated. Give every leak once", rows=name_rows(twice)))
     if len(rows) < n_leaks:
         missing = next(number for number in range(1, n_leaks + 1) if number not in last_row)
         raise FormatError(
-            f"{n_leaks - len(rows):,} of {n_leaks:,} leaks are missing. The first is number {missing}. "
-            "Give the whole list"
+            _(
+                "{n_leaks:,} of {n_leaks_2:,} leaks are missing. The first is number {missing}. Give the "
+                "whole list",
+                n_leaks=n_leaks - len(rows),
+                n_leaks_2=n_leaks,
+                missing=missing,
+            )
         )
     return sorted(rows, key=lambda leak: leak.number)
 
@@ -238,5 +254,13 @@ def name_rows(rows: Sequence[int]) -> str:
         >>> name_rows([2, 5]), name_rows(range(1, 13))
         ('rows 2, 5', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
     """
-    more = f" and {len(rows) - _MAX_ROWS_SHOWN:,} more" if len(rows) > _MAX_ROWS_SHOWN else ""
-    return f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:_MAX_ROWS_SHOWN]))}{more}"
+    more = (
+        _(" and {n_rows:,} more", n_rows=len(rows) - _MAX_ROWS_SHOWN) if len(rows) > _MAX_ROWS_SHOWN else ""
+    )
+    return ngettext(
+        "row {rows}{more}",
+        "rows {rows}{more}",
+        len(rows),
+        rows=", ".join(map(str, rows[:_MAX_ROWS_SHOWN])),
+        more=more,
+    )

@@ -17,6 +17,7 @@ import numpy as np
 
 from inverse_deid.core.errors import AnnotationError, FormatError, Remedy, name_documents
 from inverse_deid.core.values import BoolArray, Document, Reason, show_name
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.measures.counts import Int64Array, Range, check_masks, find_gold_tokens
 from inverse_deid.evaluation.measures.figures import Proportion
@@ -31,8 +32,10 @@ from inverse_deid.text.tokenizer import tokenize
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"
 _KEYS_WITHOUT_TEXT = frozenset({"id", "failed", "words"})
-_EXPLAIN_AGAIN = Remedy("explain", also=("with_text",), step="give the output of `inverse-deid mask` with {}")
-_MASK_AGAIN = Remedy("offsets", step="give the output of `inverse-deid mask` with {}")
+_EXPLAIN_AGAIN = Remedy(
+    "explain", also=("with_text",), step=N_("give the output of `inverse-deid mask` with {}")
+)
+_MASK_AGAIN = Remedy("offsets", step=N_("give the output of `inverse-deid mask` with {}"))
 _REASONS = frozenset(reason.name for reason in Reason)
 
 
@@ -67,8 +70,8 @@ def read_masked(path: Path) -> list[MaskedOutput]:
     outputs = [output for file in files for output in _read_masked_file(file)]
     if not outputs:
         raise FormatError(
-            f"{path}: no masks found",
-            remedies=[_MASK_AGAIN, Remedy("annotations", step="for i2b2 XML give the folder of {}")],
+            _("{path}: no masks found", path=path),
+            remedies=[_MASK_AGAIN, Remedy("annotations", step=N_("for i2b2 XML give the folder of {}"))],
         )
     return outputs
 
@@ -102,16 +105,19 @@ class _MaskedLine(msgspec.Struct, frozen=True):
 def _parse_masks(number: int, line: bytes) -> MaskedOutput:
     parsed = _parse_object(line)
     if parsed is None:
-        raise FormatError(f"line {number} is not a JSON object. Give JSON Lines with masks")
+        raise FormatError(_("line {number} is not a JSON object. Give JSON Lines with masks", number=number))
     if "masks" not in parsed:
-        again = Remedy("offsets", step="mask again with {}")
-        raise FormatError(f'line {number} has no "masks"', remedies=[again])
+        again = Remedy("offsets", step=N_("mask again with {}"))
+        raise FormatError(_('line {number} has no "masks"', number=number), remedies=[again])
     found: _MaskedLine | None = None
     with suppress(msgspec.ValidationError):
         found = msgspec.convert({"id": number} | parsed, _MaskedLine)
     if found is None or found.id is None:
         raise FormatError(
-            f'line {number} is not {{"id", "masks": [[start, end], ...], "text"}} with whole numbers',
+            _(
+                'line {number} is not {{"id", "masks": [[start, end], ...], "text"}} with whole numbers',
+                number=number,
+            ),
             remedies=[_MASK_AGAIN],
         )
     return MaskedOutput(str(found.id), tuple(found.masks), found.text)
@@ -131,7 +137,9 @@ def masks_by_id(gold: Sequence[Document], outputs: Sequence[MaskedOutput]) -> di
         AnnotationError: An id is masked twice, or masks or text do not fit the gold.
     """
     if twice := find_repeated(output.id for output in outputs):
-        raise AnnotationError(f"masked more than once: {name_documents(twice)}. Give every document once")
+        raise AnnotationError(
+            _("masked more than once: {documents}. Give every document once", documents=name_documents(twice))
+        )
     docs = {doc.id: doc for doc in gold}
     strange: list[str] = []
     for output in outputs:
@@ -143,10 +151,13 @@ def masks_by_id(gold: Sequence[Document], outputs: Sequence[MaskedOutput]) -> di
             strange.append(output.id)
     if strange:
         raise AnnotationError(
-            f"the masked text does not fit gold text and masks: {name_documents(strange)}",
+            _(
+                "the masked text does not fit gold text and masks: {documents}",
+                documents=name_documents(strange),
+            ),
             remedies=[
-                Remedy(step="mask the gold documents again"),
-                Remedy("annotations", step="for i2b2 XML give the folder of {}, not of the masked files"),
+                Remedy(step=N_("mask the gold documents again")),
+                Remedy("annotations", step=N_("for i2b2 XML give the folder of {}, not of the masked files")),
             ],
         )
     return {output.id: output.masks for output in outputs}
@@ -216,12 +227,16 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
             read += [_parse_explanation(file, number, line) for number, line in number_lines(stream)]
     found = [explained for explained in read if explained is not None]
     if not read:
-        raise FormatError(f"{path}: no explanation found", remedies=[_EXPLAIN_AGAIN])
+        raise FormatError(_("{path}: no explanation found", path=path), remedies=[_EXPLAIN_AGAIN])
     if len(found) < len(read):
         return None
     if twice := find_repeated(explained.id for explained in found):
         raise AnnotationError(
-            f"{path}: explained more than once: {name_documents(twice)}. Give every document once"
+            _(
+                "{path}: explained more than once: {documents}. Give every document once",
+                path=path,
+                documents=name_documents(twice),
+            )
         )
     return {explained.id: explained for explained in found}
 
@@ -258,18 +273,22 @@ def _parse_explanation(file: Path, number: int, line: bytes) -> ExplainedDocumen
         found = msgspec.convert(parsed, _ExplainedLine)
     if found is None:
         raise FormatError(
-            f"line {number} does not have the form of an explanation", remedies=[_EXPLAIN_AGAIN]
+            _("line {number} does not have the form of an explanation", number=number),
+            remedies=[_EXPLAIN_AGAIN],
         )
     end = 0
     for i, token in enumerate(found.tokens, start=1):
         if token.reason not in _REASONS or not end <= token.start < token.end:
             raise FormatError(
-                f"line {number}, token {i}: wrong reason, start or end", remedies=[_EXPLAIN_AGAIN]
+                _("line {number}, token {i}: wrong reason, start or end", number=number, i=i),
+                remedies=[_EXPLAIN_AGAIN],
             )
         end = token.end
     words = tuple(token.text for token in found.tokens if not isinstance(token.text, msgspec.UnsetType))
     if words and len(words) != len(found.tokens):
-        raise FormatError(f"line {number} has the text of only some tokens", remedies=[_EXPLAIN_AGAIN])
+        raise FormatError(
+            _("line {number} has the text of only some tokens", number=number), remedies=[_EXPLAIN_AGAIN]
+        )
     p_safe = [math.nan if token.p_safe is None else token.p_safe for token in found.tokens]
     return ExplainedDocument(
         str(found.id),
@@ -305,12 +324,16 @@ def _check_explained_ids(
     if surplus := sorted(set(explained) - set(ids)):
         file = explained[surplus[0]].file
         raise AnnotationError(
-            f"{file}: explained but not in the gold: {name_documents(surplus)}. Give only those of the gold"
+            _(
+                "{file}: explained but not in the gold: {documents}. Give only those of the gold",
+                file=file,
+                documents=name_documents(surplus),
+            )
         )
     if absent := [doc_id for doc_id in ids if doc_id not in explained and doc_id not in missing]:
         raise AnnotationError(
-            f"in the gold but not explained: {name_documents(absent)}",
-            remedies=[Remedy("explain", also=("with_text",), step="mask them with {}")],
+            _("in the gold but not explained: {documents}", documents=name_documents(absent)),
+            remedies=[Remedy("explain", also=("with_text",), step=N_("mask them with {}"))],
         )
 
 
@@ -329,9 +352,13 @@ def _score_documents(
         )
         if not fits:
             raise AnnotationError(
-                f"{found.file}: {name_documents([doc.id])}: explains tokens of another text than the gold",
+                _(
+                    "{file}: {documents}: explains tokens of another text than the gold",
+                    file=found.file,
+                    documents=name_documents([doc.id]),
+                ),
                 remedies=[
-                    Remedy("explain", also=("with_text",), step="mask the gold documents again with {}")
+                    Remedy("explain", also=("with_text",), step=N_("mask the gold documents again with {}"))
                 ],
             )
         yield find_gold_tokens(doc, tokens).mark(slice(None)), found.p_safe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.evaluation.measures.uncertainty import Interval, Method
 
@@ -40,7 +41,7 @@ def format_interval(interval: Interval | None) -> str:
         return "-"
     low = math.floor(round(10_000 * interval.low, 6)) / 100
     high = math.ceil(round(10_000 * interval.high, 6)) / 100
-    return "* " * (interval.method is Method.ALIKE) + f"{low:.2f} to {high:.2f}"
+    return "* " * (interval.method is Method.ALIKE) + _("{low:.2f} to {high:.2f}", low=low, high=high)
 
 
 def align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import asdict
 
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.evaluation import Evaluation, Intervals, intervals_of
 from inverse_deid.evaluation.measures.counts import GROUPS, GroupKind, SafeKind, group_number
 from inverse_deid.evaluation.measures.curves import Curve, Reliability, ScoreFigures
@@ -26,23 +27,23 @@ from inverse_deid.evaluation.plain_text import align, format_interval, format_sh
 from inverse_deid.evaluation.provenance import Provenance
 
 _TITLES = {
-    "recall_hipaa": "PHI masked, HIPAA categories (recall)",
-    "recall_hipaa_corrected": "  corrected for harmless tokens",
-    "recall_all": "PHI masked, all categories (recall)",
-    "recall_all_corrected": "  corrected for harmless tokens",
-    "recall_short_names": "names of at most 3 characters",
-    "precision": "of what is masked, PHI (precision)",
-    "precision_overlap": "  longer tokens right and wrong once each",
-    "safe_kept": "safe tokens kept",
-    "documents_without_leak": "documents without a leak, of those with PHI",
-    "documents_without_hipaa_leak": "  HIPAA categories",
-    "entities_masked": "identifiers with all mentions masked",
+    "recall_hipaa": N_("PHI masked, HIPAA categories (recall)"),
+    "recall_hipaa_corrected": N_("  corrected for harmless tokens"),
+    "recall_all": N_("PHI masked, all categories (recall)"),
+    "recall_all_corrected": N_("  corrected for harmless tokens"),
+    "recall_short_names": N_("names of at most 3 characters"),
+    "precision": N_("of what is masked, PHI (precision)"),
+    "precision_overlap": N_("  longer tokens right and wrong once each"),
+    "safe_kept": N_("safe tokens kept"),
+    "documents_without_leak": N_("documents without a leak, of those with PHI"),
+    "documents_without_hipaa_leak": N_("  HIPAA categories"),
+    "entities_masked": N_("identifiers with all mentions masked"),
 }
 _KIND_TITLES = {
-    SafeKind.WORD: "other words",
-    SafeKind.CLINICAL: "clinical words",
-    SafeKind.NUMBER: "numbers",
-    SafeKind.MIXED: "letters and digits",
+    SafeKind.WORD: N_("other words"),
+    SafeKind.CLINICAL: N_("clinical words"),
+    SafeKind.NUMBER: N_("numbers"),
+    SafeKind.MIXED: N_("letters and digits"),
 }
 
 
@@ -218,10 +219,10 @@ def table_lines(
     intervals = intervals_of(evaluation) if intervals is None else intervals
     yield from _head_lines(evaluation)
     yield ""
-    rows = [("", "share", _interval_head(intervals), "part", "of")]
+    rows = [("", _("share"), _interval_head(intervals), _("part"), _("of"))]
     for name, title in _TITLES.items():
         share, part, whole = share_cells(evaluation.figure(name))
-        rows.append((title, share, format_interval(intervals.figures[name]), part, whole))
+        rows.append((_(title), share, format_interval(intervals.figures[name]), part, whole))
     yield from align(rows)
     yield ""
     yield from align(list(_category_rows(evaluation, intervals)))
@@ -236,39 +237,66 @@ def table_lines(
 
 def note_lines(intervals: Intervals, scores: ScoreFigures | None = None) -> Iterator[str]:
     """Yield what a reader must know of the figures, a note per line."""
-    yield "Figures count tokens (runs of letters and digits). Of PHI, only the part inside the marks counts."
-    drawn = f"drawn {intervals.n_resamples:,} times (seed {intervals.seed})"
+    yield _(
+        "Figures count tokens (runs of letters and digits). Of PHI, only the part inside the marks counts."
+    )
+    drawn = _(
+        "drawn {n_resamples:,} times (seed {seed})", n_resamples=intervals.n_resamples, seed=intervals.seed
+    )
     if intervals.unit == "document":
         yield (
-            f"Tokens of one document are not independent. Intervals are by documents, {drawn}. For shares of "
-            f"documents they are {Method.CLOPPER_PEARSON}'s."
+            _(
+                "Tokens of one document are not independent. Intervals are by documents, {drawn}. For shares "
+                "of documents they are {clopper_pearson}'s.",
+                drawn=drawn,
+                clopper_pearson=Method.CLOPPER_PEARSON,
+            )
         )
     else:
         yield (
-            "Tokens of one document, and documents of one patient, are not independent. Intervals are by "
-            f"patients, {drawn}."
+            _(
+                "Tokens of one document, and documents of one patient, are not independent. Intervals are by "
+                "patients, {drawn}.",
+                drawn=drawn,
+            )
         )
     every = [*intervals.figures.values(), *(i for named in intervals.groups.values() for i in named.values())]
     if any(interval is not None and interval.method is Method.ALIKE for interval in every):
         yield (
-            f"* All draws were equal. This is {Method.CLOPPER_PEARSON}'s interval: each {intervals.unit} "
-            "with something to count is one trial."
+            _(
+                "* All draws were equal. This is {clopper_pearson}'s interval: each {unit} with something to "
+                "count is one trial.",
+                clopper_pearson=Method.CLOPPER_PEARSON,
+                unit=intervals.unit,
+            )
         )
     if intervals.n_units_with_phi < FEW_UNITS:
-        contain = " contains" if intervals.n_units_with_phi == 1 else "s contain"
+        contain = _(" contains") if intervals.n_units_with_phi == 1 else _("s contain")
         yield (
-            f"Only {intervals.n_units_with_phi} {intervals.unit}{contain} PHI. Intervals drawn from fewer "
-            f"than {FEW_UNITS} are too narrow."
+            _(
+                "Only {n_units_with_phi} {unit}{contain} PHI. Intervals drawn from fewer than {few_units} "
+                "are too narrow.",
+                n_units_with_phi=intervals.n_units_with_phi,
+                unit=intervals.unit,
+                contain=contain,
+                few_units=FEW_UNITS,
+            )
         )
     elif few := _name_rare_categories(intervals):
         yield (
-            f"Fewer than {FEW_UNITS} {intervals.unit}s contain {', '.join(few)}. Intervals drawn from so few "
-            "are too narrow."
+            _(
+                "Fewer than {few_units} {unit}s contain {few}. Intervals drawn from so few are too narrow.",
+                few_units=FEW_UNITS,
+                unit=intervals.unit,
+                few=", ".join(few),
+            )
         )
     if scores is not None:
         yield (
-            "p_safe alone is compared with one threshold, without the rules. Its intervals treat tokens as "
-            "independent and are too narrow."
+            _(
+                "p_safe alone is compared with one threshold, without the rules. Its intervals treat tokens "
+                "as independent and are too narrow."
+            )
         )
 
 
@@ -283,39 +311,39 @@ def _name_rare_categories(intervals: Intervals) -> list[str]:
 
 
 def _interval_head(intervals: Intervals) -> str:
-    return f"{100 * intervals.confidence:g} % interval"
+    return _("{confidence:g} % interval", confidence=100 * intervals.confidence)
 
 
 def _head_lines(evaluation: Evaluation) -> Iterator[str]:
     counts = evaluation.counts
     in_all = group_figures(counts, group_number(GroupKind.ALL))
     rows: list[tuple[str, ...]] = [
-        ("documents", f"{len(counts):,}"),
-        ("  with PHI", f"{in_all.documents_without_leak.whole:,}"),
-        ("tokens", f"{int(counts.tokens.sum()):,}"),
-        ("  masked", f"{int(counts.masked.sum()):,}"),
-        ("PHI tokens", f"{in_all.recall.whole:,}"),
+        (_("documents"), f"{len(counts):,}"),
+        (_("  with PHI"), f"{in_all.documents_without_leak.whole:,}"),
+        (_("tokens"), f"{int(counts.tokens.sum()):,}"),
+        (_("  masked"), f"{int(counts.masked.sum()):,}"),
+        (_("PHI tokens"), f"{in_all.recall.whole:,}"),
     ]
     if evaluation.missing:
-        rows.insert(1, ("  missing", f"{len(evaluation.missing):,}"))
+        rows.insert(1, (_("  missing"), f"{len(evaluation.missing):,}"))
     yield from align(rows)
     if evaluation.missing:
-        yield "Missing documents are counted as unmasked."
+        yield _("Missing documents are counted as unmasked.")
 
 
 def _category_rows(evaluation: Evaluation, intervals: Intervals) -> Iterator[tuple[str, ...]]:
     head = _interval_head(intervals)
     yield (
-        "category",
-        "recall",
+        _("category"),
+        _("recall"),
         head,
-        "corrected",
-        "tokens",
-        "missed",
-        "documents",
-        "without leak",
+        _("corrected"),
+        _("tokens"),
+        _("missed"),
+        _("documents"),
+        _("without leak"),
         head,
-        "identifiers",
+        _("identifiers"),
     )
     for hyper in GROUPS:
         if hyper.kind is GroupKind.HYPER:
@@ -347,13 +375,13 @@ def _category_row(
 
 
 def _over_masking_rows(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
-    yield "masked though safe", "share", "part", "of"
+    yield _("masked though safe"), _("share"), _("part"), _("of")
     shares = measure_over_masking(evaluation.counts)
     for kind, share in shares.items():
         if kind is not SafeKind.CLINICAL or evaluation.has_clinical:
-            yield _KIND_TITLES[kind], *share_cells(share)
+            yield _(_KIND_TITLES[kind]), *share_cells(share)
     parts = [share.part for share in shares.values()]
-    yield "all", *share_cells(Share(sum(parts), sum(share.whole for share in shares.values())))
+    yield _("all"), *share_cells(Share(sum(parts), sum(share.whole for share in shares.values())))
 
 
 def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
@@ -363,16 +391,18 @@ def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
     error = found.expected_calibration_error
     yield from align(
         [
-            ("p_safe alone: average precision", precision),
-            ("  expected calibration error", "-" if error is None else f"{error:.4f}"),
-            ("  tokens without p_safe", f"{found.unknown:,}"),
+            (_("p_safe alone: average precision"), precision),
+            (_("  expected calibration error"), "-" if error is None else f"{error:.4f}"),
+            (_("  tokens without p_safe"), f"{found.unknown:,}"),
         ]
     )
     yield ""
-    rows = [("p_safe", "mean", "really safe", interval_head, "part", "of")]
+    rows = [("p_safe", _("mean"), _("really safe"), interval_head, _("part"), _("of"))]
     for row in found.bins:
         if row.safe.whole:
             share, part, whole = share_cells(row.safe)
             mean, interval = f"{row.mean_p_safe:.4f}", format_interval(row.interval)
-            rows.append((f"{row.low:.2f} to {row.high:.2f}", mean, share, interval, part, whole))
+            rows.append(
+                (_("{low:.2f} to {high:.2f}", low=row.low, high=row.high), mean, share, interval, part, whole)
+            )
     yield from align(rows)

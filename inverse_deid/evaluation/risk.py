@@ -31,6 +31,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.settings import make_settings, read_toml
 from inverse_deid.core.values import BoolArray
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.measures.counts import Counts, GroupKind, Int64Array, group_number
 from inverse_deid.evaluation.measures.figures import ReportPart, Share
@@ -40,8 +41,8 @@ from inverse_deid.evaluation.provenance import Provenance
 FORMAT_NAME = "inverse-deid risk"
 
 NO_PROOF = (
-    "This is an estimate under the assumptions given, not a proof that the documents are anonymous.",
-    "It covers only marked identifiers. A rare disease or course of events can also point to a person.",
+    N_("This is an estimate under the assumptions given, not a proof that the documents are anonymous."),
+    N_("It covers only marked identifiers. A rare disease or course of events can also point to a person."),
 )
 
 _COLUMN = {fine: group_number(GroupKind.FINE, fine) for fine in PhiType}
@@ -79,11 +80,14 @@ class Assumptions(AssumedValues, frozen=True):
         listed = (*self.direct, *self.quasi, *self.neither)
         if wrong := [fine.value for fine in PhiType if listed.count(fine) != 1]:
             raise ConfigurationError(
-                f"{', '.join(wrong)}: in none or several of the lists direct, quasi, neither. "
-                "Give every PHI type in exactly one"
+                _(
+                    "{wrong}: in none or several of the lists direct, quasi, neither. Give every PHI "
+                    "type in exactly one",
+                    wrong=", ".join(wrong),
+                )
             )
         if not math.isfinite(self.persons_alike):
-            raise ConfigurationError("persons_alike is not finite. Give a number of at least 1")
+            raise ConfigurationError(_("persons_alike is not finite. Give a number of at least 1"))
 
     @property
     def quasi_identifies(self) -> float:

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from inverse_deid.core.errors import AnnotationError, name_documents
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
     DrugRole,
@@ -37,14 +38,14 @@ THESIS = Share(52, 100)
 """Narratives that missed nothing valuable, in the thesis."""
 PHI_FIGURES = ("recall_all", "recall_hipaa", "precision", "documents_without_leak")
 NOTES = (
-    "An item is one fact. It is kept if all of its words are. Time to onset is also kept if it can",
-    "be computed from the output: from a duration, both dates, day numbers, or dates shifted alike.",
-    "At best: only the marked identifiers are masked, including the dates of onset.",
-    "Items of one narrative are not independent, so intervals (Clopper-Pearson) are of narratives",
-    "that have such items.",
-    "In the thesis (section 5.2.4) a pharmacist found that 52 % of 100 VigiBase narratives missed",
-    "nothing valuable. That is not comparable: the narratives and masks were others, and a pharmacist",
-    "judges whether a missing word matters, while here the loss of any marked word counts.",
+    N_("An item is one fact. It is kept if all of its words are. Time to onset is also kept if it can"),
+    N_("be computed from the output: from a duration, both dates, day numbers, or dates shifted alike."),
+    N_("At best: only the marked identifiers are masked, including the dates of onset."),
+    N_("Items of one narrative are not independent, so intervals (Clopper-Pearson) are of narratives"),
+    N_("that have such items."),
+    N_("In the thesis (section 5.2.4) a pharmacist found that 52 % of 100 VigiBase narratives missed"),
+    N_("nothing valuable. That is not comparable: the narratives and masks were others, and a pharmacist"),
+    N_("judges whether a missing word matters, while here the loss of any marked word counts."),
 )
 
 ALL = "ALL"
@@ -110,7 +111,10 @@ def count_kept(docs: Sequence[CausalityDocument], masked: Sequence[MaskedOutput]
     outputs = {output.id: output for output in masked}
     if other := sorted(set(ids) ^ set(outputs)):
         raise AnnotationError(
-            f"only in the gold or only in the masks: {name_documents(other)}. Mask exactly the gold documents"
+            _(
+                "only in the gold or only in the masks: {documents}. Mask exactly the gold documents",
+                documents=name_documents(other),
+            )
         )
     counted = [_count(doc, outputs[doc.doc.id]) for doc in docs]
     columns = np.array(counted, np.int64).reshape(len(docs), 4, len(COLUMNS))
@@ -181,7 +185,7 @@ def _find_stand_ins(text: str, output: MaskedOutput) -> Iterator[tuple[int, int,
             runs.append((start, end))
     masked = "" if output.text in (None, text) else str(output.text)
     is_known, position = bool(masked), runs[0][0] if runs else 0
-    for (start, end), (following, _) in zip(runs, [*runs[1:], (len(text), 0)], strict=bool(runs)):
+    for (start, end), (following, _ignored) in zip(runs, [*runs[1:], (len(text), 0)], strict=bool(runs)):
         kept = text[end:following]
         is_last = following == len(text)
         behind = len(masked) - len(kept) if is_last else _find_end(masked, position, kept)

@@ -14,13 +14,14 @@ import msgspec
 
 from inverse_deid.core.errors import Remedy
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.formats.tables.columns import ColumnFate
 
 _FATES = {
-    "masked": (ColumnFate.MASKED,),
-    "kept (unmasked)": (ColumnFate.KEPT, ColumnFate.ID),
-    "kept without a check": (ColumnFate.UNCHECKED,),
-    "dropped": (ColumnFate.DROPPED,),
+    N_("masked"): (ColumnFate.MASKED,),
+    N_("kept (unmasked)"): (ColumnFate.KEPT, ColumnFate.ID),
+    N_("kept without a check"): (ColumnFate.UNCHECKED,),
+    N_("dropped"): (ColumnFate.DROPPED,),
 }
 
 MAX_FAILURES = 1000
@@ -113,7 +114,7 @@ def list_facts(facts: FileFacts, describe: Describe | None = None) -> list[Fact]
         >>> [fact.text for fact in list_facts(facts)]
         ['Removed parts of files: image (12), macro (1)', 'Read as: windows-1252 (1 file)']
     """
-    say = describe or (lambda reason, _remedies: reason)
+    say = describe or (lambda reason, _remedies: _(reason))
     return [
         *(Fact("failures", f"{where}: {say(reason, how)}", True) for where, reason, how in facts.failures),
         *(Fact("warnings", f"{where}: {say(reason, how)}", True) for where, reason, how in facts.warnings),
@@ -126,7 +127,7 @@ def list_facts(facts: FileFacts, describe: Describe | None = None) -> list[Fact]
 def list_columns(columns: Mapping[str, str], *fates: ColumnFate) -> list[str]:
     """Return the printable names of the columns with one of the fates, sorted; an id is marked."""
     found = [
-        (printable(name) or "(no name)") + (" (the id)" if one == ColumnFate.ID else "")
+        (printable(name) or _("(no name)")) + (_(" (the id)") if one == ColumnFate.ID else "")
         for name, one in columns.items()
         if one in fates
     ]
@@ -137,8 +138,15 @@ def _describe_language(facts: FileFacts) -> Iterator[Fact]:
     if n := facts.n_other_language:
         yield Fact(
             "n_other_language",
-            f"{n:,} of {facts.n_documents:,} documents {'seems' if n == 1 else 'seem'} not to be English. "
-            "There, much more is masked, facts may be lost, and identifiers may leak",
+            ngettext(
+                "{n:,} of {n_documents:,} documents seems not to be English. There, much more is masked, "
+                "facts may be lost, and identifiers may leak",
+                "{n:,} of {n_documents:,} documents seem not to be English. There, much more is masked, "
+                "facts may be lost, and identifiers may leak",
+                n,
+                n=n,
+                n_documents=facts.n_documents,
+            ),
             is_warning=True,
         )
 
@@ -146,13 +154,16 @@ def _describe_language(facts: FileFacts) -> Iterator[Fact]:
 def _describe_columns(columns: Mapping[str, str]) -> Iterator[Fact]:
     for said, fates in _FATES.items():
         if names := list_columns(columns, *fates):
-            yield Fact("columns", f"Columns {said}: {', '.join(names)}")
+            yield Fact("columns", _("Columns {said}: {names}", said=_(said), names=", ".join(names)))
 
 
 def _describe_parts(facts: FileFacts) -> Iterator[Fact]:
     if facts.removed:
-        kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(facts.removed.items()))
-        yield Fact("removed", f"Removed parts of files: {kinds}")
+        kinds = ", ".join(f"{_(kind)} ({n:,})" for kind, n in sorted(facts.removed.items()))
+        yield Fact("removed", _("Removed parts of files: {kinds}", kinds=kinds))
     if facts.read_as:
-        files = (f"{how} ({n:,} file{'s' * (n != 1)})" for how, n in sorted(facts.read_as.items()))
-        yield Fact("read_as", f"Read as: {'; '.join(files)}")
+        files = (
+            ngettext("{how} ({n:,} file)", "{how} ({n:,} files)", n, how=how, n=n)
+            for how, n in sorted(facts.read_as.items())
+        )
+        yield Fact("read_as", _("Read as: {files}", files="; ".join(files)))

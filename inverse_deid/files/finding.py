@@ -9,11 +9,12 @@ from pathlib import Path, PurePosixPath
 
 from inverse_deid.core.errors import InputError, UnreadableInputError
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import N_, _
 from inverse_deid.files.facts import Failure
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import input_errors, sniff_format, without_gz
 
-HIDDEN = "hidden file or folder"
+HIDDEN = N_("hidden file or folder")
 """As a kind of parts that are left out."""
 
 
@@ -64,7 +65,7 @@ class FileFinder:
                 self.fail(path, error)
                 continue
             if not files:
-                self.fail(path, InputError("contains no files. Give a folder with case narratives"))
+                self.fail(path, InputError(_("contains no files. Give a folder with case narratives")))
             for file in files:
                 place = PurePosixPath(file.relative_to(path).as_posix() if is_folder else file.name)
                 try:
@@ -83,7 +84,7 @@ class FileFinder:
         """Find all files below a folder, without hidden ones and our own outputs."""
 
         def note_unreadable(error: OSError) -> None:
-            unreadable = InputError("cannot be read (no permission). Ask its owner")
+            unreadable = InputError(_("cannot be read (no permission). Ask its owner"))
             self.fail(Path(str(error.filename)), unreadable)
 
         for root, folders, names in os.walk(folder, onerror=note_unreadable):
@@ -93,16 +94,18 @@ class FileFinder:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in folders:
                 if (here / name).is_symlink():
-                    link = InputError("is a link to a folder and was not followed. Give that folder as well")
+                    link = InputError(
+                        _("is a link to a folder and was not followed. Give that folder as well")
+                    )
                     self.fail(here / name, link)
             folders[:] = [name for name in folders if (here / name).resolve() not in self.own]
             yield from (here / name for name in sorted(names) if not name.startswith("."))
 
     def _identify(self, file: Path, place: PurePosixPath) -> FoundFile:
         if not file.exists():
-            raise UnreadableInputError("does not exist. Check the spelling")
+            raise UnreadableInputError(_("does not exist. Check the spelling"))
         if not file.is_file():
-            raise UnreadableInputError("is not a file. Give a file or folder, or - for standard input")
+            raise UnreadableInputError(_("is not a file. Give a file or folder, or - for standard input"))
         kind = self.format or sniff_format(file, place)
         place = PurePosixPath(without_gz(place))
         status = file.stat()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
 
 from inverse_deid.core.errors import Remedy, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import MAX_HEAD_BYTES, choose_format, input_errors, without_gz
 
@@ -67,5 +68,10 @@ def unpack(name: str, data: bytes) -> bytes:
     with input_errors(), gzip.open(io.BytesIO(data)) as stream:
         data = stream.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise UnreadableInputError(f"is larger than {MAX_FILE_BYTES >> 20} MB when unpacked. Split it")
+        raise UnreadableInputError(
+            _(
+                "is larger than {max_file_bytes} MB when unpacked. Split it",
+                max_file_bytes=MAX_FILE_BYTES >> 20,
+            )
+        )
     return data

@@ -19,6 +19,7 @@ import msgspec
 from inverse_deid.core.batches import BATCH_CHARS, BATCH_RECORDS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import ConfigurationError, InputError, RefusedRecordError, Remedy, StageError
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.files.facts import Failure, FileFacts
 from inverse_deid.files.given import GivenFile
 from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts, Source, Warns
@@ -71,7 +72,7 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
         has_texts = is_readable and bool(record.docs or record.report is not None)
         return cls(
             number=record.number,
-            place=record.place or (f"{unit} {record.number}" if record.number else ""),
+            place=record.place or (f"{_(unit)} {record.number}" if record.number else ""),
             texts=texts_of(record) if has_texts else None,
             kept=record.kept,
             columns=record.columns,
@@ -156,7 +157,7 @@ def write_cases(file: GivenFile, options: ReadOptions, writing: Writing) -> Writ
         asked = [ReadRecord.of(record, source.unit) for record in batch]
         answers = yield ReadBatch(asked)
         if answers is None or len(answers) != len(batch):
-            raise StageError("there are not as many answers as records")
+            raise StageError(_("there are not as many answers as records"))
         for record, read, answer in zip(batch, asked, answers, strict=True):
             if answer is None:
                 continue
@@ -206,7 +207,7 @@ def give_names(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) 
     # Kept columns would wait for a writer.
     options = replace(options, keep_columns=(), keep_all_columns=False, keep_unchecked=())
     with input_errors():
-        for _ in kind.open(stream, options, name).records():
+        for _ignored in kind.open(stream, options, name).records():
             pass
 
 

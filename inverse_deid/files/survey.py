@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from inverse_deid.core.errors import FormatError, InverseDeidError
+from inverse_deid.core.wording import _
 from inverse_deid.files.facts import MAX_FAILURES, Failure, FileFacts
 from inverse_deid.files.given import GivenFile, open_given
 from inverse_deid.files.reading import find_facts, guard_records
@@ -103,7 +104,7 @@ def survey_file(name: str, data: bytes) -> FileSurvey:
     if file.format.look is None:
         facts, problem = _read_facts(file, ReadOptions())
         if not facts.n_documents:
-            raise problem or FormatError("contains no text to mask. Add a file with text")
+            raise problem or FormatError(_("contains no text to mask. Add a file with text"))
         return FileSurvey(format=file.format.name, facts=facts)
     head = file.format.look(io.BytesIO(file.data), ReadOptions(), file.name)
     rows: list[Mapping[str, str]] = []
@@ -113,7 +114,7 @@ def survey_file(name: str, data: bytes) -> FileSurvey:
             if len(rows) < MAX_ROWS:
                 rows.append(row)
     if not n_rows:
-        raise FormatError("has no rows below its header. Add a file with cases")
+        raise FormatError(_("has no rows below its header. Add a file with cases"))
     columns = _survey_rows(head.names, rows)
     return FileSurvey(
         format=file.format.name, columns=columns, facts=_read_table(file, columns, n_rows, head.read_as)
@@ -138,7 +139,7 @@ def _read_facts(file: GivenFile, options: ReadOptions) -> tuple[FileFacts, Forma
         source = file.format.open(io.BytesIO(file.data), options, file.name)
     for record in guard_records(source.records()):
         if record.problem:
-            place = record.place or f"{source.unit} {record.number}"
+            place = record.place or f"{_(source.unit)} {record.number}"
             failures.append(Failure(f"{file.name} {place}", record.problem, record.remedies))
         elif not record.is_frame and (record.docs or record.report is not None):
             n_documents += 1

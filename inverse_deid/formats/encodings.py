@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from inverse_deid.core.errors import ConfigurationError, Remedy, UnreadableInputError
+from inverse_deid.core.wording import N_, _
 
 MARKS: tuple[tuple[bytes, str, str], ...] = (
     (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
@@ -86,7 +87,9 @@ def normal_encoding(encoding: str) -> str:
     except (LookupError, ValueError):
         name = ""
     if not name or name.replace("_", "-") in _NOT_FOR_FILES:
-        raise ConfigurationError(f"unknown encoding {encoding!r}. Try utf-8, cp1252, latin-1 or utf-16")
+        raise ConfigurationError(
+            _("unknown encoding {encoding!r}. Try utf-8, cp1252, latin-1 or utf-16", encoding=encoding)
+        )
     return name.removesuffix("-sig").removesuffix("_sig")
 
 
@@ -115,7 +118,8 @@ def detect_codec(head: bytes, encoding: str) -> TextCodec:
         if head.startswith(mark):
             if name not in (family, exact):
                 raise UnreadableInputError(
-                    f"begins with the mark of {family}", remedies=[Remedy("encoding", family)]
+                    _("begins with the mark of {family}", family=family),
+                    remedies=[Remedy("encoding", family)],
                 )
             return TextCodec(exact, mark)
     return TextCodec({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(name, name))
@@ -149,9 +153,11 @@ def decode(data: bytes, codec: TextCodec) -> str:
 
 
 def wrong_encoding(name: str) -> UnreadableInputError:
-    given = Remedy("encoding", step="if it is text, name its encoding with {} (for example cp1252 or utf-16)")
-    suffix = Remedy(step="give Word and PDF files their suffix, .docx or .pdf")
-    return UnreadableInputError(f"is not {name} text", remedies=[given, suffix])
+    given = Remedy(
+        "encoding", step=N_("if it is text, name its encoding with {} (for example cp1252 or utf-16)")
+    )
+    suffix = Remedy(step=N_("give Word and PDF files their suffix, .docx or .pdf"))
+    return UnreadableInputError(_("is not {name} text", name=name), remedies=[given, suffix])
 
 
 def encode(text: str, codec: TextCodec) -> bytes:
@@ -173,7 +179,7 @@ class Head(NamedTuple):
 def name_codec(codec: TextCodec) -> str:
     """Return what people call an encoding."""
     name = _SINGLE_BYTE.get(codec.name, codec.name)
-    return f"{name} with a byte-order mark" if codec.mark else name
+    return _("{name} with a byte-order mark", name=name) if codec.mark else name
 
 
 def find_codec(data: bytes, encoding: str | None = None, *, finds_out: bool = True) -> tuple[TextCodec, str]:
@@ -267,7 +273,7 @@ def find_encoding(stream: BinaryIO, head: Head, *, is_file: bool) -> str:
     Raises:
         UnreadableInputError: Binary, or several encodings are possible.
     """
-    for mark, family, _ in MARKS:
+    for mark, family, _ignored in MARKS:
         if head.data.startswith(mark):
             return family
     pairs = head.data[: len(head.data) // 2 * 2][:4096]
@@ -335,7 +341,7 @@ def _judge_sample(sample: bytes) -> str:
     rivals = [name for name in names if doubts[name] == doubts[best] and matches[name].chaos <= limit]
     if doubts[best] and (len(rivals) > 1 or doubts[best] > _MAX_DOUBTS * n_high):
         raise UnreadableInputError(
-            f"is not UTF-8, and its encoding may be {', '.join(rivals)} or another",
-            remedies=[Remedy("encoding", step="give it with {}")],
+            _("is not UTF-8, and its encoding may be {rivals} or another", rivals=", ".join(rivals)),
+            remedies=[Remedy("encoding", step=N_("give it with {}"))],
         )
     return best

@@ -21,6 +21,7 @@ from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, find_codec, normal_encoding
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
@@ -56,15 +57,15 @@ _REMOVED = {
     "script": "script",
     "style": "style",
     "template": "template",
-    "iframe": "embedded page",
-    "frame": "embedded page",
-    "object": "embedded object",
-    "applet": "embedded object",
+    "iframe": N_("embedded page"),
+    "frame": N_("embedded page"),
+    "object": N_("embedded object"),
+    "applet": N_("embedded object"),
     "img": "image",
     "canvas": "image",
     "audio": "sound",
     "video": "video",
-    "datalist": "list of suggestions",
+    "datalist": N_("list of suggestions"),
     "link": "link",
     "meta": "property",
     "base": "link",
@@ -75,9 +76,9 @@ _BOXES = frozenset(["checkbox", "radio"])
 _UNSEEN_INPUTS = frozenset(["hidden", "password", "file", "image"])
 _BETWEEN = {"mfrac": "/", "msup": "^", "msub": "_"}
 """What is between the parts of a formula, so that 10 to the power of 9 does not become 109."""
-_COUNTED_ATTRIBUTES = {"href": "link target", "alt": "alternative text", "title": "tooltip"}
+_COUNTED_ATTRIBUTES = {"href": N_("link target"), "alt": N_("alternative text"), "title": "tooltip"}
 _READ_ATTRIBUTES = frozenset(["colspan", "rowspan", "checked", "selected"])
-_UNKNOWN_VOID = {"embed": "embedded object"}
+_UNKNOWN_VOID = {"embed": N_("embedded object")}
 """Elements that have nothing in them, but that the parser closes late."""
 
 _HEAD = (
@@ -232,7 +233,7 @@ class _Page:
         if kind in _BOXES:
             self._add_value("[x]" if "checked" in node.attrib else "[ ]")
         elif kind in _UNSEEN_INPUTS:
-            self.note("form field")
+            self.note(N_("form field"))
         else:
             self._add_value(node.get("value", ""))
 
@@ -243,8 +244,8 @@ class _Page:
             chosen = options[:1]
         for one in chosen:
             self._add_value(one.get("label") or _text_in(one))
-        for _ in range(len(options) - len(chosen)):
-            self.note("choice that was not selected")
+        for _ignored in range(len(options) - len(chosen)):
+            self.note(N_("choice that was not selected"))
 
     def _add_button(self, node: etree._Element) -> None:
         self._add_value(_text_in(node))
@@ -315,12 +316,12 @@ def read_html(
         shown = decode(data[len(codec.mark) :], codec).encode()
         root = etree.fromstring(shown + f"<!--{_END}-->".encode(), parser)
     if root is None:
-        raise FormatError("is not a web page or is damaged. Open it in a browser and save it again")
+        raise FormatError(_("is not a web page or is damaged. Open it in a browser and save it again"))
     if any(error.level == etree.ErrorLevels.FATAL for error in parser.error_log):
         # The parser drops what is nested more deeply than 256 elements.
-        raise FormatError("has elements that are nested too deeply. Save its text in a browser")
+        raise FormatError(_("has elements that are nested too deeply. Save its text in a browser"))
     page = _Page()
-    page.note("" if _take_out_end(root) else "text in a tag without end")
+    page.note("" if _take_out_end(root) else N_("text in a tag without end"))
     page.note("attribute", len(_END_TAG_WORDS.findall(shown)))
     for node in (*root.itersiblings(preceding=True), root):
         page.add_element(node)
@@ -332,7 +333,7 @@ def read_html(
         _count_attributes(node, page)
     text = "".join(page.text)
     if not text.strip() and not may_be_empty:
-        raise FormatError("has no text. Save the page in a browser when it is shown completely")
+        raise FormatError(_("has no text. Save the page in a browser when it is shown completely"))
 
     def build(masked: MaskedDocument) -> bytes:
         filled = fill_slots(page.slots, list_pieces(text, masked))

@@ -31,6 +31,7 @@ from lxml import etree
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import HYPER_CLASS_OF, OUR_TYPES, HyperClass, PhiType, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
+from inverse_deid.core.wording import _
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
@@ -154,9 +155,11 @@ def _parse(data: bytes) -> etree._Element:
     except ValueError:
         line = 1
     if root is None:
-        raise FormatError(f"broken XML at line {line}. Correct the line or export the file again")
+        raise FormatError(
+            _("broken XML at line {line}. Correct the line or export the file again", line=line)
+        )
     if root.getroottree().docinfo.internalDTD is not None:
-        raise FormatError("document type declarations are refused. Delete <!DOCTYPE ...>")
+        raise FormatError(_("document type declarations are refused. Delete <!DOCTYPE ...>"))
     return root
 
 
@@ -164,7 +167,7 @@ def _text_of(root: etree._Element) -> str:
     found = root.findall("TEXT")
     if len(found) != 1 or len(found[0]):
         raise FormatError(
-            "is not 2014 i2b2 XML. The root element must contain exactly one <TEXT>, with text only"
+            _("is not 2014 i2b2 XML. The root element must contain exactly one <TEXT>, with text only")
         )
     return found[0].text or ""
 
@@ -176,17 +179,29 @@ def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiS
     except ValueError:
         start = end = 0
     if not 0 <= start < end <= len(text):
-        raise AnnotationError(f"{where}: start or end is missing or outside the text. Check the offsets")
+        raise AnnotationError(
+            _("{where}: start or end is missing or outside the text. Check the offsets", where=where)
+        )
     type_name = tag.get("TYPE", "")
     phi_type = types.get(type_name) or _TYPES_NOT_OURS.get(type_name)
     if phi_type is None:
         raise AnnotationError(
-            f"{where}: TYPE is missing or unknown. Use the types of the 2014 i2b2 task, or a mapping "
-            "file that names its types"
+            _(
+                "{where}: TYPE is missing or unknown. Use the types of the 2014 i2b2 task, or a mapping "
+                "file that names its types",
+                where=where,
+            )
         )
     repeated = tag.get("text")
     if repeated is not None and repeated.split() != text[start:end].split():
-        raise AnnotationError(f"{where}: its text differs from the text at {start}-{end}. Check the offsets")
+        raise AnnotationError(
+            _(
+                "{where}: its text differs from the text at {start}-{end}. Check the offsets",
+                where=where,
+                start=start,
+                end=end,
+            )
+        )
     return PhiSpan(start, end, phi_type)
 
 
@@ -205,8 +220,11 @@ def gold_i2b2_xml(doc: Document) -> bytes:
         data = etree.tostring(_root(doc), encoding="UTF-8", xml_declaration=True)
     if data is None:
         raise AnnotationError(
-            f"document {doc.id}: contains a character that XML does not allow (a control character, half a "
-            "character, U+FFFE or U+FFFF). Remove it, or write JSON Lines"
+            _(
+                "document {id}: contains a character that XML does not allow (a control character, half "
+                "a character, U+FFFE or U+FFFF). Remove it, or write JSON Lines",
+                id=doc.id,
+            )
         )
     return bytes(data) + b"\n"
 

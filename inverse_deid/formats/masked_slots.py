@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.text.rendering import Piece
 
 
@@ -21,7 +22,7 @@ def list_pieces(text: str, masked: MaskedDocument) -> list[Piece]:
     ranges = zip((*masked.masks, ends[0]), (*masked.replaced, ends[1]), strict=True)
     for (start, end), (first, stop) in ranges:
         if not position <= start <= end <= len(text) or masked.text[shown:first] != text[position:start]:
-            raise StageError("the masked text does not fit the text of the file")
+            raise StageError(_("the masked text does not fit the text of the file"))
         pieces.append((start, end, masked.text[first:stop]))
         position, shown = end, stop
     return pieces[:-1]
@@ -59,10 +60,10 @@ def fill_slots(slots: Sequence[tuple[int, str]], pieces: Sequence[Piece]) -> lis
             if stop > end:
                 break
             if not is_put:
-                raise StageError("a mask has no place in the file")
+                raise StageError(_("a mask has no place in the file"))
             piece, is_put = next(left, None), False
         shown.append(text[position - begin :])
         filled.append("".join(shown))
     if piece is not None and (not is_put or next(left, None) is not None):
-        raise StageError("a mask has no place in the file")
+        raise StageError(_("a mask has no place in the file"))
     return filled

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.wording import _
 
 MAX_DEPTH = 4
 """So many containers may be inside each other: an archive in an e-mail in an e-mail ..."""
@@ -35,7 +36,9 @@ class Nesting:
             FormatError: It would be too deep.
         """
         if self.depth >= MAX_DEPTH:
-            raise FormatError(f"is inside more than {MAX_DEPTH} other files. Unpack it first")
+            raise FormatError(
+                _("is inside more than {max_depth} other files. Unpack it first", max_depth=MAX_DEPTH)
+            )
         return Nesting(self.depth + 1, self.budget)
 
     def take(self, n_parts: int, n_bytes: int) -> None:
@@ -48,6 +51,10 @@ class Nesting:
         self.budget.n_bytes -= n_bytes
         if self.budget.n_parts < 0 or self.budget.n_bytes < 0:
             raise FormatError(
-                f"has more than {MAX_PARTS:,} parts, or they are larger than {MAX_UNPACKED_BYTES >> 30} GiB "
-                "together. Split it"
+                _(
+                    "has more than {max_parts:,} parts, or they are larger than {max_unpacked_bytes} GiB "
+                    "together. Split it",
+                    max_parts=MAX_PARTS,
+                    max_unpacked_bytes=MAX_UNPACKED_BYTES >> 30,
+                )
             )

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.formats.encodings import TextCodec, decode, encode, find_codec
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions
@@ -24,9 +25,11 @@ def read_whole(stream: BinaryIO) -> bytes:
     data = stream.read(MAX_RECORD_BYTES + 1)
     if len(data) > MAX_RECORD_BYTES:
         limit = MAX_RECORD_BYTES // 2**20
-        raise UnreadableInputError(f"is larger than {limit} MiB, too much for one document. Split it")
+        raise UnreadableInputError(
+            _("is larger than {limit} MiB, too much for one document. Split it", limit=limit)
+        )
     if not data:
-        raise UnreadableInputError("is empty. Give a file with text")
+        raise UnreadableInputError(_("is empty. Give a file with text"))
     return data
 
 
@@ -40,7 +43,7 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> Rebuil
     codec, found = find_codec(data, options.encoding, finds_out=options.finds_out)
     text = decode(data[len(codec.mark) :], codec)
     if not text:
-        raise UnreadableInputError("contains only a byte-order mark. Give a file with text")
+        raise UnreadableInputError(_("contains only a byte-order mark. Give a file with text"))
 
     written = TextCodec("utf-8") if found else codec
 

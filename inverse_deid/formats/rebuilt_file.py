@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.records import Record, Writable
 
 
@@ -17,7 +18,7 @@ class RebuiltFile:
     doc: Document
     build: Callable[[MaskedDocument], bytes] = field(repr=False)  # the whole new file
     removed: Mapping[str, int]  # the parts of the file that are not written, by kind
-    unit: str = "document"
+    unit: str = N_("document")
     resumable: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"
@@ -44,7 +45,7 @@ class RebuiltFileSink:
             StageError: There is not exactly one text.
         """
         if len(masked) != 1:
-            raise StageError("a file of one text is written with one text")
+            raise StageError(_("a file of one text is written with one text"))
         self.target.write(self.source.build(masked[0]))
 
     def finish(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError, Remedy, StageError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.renames import Renames
@@ -89,29 +90,30 @@ class ReadOptions:
         }
         for choice, names in given.items():
             if len(set(names)) < len(names):
-                raise ConfigurationError("names a column twice. Leave one out", choice=choice)
+                raise ConfigurationError(_("names a column twice. Leave one out"), choice=choice)
             if "" in names:
-                raise ConfigurationError("is empty. Give the name of a column", choice=choice)
+                raise ConfigurationError(_("is empty. Give the name of a column"), choice=choice)
         if not self.text_columns:
             raise ConfigurationError(
-                "no column to mask", remedies=[Remedy("text_column", step="name one with {}")]
+                _("no column to mask"), remedies=[Remedy("text_column", step=N_("name one with {}"))]
             )
         if self.id_column in self.text_columns:
             raise ConfigurationError(
-                "the column with the ids is to be masked, and ids are not masked",
-                remedies=[Remedy("id_column", step="give another {}")],
+                _("the column with the ids is to be masked, and ids are not masked"),
+                remedies=[Remedy("id_column", step=N_("give another {}"))],
             )
         for choice, names in given.items():
             if names is not self.text_columns and not set(self.text_columns).isdisjoint(names):
                 raise ConfigurationError(
-                    "a column cannot be masked and kept", remedies=[Remedy(choice, step="leave out its {}")]
+                    _("a column cannot be masked and kept"),
+                    remedies=[Remedy(choice, step=N_("leave out its {}"))],
                 )
         has_columns = self.text_columns != ("text",) or self.id_column is not None or self.keep_all_columns
         if self.all_cells and has_columns:
             raise ConfigurationError(
-                "masks every column",
+                _("masks every column"),
                 choice="all_cells",
-                remedies=[Remedy("keep_column", step="name only those to keep, with {}")],
+                remedies=[Remedy("keep_column", step=N_("name only those to keep, with {}"))],
             )
 
     @property
@@ -240,7 +242,7 @@ def changes_of(record: Record) -> KeptChanges:
     if record.changes is not None:
         return record.changes
     if record.kept:
-        raise StageError("the kept columns of a record were not checked, so it cannot be written")
+        raise StageError(_("the kept columns of a record were not checked, so it cannot be written"))
     return KeptChanges()
 
 

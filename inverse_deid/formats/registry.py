@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, Remedy, UnreadableInputError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats import containers, docx, html, i2b2_xml, pdf, plain_text, rtf, xlsx
 from inverse_deid.formats.icsr import format as icsr
 from inverse_deid.formats.records import Format
@@ -44,7 +45,7 @@ _WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt"})
 _EXCEL_SUFFIXES = frozenset({".xls", ".xlsm", ".xlsb", ".xlt", ".xltx", ".xltm", ".xlam", ".ods", ".numbers"})
 """Of files that are not read, but that Excel, LibreOffice or Numbers saves as `.xlsx`."""
 
-NAME_FORMAT = Remedy("format", step="give {}")
+NAME_FORMAT = Remedy("format", step=N_("give {}"))
 
 MAX_HEAD_BYTES = 64 * 1024
 """The beginning of a file that tells formats of one suffix apart."""
@@ -74,14 +75,24 @@ def format_of(path: PurePath, otherwise: Remedy | None = None) -> Format:
     suffix = without_gz(path).suffix.lower()
     by_suffix = {suffix: one for one in _ALL if one.is_head is None for suffix in one.suffixes}
     if suffix in _WORD_SUFFIXES:
-        raise FormatError(f"is a {suffix} file, which is not read. Save it as .docx in Word or LibreOffice")
+        raise FormatError(
+            _("is a {suffix} file, which is not read. Save it as .docx in Word or LibreOffice", suffix=suffix)
+        )
     if suffix in _EXCEL_SUFFIXES:
-        raise FormatError(f"is a {suffix} file, which is not read. Save it as .xlsx in Excel or LibreOffice")
+        raise FormatError(
+            _(
+                "is a {suffix} file, which is not read. Save it as .xlsx in Excel or LibreOffice",
+                suffix=suffix,
+            )
+        )
     if suffix not in by_suffix:
         known = ", ".join(by_suffix)
-        packed = " (each also with .gz)" if otherwise is None else ""
+        packed = _(" (each also with .gz)") if otherwise is None else ""
         other = otherwise or NAME_FORMAT
-        raise FormatError("has an unknown suffix", remedies=[Remedy(step=f"use {known}{packed}"), other])
+        raise FormatError(
+            _("has an unknown suffix"),
+            remedies=[Remedy(step=_("use {known}{packed}", known=known, packed=packed)), other],
+        )
     return by_suffix[suffix]
 
 
@@ -123,7 +134,7 @@ def open_input(path: Path) -> BinaryIO:
     """
     with input_errors():
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UnreadableInputError("is not a file. Give a file or folder, or - for standard input")
+            raise UnreadableInputError(_("is not a file. Give a file or folder, or - for standard input"))
         if path.suffix.lower() == ".gz":
             return cast(BinaryIO, gzip.open(path, "rb"))
         return path.open("rb")
@@ -136,12 +147,15 @@ def input_errors() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        problem = "does not exist. Check the spelling"
+        problem = _("does not exist. Check the spelling")
     except PermissionError:
-        problem = "cannot be read (no permission). Ask its owner for read permission"
+        problem = _("cannot be read (no permission). Ask its owner for read permission")
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        problem = "is not a complete gzip file. Unpack it or copy it again"
+        problem = _("is not a complete gzip file. Unpack it or copy it again")
     except OSError as error:
-        problem = f"cannot be read ({error.strerror or type(error).__name__}). Copy it to a local disk"
+        problem = _(
+            "cannot be read ({strerror}). Copy it to a local disk",
+            strerror=error.strerror or type(error).__name__,
+        )
     if problem:
         raise UnreadableInputError(problem)

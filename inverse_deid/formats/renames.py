@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from inverse_deid.core.errors import InputError
+from inverse_deid.core.wording import _
 
 Kind = Literal["file", "part", "id"]
 """What is renamed: a file, a file inside an archive, or the id of a document."""
@@ -47,7 +48,7 @@ class Renames:
         known = self.numbers[kind]
         if old not in known:
             if self.is_complete:
-                raise InputError("has changed since its ids were listed. Run again once it is complete")
+                raise InputError(_("has changed since its ids were listed. Run again once it is complete"))
             self.last[kind] += 1
             known[old] = self.last[kind]
         return f"{STEMS[kind]}-{known[old]:04d}"

@@ -17,13 +17,14 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import Format, ReadOptions
 
 MAX_DEPTH = 1_000
 
-_DAMAGED = "is not an RTF file or is damaged. Open it in Word or LibreOffice and save it again"
+_DAMAGED = N_("is not an RTF file or is damaged. Open it in Word or LibreOffice and save it again")
 _TOKEN = re.compile(
     r"\\(?P<word>[A-Za-z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<hex>[0-9A-Fa-f]{2})|\\(?P<sign>[^A-Za-z])|"
     r"(?P<brace>[{}])|(?P<text>[^\\{}]+)",
@@ -42,38 +43,38 @@ _TRANSPARENT = frozenset(
 """Words of groups around text."""
 _REMOVED = {
     "pict": "image",
-    "object": "embedded object",
+    "object": N_("embedded object"),
     "info": "properties",
     "userprops": "properties",
     "docvar": "variable",
-    "revtbl": "list of authors",
-    "atnauthor": "author of a comment",
-    "fldinst": "field instruction",
-    "formfield": "form field",
+    "revtbl": N_("list of authors"),
+    "atnauthor": N_("author of a comment"),
+    "fldinst": N_("field instruction"),
+    "formfield": N_("form field"),
     "bkmkstart": "bookmark",
     "themedata": "theme",
-    "datastore": "custom XML",
-    "mailmerge": "mail merge",
+    "datastore": N_("custom XML"),
+    "mailmerge": N_("mail merge"),
     "passwordhash": "password",
-    "pntext": "list number",
-    "xe": "index entry",
-    "tc": "index entry",
+    "pntext": N_("list number"),
+    "xe": N_("index entry"),
+    "tc": N_("index entry"),
 }
 """Groups that are left out, and what they are called."""
-_UNKNOWN, _MARKUP = "text in an unknown place", "HTML markup"
+_UNKNOWN, _MARKUP = N_("text in an unknown place"), N_("HTML markup")
 _REMOVED_WORDS = {
     "htmltag": _MARKUP,
     "mhtmltag": _MARKUP,
-    "sv": "property of a shape",
+    "sv": N_("property of a shape"),
     "template": "properties",
     "hlinkbase": "properties",
-    "xmlattrvalue": "custom XML",
-    "atnid": "initials of an author",
-    "pntxta": "list number",
-    "pntxtb": "list number",
-    "datafield": "data of a field",
-    "filetbl": "list of files",
-    "protusertbl": "list of users",
+    "xmlattrvalue": N_("custom XML"),
+    "atnid": N_("initials of an author"),
+    "pntxta": N_("list number"),
+    "pntxtb": N_("list number"),
+    "datafield": N_("data of a field"),
+    "filetbl": N_("list of files"),
+    "protusertbl": N_("list of users"),
 }
 """Groups that are left out, and what they are called if they have words."""
 _LAYOUT = frozenset(
@@ -151,13 +152,13 @@ def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         text = reader.read(read_whole(stream).decode("latin-1"))
     if text is None:
         raise FormatError(
-            "has characters that its code page does not have. Save it again in Word or LibreOffice"
+            _("has characters that its code page does not have. Save it again in Word or LibreOffice")
         )
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = text.replace("\0", "\ufffd").replace("\u00ad", "")
     text = "\n".join(line.rstrip(" \t") for line in text.splitlines()).strip("\n")
     if not text:
-        raise FormatError("has no text. Give an RTF file with text")
+        raise FormatError(_("has no text. Give an RTF file with text"))
     return RebuiltFile(Document(name, text), _build, dict(sorted(reader.removed.items())))
 
 
@@ -221,7 +222,7 @@ class _Reader:
             self._is_starred = False
         if self._outer:
             raise FormatError(_DAMAGED)
-        self._note("data after the end", bool(_WORD.search(text[position:])))
+        self._note(N_("data after the end"), bool(_WORD.search(text[position:])))
         return "\n\n".join("".join(story) for story in self._stories)
 
     def _take_brace(self, brace: str) -> None:
@@ -280,7 +281,7 @@ class _Reader:
             story = self._stories[group.story]
             first = "".join(story[group.story_length :])
             del story[group.story_length :]
-            self._note("other form of the text", _has_words(first, _UNKNOWN))
+            self._note(N_("other form of the text"), _has_words(first, _UNKNOWN))
         elif word in _LAYOUT or (word.startswith("m") and word.endswith("Pr")):
             group.is_left_out = True
             group.is_font_table |= word == "fonttbl"
@@ -301,7 +302,7 @@ class _Reader:
         # False = the word changes nothing that holds for the text that follows.
         group = self._group
         if word == "deleted" and value != 0:
-            self._note("tracked deletion", not group.is_deleted and not group.is_left_out)
+            self._note(N_("tracked deletion"), not group.is_deleted and not group.is_left_out)
             group.is_deleted = True
         elif word in ("deleted", "plain"):
             group.is_deleted = False

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import LexiconError
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS, PhraseKind, WordFlag, WordList, spellings
 
 FORMAT_VERSION: Final = 1
@@ -104,8 +105,10 @@ def parse_artefact(data: bytes) -> Artefact:
         EOFError, RuntimeError, NotImplementedError, AttributeError,
     ) as error:  # fmt: skip
         raise LexiconError(
-            f"the lexicon is damaged ({type(error).__name__}): install the package again "
-            "or build the file again"
+            _(
+                "the lexicon is damaged ({name}): install the package again or build the file again",
+                name=type(error).__name__,
+            )
         ) from error
 
 
@@ -114,13 +117,17 @@ def _parse_archive(archive: zipfile.ZipFile) -> Artefact:
     manifest = json.loads(manifest_bytes)
     if manifest["format_version"] != FORMAT_VERSION:
         raise LexiconError(
-            f"the lexicon has format {manifest['format_version']!r}, this program reads "
-            f"{FORMAT_VERSION}: build the file again"
+            _(
+                "the lexicon has format {format_version!r}, this program reads {format_version_2}: build "
+                "the file again",
+                format_version=manifest["format_version"],
+                format_version_2=FORMAT_VERSION,
+            )
         )
     members = {name: archive.read(name) for name in manifest["members"]}
     for name, digest in manifest["members"].items():
         if _digest(members[name]) != digest:
-            raise LexiconError(f"the lexicon is damaged: {name} has another SHA-256 than listed")
+            raise LexiconError(_("the lexicon is damaged: {name} has another SHA-256 than listed", name=name))
     artefact = Artefact(
         words=_trie(members["words.marisa"]),
         arrays={name: _array(members[f"{name}.npy"]) for name in ARRAY_DTYPES},
@@ -141,13 +148,19 @@ def _check_shapes(artefact: Artefact) -> None:
         array = artefact.arrays[name]
         if array.shape != (n_words,) or array.dtype != dtype:
             raise LexiconError(
-                f"the lexicon is damaged: {name} is {array.dtype} {array.shape}, expected ({n_words},)"
+                _(
+                    "the lexicon is damaged: {name} is {dtype} {shape}, expected ({n_words},)",
+                    name=name,
+                    dtype=array.dtype,
+                    shape=array.shape,
+                    n_words=n_words,
+                )
             )
     if artefact.phrase_kinds.shape != (len(artefact.phrases),):
-        raise LexiconError("the lexicon is damaged: phrase_kinds does not fit its phrases")
+        raise LexiconError(_("the lexicon is damaged: phrase_kinds does not fit its phrases"))
     memberships = artefact.arrays["memberships"]
     if memberships.size and memberships.max() >= artefact.membership_sets.size:
-        raise LexiconError("the lexicon is damaged: memberships point outside their sets")
+        raise LexiconError(_("the lexicon is damaged: memberships point outside their sets"))
 
 
 def _digest(data: bytes) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from inverse_deid.core.errors import LexiconError
+from inverse_deid.core.wording import _
 from inverse_deid.text.tokenizer import TOKEN_PATTERN
 
 
@@ -167,10 +168,12 @@ def read_source(folder: Path) -> dict[str, Any]:
     try:
         info = tomllib.loads((folder / "SOURCE.toml").read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise LexiconError(f"{folder.name}/SOURCE.toml cannot be read as TOML") from error
+        raise LexiconError(_("{folder}/SOURCE.toml cannot be read as TOML", folder=folder.name)) from error
     missing = [key for key in REQUIRED_KEYS if key not in info]
     if missing:
-        raise LexiconError(f"{folder.name}/SOURCE.toml lacks {', '.join(missing)}")
+        raise LexiconError(
+            _("{folder}/SOURCE.toml lacks {missing}", folder=folder.name, missing=", ".join(missing))
+        )
     return info
 
 
@@ -186,7 +189,7 @@ def read_entries(folder: Path) -> dict[str, int]:
         lines = (line.partition("\t") for line in data.decode("utf-8").splitlines() if line)
         return {entry: int(count or 0) for entry, _, count in lines}
     except (OSError, lzma.LZMAError, ValueError) as error:
-        raise LexiconError(f"the list {folder.name} cannot be read") from error
+        raise LexiconError(_("the list {folder} cannot be read", folder=folder.name)) from error
 
 
 def read_list(folder: Path) -> WordList:
@@ -199,13 +202,20 @@ def read_list(folder: Path) -> WordList:
     entries = read_entries(folder)
     if len(entries) != info["count"]:
         raise LexiconError(
-            f"{folder.name}: SOURCE.toml counts {info['count']} entries, the list has {len(entries)}"
+            _(
+                "{folder}: SOURCE.toml counts {count} entries, the list has {n_entries}",
+                folder=folder.name,
+                count=info["count"],
+                n_entries=len(entries),
+            )
         )
     try:
         flag = WordFlag[info["flag"]] if "flag" in info else None
         kind = PhraseKind[info["phrase_kind"]] if "phrase_kind" in info else None
     except KeyError as error:
-        raise LexiconError(f"{folder.name}/SOURCE.toml: unknown flag or kind {error}") from error
+        raise LexiconError(
+            _("{folder}/SOURCE.toml: unknown flag or kind {error}", folder=folder.name, error=error)
+        ) from error
     return WordList(info["name"], entries, flag, kind, info)
 
 
@@ -217,5 +227,5 @@ def list_folders(root: Path) -> list[Path]:
     """
     folders = sorted(path.parent for path in root.glob("*/SOURCE.toml"))
     if not folders:
-        raise LexiconError(f"no list with a SOURCE.toml in {root.name}")
+        raise LexiconError(_("no list with a SOURCE.toml in {root}", root=root.name))
     return folders

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import LexiconError
 from inverse_deid.core.packaged import LEXICON_SHA256, packaged_path
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon.artefact import Artefact, parse_artefact
 from inverse_deid.lexicon.entries import (
     MAX_PHRASE_TOKENS,
@@ -136,12 +137,17 @@ def load_lexicon(path: Path | None = None) -> Lexicon:
         data = (packaged_path("lexicon.zip") if path is None else path).read_bytes()
     except OSError as error:
         where = "packaged lexicon" if path is None else f"lexicon {path.name}"
-        raise LexiconError(f"cannot read the {where}: {error.strerror}") from error
+        raise LexiconError(
+            _("cannot read the {where}: {strerror}", where=where, strerror=error.strerror)
+        ) from error
     artefact = parse_artefact(data)
     if path is None and artefact.sha256 != LEXICON_SHA256:
         raise LexiconError(
-            "the packaged lexicon is not the one that this version was shipped with. Install inverse-deid "
-            "again. If you rebuilt the lexicon, run `python scripts/pin_packaged_data.py`"
+            _(
+                "the packaged lexicon is not the one that this version was shipped with. Install "
+                "inverse-deid again. If you rebuilt the lexicon, run `python "
+                "scripts/pin_packaged_data.py`"
+            )
         )
     return Lexicon(artefact)
 

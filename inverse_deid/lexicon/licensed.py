@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon.artefact import Artefact, extend_lexicon
 from inverse_deid.lexicon.entries import PhraseKind, WordFlag, WordList, word_key
 from inverse_deid.lexicon.lexicon import Lexicon
@@ -76,7 +77,9 @@ def merge_lists(lexicon: Lexicon, lists: Sequence[WordList]) -> Artefact:
     known = {source["name"] for source in lexicon.sources}
     twice = sorted(known & {word_list.name for word_list in lists})
     if twice:
-        raise FormatError(f"the lexicon already has {', '.join(twice)}: start with the packaged one")
+        raise FormatError(
+            _("the lexicon already has {twice}: start with the packaged one", twice=", ".join(twice))
+        )
     suffix = "+" + ".".join(word_list.name for word_list in lists)
     return extend_lexicon(lexicon.artefact, lists, version=lexicon.version + suffix)
 
@@ -94,7 +97,7 @@ def read_meddra(folder: Path) -> list[str]:
             if line.strip():
                 terms[_meddra_term(line, name, number)] = None
     if not terms:
-        raise FormatError("llt.asc and pt.asc have no terms: export them again")
+        raise FormatError(_("llt.asc and pt.asc have no terms: export them again"))
     return list(terms)
 
 
@@ -107,7 +110,7 @@ def read_whodrug(path: Path) -> list[str]:
     """
     lines = [line for line in _read_text(path).splitlines() if line.strip()]
     if not lines:
-        raise FormatError(f"{path.name} is empty")
+        raise FormatError(_("{path} is empty", path=path.name))
     if _RECORD.match(lines[0]) and lines[0][:11].isalnum():
         return _read_fixed_width(lines, path.name)
     return _read_delimited(lines, path.name)
@@ -118,9 +121,19 @@ def _meddra_term(line: str, name: str, number: int) -> str:
     if len(fields) == MEDDRA_FIELDS + 1 and not fields[-1].strip():
         fields.pop()
     if len(fields) != MEDDRA_FIELDS:
-        raise FormatError(f"{name}, line {number}: {len(fields)} fields between $, expected {MEDDRA_FIELDS}")
+        raise FormatError(
+            _(
+                "{name}, line {number}: {n_fields} fields between $, expected {meddra_fields}",
+                name=name,
+                number=number,
+                n_fields=len(fields),
+                meddra_fields=MEDDRA_FIELDS,
+            )
+        )
     if not fields[0].isdecimal() or not fields[1].strip():
-        raise FormatError(f"{name}, line {number}: expected a numeric code and a term first")
+        raise FormatError(
+            _("{name}, line {number}: expected a numeric code and a term first", name=name, number=number)
+        )
     return fields[1].strip()
 
 
@@ -129,8 +142,13 @@ def _read_fixed_width(lines: Iterable[str], name: str) -> list[str]:
     for number, line in enumerate(lines, start=1):
         if not _RECORD.match(line):
             raise FormatError(
-                f"{name}, line {number}: expected a six-digit record number and a drug name "
-                f"from column {NAME_COLUMN + 1} on"
+                _(
+                    "{name}, line {number}: expected a six-digit record number and a drug name from "
+                    "column {name_column} on",
+                    name=name,
+                    number=number,
+                    name_column=NAME_COLUMN + 1,
+                )
             )
         names.append(line[NAME_COLUMN:].strip())
     return names
@@ -141,19 +159,32 @@ def _read_delimited(lines: Sequence[str], name: str) -> list[str]:
     try:
         rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
     except csv.Error as error:
-        raise FormatError(f"{name}: a quote is not closed or a cell is too long: export it again") from error
+        raise FormatError(
+            _("{name}: a quote is not closed or a cell is too long: export it again", name=name)
+        ) from error
     columns = [i for i, cell in enumerate(rows[0]) if re.sub(r"[^a-z]", "", cell.lower()) in _NAME_HEADERS]
     first = 1
     if not columns and len(rows[0]) > 1 and re.fullmatch(r"\d{6}", rows[0][0].strip()):
         columns, first = [len(rows[0]) - 1], 0
     if not columns:
         raise FormatError(
-            f"{name}: neither the fixed-width DD table nor a table with a column of drug "
-            "names: add a header line with a column 'drug_name'"
+            _(
+                "{name}: neither the fixed-width DD table nor a table with a column of drug names: add a "
+                "header line with a column 'drug_name'",
+                name=name,
+            )
         )
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
-            raise FormatError(f"{name}, line {number}: {len(row)} columns, expected {len(rows[0])}")
+            raise FormatError(
+                _(
+                    "{name}, line {number}: {n_row} columns, expected {n_row_2}",
+                    name=name,
+                    number=number,
+                    n_row=len(row),
+                    n_row_2=len(rows[0]),
+                )
+            )
     return [row[column].strip() for row in rows[first:] for column in columns]
 
 
@@ -161,15 +192,17 @@ def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UnreadableInputError(f"cannot read {path.name}: {error.strerror}") from error
+        raise UnreadableInputError(
+            _("cannot read {path}: {strerror}", path=path.name, strerror=error.strerror)
+        ) from error
     if b"\0" in data:
-        raise UnreadableInputError(f"{path.name} is not a text file")
+        raise UnreadableInputError(_("{path} is not a text file", path=path.name))
     for encoding in ("utf-8-sig", "cp1252"):
         try:
             return data.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise UnreadableInputError(f"{path.name} is neither UTF-8 nor Windows-1252 text")
+    raise UnreadableInputError(_("{path} is neither UTF-8 nor Windows-1252 text", path=path.name))
 
 
 def _word_list(

@@ -32,6 +32,7 @@ from inverse_deid.core.thresholds import (
     OperatingPoints,
     Thresholds,
 )
+from inverse_deid.core.wording import N_, _
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, load_lexicon
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages, TokenScorer
@@ -170,16 +171,19 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
     parts = load_parts(settings) if parts is None else parts
     if parts.named != _name_parts(settings):
-        raise ConfigurationError("the settings name another model or lexicon than what was loaded")
+        raise ConfigurationError(_("the settings name another model or lexicon than what was loaded"))
     lexicon = parts.lexicon
     thresholds = EVERYTHING_MASKED
     if not settings.rules_only:
         if kept and not getattr(parts.scorer, "tells_classes", False):
             raise ConfigurationError(
-                f"{settings.model or packaged_model()}: the model does not tell all categories apart",
+                _(
+                    "{model}: the model does not tell all categories apart",
+                    model=settings.model or packaged_model(),
+                ),
                 remedies=[
-                    Remedy("categories", "all", step="mask all of them ({})"),
-                    Remedy(step="choose another model"),
+                    Remedy("categories", "all", step=N_("mask all of them ({})")),
+                    Remedy(step=N_("choose another model")),
                 ],
             )
         if certificate is None:
@@ -192,8 +196,8 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
             raise ConfigurationError(
                 _describe_low(thresholds, settings),
                 remedies=[
-                    Remedy(step="choose other thresholds"),
-                    Remedy("allow_low_thresholds", step="accept these with {}"),
+                    Remedy(step=N_("choose other thresholds")),
+                    Remedy("allow_low_thresholds", step=N_("accept these with {}")),
                 ],
             )
     stages = Stages(
@@ -222,10 +226,10 @@ def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
     kept = kept_classes(settings.categories)
     if kept and settings.rules_only:
         raise ConfigurationError(
-            "the rules alone do not tell categories apart",
+            _("the rules alone do not tell categories apart"),
             remedies=[
-                Remedy("rules_only", step="leave out {}"),
-                Remedy("categories", "all", step="mask all ({})"),
+                Remedy("rules_only", step=N_("leave out {}")),
+                Remedy("categories", "all", step=N_("mask all ({})")),
             ],
         )
     return kept
@@ -240,7 +244,9 @@ def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Th
     pair = points.get(name)
     if pair is None:
         known = ", ".join(points)
-        raise ConfigurationError(f"the model has no operating point {name!r}. It has {known}")
+        raise ConfigurationError(
+            _("the model has no operating point {name!r}. It has {known}", name=name, known=known)
+        )
     if settings.low is None and settings.high is None:
         return pair
     # Thresholds that the user gives apply to every document alike.
@@ -249,8 +255,15 @@ def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Th
     if low > high:
         own, other = ("low", "high") if settings.high is None else ("high", "low")
         raise ConfigurationError(
-            f"low {low:g} is above high {high:g}, and {other} is that of the operating point {name}. Give "
-            f"{other} as well, or another {own}"
+            _(
+                "low {low:g} is above high {high:g}, and {other} is that of the operating point {name}. "
+                "Give {other} as well, or another {own}",
+                low=low,
+                high=high,
+                other=other,
+                name=name,
+                own=own,
+            )
         )
     return Thresholds(low, high)
 
@@ -259,13 +272,23 @@ def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
     if settings.certificate is not None:
         source = f"{settings.certificate}"
     elif settings.low is not None or settings.high is not None:
-        source = "the thresholds given"
+        source = _("the thresholds given")
     else:
-        source = f"the operating point {settings.operating_point or 'balanced'} of the model"
-    return (
-        f"{source}: low {thresholds.low:g}, high {thresholds.high:g}, density slope "
-        f"{thresholds.density_slope:g} would keep words that are probably identifiers. Low must be at least "
-        f"{LEAST_LOW:g}, high at least {LEAST_HIGH:g}, the slope at most {MOST_SLOPE:g}"
+        source = _(
+            "the operating point {operating_point} of the model",
+            operating_point=settings.operating_point or "balanced",
+        )
+    return _(
+        "{source}: low {low:g}, high {high:g}, density slope {density_slope:g} would keep words that are "
+        "probably identifiers. Low must be at least {least_low:g}, high at least {least_high:g}, the "
+        "slope at most {most_slope:g}",
+        source=source,
+        low=thresholds.low,
+        high=thresholds.high,
+        density_slope=thresholds.density_slope,
+        least_low=LEAST_LOW,
+        least_high=LEAST_HIGH,
+        most_slope=MOST_SLOPE,
     )
 
 
@@ -282,19 +305,23 @@ def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
     }
     if given := [name for name, is_given in clashing.items() if is_given]:
         raise ConfigurationError(
-            f"{path}: the certificate brings thresholds and rules",
-            remedies=[Remedy(given[0], also=tuple(given[1:]), step="leave out {}")],
+            _("{path}: the certificate brings thresholds and rules", path=path),
+            remedies=[Remedy(given[0], also=tuple(given[1:]), step=N_("leave out {}"))],
         )
     try:
         certificate = json.loads(path.read_bytes())
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Check the path") from error
+        raise UnreadableInputError(
+            _("{path}: cannot be read ({strerror}). Check the path", path=path, strerror=error.strerror)
+        ) from error
     except (ValueError, RecursionError):
         certificate = None
     if not isinstance(certificate, dict) or certificate.get("format") != CERTIFICATE_FORMAT:
-        raise FormatError(f"{path}: not a certificate. Give a file that `inverse-deid calibrate` wrote")
+        raise FormatError(
+            _("{path}: not a certificate. Give a file that `inverse-deid calibrate` wrote", path=path)
+        )
     if not is_sealed(certificate):
-        raise FormatError(f"{path}: altered after it was written. Calibrate again")
+        raise FormatError(_("{path}: altered after it was written. Calibrate again", path=path))
     return certificate
 
 
@@ -310,8 +337,11 @@ def _read_thresholds(
     other = [name for name, (certified, ours) in bound.items() if certified != ours]
     if other:
         raise ConfigurationError(
-            f"{settings.certificate}: was made for another {' and another '.join(other)}. Mask with "
-            "what it names, or calibrate again"
+            _(
+                "{certificate}: was made for another {other}. Mask with what it names, or calibrate again",
+                certificate=settings.certificate,
+                other=_(" and another ").join(other),
+            )
         )
     return Thresholds.from_json(certificate["thresholds"])
 

@@ -29,6 +29,7 @@ from inverse_deid.core.values import (
     RuleVerdicts,
     Tokens,
 )
+from inverse_deid.core.wording import _
 from inverse_deid.masking.combine import combine, decide_without_network, log_densities
 from inverse_deid.masking.document_passes import (
     PhraseList,
@@ -244,7 +245,14 @@ class Deidentifier:
     def _finish(self, seen: _Seen, decisions: Decisions) -> MaskedDocument:
         doc, tokens = seen.doc, seen.tokens
         if len(decisions) != len(tokens):
-            raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
+            raise StageError(
+                _(
+                    "document {id}: {n_decisions} decisions for {n_tokens} tokens",
+                    id=doc.id,
+                    n_decisions=len(decisions),
+                    n_tokens=len(tokens),
+                )
+            )
         if self._stages.origins is not None:
             decisions = mask_origins(decisions, self._stages.origins(tokens))
         decisions = apply_allow_list(tokens, self._stages.allow, seen.analysis.verdicts, decisions)
@@ -354,7 +362,13 @@ def join_kept(
         if p_classes is None:
             p_classes = np.zeros((len(of), len(HyperClass)), np.float32)
         if p_classes.shape != (len(of), len(HyperClass)):
-            raise StageError(f"a stage gave probabilities of shape {p_classes.shape} for {len(of)} tokens")
+            raise StageError(
+                _(
+                    "a stage gave probabilities of shape {shape} for {n_of} tokens",
+                    shape=p_classes.shape,
+                    n_of=len(of),
+                )
+            )
         found.append(p_classes[:, columns].sum(axis=1))
     return np.concatenate(found)
 
@@ -377,10 +391,22 @@ def _join_columns(
 ) -> Iterator[npt.NDArray[Any]]:
     # A column that is out of step would let words leave.
     if len(columns) != len(tokens):
-        raise StageError(f"a stage answered for {len(columns)} documents of {len(tokens)}")
+        raise StageError(
+            _(
+                "a stage answered for {n_columns} documents of {n_tokens}",
+                n_columns=len(columns),
+                n_tokens=len(tokens),
+            )
+        )
     for one, found in zip(tokens, columns, strict=True):
         if any(len(column) != len(one) for column in found):
-            raise StageError(f"a stage answered for {[len(c) for c in found]} tokens of {len(one)}")
+            raise StageError(
+                _(
+                    "a stage answered for {found} tokens of {n_one}",
+                    found=[len(c) for c in found],
+                    n_one=len(one),
+                )
+            )
     return map(np.concatenate, zip(*columns, strict=True))
 
 

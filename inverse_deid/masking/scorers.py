@@ -21,6 +21,7 @@ from inverse_deid.core.errors import ConfigurationError, ModelError, Remedy
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
 from inverse_deid.core.values import BoolArray, FloatArray, RuleAnalysis, Tokens
+from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
 from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
@@ -82,27 +83,36 @@ def open_scorer(
         encoder = read_encoder(second_reader)
         if encoder.first_reader != model_fingerprint(folder):
             raise ConfigurationError(
-                f"{second_reader}: the second reader was calibrated with another model than {folder}",
+                _(
+                    "{second_reader}: the second reader was calibrated with another model than {folder}",
+                    second_reader=second_reader,
+                    folder=folder,
+                ),
                 remedies=[
-                    Remedy("careful", step="leave out {}"),
-                    Remedy(step="calibrate it with this model"),
+                    Remedy("careful", step=N_("leave out {}")),
+                    Remedy(step=N_("calibrate it with this model")),
                 ],
             )
         network = NetworkScorer(parts, interned, n_threads, device)
         return CarefulScorer(network, encoder, n_threads, device), encoder.operating_points
     if second_reader is not None:
         raise ConfigurationError(
-            f"{folder}: a model of this kind has no second reader",
-            remedies=[Remedy("careful", step="leave out {}")],
+            _("{folder}: a model of this kind has no second reader", folder=folder),
+            remedies=[Remedy("careful", step=N_("leave out {}"))],
         )
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
         raise ModelError(
-            f"{folder}: no installed package reads models of the kind its manifest names. "
-            "Install the package that wrote it, or choose another model"
+            _(
+                "{folder}: no installed package reads models of the kind its manifest names. Install the "
+                "package that wrote it, or choose another model",
+                folder=folder,
+            )
         )
     if len(found) > 1:
-        raise ModelError(f"{folder}: several installed packages read models of its kind. Keep one of them")
+        raise ModelError(
+            _("{folder}: several installed packages read models of its kind. Keep one of them", folder=folder)
+        )
     open_folder: OpenScorer = next(iter(found)).load()
     return open_folder(folder)
 
@@ -131,7 +141,10 @@ def feature_columns(names: Sequence[str]) -> list[int]:
     missing = [name for name in names if name not in FEATURE_NAMES]
     if missing:
         raise ModelError(
-            f"the model reads features this version lacks ({', '.join(missing)}). Train it again"
+            _(
+                "the model reads features this version lacks ({missing}). Train it again",
+                missing=", ".join(missing),
+            )
         )
     return [FEATURE_NAMES.index(name) for name in names]
 
@@ -179,7 +192,7 @@ class CarefulScorer:
         self, network: NetworkScorer, encoder: EncoderParts, n_threads: int = 0, device: Device = "cpu"
     ) -> None:
         if encoder.class_names != network.class_names:
-            raise ModelError("the second reader and the network have different classes. Train it again")
+            raise ModelError(_("the second reader and the network have different classes. Train it again"))
         self._network = network
         self._second = SecondReader(encoder, n_threads, device)
         self.device = " and ".join(dict.fromkeys((network.device, self._second.device)))

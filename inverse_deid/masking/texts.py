@@ -19,6 +19,7 @@ from inverse_deid.choices.table import MaskChoices
 from inverse_deid.core.batches import cut_batches
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument, mark_replaced
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
@@ -174,7 +175,7 @@ def mask(
     rows = [row for row, is_present in enumerate(present) if is_present]
     found = _read_texts([originals[row] for row in rows], rows)
     if _is_series(case_ids) and not case_ids.index.equals(texts.index):
-        raise ConfigurationError("case_ids has another index than the texts. Give both the same index")
+        raise ConfigurationError(_("case_ids has another index than the texts. Give both the same index"))
     ids = _read_ids(case_ids, len(present), rows)
     masked = _mask_all(found, ids, _choose(settings, choices), show_bar=progress, rows=rows)
     values = [None if is_present else one for one, is_present in zip(originals, present, strict=True)]
@@ -231,16 +232,26 @@ def _read_ids(case_ids: object, n_texts: int, rows: Sequence[int] | None = None)
     if case_ids is None:
         return None
     if isinstance(case_ids, str | bytes) or not isinstance(case_ids, Iterable):
-        raise ConfigurationError("case_ids must be a list with one id per text")
+        raise ConfigurationError(_("case_ids must be a list with one id per text"))
     ids = list(case_ids)
     if len(ids) != n_texts:
-        raise ConfigurationError(f"case_ids has {len(ids):,} ids for {n_texts:,} texts. Give one per text")
+        raise ConfigurationError(
+            _(
+                "case_ids has {n_ids:,} ids for {n_texts:,} texts. Give one per text",
+                n_ids=len(ids),
+                n_texts=n_texts,
+            )
+        )
     chosen = []
     for row in range(n_texts) if rows is None else rows:
         one = ids[row]
         if isinstance(one, bool) or not isinstance(one, str | Integral) or not str(one).strip():
             raise ConfigurationError(
-                f"the id at position {row} of case_ids is missing, or is neither a string nor a whole number"
+                _(
+                    "the id at position {row} of case_ids is missing, or is neither a string nor a whole "
+                    "number",
+                    row=row,
+                )
             )
         chosen.append(str(one))
     return chosen
@@ -322,7 +333,7 @@ def _mask_all(
             ]
             with shared.use() as deidentifier:
                 done = CaseMasker(deidentifier, chosen.cases, surrogates_for).mask_cases(cases)
-            for (_, in_case), case in zip(batch, done, strict=True):
+            for (_ignored, in_case), case in zip(batch, done, strict=True):
                 masked |= zip(in_case, map(_without_original, case.docs), strict=True)
                 bar.update(len(in_case))
     in_order = [masked[row] for row in range(len(texts))]
@@ -348,17 +359,23 @@ def _without_original(doc: MaskedDocument) -> MaskedText:
 def _warn(masked: Sequence[MaskedText], rows: Sequence[int]) -> None:
     # Name them by their positions alone.
     meanings = {
-        "failed": "could not be masked word by word, and were masked from end to end",
-        "other_language": "seem not to be English. Identifiers may leak in them, and facts may be lost",
-        "is_plain": "have markers only, because dates, ages or surrogates could not be worked out",
+        "failed": _("could not be masked word by word, and were masked from end to end"),
+        "other_language": _("seem not to be English. Identifiers may leak in them, and facts may be lost"),
+        "is_plain": _("have markers only, because dates, ages or surrogates could not be worked out"),
     }
     for flag in _FLAGS:
         found = [str(row) for row, one in zip(rows, masked, strict=True) if getattr(one, flag)]
         if found:
             more = ", ..." if len(found) > _MAX_SHOWN else ""
             warnings.warn(
-                f"{len(found):,} of {len(masked):,} texts {meanings[flag]} "
-                f"(positions {', '.join(found[:_MAX_SHOWN])}{more})",
+                _(
+                    "{n_found:,} of {n_masked:,} texts {meaning} (positions {found}{more})",
+                    n_found=len(found),
+                    n_masked=len(masked),
+                    meaning=meanings[flag],
+                    found=", ".join(found[:_MAX_SHOWN]),
+                    more=more,
+                ),
                 stacklevel=4,
             )
 
@@ -369,7 +386,7 @@ def _open_bar(n_texts: int, *, is_shown: bool) -> tqdm[Any]:
 
     return tqdm(
         total=n_texts,
-        unit=" texts",
+        unit=_(" texts"),
         file=sys.stderr,
         disable=not (is_shown and (sys.stderr.isatty() or _is_notebook())),
         delay=_SECONDS_WITHOUT_BAR,

@@ -12,6 +12,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, Remedy
 from inverse_deid.core.values import FloatArray
+from inverse_deid.core.wording import N_, _
 
 if TYPE_CHECKING:
     import keras
@@ -55,8 +56,8 @@ class Checkpoints:
         """
         if self._path.exists():
             raise ConfigurationError(
-                f"{self._path}: left by an interrupted run",
-                remedies=[Remedy("resume", step="resume it with {}"), Remedy(step=_REMEDY)],
+                _("{path}: left by an interrupted run", path=self._path),
+                remedies=[Remedy("resume", step=N_("resume it with {}")), Remedy(step=_REMEDY)],
             )
 
     def read(self) -> State | None:
@@ -75,10 +76,16 @@ class Checkpoints:
             best = [self._arrays[f"best/{i}"] for i in range(values.pop("n_best"))]
             state = State(**values, best_weights=best)
         except _DAMAGES as error:
-            raise ConfigurationError(f"{self._path}: damaged. To start again, {_REMEDY}") from error
+            raise ConfigurationError(
+                _("{path}: damaged. To start again, {remedy}", path=self._path, remedy=_REMEDY)
+            ) from error
         if run != self._run:
             raise ConfigurationError(
-                f"{self._path}: made with another configuration or other data. Restore them, or {_REMEDY}"
+                _(
+                    "{path}: made with another configuration or other data. Restore them, or {remedy}",
+                    path=self._path,
+                    remedy=_REMEDY,
+                )
             )
         return state
 
@@ -96,7 +103,11 @@ class Checkpoints:
                     variable.assign(self._arrays[f"{kind}/{i}"])
         except (KeyError, ValueError) as error:
             raise ConfigurationError(
-                f"{self._path}: made for another network. Restore the configuration, or {_REMEDY}"
+                _(
+                    "{path}: made for another network. Restore the configuration, or {remedy}",
+                    path=self._path,
+                    remedy=_REMEDY,
+                )
             ) from error
         self._arrays = {}
 
@@ -120,8 +131,8 @@ class Checkpoints:
             staging.unlink(missing_ok=True)
             reason = error.strerror or type(error).__name__
             raise OutputError(
-                f"{self._path}: cannot be written ({reason})",
-                remedies=[Remedy("resume", step="make room, then run again with {}")],
+                _("{path}: cannot be written ({reason})", path=self._path, reason=reason),
+                remedies=[Remedy("resume", step=N_("make room, then run again with {}"))],
             ) from error
 
     def remove(self) -> None:

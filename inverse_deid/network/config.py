@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
+from inverse_deid.core.wording import _
 
 FeatureSet = Literal["none", "casing", "all"]
 Targets = Literal["binary", "hyper", "fine"]
@@ -71,7 +72,10 @@ class NetworkConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         if self.characters == "one-hot" and self.char_dim != ONE_HOT_CODES:
             raise ConfigurationError(
-                f"network.char_dim must be {ONE_HOT_CODES} if network.characters is one-hot"
+                _(
+                    "network.char_dim must be {one_hot_codes} if network.characters is one-hot",
+                    one_hot_codes=ONE_HOT_CODES,
+                )
             )
 
 
@@ -142,7 +146,11 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         known = [kind.value for kind in HyperClass if kind is not HyperClass.SAFE]
         if unknown := sorted(set(self.class_weights) - set(known)):
             raise ConfigurationError(
-                f"training.class_weights: no class named {', '.join(unknown)}. Choose from {', '.join(known)}"
+                _(
+                    "training.class_weights: no class named {unknown}. Choose from {known}",
+                    unknown=", ".join(unknown),
+                    known=", ".join(known),
+                )
             )
 
 

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.values import FloatArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import N_GAP_CHARACTERS
 
@@ -216,5 +217,7 @@ def load_weights(network: keras.Model, weights: Mapping[str, FloatArray]) -> Non
             continue
         weight = weights.get(variable.path)
         if weight is None or tuple(weight.shape) != tuple(variable.shape):
-            raise ModelError(f"the model has no fitting weight {variable.path}. Train it with this version")
+            raise ModelError(
+                _("the model has no fitting weight {path}. Train it with this version", path=variable.path)
+            )
         variable.assign(weight)

@@ -28,6 +28,7 @@ from inverse_deid.core.seals import is_sealed, seal
 from inverse_deid.core.settings import as_plain_values, make_settings
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors
 
@@ -71,7 +72,7 @@ def refuse_other_folder(folder: Path) -> None:
         ModelError: The folder exists and is not a model folder.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
-        raise ModelError(f"{folder}: exists and is not a model folder. Choose another name")
+        raise ModelError(_("{folder}: exists and is not a model folder. Choose another name", folder=folder))
 
 
 def _write_files(parts: ModelParts, folder: Path) -> None:
@@ -107,14 +108,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_checked_manifest(folder, FORMAT_VERSION, _FILES)
     if folder.resolve() == packaged_path("model").resolve() and model_fingerprint(folder) != MODEL_SHA256:
         raise ModelError(
-            "the packaged model is not the one that this version was shipped with. Install inverse-deid "
-            "again. If you rebuilt the model, run `python scripts/pin_packaged_data.py`"
+            _(
+                "the packaged model is not the one that this version was shipped with. Install "
+                "inverse-deid again. If you rebuilt the model, run `python scripts/pin_packaged_data.py`"
+            )
         )
     try:
         read_operating_points(manifest.get("operating_points"))
     except ConfigurationError as error:
         raise ModelError(
-            f"{folder}/manifest.json: damaged or altered. Install or train the model again"
+            _("{folder}/manifest.json: damaged or altered. Install or train the model again", folder=folder)
         ) from error
     return manifest
 
@@ -125,21 +128,37 @@ def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]
     Raises:
         ModelError: Missing, damaged, altered or of another format.
     """
-    damaged = ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
+    damaged = ModelError(
+        _("{folder}/manifest.json: damaged or altered. Install or train the model again", folder=folder)
+    )
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except OSError as error:
-        raise ModelError(f"{folder}: no readable manifest.json. Give a model folder") from error
+        raise ModelError(
+            _("{folder}: no readable manifest.json. Give a model folder", folder=folder)
+        ) from error
     except ValueError as error:
         raise damaged from error
     if not isinstance(manifest, dict) or manifest.get("format") != version:
-        raise ModelError(f"{folder}: not of model format {version}. Train it with this version")
+        raise ModelError(
+            _(
+                "{folder}: not of model format {version}. Train it with this version",
+                folder=folder,
+                version=version,
+            )
+        )
     hashes = manifest.get("sha256")
     if not isinstance(hashes, dict) or not is_sealed(manifest):
         raise damaged
     for name in names:
         if hashes.get(name) != sha256_if_readable(folder / name):
-            raise ModelError(f"{folder}/{name}: altered or missing. Install or train the model again")
+            raise ModelError(
+                _(
+                    "{folder}/{name}: altered or missing. Install or train the model again",
+                    folder=folder,
+                    name=name,
+                )
+            )
     return manifest
 
 
@@ -168,7 +187,13 @@ def read_model(folder: Path) -> ModelParts:
             provenance=manifest["provenance"],
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
-        raise ModelError(f"{folder}: damaged ({type(error).__name__}). Install or train it again") from error
+        raise ModelError(
+            _(
+                "{folder}: damaged ({name}). Install or train it again",
+                folder=folder,
+                name=type(error).__name__,
+            )
+        ) from error
 
 
 def model_fingerprint(folder: Path) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.encoding import CHARACTERS, FIRST_CHARACTER_CODE, PAD
 
 MOST_PIECES = 8
@@ -42,7 +43,9 @@ class Vocabulary:
         self._numbers = {piece: i for i, piece in enumerate(pieces)}
         known = [[self._numbers[name] for name in names if name in self._numbers] for names in _SPECIAL]
         if missing := [names[-1] for names, numbers in zip(_SPECIAL, known, strict=True) if not numbers]:
-            raise ModelError(f"the vocabulary lacks {', '.join(missing)}. Train the encoder again")
+            raise ModelError(
+                _("the vocabulary lacks {missing}. Train the encoder again", missing=", ".join(missing))
+            )
         self.pad, self.unknown, self.begin, self.end, self.hidden = (numbers[0] for numbers in known)
         self._most_characters = max(map(len, pieces), default=0)
         self._of_word: dict[str, tuple[int, ...]] = {}
@@ -93,7 +96,9 @@ class Vocabulary:
             found[number] = other._numbers.get(piece, other.unknown)
             n_missing += piece not in other._numbers and piece not in special
         if n_missing > len(self._numbers) / 100:
-            raise ModelError("the encoders have different word pieces. Choose two with the same vocabulary")
+            raise ModelError(
+                _("the encoders have different word pieces. Choose two with the same vocabulary")
+            )
         own = (self.pad, self.unknown, self.begin, self.end, self.hidden)
         found[list(own)] = (other.pad, other.unknown, other.begin, other.end, other.hidden)
         return found

@@ -23,6 +23,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
 from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray, Tokens
+from inverse_deid.core.wording import _
 from inverse_deid.network.config import class_names
 from inverse_deid.network.encoding import character_codes, join_gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
@@ -165,7 +166,11 @@ class Scorer:
         found = self._tokens.run(None, inputs)[0]
         if found.shape != (len(lengths), longest, len(self.class_names)):
             raise StageError(
-                f"the network returned shape {found.shape} for {len(lengths)} windows. Train the model again"
+                _(
+                    "the network returned shape {shape} for {n_lengths} windows. Train the model again",
+                    shape=found.shape,
+                    n_lengths=len(lengths),
+                )
             )
         found = np.asarray(found, np.float32)
         if self._transitions is None:
@@ -216,7 +221,7 @@ def _find_unknown_vector(parts: ModelParts) -> FloatArray:
     for path, weight in parts.weights.items():
         if path.startswith("unknown_word/"):
             return np.asarray(weight[0], np.float32)
-    raise ModelError("the model has no vector for unknown words. Train it again")
+    raise ModelError(_("the model has no vector for unknown words. Train it again"))
 
 
 def _transitions(parts: ModelParts) -> FloatArray | None:
@@ -226,7 +231,7 @@ def _transitions(parts: ModelParts) -> FloatArray | None:
     for path, weight in parts.weights.items():
         if path.endswith("crf/transitions"):
             return np.asarray(weight, np.float32)
-    raise ModelError("the model has no transition scores. Train it again")
+    raise ModelError(_("the model has no transition scores. Train it again"))
 
 
 class Runtime(Protocol):
@@ -270,12 +275,15 @@ def open_sessions(
         try:
             session = runtime.InferenceSession(graph, options, providers=providers)
         except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
-            raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
+            raise ModelError(_("the network cannot be loaded ({name})", name=type(error).__name__)) from error
         if used == "cuda" and _CUDA not in session.get_providers():
             if device == "cuda":
                 raise ConfigurationError(
-                    "device cuda: onnxruntime-gpu cannot use CUDA. Check that nvidia-smi shows a GPU and "
-                    "install CUDA and cuDNN of the versions that onnxruntime-gpu needs, or use device cpu"
+                    _(
+                        "device cuda: onnxruntime-gpu cannot use CUDA. Check that nvidia-smi shows a GPU "
+                        "and install CUDA and cuDNN of the versions that onnxruntime-gpu needs, or use "
+                        "device cpu"
+                    )
                 )
             return open_sessions(graphs, "cpu", runtime)
         sessions.append(session)

@@ -28,6 +28,7 @@ from inverse_deid.core.files import write_folder
 from inverse_deid.core.packaged import SECOND_READER_SHA256, packaged_path
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.encoding import gap_codes
 from inverse_deid.network.folder import (
     model_fingerprint,
@@ -82,9 +83,9 @@ class EncoderParts:
     def __post_init__(self) -> None:
         low, high = self.doubtful
         if not 0 <= low <= high <= 1:
-            raise ConfigurationError("doubtful must be two probabilities, the lower one first")
+            raise ConfigurationError(_("doubtful must be two probabilities, the lower one first"))
         if not 0 <= self.weight <= 1:
-            raise ConfigurationError("the weight of the second reader must be between 0 and 1")
+            raise ConfigurationError(_("the weight of the second reader must be between 0 and 1"))
 
 
 def write_encoder(parts: EncoderParts, folder: Path) -> None:
@@ -128,8 +129,10 @@ def read_encoder(folder: Path) -> EncoderParts:
     packaged = packaged_path("second_reader")
     if folder.resolve() == packaged.resolve() and model_fingerprint(folder) != SECOND_READER_SHA256:
         raise ModelError(
-            "the packaged second reader is not the one that this version was shipped with. Install "
-            "inverse-deid again. If you rebuilt it, run `python scripts/pin_packaged_data.py`"
+            _(
+                "the packaged second reader is not the one that this version was shipped with. Install "
+                "inverse-deid again. If you rebuilt it, run `python scripts/pin_packaged_data.py`"
+            )
         )
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -146,7 +149,13 @@ def read_encoder(folder: Path) -> EncoderParts:
             provenance=manifest["provenance"],
         )
     except (KeyError, ValueError, TypeError, OSError, ConfigurationError) as error:
-        raise ModelError(f"{folder}: damaged ({type(error).__name__}). Install or train it again") from error
+        raise ModelError(
+            _(
+                "{folder}: damaged ({name}). Install or train it again",
+                folder=folder,
+                name=type(error).__name__,
+            )
+        ) from error
 
 
 def is_encoder(folder: Path) -> bool:
@@ -226,7 +235,7 @@ class SecondReader:
     def _run(self, inputs: Mapping[str, np.ndarray], own: slice) -> FloatArray:
         found = np.asarray(self._session.run(None, dict(inputs))[0], np.float32)
         if found.shape != (len(inputs["first"]), len(self.class_names)):
-            raise StageError(f"the second reader returned shape {found.shape}. Train it again")
+            raise StageError(_("the second reader returned shape {shape}. Train it again", shape=found.shape))
         with np.errstate(invalid="ignore"):
             are_probabilities = (found >= 0).all(axis=1) & (np.abs(found.sum(axis=1) - 1) <= _ROUNDING)
         return np.where(are_probabilities[:, None], found, np.float32(np.nan))[own]

@@ -24,6 +24,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import FloatArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.batches import (
     Example,
     batches,
@@ -201,7 +202,7 @@ def fit(  # noqa: PLR0913 - what a training is made of
     """
     if config.patience and validate is None:
         raise ConfigurationError(
-            "training.patience needs validation. Give held-out documents, or set it to 0"
+            _("training.patience needs validation. Give held-out documents, or set it to 0")
         )
     keras.utils.set_random_seed(config.seed)
     state = (checkpoints.read() if checkpoints else None) or State()
@@ -289,7 +290,9 @@ class Figures(keras.callbacks.Callback):  # type: ignore[misc]
             StageError: The loss is not a number.
         """
         if not np.isfinite(logs["loss"]):
-            raise StageError(f"the loss of epoch {epoch + 1} is not a number. Lower the learning rate")
+            raise StageError(
+                _("the loss of epoch {epoch} is not a number. Lower the learning rate", epoch=epoch + 1)
+            )
         logs["tokens"] = self._data.n_tokens
         logs["tokens_per_second"] = self._data.n_tokens / max(time.perf_counter() - self._start, 1e-9)
 
@@ -369,8 +372,11 @@ def enough_memory(what: str) -> Iterator[None]:
         if type(error).__name__ not in {"ResourceExhaustedError", "OutOfMemoryError"}:
             raise
         raise StageError(
-            f"the device ran out of memory {what}. Lower training.batch_tokens or network.token_units, "
-            "or use --device cpu"
+            _(
+                "the device ran out of memory {what}. Lower training.batch_tokens or "
+                "network.token_units, or use --device cpu",
+                what=what,
+            )
         ) from None
 
 

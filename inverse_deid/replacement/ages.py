@@ -16,6 +16,7 @@ from typing import Protocol
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import KnownSort
+from inverse_deid.core.wording import _
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
 from inverse_deid.text.matching import fold
@@ -272,7 +273,7 @@ class BandScheme:
         rising = all(a < b for a, b in zip((0.0, *self.edges_days), self.edges_days, strict=False))
         if not rising or len(self.names) != len(self.edges_days) + 1:
             raise ConfigurationError(
-                f"bands {self.name}: edges must rise, and there must be one more name than edges"
+                _("bands {name}: edges must rise, and there must be one more name than edges", name=self.name)
             )
 
     def band_of(self, reading: AgeReading) -> int | None:

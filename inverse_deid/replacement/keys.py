@@ -18,6 +18,7 @@ from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import _
 
 MIN_KEY_BYTES = 16
 MIN_SHIFT_DAYS = 30
@@ -38,8 +39,12 @@ def check_key(key: bytes) -> None:
     """
     if len(key) < MIN_KEY_BYTES:
         raise ConfigurationError(
-            f"the key has {len(key)} bytes and needs at least {MIN_KEY_BYTES}. "
-            "Make one with: inverse-deid key new FILE"
+            _(
+                "the key has {n_key} bytes and needs at least {min_key_bytes}. Make one with: "
+                "inverse-deid key new FILE",
+                n_key=len(key),
+                min_key_bytes=MIN_KEY_BYTES,
+            )
         )
 
 
@@ -57,9 +62,12 @@ def make_key_file(path: Path) -> bytes:
             stream.flush()
             os.fsync(stream.fileno())
     except FileExistsError:
-        problem = "exists. A key is never overwritten: choose another name"
+        problem = _("exists. A key is never overwritten: choose another name")
     except OSError as error:
-        problem = f"cannot be written ({error.strerror or type(error).__name__}). Choose another place"
+        problem = _(
+            "cannot be written ({strerror}). Choose another place",
+            strerror=error.strerror or type(error).__name__,
+        )
     if problem:
         raise ConfigurationError(f"{printable(path)} {problem}")
     return secret
@@ -78,7 +86,7 @@ def secret_shift_days(key: bytes, case_id: str) -> int:
     """
     check_key(key)
     if not case_id:
-        raise ConfigurationError("dates of a case without an id cannot be shifted: give every case an id")
+        raise ConfigurationError(_("dates of a case without an id cannot be shifted: give every case an id"))
     case = case_id.encode("utf-8", "surrogatepass")
     messages = (_SHIFT + counter.to_bytes(4, "big") + case for counter in count())
     words = (int.from_bytes(hmac.digest(key, one, "sha256")[:_WORD_BYTES], "big") for one in messages)
@@ -135,7 +143,7 @@ class Draws:
     def __init__(self, key: bytes, case_id: str) -> None:
         check_key(key)
         if not case_id:
-            raise ConfigurationError("a case without an id cannot have surrogates: give every case an id")
+            raise ConfigurationError(_("a case without an id cannot have surrogates: give every case an id"))
         self._secret = hmac.digest(key, _SURROGATES + case_id.encode("utf-8", "surrogatepass"), "sha256")
 
     def rng(self, purpose: str, original: str = "") -> random.Random:

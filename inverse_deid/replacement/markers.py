@@ -7,6 +7,7 @@ from typing import Literal
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Decisions
+from inverse_deid.core.wording import _
 
 MarkerKind = Literal["marker", "category"]
 """The fixed marker, or the suspected category."""
@@ -35,7 +36,7 @@ def fixed_marker(marker: str) -> MarkerFor:
             cannot be printed (a control character, half a surrogate pair, an unassigned code point).
     """
     if not (0 < len(marker) <= _MAX_MARKER_CHARS and marker.isprintable()):
-        raise ConfigurationError("the marker must have 1 to 40 printable characters")
+        raise ConfigurationError(_("the marker must have 1 to 40 printable characters"))
     return lambda decisions: lambda first, stop: marker
 
 

@@ -31,6 +31,7 @@ import msgspec
 
 from inverse_deid.core.errors import START_AGAIN, FormatError, InputError
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.replacement.keys import check_key
 
 MAGIC = b"inverse-deid reversal map 1\n"
@@ -42,9 +43,9 @@ _NONCE_BYTES = 12
 _TAG_BYTES = 16
 _HEAD = struct.Struct(">IB")
 _MAX_RECORD_BYTES = 1 << 30
-INCOMPLETE = "is incomplete: copy it again"
-_CHANGED = "was changed after it was written, or is damaged"
-_WRONG_KEY = "cannot be opened with this key: the key belongs to another file, or the file was changed"
+INCOMPLETE = N_("is incomplete: copy it again")
+_CHANGED = N_("was changed after it was written, or is damaged")
+_WRONG_KEY = N_("cannot be opened with this key: the key belongs to another file, or the file was changed")
 
 Edit = tuple[int, int, str]
 """A half-open range of the masked text, and its original."""
@@ -79,7 +80,7 @@ def read_hidden_case(stored: bytes) -> HiddenCase:
     """
     with suppress(ValueError, TypeError):  # such an error may contain text
         return msgspec.convert(json.loads(stored), HiddenCase)
-    raise FormatError("has an entry that cannot be read: it was made by another version")
+    raise FormatError(_("has an entry that cannot be read: it was made by another version"))
 
 
 def digest(text: str, encoding: str = "utf-8") -> str:
@@ -130,13 +131,13 @@ def reveal(text: str, hidden: HiddenText, encoding: str = "utf-8") -> str:
     """
     if digest(text, encoding) != hidden.sha256:
         raise InputError(
-            "is not the text that the map was made for: it was changed, or the map belongs to another file"
+            _("is not the text that the map was made for: it was changed, or the map belongs to another file")
         )
     pieces: list[str] = []
     position = 0
     for start, end, original in hidden.edits:
         if not position <= start <= end <= len(text):
-            raise InputError("has an entry in the map whose ranges do not fit: the map is damaged")
+            raise InputError(_("has an entry in the map whose ranges do not fit: the map is damaged"))
         pieces += (text[position:start], original)
         position = end
     return "".join((*pieces, text[position:]))
@@ -239,12 +240,12 @@ class MapWriter:
             target.write(self._records.seal(json.dumps(dict(about)).encode(), is_last=False))
             return
         n_records = 0
-        for is_last, _ in self._records.open(begun):
+        for is_last, _ignored in self._records.open(begun):
             if is_last:
-                raise InputError("is a complete map, nothing can be added to it", remedies=[START_AGAIN])
+                raise InputError(_("is a complete map, nothing can be added to it"), remedies=[START_AGAIN])
             n_records += 1
         if not n_records:
-            raise InputError("of the interrupted run has no beginning", remedies=[START_AGAIN])
+            raise InputError(_("of the interrupted run has no beginning"), remedies=[START_AGAIN])
         self._n_cases = n_records - 1
 
     def add(self, case: HiddenCase) -> None:
@@ -290,7 +291,7 @@ class MapReader:
         if not end:
             raise InputError(INCOMPLETE)
         if json.loads(end) != {"n_cases": n_cases}:
-            raise InputError("does not have as many cases as it says: it is damaged")
+            raise InputError(_("does not have as many cases as it says: it is damaged"))
 
 
 def _read_salt(stream: BinaryIO) -> bytes:
@@ -298,7 +299,9 @@ def _read_salt(stream: BinaryIO) -> bytes:
     if magic != MAGIC:
         known = magic.startswith(_KIND)
         raise FormatError(
-            "is a map of another version: use the program that made it" if known else "is not a reversal map"
+            _("is a map of another version: use the program that made it")
+            if known
+            else _("is not a reversal map")
         )
     salt = stream.read(SALT_BYTES)
     if len(salt) < SALT_BYTES:

@@ -9,6 +9,7 @@ from datetime import date
 from enum import StrEnum
 
 from inverse_deid.core.errors import ConfigurationError, Remedy
+from inverse_deid.core.wording import N_, _
 from inverse_deid.replacement.ages import BAND_SCHEMES, AgePolicy, AgesUnder90, BandedAges, MaskedAges
 from inverse_deid.replacement.dates.reading import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.keys import check_key
@@ -53,25 +54,41 @@ class CaseSettings:
         schemes = ", ".join(BAND_SCHEMES)
         if self.dates is DateMode.SHIFT and self.key is None:
             raise ConfigurationError(
-                "shift needs a key",
+                _("shift needs a key"),
                 choice="dates",
-                remedies=[Remedy("key", step="give {}"), Remedy(step="set INVERSE_DEID_KEY")],
+                remedies=[Remedy("key", step=N_("give {}")), Remedy(step=N_("set INVERSE_DEID_KEY"))],
             )
         if self.key is not None:
             check_key(self.key)
         if (self.ages is AgeMode.BAND) != (self.age_bands is not None):
             raise ConfigurationError(
-                "bands of ages need a scheme, and a scheme is for bands",
-                remedies=[Remedy("ages", "band", also=("age_bands",), step=f"give {{}}, one of {schemes}")],
+                _("bands of ages need a scheme, and a scheme is for bands"),
+                remedies=[
+                    Remedy(
+                        "ages",
+                        "band",
+                        also=("age_bands",),
+                        step=_("give {{}}, one of {schemes}", schemes=schemes),
+                    )
+                ],
             )
         if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
             raise ConfigurationError(
-                f"{self.age_bands!r} is unknown: give one of {schemes}", choice="age_bands"
+                _(
+                    "{age_bands!r} is unknown: give one of {schemes}",
+                    age_bands=self.age_bands,
+                    schemes=schemes,
+                ),
+                choice="age_bands",
             )
         if not 1 <= self.date_span_years <= MAX_SPAN_YEARS:
             raise ConfigurationError(
-                f"must be 1 to {MAX_SPAN_YEARS}, not {self.date_span_years}: a longer span would show dates "
-                "of birth of adults",
+                _(
+                    "must be 1 to {max_span_years}, not {date_span_years}: a longer span would show "
+                    "dates of birth of adults",
+                    max_span_years=MAX_SPAN_YEARS,
+                    date_span_years=self.date_span_years,
+                ),
                 choice="date_span_years",
             )
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import BoolArray, KnownIdentifier, KnownSort, Tokens, day_of, find_known_problem
+from inverse_deid.core.wording import _
 from inverse_deid.replacement.dates.parts import MONTHS, ORDINALS
 from inverse_deid.rules.people import BEFORE_PEOPLE, BEFORE_THINGS, GRAMMAR, SPEECH
 from inverse_deid.rules.shapes import word_set
@@ -256,7 +257,7 @@ class KnownIdentifiers:
     ) -> None:
         known = list(known)
         if problem := find_known_problem(known):
-            raise FormatError(f"a document {problem}")
+            raise FormatError(_("a document {problem}", problem=problem))
         self._found = found = spellings(known)
         self._is_common = is_common_word
         self._always = found.glued | {words[0] for words in found.sequences if len(words) == 1}

@@ -29,6 +29,7 @@ from inverse_deid.core.errors import (
     describe_error,
 )
 from inverse_deid.core.files import WrittenState
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.masker import check_kept, mask_with_fields
 from inverse_deid.engine.serial import write_batch
 from inverse_deid.engine.tally import Tally
@@ -76,7 +77,8 @@ def check_unchanged(partition: Partition) -> None:
     """
     if fingerprint_of(place_of(partition.address)) != partition.fingerprint:
         raise InputError(
-            "has changed since the run was planned", remedies=[Remedy("force", step="run again with {}")]
+            _("has changed since the run was planned"),
+            remedies=[Remedy("force", step=N_("run again with {}"))],
         )
 
 
@@ -141,7 +143,7 @@ def _write(
             results = mask_with_fields(masker, batch, kept=kept, unit=source.unit)
             write_batch(results, [sink], tally, partition.shown, source.unit)
         if not n_records and source.unit == "line" and partition.is_whole:
-            raise UnreadableInputError("is empty. Give a file that contains text")
+            raise UnreadableInputError(_("is empty. Give a file that contains text"))
         sink.finish()
         check_unchanged(partition)
         is_kept = bool(tally.n_documents or not tally.n_failures)
@@ -210,7 +212,7 @@ class PartitionActor:
         except InverseDeidError as error:
             self._problem = error.add_prefix("")
         except Exception as error:  # noqa: BLE001 - Ray would write it down
-            self._problem = StageError(f"{describe_error(error)} while the model was loaded")
+            self._problem = StageError(_("{error} while the model was loaded", error=describe_error(error)))
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
         """Mask a batch: under `PARTITION` it has partitions as JSON, the result under `OUTCOME` outcomes."""
@@ -229,20 +231,28 @@ class PartitionActor:
                 partition.target, problem=str(error), remedies=error.remedies, is_refused=is_refused
             )
         except Exception as error:  # noqa: BLE001 - Ray would write it down
-            return Outcome(partition.target, problem=f"an unforeseen error ({type(error).__name__})")
+            return Outcome(
+                partition.target, problem=_("an unforeseen error ({name})", name=type(error).__name__)
+            )
 
 
 def _load_masker(job: ActorJob) -> DocumentMasker:
     # Only if this machine has the same program, model and files as the run.
     if job.version != __version__:
         raise ConfigurationError(
-            f"the run was started with inverse-deid {job.version}, but a machine of the cluster has version "
-            f"{__version__}. Install the same version on all machines"
+            _(
+                "the run was started with inverse-deid {version}, but a machine of the cluster has "
+                "version {version_2}. Install the same version on all machines",
+                version=job.version,
+                version_2=__version__,
+            )
         )
     masker = job.make_masker(n_threads=job.n_threads, device=job.device)
     if masker.fingerprint != job.fingerprint:
         raise ConfigurationError(
-            "a machine of the cluster has another model, lexicon, key or word list than the machine that "
-            "started the run. Put the same files on all machines"
+            _(
+                "a machine of the cluster has another model, lexicon, key or word list than the machine "
+                "that started the run. Put the same files on all machines"
+            )
         )
     return masker

@@ -15,6 +15,7 @@ from typing import Any
 from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InverseDeidError, Remedy
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.wording import N_, _
 from inverse_deid.scale.actor import OUTCOME, PARTITION, ActorJob, Outcome, PartitionActor
 from inverse_deid.scale.partitions import Partition
 
@@ -45,8 +46,10 @@ class Cluster:
             return
         if not re.fullmatch(r"[^\s:/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}", self.address):
             raise ConfigurationError(
-                "must be HOST:PORT of the head of a Ray cluster (usually port 6379), or auto. Run this "
-                "command on a machine of the cluster",
+                _(
+                    "must be HOST:PORT of the head of a Ray cluster (usually port 6379), or auto. Run "
+                    "this command on a machine of the cluster"
+                ),
                 choice="address",
             )
 
@@ -74,7 +77,7 @@ def connect(cluster: Cluster) -> Iterator[None]:
         import ray
         import ray.data
     except ImportError as error:
-        raise missing_extra("the engine ray", error.name, "scale") from error
+        raise missing_extra(_("the engine ray"), error.name, "scale") from error
     if cluster.address not in (None, "auto"):
         _check_reachable(str(cluster.address))
     with _ray_errors(cluster):
@@ -93,7 +96,7 @@ def connect(cluster: Cluster) -> Iterator[None]:
 
 def _check_reachable(address: str) -> None:
     # Ray itself would try for a minute.
-    host, _, port = address.rpartition(":")
+    host, _ignored, port = address.rpartition(":")
     problem = ""
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_SECONDS).close()
@@ -101,8 +104,8 @@ def _check_reachable(address: str) -> None:
         problem = (isinstance(error, OSError) and error.strerror) or type(error).__name__
     if problem:
         raise ClusterError(
-            f"no Ray cluster at {address} ({problem})",
-            remedies=[Remedy("address", step="check {} and that it runs")],
+            _("no Ray cluster at {address} ({problem})", address=address, problem=problem),
+            remedies=[Remedy("address", step=N_("check {} and that it runs"))],
         )
 
 
@@ -117,10 +120,14 @@ def _ray_errors(cluster: Cluster) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - Ray also raises plain exceptions
         problem = type(error).__name__
     if problem:
-        where = "Ray on this machine" if cluster.address is None else f"the Ray cluster at {cluster.address}"
+        where = (
+            _("Ray on this machine")
+            if cluster.address is None
+            else _("the Ray cluster at {address}", address=cluster.address)
+        )
         raise ClusterError(
-            f"{where} cannot be used or was lost ({problem})",
-            remedies=[Remedy("resume", step="check it and run the same command with {}")],
+            _("{where} cannot be used or was lost ({problem})", where=where, problem=problem),
+            remedies=[Remedy("resume", step=N_("check it and run the same command with {}"))],
         )
 
 
@@ -139,8 +146,8 @@ def pool_for(n_partitions: int, n_threads: int) -> Pool:
     n_on_cpu = sum(int(machine.get("CPU", 0) // n_threads) for machine in machines)
     if not n_on_cpu:
         raise ConfigurationError(
-            f"no machine of the cluster has {n_threads} CPUs",
-            remedies=[Remedy("n_threads", step="give a smaller {}")],
+            _("no machine of the cluster has {n_threads} CPUs", n_threads=n_threads),
+            remedies=[Remedy("n_threads", step=N_("give a smaller {}"))],
         )
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         rooms = [(machine.get("GPU", 0), machine.get("CPU", 0) // n_threads) for machine in machines]

@@ -25,6 +25,7 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError, Remedy
 from inverse_deid.core.files import WrittenState
 from inverse_deid.core.sealed_notes import open_note, seal_note, tag_of
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import FORMATS
@@ -37,8 +38,8 @@ from inverse_deid.scale.storage import (
     write_atomically,
 )
 
-_START_AGAIN = Remedy("force", step="add {} to start again")
-_SAME = Remedy(step="give the same ones")
+_START_AGAIN = Remedy("force", step=N_("add {} to start again"))
+_SAME = Remedy(step=N_("give the same ones"))
 
 RUN_FOLDER = ".inverse-deid"
 """Below the output folder; contains notes of the run and receipts, no text of narratives."""
@@ -201,8 +202,8 @@ def _refuse_inputs(plan: RunPlan, targets: Iterable[str]) -> None:
     below = (one.removeprefix(base) for one in inputs if one.startswith(base))
     if outputs & inputs or any(_is_of(name, plan) for name in below):
         raise OutputExistsError(
-            "an INPUT would be overwritten by an output",
-            remedies=[Remedy("out", step="choose another folder with {}")],
+            _("an INPUT would be overwritten by an output"),
+            remedies=[Remedy("out", step=N_("choose another folder with {}"))],
         )
 
 
@@ -277,20 +278,24 @@ def _read_run(out: Place) -> dict[str, Any] | None:
 def _check_resumable(plan: RunPlan, stored: Mapping[str, Any], *, resume: bool) -> None:
     if not resume:
         raise OutputExistsError(
-            f"{plan.out.printable} contains a run already",
-            remedies=[Remedy("resume", step="resume it with {}"), _START_AGAIN],
+            _("{printable} contains a run already", printable=plan.out.printable),
+            remedies=[Remedy("resume", step=N_("resume it with {}")), _START_AGAIN],
         )
     stored_inputs, inputs = stored["inputs"], plan.inputs
     if any(inputs[tag][0] != known[0] for tag, known in stored_inputs.items() if tag in inputs):
         raise ConfigurationError(
-            "the interrupted run had other settings or another model",
+            _("the interrupted run had other settings or another model"),
             remedies=[_SAME, _START_AGAIN],
         )
     changed = [tag for tag, known in stored_inputs.items() if inputs.get(tag) != known]
     if changed:
         raise InputError(
-            f"{len(changed)} of {len(stored_inputs)} input files have changed or are gone since the "
-            "interrupted run, or it had another key",
+            _(
+                "{n_changed} of {n_stored_inputs} input files have changed or are gone since the "
+                "interrupted run, or it had another key",
+                n_changed=len(changed),
+                n_stored_inputs=len(stored_inputs),
+            ),
             remedies=[_SAME, _START_AGAIN],
         )
 
@@ -300,8 +305,11 @@ def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any
     taken = [name for name in sizes if name not in begun and _is_of(name, plan)]
     if taken:
         raise OutputExistsError(
-            f"{plan.out.child(taken[0]).printable} exists already",
-            remedies=[Remedy(step="choose another folder"), Remedy("force", step="add {} to overwrite")],
+            _("{printable} exists already", printable=plan.out.child(taken[0]).printable),
+            remedies=[
+                Remedy(step=N_("choose another folder")),
+                Remedy("force", step=N_("add {} to overwrite")),
+            ],
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import ClusterError, ConfigurationError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.progress import OnAdvance
 from inverse_deid.engine.run_settings import settings_fingerprint
 from inverse_deid.engine.serial import OnProgress
@@ -27,7 +28,7 @@ Outcomes = Generator[Outcome, None, None]
 Workers = Callable[[Sequence[Partition], ActorJob, Cluster], Outcomes]
 """Masks partitions and yields outcomes, in any order; closing it ends the work."""
 
-_WITHDRAWN = "was not released, because another part of the file has a value that must not be kept"
+_WITHDRAWN = N_("was not released, because another part of the file has a value that must not be kept")
 _ROUNDS = 2
 """How often partitions are tried whose workers died `MAX_ATTEMPTS` times."""
 
@@ -94,8 +95,11 @@ def _open_out(run: RayRun) -> Place:
     for place in (out, *map(place_of, run.inputs)):
         if is_in_one_process(place):
             raise ConfigurationError(
-                f"{place.printable} is in the memory of one process and no worker can reach it. Give "
-                "a shared folder or an object store"
+                _(
+                    "{printable} is in the memory of one process and no worker can reach it. Give a "
+                    "shared folder or an object store",
+                    printable=place.printable,
+                )
             )
     return out
 
@@ -110,7 +114,7 @@ def _mask(
     # round with new workers.
     problems: dict[str, ClusterError] = {}
     refused: set[str] = set()
-    for _ in range(_ROUNDS):
+    for _ignored in range(_ROUNDS):
         done = receipts.keys() | problems.keys()
         todo = [part for parts in plan.partitions for part in parts if part.target not in done]
         if not todo:
@@ -146,7 +150,11 @@ def _count(
         if receipt is not None:
             tally.merge(receipt.tally)
             continue
-        died = ClusterError(f"its worker died {_ROUNDS * MAX_ATTEMPTS} times")
+        died = ClusterError(_("its worker died {rounds} times", rounds=_ROUNDS * MAX_ATTEMPTS))
         problem = problems.get(part.target, died)
-        place = "" if part.is_whole else f" part {part.index} (from record {part.n_before + 1:,})"
+        place = (
+            ""
+            if part.is_whole
+            else _(" part {index} (from record {n_before:,})", index=part.index, n_before=part.n_before + 1)
+        )
         tally.fail(f"{part.shown}{place}", problem)

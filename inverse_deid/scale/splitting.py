@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from inverse_deid.core.errors import FormatError, InputError, OutputExistsError, Remedy
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.encodings import split_mark
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Source
@@ -43,14 +44,17 @@ def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tu
             tally.fail(place.printable, error)
             continue
         if not files:
-            tally.fail(place.printable, "contains no files. Give a folder with case narratives")
+            tally.fail(place.printable, _("contains no files. Give a folder with case narratives"))
         for file, name in files:
             try:
                 one = _read_input(file, name, kind)
                 if one.name in found:
                     raise OutputExistsError(
-                        f"would become {one.name}, as would {found[one.name].shown}. "
-                        "Mask one into another folder"
+                        _(
+                            "would become {name}, as would {shown}. Mask one into another folder",
+                            name=one.name,
+                            shown=found[one.name].shown,
+                        )
                     )
                 found[one.name] = one
             except InputError as error:
@@ -79,8 +83,8 @@ def _read_input(file: Place, name: str, kind: Format | None) -> Partition:
     kind = kind or format_of(PurePosixPath(name))
     if not kind.can_be_split:
         raise FormatError(
-            f"is {kind}, and the engine ray reads jsonl, csv and parquet",
-            remedies=[Remedy("engine", step="mask it without {}")],
+            _("is {kind}, and the engine ray reads jsonl, csv and parquet", kind=kind),
+            remedies=[Remedy("engine", step=N_("mask it without {}"))],
         )
     with storage_errors(file):
         info = file.fs.info(file.path)
@@ -175,7 +179,7 @@ def _row_cuts(
     try:
         next(rows)
         head_bytes = start = lines.n_bytes
-        for n_rows, _ in enumerate(rows, start=1):
+        for n_rows, _ignored in enumerate(rows, start=1):
             if lines.n_bytes - start >= partition_bytes:
                 cuts.append(_Cut(lines.n_bytes, n_rows))
                 start = lines.n_bytes

@@ -23,6 +23,7 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.core.files import WrittenState, printable
+from inverse_deid.core.wording import N_, _
 
 _HEAD_BYTES = 1 << 16
 _STAMPS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag")
@@ -60,16 +61,22 @@ def place_of(address: str) -> Place:
     """
     problem = ""
     if "::" in address:
-        raise ConfigurationError(f"{_scheme(address)}: a chain of file systems (::) cannot be used. Give one")
+        raise ConfigurationError(
+            _("{scheme}: a chain of file systems (::) cannot be used. Give one", scheme=_scheme(address))
+        )
     try:
         fs, path = fsspec.core.url_to_fs(address)
     except ImportError:
-        problem = "the package for this kind of address is not installed (s3fs for s3://, gcsfs for gs://)"
+        problem = _("the package for this kind of address is not installed (s3fs for s3://, gcsfs for gs://)")
     except Exception as error:  # noqa: BLE001 - every file system raises its own; the text may contain a password
-        problem = f"the address cannot be used ({type(error).__name__})"
+        problem = _("the address cannot be used ({name})", name=type(error).__name__)
     if problem:
         raise ConfigurationError(
-            f"{_scheme(address)}: {problem}. Give a path, or an address that fsspec knows"
+            _(
+                "{scheme}: {problem}. Give a path, or an address that fsspec knows",
+                scheme=_scheme(address),
+                problem=problem,
+            )
         )
     return Place(fs, path)
 
@@ -97,8 +104,11 @@ def refuse_links(folder: Place, names: Iterable[str]) -> None:
     for path in sorted(parents - {base}):
         if path.is_symlink():
             raise OutputExistsError(
-                f"{printable(path)} is a link",
-                remedies=[Remedy(step="remove it"), Remedy("out", step="choose another folder with {}")],
+                _("{path} is a link", path=printable(path)),
+                remedies=[
+                    Remedy(step=N_("remove it")),
+                    Remedy("out", step=N_("choose another folder with {}")),
+                ],
             )
 
 
@@ -121,15 +131,18 @@ def storage_errors(place: Place, *, writing: bool = False) -> Iterator[None]:
     except InverseDeidError:
         raise
     except FileNotFoundError:
-        problem = "does not exist; check the spelling"
+        problem = _("does not exist; check the spelling")
     except PermissionError:
-        problem = "no permission; ask its owner for the right"
+        problem = _("no permission; ask its owner for the right")
     except Exception as error:  # noqa: BLE001 - every file system raises its own
         what = (isinstance(error, OSError) and error.strerror) or type(error).__name__
         problem = what
-        remedies = (Remedy("resume", step="check the storage and run the same command with {}"),)
+        remedies = (Remedy("resume", step=N_("check the storage and run the same command with {}")),)
     if problem and writing:
-        raise OutputError(f"{place.printable} cannot be written: {problem}", remedies=remedies)
+        raise OutputError(
+            _("{printable} cannot be written: {problem}", printable=place.printable, problem=problem),
+            remedies=remedies,
+        )
     if problem:
         raise UnreadableInputError(problem, remedies=remedies)
 

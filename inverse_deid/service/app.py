@@ -14,8 +14,10 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -31,6 +33,7 @@ from inverse_deid.core.errors import (
     InputError,
     InverseDeidError,
 )
+from inverse_deid.core.wording import _, current_language
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.facts import list_facts
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -100,7 +103,7 @@ def build_app(
         Shell,
         gate=_Gate(settings),
         static=PAGES.address,
-        unforeseen=_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error"),
+        unforeseen=lambda: _problem(HTTPStatus.INTERNAL_SERVER_ERROR, _("an unforeseen error")),
         log=LOGGER,
     )
     return app
@@ -112,9 +115,10 @@ class _Service:
     def __init__(self, batcher: Batcher[Chosen], settings: ServiceSettings) -> None:
         self._batcher = batcher
         self._settings = settings
-        self._description = json.dumps(describe_api()).encode()
-        self._page = render_page(settings)
-        self._docs = render_description()
+        # By language, and made once each.
+        self._description = cache(lambda _language: json.dumps(describe_api()).encode())
+        self._page = cache(lambda _language: render_page(settings))
+        self._docs = cache(lambda _language: render_description())
         self._file_threads = ThreadPoolExecutor(thread_name_prefix="file")
         self._n_files = 0
 
@@ -136,13 +140,13 @@ class _Service:
         return JSONResponse({"status": "ok", "version": __version__, "waiting": self._batcher.n_waiting})
 
     async def openapi(self, _request: Request) -> Response:
-        return Response(self._description, media_type="application/json")
+        return Response(self._description(current_language()), media_type="application/json")
 
     async def page(self, _request: Request) -> Response:
-        return HTMLResponse(self._page)
+        return HTMLResponse(self._page(current_language()))
 
     async def docs(self, _request: Request) -> Response:
-        return HTMLResponse(self._docs)
+        return HTMLResponse(self._docs(current_language()))
 
     async def mask(self, request: Request) -> Response:
         return await self._answer_in_time(request, "application/json", self._mask_documents)
@@ -154,22 +158,29 @@ class _Service:
         self, request: Request, media_type: str, answer: Callable[[Request], Awaitable[Response]]
     ) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
-            return _problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {media_type}")
+            return _problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _("send {media_type}", media_type=media_type))
         try:
             async with asyncio.timeout(self._settings.seconds):
                 return await answer(request)
         except TimeoutError:
-            return _busy(f"not done within {self._settings.seconds:g} seconds")
+            return _busy(_("not done within {seconds:g} seconds", seconds=self._settings.seconds))
         except InverseDeidError as error:
             return _describe_refusal(error)
 
     async def _mask_documents(self, request: Request) -> Response:
         body = await read_body(request, self._settings.max_body_bytes)
         if body is None:
-            return _too_large(f"the request is larger than {self._settings.max_body_bytes} bytes")
+            return _too_large(
+                _(
+                    "the request is larger than {max_body_bytes} bytes",
+                    max_body_bytes=self._settings.max_body_bytes,
+                )
+            )
         given = read_request(body, self._settings.max_documents)
         if given.details is not None and not self._settings.has_details:
-            return _problem(HTTPStatus.FORBIDDEN, "details: the operator of the service does not permit them")
+            return _problem(
+                HTTPStatus.FORBIDDEN, _("details: the operator of the service does not permit them")
+            )
         chosen = self._settings.operator.choose(given.settings, _today())
         try:
             masked = await self._batcher.mask(given.docs, chosen)
@@ -188,14 +199,17 @@ class _Service:
 
     async def _mask_form(self, request: Request) -> Response:
         if self._n_files >= MAX_FILES_WAITING:
-            raise QueueFullError(f"{self._n_files} files are waiting. Try again later")
+            raise QueueFullError(_("{n_files} files are waiting. Try again later", n_files=self._n_files))
         self._n_files += 1
         try:
             given = await read_file_form(request.headers, request.stream(), self._settings.max_file_bytes)
             if given.keeps_columns and COLUMNS not in self._settings.operator.permits:
                 return _problem(
                     HTTPStatus.FORBIDDEN,
-                    "columns cannot be copied unmasked here. The operator of the service does not permit it",
+                    _(
+                        "columns cannot be copied unmasked here. The operator of the service does not "
+                        "permit it"
+                    ),
                 )
             masked = await self._mask_one_file(request, given)
         finally:
@@ -218,7 +232,7 @@ class _Service:
         )
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._file_threads, job.work)
+            return await loop.run_in_executor(self._file_threads, copy_context().run, job.work)
         finally:
             job.stop()
             self._charge(request, job.n_words)
@@ -242,7 +256,7 @@ def _describe_counts(tally: Tally) -> dict[str, object]:
     first = facts.warnings[:_MAX_WARNINGS]
     warnings = [f"{_NAME_OF_PART.sub('', one.where)}: {one.reason}" for one in first]
     if n_more := len(facts.warnings) - len(warnings):
-        warnings.append(f"... and {n_more} more")
+        warnings.append(_("... and {n_more} more", n_more=n_more))
     return {
         "failed": tally.n_failed_documents,
         "n_tokens": tally.n_tokens,
@@ -275,15 +289,15 @@ class _Gate:
         headers = scope["headers"]
         came_from = {value for name, value in headers if name == b"sec-fetch-site"}
         if scope["method"] == "POST" and not came_from <= {b"same-origin", b"none"}:
-            return _problem(HTTPStatus.FORBIDDEN, "the request comes from a page of another site")
+            return _problem(HTTPStatus.FORBIDDEN, _("the request comes from a page of another site"))
         # The metrics decide for themselves.
         if self._clients is None or is_static or scope["path"] in _OPEN_PATHS | {"/metrics"}:
             return None
         given = [value for name, value in headers if name == b"authorization"]
-        scheme, _, secret = (given[0] if len(given) == 1 else b"").decode("latin-1").partition(" ")
+        scheme, _ignored, secret = (given[0] if len(given) == 1 else b"").decode("latin-1").partition(" ")
         client = self._clients.find(secret.strip()) if scheme.lower() == "bearer" else None
         if client is None:
-            refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
+            refused = _problem(HTTPStatus.UNAUTHORIZED, _("send the token: Authorization: Bearer TOKEN"))
             refused.headers["www-authenticate"] = "Bearer"
             return refused
         scope[_CLIENT] = client
@@ -325,7 +339,7 @@ def _too_large(message: str) -> JSONResponse:
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     status = HTTPStatus(getattr(error, "status_code", 500))
-    refused = _problem(status, "unknown path or method. See /docs")
+    refused = _problem(status, _("unknown path or method. See /docs"))
     refused.headers.update(getattr(error, "headers", None) or {})
     return refused
 

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.engine.masker import mask_texts
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.maskers import Maskers
@@ -86,7 +87,9 @@ class Batcher(Generic[Settings]):
         limits = self._limits
         is_full = len(self._queue) >= limits.queue_requests or self._n_chars + n_chars > limits.queue_chars
         if self._queue and is_full:
-            raise QueueFullError(f"{len(self._queue)} requests are waiting. Try again later")
+            raise QueueFullError(
+                _("{n_queue} requests are waiting. Try again later", n_queue=len(self._queue))
+            )
         done: asyncio.Future[list[MaskedCase]] = asyncio.get_running_loop().create_future()
         self._queue.append(_Waiting(cases, settings, n_chars, n_documents, done))
         self._n_chars += n_chars
@@ -140,11 +143,11 @@ class Batcher(Generic[Settings]):
             masker = self._ready.get(batch[0].settings)
             return mask_texts(masker, [case for waiting in batch for case in waiting.cases])
         except ConfigurationError:
-            return ConfigurationError("these settings cannot be used with the model of this service")
+            return ConfigurationError(_("these settings cannot be used with the model of this service"))
         except StageError as error:
             return StageError(str(error))
         except Exception as error:  # noqa: BLE001 - one batch fails, the service continues
-            return StageError(f"could not be masked ({type(error).__name__})")
+            return StageError(_("could not be masked ({name})", name=type(error).__name__))
 
 
 def _answer(batch: Sequence[_Waiting[Settings]], found: list[MaskedCase] | Exception) -> None:

@@ -19,6 +19,7 @@ from inverse_deid.choices.categories import ALL_CATEGORIES, parse_categories, pe
 from inverse_deid.choices.records import Choice, Kind, Surface, Table, list_choices
 from inverse_deid.choices.table import CHOICES, PERMITS
 from inverse_deid.core.errors import ConfigurationError, FormatError, InverseDeidError, add_remedies
+from inverse_deid.core.wording import _
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.choices import Chosen, choose_settings
 
@@ -44,7 +45,12 @@ def parse_permits(text: str) -> frozenset[str]:
     unknown = [name for name in names if name not in PERMITS]
     if unknown:
         raise ConfigurationError(
-            f"{unknown[0]!r} is unknown. Give all, none, or some of {', '.join(PERMITS)}", choice="permit"
+            _(
+                "{unknown!r} is unknown. Give all, none, or some of {permits}",
+                unknown=unknown[0],
+                permits=", ".join(PERMITS),
+            ),
+            choice="permit",
         )
     return frozenset(names)
 
@@ -78,7 +84,7 @@ class Operator:
             return _choose_nothing(self.masking, today)
         problem = next(_problems(given, CHOICES), "")
         if problem or not isinstance(given, Mapping):
-            raise FormatError(f"settings: {problem}")
+            raise FormatError(_("settings: {problem}", problem=problem))
         choices = {name: value for name, value in given.items() if value is not None}
         if "today" in choices:
             choices["today"] = date.fromisoformat(choices["today"])
@@ -91,7 +97,7 @@ class Operator:
             problem = describe_problem(error)
         problem = problem or self._find_refused(chosen, today)
         if problem:
-            raise FormatError(f"settings: {problem}")
+            raise FormatError(_("settings: {problem}", problem=problem))
         return chosen
 
     def value_of(self, name: str) -> Any:  # noqa: ANN401
@@ -112,8 +118,8 @@ class Operator:
             if permit is None or permit.name in self.permits:
                 continue
             if _is_less(choice, chosen.value_of(choice.name), own.value_of(choice.name)):
-                problem = permit.refusal.format(own=own.value_of(choice.name))
-                return f"{problem}. The operator does not permit it"
+                problem = _(permit.refusal).format(own=own.value_of(choice.name))
+                return _("{problem}. The operator does not permit it", problem=problem)
         return ""
 
 
@@ -145,11 +151,11 @@ def _choose_nothing(masking: MaskingSettings, today: date) -> Chosen:
 def _problems(given: object, table: Table) -> Iterator[str]:
     """Yield what is wrong with the settings of a request, before permits are looked at."""
     if not isinstance(given, Mapping):
-        yield "must be an object"
+        yield _("must be an object")
         return
     known = {one.name: one for one in list_choices(table, Surface.REQUEST)}
     if not given.keys() <= known.keys():
-        yield f"unknown setting; the settings are {', '.join(sorted(known))}"
+        yield _("unknown setting; the settings are {known}", known=", ".join(sorted(known)))
     for name, choice in known.items():
         value = given.get(name)
         problem = "" if value is None else _find_problem(choice, value)
@@ -160,13 +166,13 @@ def _problems(given: object, table: Table) -> Iterator[str]:
 def _find_problem(choice: Choice, value: object) -> str:
     """Say why a value cannot be used, "" = it can."""
     if any(one.name == value and one.needs_key for one in choice.values):
-        return f"{value} needs a key, which a request cannot give. Use inverse-deid mask"
+        return _("{value} needs a key, which a request cannot give. Use inverse-deid mask", value=value)
     try:
         msgspec.convert(value, value_type(choice))
         is_right = _CHECKS.get(choice.kind, lambda _value: True)(value)
     except (ValueError, ConfigurationError):
         is_right = False
-    return "" if is_right else f"must be {_describe_expected(choice)}"
+    return "" if is_right else _("must be {expected}", expected=_describe_expected(choice))
 
 
 def _check_categories(value: Any) -> bool:  # noqa: ANN401
@@ -208,18 +214,23 @@ def value_type(choice: Choice) -> Any:  # noqa: ANN401 - a type as msgspec reads
 def _describe_expected(choice: Choice) -> str:
     """Return in words what a value must be."""
     least, most = choice.limits or (None, None)
-    words = (
-        f"a list of at most {MAX_WORDS:,} strings of at most {MAX_WORD_CHARS} characters, together "
-        f"{MAX_LIST_CHARS:,}"
+    words = _(
+        "a list of at most {max_words:,} strings of at most {max_word_chars} characters, together "
+        "{max_list_chars:,}",
+        max_words=MAX_WORDS,
+        max_word_chars=MAX_WORD_CHARS,
+        max_list_chars=MAX_LIST_CHARS,
     )
     known = {
-        "values": f"one of {', '.join(choice.names_on(Surface.REQUEST))}",
-        "text": f"{least} to {most} printable characters",
-        "count": f"a whole number from {least} to {most}",
-        "number": f"a number from {least} to {most}",
-        "day": "a date such as 2020-01-31",
-        "categories": f"all, hipaa, i2b2, everything, or a list with at least one of "
-        f"{', '.join(sorted(ALL_CATEGORIES))}",
+        "values": _("one of {on}", on=", ".join(choice.names_on(Surface.REQUEST))),
+        "text": _("{least} to {most} printable characters", least=least, most=most),
+        "count": _("a whole number from {least} to {most}", least=least, most=most),
+        "number": _("a number from {least} to {most}", least=least, most=most),
+        "day": _("a date such as 2020-01-31"),
+        "categories": _(
+            "all, hipaa, i2b2, everything, or a list with at least one of {all_categories}",
+            all_categories=", ".join(sorted(ALL_CATEGORIES)),
+        ),
         "words": words,
         "single words": words,
     }
@@ -230,8 +241,10 @@ def settings_type(table: Table = CHOICES) -> type[msgspec.Struct]:
     """Return the type of the settings of a request, with a description of each."""
 
     def describe(choice: Choice) -> str:
-        permit = f" Needs the permit {choice.permit.name} to mask less." if choice.permit else ""
-        usual = f" Otherwise {choice.usual}." if choice.usual and not choice.permit else ""
+        permit = (
+            _(" Needs the permit {permit} to mask less.", permit=choice.permit.name) if choice.permit else ""
+        )
+        usual = _(" Otherwise {usual}.", usual=_(choice.usual)) if choice.usual and not choice.permit else ""
         return f"{choice.help_on(Surface.REQUEST)}{usual}{permit}"
 
     fields = [

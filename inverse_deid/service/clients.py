@@ -23,6 +23,7 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import read_settings
+from inverse_deid.core.wording import _
 
 MIN_TOKEN_CHARS = 16
 
@@ -46,19 +47,25 @@ class _ClientFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         if not self.client:
-            raise ConfigurationError("it has no [[client]]. Add one")
+            raise ConfigurationError(_("it has no [[client]]. Add one"))
         for kind in ("name", "sha256"):
             [(value, n_times)] = Counter(getattr(one, kind) for one in self.client).most_common(1)
             if n_times > 1:
                 shown = value if kind == "name" else "one token"
-                raise ConfigurationError(f"{shown} is there {n_times} times. Give each client its own")
+                raise ConfigurationError(
+                    _(
+                        "{shown} is there {n_times} times. Give each client its own",
+                        shown=shown,
+                        n_times=n_times,
+                    )
+                )
 
 
 class TooOftenError(Exception):
     """A client has used what it may ask; `seconds` until it may ask again."""
 
     def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"more {what} than this client may send in a minute. Try again later")
+        super().__init__(_("more {what} than this client may send in a minute. Try again later", what=what))
         self.seconds = seconds
 
 
@@ -88,8 +95,11 @@ class Clients:
         """
         if len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token:
             raise ConfigurationError(
-                f"the token needs {MIN_TOKEN_CHARS} or more printable ASCII characters, without blanks. "
-                "Make one with: openssl rand -hex 32"
+                _(
+                    "the token needs {min_token_chars} or more printable ASCII characters, without "
+                    "blanks. Make one with: openssl rand -hex 32",
+                    min_token_chars=MIN_TOKEN_CHARS,
+                )
             )
         return cls([Client(name="token", sha256=_digest(token))])
 

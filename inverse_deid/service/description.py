@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inverse_deid.core.wording import _
+
 _METHODS = ("get", "post")
 _MAX_DEPTH = 4
 
@@ -119,7 +121,7 @@ def _list_rows(
             texts = (part.get("description", "") for part in (given, one, _resolve(api, inner)))
             text = next(filter(None, texts), "")
             is_above = bool(fields) and _name_of(inner) in named
-            text = f"{text} Fields as above.".strip() if is_above else text
+            text = (_("{text} Fields as above.", text=text)).strip() if is_above else text
             yield Row(name, depth, _name_kind(api, one), name in required, text)
             if fields and not is_above and depth < _MAX_DEPTH:
                 yield from _list_rows(api, inner, depth + 1, frozenset(named))
@@ -149,11 +151,11 @@ def _name_kind(api: Mapping[str, Any], schema: Schema) -> str:
         return str(schema["const"])
     if "enum" in schema:
         values = ["null" if one is None else str(one) for one in schema["enum"]]
-        return " or ".join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else values[0]
+        return _(" or ").join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else values[0]
     if alternatives := _list_alternatives(schema):
-        return " or ".join(dict.fromkeys(_name_kind(api, one) for one in alternatives))
+        return _(" or ").join(dict.fromkeys(_name_kind(api, one) for one in alternatives))
     kinds = schema.get("type", "any value")
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds == ["array"]:
-        return f"list of {_name_kind(api, schema.get('items', {}))}"
-    return " or ".join(kinds)
+        return _("list of {kind}", kind=_name_kind(api, schema.get("items", {})))
+    return _(" or ").join(kinds)

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, KnownIdentifier, MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.formats.beside.known_values import values_of
 from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json
 
@@ -57,18 +58,24 @@ def read_request(body: bytes, max_documents: int) -> MaskRequest:
     )
     listed: Any = given["documents"] if is_many else [given]
     if is_many and not given.keys() <= _MANY_FIELDS:
-        raise FormatError("beside documents, give only settings and details")
+        raise FormatError(_("beside documents, give only settings and details"))
     if not isinstance(listed, list):
-        raise FormatError("documents must be a list")
+        raise FormatError(_("documents must be a list"))
     if not 0 < len(listed) <= max_documents:
-        raise FormatError(f"documents must be 1 to {max_documents}. The request has {len(listed)}")
+        raise FormatError(
+            _(
+                "documents must be 1 to {max_documents}. The request has {n_listed}",
+                max_documents=max_documents,
+                n_listed=len(listed),
+            )
+        )
     details = common.get("details")
     if details is not None and details not in get_args(Details):
-        raise FormatError("details must be masks or words")
+        raise FormatError(_("details must be masks or words"))
     for number, one in enumerate(listed, start=1):
         problem = "; ".join(_problems(one, _FIELDS if is_many else _FIELDS | _COMMON_FIELDS))
         if problem:
-            raise FormatError(f"document {number}: {problem}")
+            raise FormatError(_("document {number}: {problem}", number=number, problem=problem))
     docs = tuple(
         Document(str(number), one["text"], known=_read_known(one.get("known"))[0])
         for number, one in enumerate(listed, start=1)
@@ -120,7 +127,7 @@ def describe_document(masked: MaskedDocument, details: Details) -> dict[str, Any
         while i < len(words) and words[i].start < end:
             i += 1
         category = masked.decisions.suspect(first, i) if i > first else None
-        why = list(dict.fromkeys(word.why for word in words[first:i])) or [HIDDEN_GAP]
+        why = list(dict.fromkeys(word.why for word in words[first:i])) or [_(HIDDEN_GAP)]
         masks.append(
             {
                 "start": start,
@@ -148,11 +155,11 @@ def _describe_word(word: WordReason) -> dict[str, Any]:
 
 
 def _parse(body: bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
-    problem = "the body is not JSON in UTF-8"
+    problem = _("the body is not JSON in UTF-8")
     try:
         return parse_json(body)
     except RepeatedKeyError as error:
-        problem = f"the body {error}; leave one out"
+        problem = _("the body {error}; leave one out", error=error)
     except (ValueError, RecursionError):
         pass
     raise FormatError(problem)
@@ -160,20 +167,23 @@ def _parse(body: bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
 
 def _problems(given: object, allowed: frozenset[str]) -> Iterator[str]:
     if not isinstance(given, dict):
-        yield "must be an object with id and text"
+        yield _("must be an object with id and text")
         return
     doc_id = given.get("id")
     is_text = isinstance(doc_id, str) and 0 < len(doc_id) <= MAX_ID_CHARS
     is_number = isinstance(doc_id, int) and not isinstance(doc_id, bool) and abs(doc_id) < 2**63
     if not (is_text or is_number):
-        yield f"id must be a whole number or a string of 1 to {MAX_ID_CHARS} characters"
+        yield _(
+            "id must be a whole number or a string of 1 to {max_id_chars} characters",
+            max_id_chars=MAX_ID_CHARS,
+        )
     if not isinstance(given.get("text"), str):
-        yield "text must be a string"
+        yield _("text must be a string")
     if not set(given) <= allowed:
-        yield f"unknown field; the fields are {', '.join(sorted(allowed))}"
+        yield _("unknown field; the fields are {allowed}", allowed=", ".join(sorted(allowed)))
     problem = _read_known(given.get("known"))[1]
     if problem:
-        yield f"known {problem}"
+        yield _("known {problem}", problem=problem)
 
 
 def _read_known(given: object) -> tuple[tuple[KnownIdentifier, ...], str]:
@@ -188,9 +198,11 @@ def _read_known(given: object) -> tuple[tuple[KnownIdentifier, ...], str]:
     ]
     cells = [(sort, one) for sort, one in listed if isinstance(one, str)]
     if len(cells) < len(listed):
-        return (), "must be a list of strings, or an object with lists of strings"
+        return (), _("must be a list of strings, or an object with lists of strings")
     if len(cells) > MAX_KNOWN:
-        return (), f"must be at most {MAX_KNOWN} values"
+        return (), _("must be at most {max_known} values", max_known=MAX_KNOWN)
     values, problem = values_of(cells)
     is_of_columns = "column" in problem
-    return values, f"{problem} (it is an object of names and values)" if is_of_columns else problem
+    return values, _(
+        "{problem} (it is an object of names and values)", problem=problem
+    ) if is_of_columns else problem

@@ -23,6 +23,7 @@ from inverse_deid.core.batches import cut_batches
 from inverse_deid.core.child_process import answer_all
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError, Remedy, StageError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.engine.masker import check_kept, mask_read
 from inverse_deid.engine.serial import note_record
 from inverse_deid.engine.tally import Tally
@@ -112,19 +113,21 @@ async def read_file_form(
         file = form.get("file")
         content = await file.read() if isinstance(file, UploadFile) else b""
     except (MultiPartException, FormParserError):
-        problem = (
-            f"the form cannot be read. Send multipart/form-data with one file and at most {MAX_FORM_FIELDS} "
-            f"other fields of at most {MAX_FIELD_BYTES // 1024} KiB"
+        problem = _(
+            "the form cannot be read. Send multipart/form-data with one file and at most "
+            "{max_form_fields} other fields of at most {max_field_bytes} KiB",
+            max_form_fields=MAX_FORM_FIELDS,
+            max_field_bytes=MAX_FIELD_BYTES // 1024,
         )
     finally:
         parser.close()
     if problem:
         raise FormatError(problem)
     if not isinstance(file, UploadFile):
-        raise FormatError("the form has no file. Send it in the field file")
+        raise FormatError(_("the form has no file. Send it in the field file"))
     fields = {name: [one for one in form.getlist(name) if isinstance(one, str)] for name in form}
     if len(content) > max_bytes:
-        raise FileTooLargeError(f"the file is larger than {max_bytes} bytes")
+        raise FileTooLargeError(_("the file is larger than {max_bytes} bytes", max_bytes=max_bytes))
     del fields["file"]
     return _read_fields(content, file.filename or "", fields)
 
@@ -134,26 +137,31 @@ async def _limit(stream: AsyncGenerator[bytes, None], max_bytes: int) -> AsyncGe
     async for part in stream:
         n_bytes += len(part)
         if n_bytes > max_bytes:
-            raise FileTooLargeError(f"the request is larger than {max_bytes} bytes")
+            raise FileTooLargeError(_("the request is larger than {max_bytes} bytes", max_bytes=max_bytes))
         yield part
 
 
 def _read_fields(content: bytes, name: str, fields: dict[str, list[str]]) -> FileRequest:
     if not fields.keys() <= _REPEATED | _SINGLE:
-        raise FormatError(f"unknown field. The fields are file, {', '.join(sorted(_REPEATED | _SINGLE))}")
+        raise FormatError(
+            _(
+                "unknown field. The fields are file, {repeated}",
+                repeated=", ".join(sorted(_REPEATED | _SINGLE)),
+            )
+        )
     twice = [one for one, values in fields.items() if one in _SINGLE and len(values) > 1]
     if twice:
-        raise FormatError(f"{twice[0]} is given twice")
+        raise FormatError(_("{twice} is given twice", twice=twice[0]))
     single = {one: values[0] for one, values in fields.items() if one in _SINGLE and values and values[0]}
     if single.get("keep_all_columns", "false") not in ("true", "false"):
-        raise FormatError("keep_all_columns must be true or false")
+        raise FormatError(_("keep_all_columns must be true or false"))
     delimiter = {"tab": "\t"}.get(single.get("delimiter", ""), single.get("delimiter"))
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise FormatError("delimiter must be one character, or tab")
+        raise FormatError(_("delimiter must be one character, or tab"))
     match = _SUFFIX.search(name)
     suffix = match[0].lower() if match else ""
     if "format" in single and single["format"] not in FORMATS:
-        raise FormatError(f"format must be one of {', '.join(FORMATS)}")
+        raise FormatError(_("format must be one of {formats}", formats=", ".join(FORMATS)))
     try:
         options = ReadOptions(
             encoding=_read_encoding(single["encoding"]) if "encoding" in single else None,
@@ -176,7 +184,7 @@ def _read_encoding(given: str) -> str:
     try:
         return normal_encoding(given)
     except ConfigurationError:
-        problem = "encoding is unknown. Try utf-8, cp1252, latin-1 or utf-16"
+        problem = _("encoding is unknown. Try utf-8, cp1252, latin-1 or utf-16")
     raise FormatError(problem)
 
 
@@ -189,12 +197,12 @@ def _find_format(named: str | None, content: bytes, suffix: str) -> Format:
     if named is not None:
         return FORMATS[named]
     if suffix == ".gz":
-        raise FormatError("the file is compressed. Unpack it before you send it")
+        raise FormatError(_("the file is compressed. Unpack it before you send it"))
     problem = ""
     try:
         return choose_format(PurePath(f"file{suffix}"), content[:MAX_HEAD_BYTES], NAME_FORMAT)
     except FormatError as error:
-        problem = f"the file {describe_problem(error, _FIELDS)}"
+        problem = _("the file {problem}", problem=describe_problem(error, _FIELDS))
     raise FormatError(problem)
 
 
@@ -205,7 +213,7 @@ def _read_json(single: dict[str, str]) -> object:
         return cast(object, parse_json(single["settings"]))
     except (ValueError, RecursionError):
         pass
-    raise FormatError("settings is not JSON")
+    raise FormatError(_("settings is not JSON"))
 
 
 class FileJob:
@@ -262,13 +270,17 @@ class FileJob:
         longest = max((len(doc.text) for doc in docs), default=0)
         if longest > self._max_chars:
             raise FormatError(
-                f"the file has a text of {longest:,} characters, and one may have {self._max_chars:,}. Use "
-                "inverse-deid mask"
+                _(
+                    "the file has a text of {longest:,} characters, and one may have {max_chars:,}. Use "
+                    "inverse-deid mask",
+                    longest=longest,
+                    max_chars=self._max_chars,
+                )
             )
         found: list[MaskedDocument] = []
         for some in cut_batches(docs, lambda doc: len(doc.text), most=self._batch_chars):
             if self._is_stopped:
-                raise StageError("the time of the request is over")
+                raise StageError(_("the time of the request is over"))
             self._waits = asyncio.run_coroutine_threadsafe(
                 self._batcher.mask(some, self._documents_alone), self._loop
             )
@@ -328,7 +340,9 @@ class FileJob:
 
 def _refuse(place: str, problem: str, remedies: tuple[Remedy, ...]) -> FormatError:
     where = f"{place} " if place else ""
-    message = f"the file cannot be masked: {where}{problem}. Nothing of it is returned"
+    message = _(
+        "the file cannot be masked: {where}{problem}. Nothing of it is returned", where=where, problem=problem
+    )
     return FormatError(message, remedies=remedies)
 
 

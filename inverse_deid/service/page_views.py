@@ -10,6 +10,7 @@ from inverse_deid.choices.names import CATEGORY_NAMES
 from inverse_deid.choices.questions import Answer, Question, list_questions
 from inverse_deid.choices.records import Surface, find_choice, list_choices
 from inverse_deid.choices.table import CHOICES
+from inverse_deid.core.wording import _
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.service.choices import Operator
 from inverse_deid.service.description import list_operations
@@ -25,7 +26,7 @@ def render_page(settings: ServiceSettings) -> str:
     """Return the page to paste a text; it offers what the operator permits."""
     operator = settings.operator
     words = [
-        (one.name, one.question)
+        (one.name, _(one.question))
         for one in list_choices(CHOICES, Surface.TRY)
         if one.kind in ("words", "single words")
         and (one.permit is None or one.permit.name in operator.permits)
@@ -37,7 +38,7 @@ def render_page(settings: ServiceSettings) -> str:
         has_details=settings.has_details,
         questions=list(_list_questions(operator)),
         categories=[
-            (one.value, CATEGORY_NAMES[one].many, one in operator.masking.categories) for one in Category
+            (one.value, _(CATEGORY_NAMES[one].many), one in operator.masking.categories) for one in Category
         ],
         may_keep=_CATEGORIES.permit is not None and _CATEGORIES.permit.name in operator.permits,
         words=words,

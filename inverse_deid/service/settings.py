@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import ConfigurationError, Remedy
+from inverse_deid.core.wording import N_, _
 from inverse_deid.service.batching import BatchingSettings
 from inverse_deid.service.choices import Operator
 from inverse_deid.service.clients import Clients
@@ -31,7 +32,7 @@ class ServiceSettings:
 
     def __post_init__(self) -> None:
         if min(self.max_body_bytes, self.max_documents, self.max_file_bytes, self.seconds) <= 0:
-            raise ConfigurationError("the limits of size, documents and time must be above 0")
+            raise ConfigurationError(_("the limits of size, documents and time must be above 0"))
 
 
 def check_address(host: str, clients: Clients | None, proxy: str | None = None) -> None:
@@ -42,13 +43,13 @@ def check_address(host: str, clients: Clients | None, proxy: str | None = None) 
     """
     if clients is None and (proxy is not None or not is_loopback(host)):
         raise ConfigurationError(
-            "without a token the service listens on a loopback address alone, and to no proxy",
+            _("without a token the service listens on a loopback address alone, and to no proxy"),
             choice="host",
             remedies=[
-                Remedy("token_file", step="give {}"),
-                Remedy("tokens", step="give {}"),
-                Remedy(step="set INVERSE_DEID_TOKEN"),
-                Remedy("host", also=("behind_proxy",), step="leave out {}"),
+                Remedy("token_file", step=N_("give {}")),
+                Remedy("tokens", step=N_("give {}")),
+                Remedy(step=N_("set INVERSE_DEID_TOKEN")),
+                Remedy("host", also=("behind_proxy",), step=N_("leave out {}")),
             ],
         )
 
@@ -71,6 +72,6 @@ def is_loopback(host: str) -> bool:
         found = set()
     if not found:
         raise ConfigurationError(
-            "is not an address of this machine. Give one, such as 127.0.0.1", choice="host"
+            _("is not an address of this machine. Give one, such as 127.0.0.1"), choice="host"
         )
     return all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from inverse_deid.choices.table import Device
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.wording import _
 
 _THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 
@@ -49,8 +50,11 @@ def prepare_backend(device: Device = "auto", n_threads: int | None = None) -> st
         names = _find_gpus()
     if device == "cuda" and not names:
         raise ConfigurationError(
-            f"device cuda: {_backend()} finds no NVIDIA GPU. Install its packages for CUDA "
-            "(docs/training.md) and check that nvidia-smi shows the GPU, or use device cpu"
+            _(
+                "device cuda: {backend} finds no NVIDIA GPU. Install its packages for CUDA "
+                "(docs/training.md) and check that nvidia-smi shows the GPU, or use device cpu",
+                backend=_backend(),
+            )
         )
     if device == "cpu" or not names:
         return f"training on the CPU{'' if device == 'cpu' else ' (no GPU was found)'}"

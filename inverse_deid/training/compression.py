@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, FloatArray
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example, batches
@@ -76,13 +77,15 @@ def check_sizes(large: NetworkConfig, small: NetworkConfig) -> None:
     changed = {name for name in large.__struct_fields__ if getattr(large, name) != getattr(small, name)}
     changed -= {"narrow_units", "token_units", "dropout"}
     if changed:
-        raise ConfigurationError(f"the networks differ in {', '.join(sorted(changed))}. Make them equal")
+        raise ConfigurationError(
+            _("the networks differ in {changed}. Make them equal", changed=", ".join(sorted(changed)))
+        )
     if large.narrow_units or large.token_layers != 1 or large.hidden_units:
         raise ConfigurationError(
-            "only a network of one LSTM without dense layers around it can be compressed"
+            _("only a network of one LSTM without dense layers around it can be compressed")
         )
     if not small.narrow_units or small.token_units > large.token_units:
-        raise ConfigurationError("give narrow_units, and no more token_units than the large network has")
+        raise ConfigurationError(_("give narrow_units, and no more token_units than the large network has"))
 
 
 def _read_activations(network: keras.Model, examples: Sequence[Example]) -> tuple[FloatArray, FloatArray]:

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from inverse_deid.core.errors import ConfigurationError, Remedy
 from inverse_deid.core.settings import as_plain_values, make_settings, read_toml
 from inverse_deid.core.thresholds import OperatingPoints, Thresholds
+from inverse_deid.core.wording import N_, _
 from inverse_deid.network.config import Count, NetworkConfig, Positive, Share, Size, TrainingConfig
 
 Aim = Annotated[float, Meta(gt=0, le=1)]
@@ -134,8 +135,8 @@ def read_run_config(
         raise error.add_prefix(f"{path}: ") from error
     if needs_gold and not file.data.gold:
         raise ConfigurationError(
-            f"{path}: [data] gold names no annotated corpus",
-            remedies=[Remedy(step="add one"), Remedy("gold")],
+            _("{path}: [data] gold names no annotated corpus", path=path),
+            remedies=[Remedy(step=N_("add one")), Remedy("gold")],
         )
     data = {name: getattr(file.data, name) for name in RunData.__struct_fields__}
     return RunConfig(

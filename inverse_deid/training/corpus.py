@@ -16,6 +16,7 @@ from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.phi import OUR_TYPES, PhiType, TypeMapping
 from inverse_deid.core.settings import read_toml
 from inverse_deid.core.values import Document, PhiSpan
+from inverse_deid.core.wording import _
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.formats.tables.json_lines import read_gold_json_lines
@@ -51,7 +52,7 @@ def read_annotated(path: Path, types: TypeMapping = OUR_TYPES) -> list[Document]
                 raise
             raise error.add_prefix(f"{file}: ") from error
     if not docs:
-        raise FormatError(f"{path}: no documents. Give JSON Lines with spans or 2014 i2b2 XML")
+        raise FormatError(_("{path}: no documents. Give JSON Lines with spans or 2014 i2b2 XML", path=path))
     return docs
 
 
@@ -68,11 +69,18 @@ def read_type_mapping(path: Path | None) -> TypeMapping:
         return OUR_TYPES
     table = read_toml(path).get("types")
     if not isinstance(table, dict) or not table:
-        raise ConfigurationError(f'{path}: no table [types]. Add one with lines such as Person = "PATIENT"')
+        raise ConfigurationError(
+            _('{path}: no table [types]. Add one with lines such as Person = "PATIENT"', path=path)
+        )
     unknown = sorted(str(ours) for ours in table.values() if ours not in list(OUR_TYPES))
     if unknown:
         raise ConfigurationError(
-            f"{path}: {', '.join(unknown)}: unknown types. Choose from {', '.join(OUR_TYPES)}"
+            _(
+                "{path}: {unknown}: unknown types. Choose from {our_types}",
+                path=path,
+                unknown=", ".join(unknown),
+                our_types=", ".join(OUR_TYPES),
+            )
         )
     return {**OUR_TYPES, **{name: OUR_TYPES[ours] for name, ours in table.items()}}
 

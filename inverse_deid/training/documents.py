@@ -10,6 +10,7 @@ from pathlib import Path
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import _
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import (
@@ -73,8 +74,11 @@ def read_documents(config: RunConfig, say: Say) -> RunDocuments:
         n_left_out = sum(map(len, read)) - sum(map(len, apart))
         if n_left_out:
             say(
-                f"{n_left_out} documents are left out: they, or near duplicates of them, are in a corpus "
-                "that the model is compared on"
+                _(
+                    "{n_left_out} documents are left out: they, or near duplicates of them, are in a "
+                    "corpus that the model is compared on",
+                    n_left_out=n_left_out,
+                )
             )
         read = apart
     corpora = _split([names[path] for path in config.gold], read, config)
@@ -141,7 +145,7 @@ def _with_official_parts(config: RunConfig, say: Say) -> RunConfig:
         split = official_split(path)
         compare += [path] if split is None else split.test
         if split is not None:
-            say("official split: the test part is used to compare, the training part is left out")
+            say(_("official split: the test part is used to compare, the training part is left out"))
     for path in config.gold:
         split = official_split(path)
         if split is None:
@@ -151,7 +155,14 @@ def _with_official_parts(config: RunConfig, say: Say) -> RunConfig:
         compare += split.test
         sizes = tuple(sum(1 for part in parts for _ in part.rglob("*.xml")) for parts in split)
         usual = "as in the task" if sizes == OFFICIAL_SIZES else "unlike the task's 790 and 514"
-        say(f"official split: {sizes[0]} training and {sizes[1]} test records, {usual}")
+        say(
+            _(
+                "official split: {size} training and {size_2} test records, {usual}",
+                size=sizes[0],
+                size_2=sizes[1],
+                usual=usual,
+            )
+        )
     return change_settings(config, gold=tuple(gold), compare=tuple(compare))
 
 
@@ -164,7 +175,9 @@ def _names(config: RunConfig) -> dict[Path, str]:
     annotated = [path.resolve() for path in (*config.gold, *config.compare)]
     twice = next((path for path in annotated if annotated.count(path) > 1), None)
     if twice is not None:
-        raise ConfigurationError(f"{twice}: given twice. Use a corpus once, either to train or to compare")
+        raise ConfigurationError(
+            _("{twice}: given twice. Use a corpus once, either to train or to compare", twice=twice)
+        )
     paths = dict.fromkeys((*config.gold, *config.compare, *config.carriers))
     short = {path: f"{path.resolve().parent.name}/{path.stem}" for path in paths}
     taken = list(short.values())
@@ -182,5 +195,7 @@ def corpus_sha256(path: Path) -> str:
         for file in sorted(path.rglob("*.xml")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Check the path") from error
+        raise UnreadableInputError(
+            _("{path}: cannot be read ({strerror}). Check the path", path=path, strerror=error.strerror)
+        ) from error
     return digest.hexdigest()

@@ -14,6 +14,7 @@ import numpy as np
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon import Lexicon
 from inverse_deid.masking.scorers import feature_columns, feature_names
 from inverse_deid.network.batches import Example
@@ -62,12 +63,12 @@ def check_teachers(models: Sequence[Teacher], config: NetworkConfig) -> None:
         ConfigurationError: It is a CRF, a teacher tells other classes apart, or there are encoders alone.
     """
     if models and config.output == "crf":
-        raise ConfigurationError("a CRF learns from labels alone. Leave out data.teachers, or use softmax")
+        raise ConfigurationError(_("a CRF learns from labels alone. Leave out data.teachers, or use softmax"))
     if any(_classes(parts) != class_names(config.targets) for parts in models):
-        raise ConfigurationError("teachers and network have different classes. Correct network.targets")
+        raise ConfigurationError(_("teachers and network have different classes. Correct network.targets"))
     if models and all(isinstance(parts, EncoderParts) for parts in models):
         raise ConfigurationError(
-            "an encoder teaches what a network is unsure of. Add the folder of a network to data.teachers"
+            _("an encoder teaches what a network is unsure of. Add the folder of a network to data.teachers")
         )
 
 

@@ -12,6 +12,7 @@ from inverse_deid.core.errors import AnnotationError, ConfigurationError, name_d
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, PhiSpan
+from inverse_deid.core.wording import _
 from inverse_deid.formats.tables.json_lines import gold_json_line
 
 _DOCUMENTS, _SPANS = ("id", "text"), ("id", "start", "end", "type")
@@ -65,22 +66,34 @@ def documents_from_frames(frames: GoldFrames, types: TypeMapping = OUR_TYPES) ->
         ("spans", frames.spans, _SPANS),
     ):
         if missing := [column for column in columns if column not in frame.columns]:
-            raise ConfigurationError(f"{name}: no column named {', '.join(missing)}. Add it")
+            raise ConfigurationError(
+                _("{name}: no column named {missing}. Add it", name=name, missing=", ".join(missing))
+            )
     rows: list[Any] = frames.documents[list(_DOCUMENTS)].to_numpy(object).tolist()
     if missing_texts := [str(doc_id) for doc_id, text in rows if not isinstance(text, str)]:
-        raise AnnotationError(f"{name_documents(missing_texts)}: the text is missing or not a string")
+        raise AnnotationError(
+            _("{documents}: the text is missing or not a string", documents=name_documents(missing_texts))
+        )
     texts = {str(doc_id): text for doc_id, text in rows}
     if len(texts) != len(frames.documents):
-        raise AnnotationError("documents: an id occurs more than once. Give every document its own id")
+        raise AnnotationError(_("documents: an id occurs more than once. Give every document its own id"))
     of_document: dict[str, list[PhiSpan]] = {doc_id: [] for doc_id in texts}
     rows = frames.spans[list(_SPANS)].to_numpy(object).tolist()
     for named, start, end, type_name in rows:
         doc_id, kind = str(named), types.get(str(type_name))
         where = f"document {doc_id}: span {start}-{end}"
         if doc_id not in of_document:
-            raise AnnotationError(f"{where}: there is no such document. Remove the span or add the document")
+            raise AnnotationError(
+                _("{where}: there is no such document. Remove the span or add the document", where=where)
+            )
         if kind is None:
-            raise AnnotationError(f"{where}: unknown type. Choose from {', '.join(OUR_TYPES)}")
+            raise AnnotationError(
+                _(
+                    "{where}: unknown type. Choose from {our_types}",
+                    where=where,
+                    our_types=", ".join(OUR_TYPES),
+                )
+            )
         of_document[doc_id].append(PhiSpan(int(start), int(end), kind))
     return [
         Document(doc_id, text, tuple(sorted(of_document[doc_id], key=lambda span: span.start)))

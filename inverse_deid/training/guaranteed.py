@@ -21,6 +21,7 @@ from inverse_deid.core.batches import BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import AnnotationError, ModelError, Remedy, StageError, name_documents
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
+from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, choose_texts
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.calibration import thresholds_at
@@ -70,7 +71,10 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     """
     if twice := _with_company([doc.id for doc in gold], [doc.id for doc in gold]):
         raise AnnotationError(
-            f"duplicate ids in the gold: {name_documents(twice)}. Give every document its own id"
+            _(
+                "duplicate ids in the gold: {documents}. Give every document its own id",
+                documents=name_documents(twice),
+            )
         )
     owners = [doc.id for doc in gold] if patients is None else patients
     pairs = list(zip(gold, owners, strict=True))
@@ -79,10 +83,10 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     first = {(doc.text, name): doc for doc, name in counted}.values()
     if copies := _with_company([doc.text for doc in first], [doc.id for doc in first]):
         raise AnnotationError(
-            f"the same text is in {name_documents(copies)}",
+            _("the same text is in {documents}", documents=name_documents(copies)),
             remedies=[
-                Remedy(step="leave the copy out"),
-                Remedy("patients", step="state with {} that they belong to one patient"),
+                Remedy(step=N_("leave the copy out")),
+                Remedy("patients", step=N_("state with {} that they belong to one patient")),
             ],
         )
     owned = np.array([numbers[name] for _, name in counted], np.int64)
@@ -110,8 +114,12 @@ def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> N
     name = known.get(corpus_sha256(gold))
     if name is not None:
         raise ModelError(
-            f"{gold}: the model was trained on it (as {name}), so it would prove nothing. Calibrate on "
-            "documents that were used neither for training nor to choose settings"
+            _(
+                "{gold}: the model was trained on it (as {name}), so it would prove nothing. Calibrate "
+                "on documents that were used neither for training nor to choose settings",
+                gold=gold,
+                name=name,
+            )
         )
 
 
@@ -135,7 +143,7 @@ class KeptPhi:
 
     def __post_init__(self) -> None:
         if (np.diff(self.n_kept, axis=1) < 0).any():
-            raise StageError("a lower threshold masks more than a higher one. Report this")
+            raise StageError(_("a lower threshold masks more than a higher one. Report this"))
 
     def leaking(self) -> npt.NDArray[np.float64]:
         """Return 1 where any PHI token is kept: float64 (n_counted, n_thresholds)."""
@@ -197,7 +205,12 @@ class _AnalysedBatch:
         deidentifier = Deidentifier(dataclasses.replace(self._stages, thresholds=thresholds))
         masked = deidentifier.mask_many([self._docs[row] for row in rows])
         if failed := [doc.id for doc in masked if doc.failed]:
-            raise StageError(f"could not analyse {name_documents(failed)}. Leave it out and report it")
+            raise StageError(
+                _(
+                    "could not analyse {documents}. Leave it out and report it",
+                    documents=name_documents(failed),
+                )
+            )
         return {row: doc.decisions.keep for row, doc in zip(rows, masked, strict=True)}
 
     def n_kept(self, row: int, keeps: Keeps) -> int:
@@ -235,7 +248,7 @@ def _count_kept_in_batch(batch: _AnalysedBatch, sequence: Sequence[Thresholds]) 
 
     def search(first: int, last: int, at_first: Keeps, at_last: Keeps) -> None:
         if any((at_first[row] & ~keep).any() for row, keep in at_last.items()):
-            raise StageError("a lower threshold masks what a higher one keeps. Report this")
+            raise StageError(_("a lower threshold masks what a higher one keeps. Report this"))
         differing = [row for row in at_last if n_kept[row, first] != n_kept[row, last]]
         if last - first < 2 or not differing:
             return

@@ -13,6 +13,7 @@ import keras
 from tqdm import tqdm
 
 from inverse_deid.core.errors import OutputError, Remedy
+from inverse_deid.core.wording import N_, _
 from inverse_deid.network.training import RECALL
 
 _COLUMNS = ("epoch", "loss", "tokens", "tokens_per_second", "validation_recall", "best")
@@ -141,8 +142,8 @@ def writing(path: Path) -> Iterator[None]:
             raise
         reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__
         raise OutputError(
-            f"{path}: cannot be written ({reason})",
+            _("{path}: cannot be written ({reason})", path=path, reason=reason),
             remedies=[
-                Remedy("resume", step="free disk space or grant write permission, then run again with {}")
+                Remedy("resume", step=N_("free disk space or grant write permission, then run again with {}"))
             ],
         ) from error

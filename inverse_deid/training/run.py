@@ -16,6 +16,7 @@ from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableI
 from inverse_deid.core.settings import as_plain_values, change_settings
 from inverse_deid.core.thresholds import EVERYTHING_MASKED
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import NetworkScorer, feature_names
@@ -108,10 +109,17 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     vectors = start.word_vectors if start else _vectors(config, data.gold)
     say = around.say
     n_words = len(vectors.words)
-    say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {n_words} word vectors")
+    say(
+        _(
+            "{n_gold} training documents, {n_carriers} carriers, {n_words} word vectors",
+            n_gold=len(data.gold),
+            n_carriers=len(data.carriers),
+            n_words=n_words,
+        )
+    )
     say(prepare_backend(around.device))  # after all that can be refused: it takes seconds
     if config.network.output == "crf":
-        say("the CRF learns whole sequences: phi_weight, class_weights and weak_weight have no effect")
+        say(_("the CRF learns whole sequences: phi_weight, class_weights and weak_weight have no effect"))
     scored_before = score_all(start, data.measured) if start else []
     network = _build(config, start, vectors, around)
     _fit(network, config, data, vectors, folder, around)
@@ -169,7 +177,10 @@ def _build(
     if start:
         if start.feature_names != names:
             raise ModelError(
-                f"{around.start}: made for other rule features than this version has. Train it again"
+                _(
+                    "{start}: made for other rule features than this version has. Train it again",
+                    start=around.start,
+                )
             )
         load_weights(network, start.weights)
         freeze(network, around.freeze)
@@ -199,7 +210,9 @@ def _vectors(config: RunConfig, gold: Sequence[Document]) -> WordVectors:
     if not config.network.learn_words:
         vectors = load_word_vectors(config.word_vectors)
         if vectors.dim != config.network.word_dim:
-            raise ConfigurationError(f"network.word_dim must be {vectors.dim}, the size of the word vectors")
+            raise ConfigurationError(
+                _("network.word_dim must be {dim}, the size of the word vectors", dim=vectors.dim)
+            )
         return vectors
     counts: dict[str, int] = {}
     for doc in gold:
@@ -219,7 +232,13 @@ def check_parts(parts: Iterable[str]) -> None:
     """
     unknown = sorted(set(parts) - set(PARTS))
     if unknown:
-        raise ConfigurationError(f"cannot freeze {', '.join(unknown)}. Choose from {', '.join(PARTS)}")
+        raise ConfigurationError(
+            _(
+                "cannot freeze {unknown}. Choose from {parts}",
+                unknown=", ".join(unknown),
+                parts=", ".join(PARTS),
+            )
+        )
 
 
 def freeze(network: keras.Model, parts: Iterable[str]) -> None:
@@ -234,7 +253,7 @@ def freeze(network: keras.Model, parts: Iterable[str]) -> None:
         if any(layer.name.startswith(PARTS[part]) for part in parts):
             layer.trainable = False
     if not network.trainable_variables:
-        raise ConfigurationError("all parts are frozen. Leave at least one to learn")
+        raise ConfigurationError(_("all parts are frozen. Leave at least one to learn"))
 
 
 def _fit(
@@ -263,12 +282,14 @@ def _fit(
         config.training.stop_precision,
     )
     if config.training.patience and validate is None:
-        raise ConfigurationError("training.patience needs held-out PHI. Raise training.validation_share")
+        raise ConfigurationError(_("training.patience needs held-out PHI. Raise training.validation_share"))
     checkpoints = Checkpoints(training_folder(folder), _run_key(config, data, vectors, around))
     state = checkpoints.read()
     n_done = state.epoch if state else 0
     if n_done:
-        around.say(f"resuming after epoch {n_done} of {config.training.epochs}")
+        around.say(
+            _("resuming after epoch {n_done} of {epochs}", n_done=n_done, epochs=config.training.epochs)
+        )
     names = enumerate(feature_names(config.network.feature_set))
     columns = [i for i, name in names if name in DICTIONARY_FEATURE_NAMES]
     watched = training_folder(folder)
@@ -385,5 +406,5 @@ def load_word_vectors(path: Path | None) -> WordVectors:
             return WordVectors(tuple(arrays["words"].tolist()), arrays["codes"], arrays["scale"])
     except (OSError, KeyError, ValueError) as error:
         raise UnreadableInputError(
-            f"{path}: not a file of word vectors. Make one with scripts/build_word_vectors.py"
+            _("{path}: not a file of word vectors. Make one with scripts/build_word_vectors.py", path=path)
         ) from error

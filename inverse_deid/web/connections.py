@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.wording import _
 
 SWEEP_SECONDS = 0.5
 MAX_HEADERS = 100
@@ -64,7 +65,7 @@ def parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     with suppress(ValueError):
         found = ipaddress.ip_address(given)
         return getattr(found, "ipv4_mapped", None) or found
-    raise ConfigurationError(f"{given} is not an IP address such as 127.0.0.1")
+    raise ConfigurationError(_("{given} is not an IP address such as 127.0.0.1", given=given))
 
 
 def is_local(address: str) -> bool:
@@ -146,7 +147,7 @@ class Guard:
 
     def _drop_worst(self, among: Iterable[GuardedProtocol], n_most: int, now: float) -> bool:
         waiting = [(rank, id(one), one) for one in among if (rank := one.rank(now)) is not None]
-        for _, _, one in heapq.nsmallest(n_most, waiting):
+        for _ignored, _ignored_2, one in heapq.nsmallest(n_most, waiting):
             self.drop(one, "room")
         return bool(waiting)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
+from collections.abc import Callable
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount
@@ -20,6 +21,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import describe_error
 from inverse_deid.core.packaged import SHARED_PAGES
+from inverse_deid.core.template_texts import (
+    TEMPLATE_TEXTS,
+    ScriptText,
+    find_script_texts,
+    translate_script_texts,
+)
+from inverse_deid.core.wording import languages_accepted, speaking
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -80,14 +88,22 @@ class Pages:
         return self._environment.get_template(template).render(static=self.address, **values)
 
     @cached_property
+    def _script_texts(self) -> list[ScriptText]:
+        scripts = sorted(self.folder.glob("*.js"))
+        return sorted({text for one in scripts for text in find_script_texts(one.read_text("utf-8"))})
+
+    @cached_property
     def _environment(self) -> Environment:
-        return Environment(
+        environment = Environment(
             loader=PackageLoader(self._package, f"{self._folder}/templates"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        environment.globals.update(TEMPLATE_TEXTS)
+        environment.globals["script_texts"] = lambda: translate_script_texts(self._script_texts)
+        return environment
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes | None:
@@ -133,7 +149,7 @@ class Shell:
         *,
         gate: Gate,
         static: str,
-        unforeseen: Response,
+        unforeseen: Callable[[], Response],
         log: logging.Logger,
         headers: dict[str, str] = HEADERS,
     ) -> None:
@@ -162,14 +178,16 @@ class Shell:
                     headers["Cache-Control"] = _KEEP
             await send(message)
 
+        wanted = languages_accepted(Headers(scope=scope).get("accept-language", ""))
         try:
-            await (self._gate.refuse(scope, is_static=is_static) or self._app)(
-                scope, receive, send_with_headers
-            )
+            with speaking(wanted):
+                await (self._gate.refuse(scope, is_static=is_static) or self._app)(
+                    scope, receive, send_with_headers
+                )
         except ClientDisconnect:
             status = _CLIENT_LEFT
         except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
             self._log.error("%s", describe_error(error))
             if not has_begun:
-                await self._unforeseen(scope, receive, send_with_headers)
+                await self._unforeseen()(scope, receive, send_with_headers)
         self._gate.note_end(scope, status, time.perf_counter() - started)

@@ -47,6 +47,8 @@ def list_ends(source):
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in KINDS and node.args:
             message = node.args[0]
+            if isinstance(message, ast.Call) and getattr(message.func, "id", "") in ("_", "ngettext"):
+                message = message.args[0]
             last = message.values[-1] if isinstance(message, ast.JoinedStr) else message
             if isinstance(last, ast.Constant):
                 ends.append(str(last.value)[-1:])

@@ -11,6 +11,7 @@ from inverse_deid.choices.records import Surface
 from inverse_deid.cli.parts.choice_options import list_options
 from inverse_deid.cli.parts.grouped_command import GroupedCommand, with_groups
 from inverse_deid.cli.parts.secret_files import KEY_COMMAND_OPTION
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.registry import FORMATS
 
 MAX_WORKERS = 256
@@ -18,33 +19,37 @@ MAX_WORKERS = 256
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(path_type=Path)
 _FILES = (
-    click.option("-o", "--out", help="Folder for the masked files. Needed unless INPUT is -."),
+    click.option("-o", "--out", help=_("Folder for the masked files. Needed unless INPUT is -.")),
     click.option(
         "--format",
         "format_name",
         type=click.Choice(list(FORMATS)),
-        help="Format of all inputs.  [default: by suffix]",
+        help=_("Format of all inputs.  [default: by suffix]"),
     ),
     click.option(
         "--rename",
         type=_FILE,
         metavar="LIST.csv",
-        help="Number masked files and ids (document-0001.txt, case-0001), and write this list of old and "
-        "new names. If it exists, it is continued. Confidential.",
+        help=_(
+            "Number masked files and ids (document-0001.txt, case-0001), and write this list of old and "
+            "new names. If it exists, it is continued. Confidential."
+        ),
     ),
-    click.option("--force", is_flag=True, help="Overwrite existing masked files, but never an input."),
-    click.option("--resume", is_flag=True, help="Resume an interrupted run."),
+    click.option("--force", is_flag=True, help=_("Overwrite existing masked files, but never an input.")),
+    click.option("--resume", is_flag=True, help=_("Resume an interrupted run.")),
     click.option(
         "-q",
         "--quiet",
         is_flag=True,
-        help="Show no progress and no summary. Failures are still listed.",
+        help=_("Show no progress and no summary. Failures are still listed."),
     ),
-    click.option("-v", "--verbose", is_flag=True, help="Show counts of words, their reasons, and the speed."),
+    click.option(
+        "-v", "--verbose", is_flag=True, help=_("Show counts of words, their reasons, and the speed.")
+    ),
     click.option(
         "--progress",
         is_flag=True,
-        help="Print progress every 30 seconds, for a log file. A terminal shows a bar without it.",
+        help=_("Print progress every 30 seconds, for a log file. A terminal shows a bar without it."),
     ),
 )
 
@@ -55,101 +60,120 @@ _TABLES_AND_JSON_LINES = (
         default=("text",),
         show_default=True,
         metavar="NAME",
-        help="Column or JSON key to mask. Repeat it for several texts of one case.",
+        help=_("Column or JSON key to mask. Repeat it for several texts of one case."),
     ),
     click.option(
         "--id-column",
         metavar="NAME",
-        help="Column or JSON key of the id. It is written unmasked.  [default: id, or the position]",
+        help=_("Column or JSON key of the id. It is written unmasked.  [default: id, or the position]"),
     ),
     click.option(
         "--keep-column",
         multiple=True,
         metavar="NAME",
-        help="Column or JSON key to copy. Repeat it for several. Other columns are dropped. Names, contacts, "
-        "ids and free text in it are refused, and dates and ages follow --dates and --ages (docs/tables.md).",
+        help=_(
+            "Column or JSON key to copy. Repeat it for several. Other columns are dropped. Names, "
+            "contacts, ids and free text in it are refused, and dates and ages follow --dates and --ages "
+            "(docs/tables.md)."
+        ),
     ),
     click.option(
-        "--keep-all-columns", is_flag=True, help="Copy all other columns, checked as with --keep-column."
+        "--keep-all-columns", is_flag=True, help=_("Copy all other columns, checked as with --keep-column.")
     ),
     click.option(
         "--keep-unchecked",
         multiple=True,
         metavar="NAME",
-        help="Column or JSON key to copy whatever it contains. Repeat it for several. The run report lists "
-        "them.",
+        help=_(
+            "Column or JSON key to copy whatever it contains. Repeat it for several. The run report "
+            "lists them."
+        ),
     ),
     click.option(
         "--all-cells",
         is_flag=True,
-        help="In Excel and JSON files: mask every cell and every string, not chosen columns (docs/tables.md, "
-        "docs/office-files.md).",
+        help=_(
+            "In Excel and JSON files: mask every cell and every string, not chosen columns "
+            "(docs/tables.md, docs/office-files.md)."
+        ),
     ),
     click.option(
         "--delimiter",
-        help="Character that separates the cells of a CSV file, or tab.  [default: found out]",
+        help=_("Character that separates the cells of a CSV file, or tab.  [default: found out]"),
     ),
     click.option(
         "--encoding",
-        help="Encoding of text, JSON, CSV and HTML files.  [default: found out]",
+        help=_("Encoding of text, JSON, CSV and HTML files.  [default: found out]"),
     ),
 )
 
 _KNOWN_OPTION = click.option(
     "--known",
     type=_FILE,
-    help="CSV or JSON Lines file with the id of a document and identifiers that it must not show "
-    "(docs/icsr.md). Confidential.",
+    help=_(
+        "CSV or JSON Lines file with the id of a document and identifiers that it must not show "
+        "(docs/icsr.md). Confidential."
+    ),
 )
 _PROFILE_OPTION = click.option(
     "--profile",
     metavar="NAME|FILE.toml",
-    help="What happens to the structured fields of case reports: eudravigilance, fda, "
-    "third-party, public, or your own file (docs/icsr.md). third-party removes all persons and "
-    "keeps a message that other systems can load.  [default: third-party]",
+    help=_(
+        "What happens to the structured fields of case reports: eudravigilance, fda, third-party, "
+        "public, or your own file (docs/icsr.md). third-party removes all persons and keeps a message "
+        "that other systems can load.  [default: third-party]"
+    ),
 )
 
 _FURTHER_OUTPUTS = (
     click.option(
         "--explain",
         is_flag=True,
-        help="Write NAME.explain.jsonl: which words of the masked text were kept, and what each mask "
-        "may hide.",
+        help=_(
+            "Write NAME.explain.jsonl: which words of the masked text were kept, and what each mask may hide."
+        ),
     ),
     click.option(
         "--with-text",
         is_flag=True,
-        help="With --explain: add the ORIGINAL words, why each was kept, and the probabilities. "
-        "Confidential.",
+        help=_(
+            "With --explain: add the ORIGINAL words, why each was kept, and the probabilities. Confidential."
+        ),
     ),
     click.option(
         "--html",
         type=_FILE,
-        help="Write one page with the ORIGINALS beside the masked texts and the reasons in plain words (mode "
-        "600). Confidential.",
+        help=_(
+            "Write one page with the ORIGINALS beside the masked texts and the reasons in plain words "
+            "(mode 600). Confidential."
+        ),
     ),
     click.option(
         "--offsets",
         is_flag=True,
-        help="In JSON Lines: add the ranges of the original text that were masked, for evaluate. "
-        "They tell the length of every masked word. Confidential.",
+        help=_(
+            "In JSON Lines: add the ranges of the original text that were masked, for evaluate. They "
+            "tell the length of every masked word. Confidential."
+        ),
     ),
     click.option(
         "--annotations",
         type=_FOLDER,
-        help="Folder for i2b2 annotation XML with the ORIGINAL text. Confidential.",
+        help=_("Folder for i2b2 annotation XML with the ORIGINAL text. Confidential."),
     ),
     click.option(
         "--map",
         "maps",
         type=_FOLDER,
         metavar="FOLDER",
-        help="Write NAME.map for inverse-deid reveal: the originals, encrypted with --key. Confidential.",
+        help=_("Write NAME.map for inverse-deid reveal: the originals, encrypted with --key. Confidential."),
     ),
     click.option(
         "--run-report",
         type=_FILE,
-        help="Write a JSON report of what was done to each element, without values (mode 600). Confidential.",
+        help=_(
+            "Write a JSON report of what was done to each element, without values (mode 600). Confidential."
+        ),
     ),
 )
 
@@ -159,7 +183,7 @@ _SPEED = (
         type=click.IntRange(1, MAX_WORKERS),
         default=1,
         show_default=True,
-        help="Number of processes that mask. The output does not depend on it.",
+        help=_("Number of processes that mask. The output does not depend on it."),
     ),
     *list_options(Surface.MASK, "Speed"),
     click.option(
@@ -167,46 +191,48 @@ _SPEED = (
         type=click.Choice(["serial", "ray"]),
         default="serial",
         show_default=True,
-        help="ray: mask JSON Lines, CSV and Parquet on a Ray cluster, with one output file per "
-        "partition (docs/scale.md). INPUT and --out may then be addresses such as s3://bucket/folder.",
+        help=_(
+            "ray: mask JSON Lines, CSV and Parquet on a Ray cluster, with one output file per partition "
+            "(docs/scale.md). INPUT and --out may then be addresses such as s3://bucket/folder."
+        ),
     ),
     click.option(
         "--address",
         metavar="HOST:PORT",
-        help="With --engine ray: head of the cluster, or auto.  [default: start Ray on this machine]",
+        help=_("With --engine ray: head of the cluster, or auto.  [default: start Ray on this machine]"),
     ),
     click.option(
         "--partition-mib",
         type=click.FloatRange(0, min_open=True),
-        help="With --engine ray: size of a partition in MiB of input.  [default: 16]",
+        help=_("With --engine ray: size of a partition in MiB of input.  [default: 16]"),
     ),
 )
 
 OPTION_GROUPS = {
-    "Input and output": _FILES,
-    "Tables and JSON Lines": _TABLES_AND_JSON_LINES,
-    "What is masked": (*list_options(Surface.MASK, "What is masked"), _KNOWN_OPTION),
-    "What replaces it": (
+    N_("Input and output"): _FILES,
+    N_("Tables and JSON Lines"): _TABLES_AND_JSON_LINES,
+    N_("What is masked"): (*list_options(Surface.MASK, "What is masked"), _KNOWN_OPTION),
+    N_("What replaces it"): (
         *list_options(Surface.MASK, "What replaces it"),
         KEY_COMMAND_OPTION,
         _PROFILE_OPTION,
     ),
-    "Explanations and reports": _FURTHER_OUTPUTS,
+    N_("Explanations and reports"): _FURTHER_OUTPUTS,
     "Speed": _SPEED,
-    "Thresholds and models": list_options(Surface.MASK, "Thresholds and models"),
+    N_("Thresholds and models"): list_options(Surface.MASK, "Thresholds and models"),
 }
 """The options by heading, basics first."""
 
 _EXAMPLES = {
-    "Mask the files of a folder": "inverse-deid mask CASES --out MASKED",
-    "Mask one column of a table, and keep another": (
+    N_("Mask the files of a folder"): "inverse-deid mask CASES --out MASKED",
+    N_("Mask one column of a table, and keep another"): (
         "inverse-deid mask cases.csv --text-column narrative --keep-column sex --out MASKED"
     ),
-    "Keep more clinical words, at a lower speed": "inverse-deid mask CASES --out MASKED --careful",
-    "Write categories such as [NAME], and the year of dates": (
+    N_("Keep more clinical words, at a lower speed"): "inverse-deid mask CASES --out MASKED --careful",
+    N_("Write categories such as [NAME], and the year of dates"): (
         "inverse-deid mask CASES --out MASKED --replace category --dates year"
     ),
-    "Continue a run that was stopped": "inverse-deid mask CASES --out MASKED --resume",
+    N_("Continue a run that was stopped"): "inverse-deid mask CASES --out MASKED --resume",
 }
 
 

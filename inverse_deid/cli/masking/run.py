@@ -33,6 +33,7 @@ from inverse_deid.cli.parts.progress_display import ProgressDisplay
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.checks import check_paths
 from inverse_deid.engine.jobs.journal import Entry, Journal
 from inverse_deid.engine.jobs.planning import Job, PlanSettings, plan_jobs
@@ -68,8 +69,8 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
         else:
             tally = _mask_pipe(options) if is_pipe else _mask_files(inputs, options)
     except KeyboardInterrupt:
-        remedy = "" if is_pipe else ". Run the same command with --resume to continue"
-        click.echo(f"inverse-deid: stopped{remedy}", err=True)
+        remedy = "" if is_pipe else _(". Run the same command with --resume to continue")
+        click.echo(_("inverse-deid: stopped{remedy}", remedy=remedy), err=True)
         return INTERRUPTED
     for line in alarm_lines(tally, keeps_all=options.keep_all_columns):
         click.echo(line, err=True)
@@ -162,7 +163,12 @@ def _refuse_finished(options: MaskOptions) -> None:
     for what, path in (("report", options.run_report), ("page", options.html)):
         if path is not None and not path.exists():
             raise ConfigurationError(
-                f"{path}: the run was complete before. For a {what} mask again with --force, without --resume"
+                _(
+                    "{path}: the run was complete before. For a {what} mask again with --force, without "
+                    "--resume",
+                    path=path,
+                    what=what,
+                )
             )
 
 
@@ -187,7 +193,9 @@ def _open_page(options: MaskOptions) -> ExplainedRun | None:
 
 def _mask_pipe(options: MaskOptions) -> Tally:
     if sys.stdin is None or sys.stdout is None:
-        raise ConfigurationError("standard input or output is closed. Connect both, or give files and --out")
+        raise ConfigurationError(
+            _("standard input or output is closed. Connect both, or give files and --out")
+        )
     with open_masker(options) as masker, _show_progress(options) as progress:
         run = RunSettings(
             fingerprint="",

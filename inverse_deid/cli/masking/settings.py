@@ -15,6 +15,7 @@ from inverse_deid.cli.parts.messages import name_option
 from inverse_deid.cli.parts.report_files import check_target
 from inverse_deid.cli.parts.secret_files import KEY_VARIABLE, check_list_place, read_secret
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.wording import _
 from inverse_deid.engine.explained_page import PAGE_MARK
 from inverse_deid.engine.jobs.checks import GivenPaths, check_ids
 from inverse_deid.engine.jobs.planning import Job
@@ -177,21 +178,21 @@ class MaskOptions:
         """
         delimiter = self.read_options.delimiter
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise ConfigurationError("--delimiter must be one character, or tab")
+            raise ConfigurationError(_("--delimiter must be one character, or tab"))
         if self.with_text and not self.explain:
-            raise ConfigurationError("--with-text adds words and probabilities to --explain. Give both")
+            raise ConfigurationError(_("--with-text adds words and probabilities to --explain. Give both"))
         if self.offsets and self.format is not None and not self.format.has_offsets:
-            raise ConfigurationError("--offsets is for JSON Lines. Leave it out, or give --format jsonl")
+            raise ConfigurationError(_("--offsets is for JSON Lines. Leave it out, or give --format jsonl"))
         if "" in inputs:
-            raise ConfigurationError("INPUT is empty. Give a file or folder, or . for this folder")
+            raise ConfigurationError(_("INPUT is empty. Give a file or folder, or . for this folder"))
         if self.engine == "ray":
             self._check_cluster(inputs)
         elif self.address is not None or self.partition_mib is not None:
-            raise ConfigurationError("--address and --partition-mib are for --engine ray. Add it")
+            raise ConfigurationError(_("--address and --partition-mib are for --engine ray. Add it"))
         if STANDARD_INPUT in inputs:
             self._check_pipe(inputs)
         elif self.out is None:
-            raise ConfigurationError("give the folder for the masked files with --out")
+            raise ConfigurationError(_("give the folder for the masked files with --out"))
         self._check_written()
         self._check_list(inputs)
         self._check_key()
@@ -204,9 +205,9 @@ class MaskOptions:
         if self.html is None:
             return
         if self.run_report is not None and self.run_report.resolve() == self.html.resolve():
-            raise ConfigurationError("--run-report and --html name the same file. Give each its own")
+            raise ConfigurationError(_("--run-report and --html name the same file. Give each its own"))
         if self.out is not None and self.html.resolve().is_relative_to(self.folder.resolve()):
-            raise ConfigurationError("--html has the original texts. Give a file outside of --out")
+            raise ConfigurationError(_("--html has the original texts. Give a file outside of --out"))
 
     def _check_list(self, inputs: tuple[str, ...]) -> None:
         if self.rename is None:
@@ -214,11 +215,15 @@ class MaskOptions:
         check_list_place(self.rename, self.given_paths.folders)
         place = self.rename.resolve()
         if any(place.is_relative_to(Path(given).resolve()) for given in inputs):
-            raise ConfigurationError("the list of --rename would be an INPUT itself. Give a file elsewhere")
+            raise ConfigurationError(
+                _("the list of --rename would be an INPUT itself. Give a file elsewhere")
+            )
 
     def _check_key(self) -> None:
         if self.maps is not None and self.key is None:
-            raise ConfigurationError(f"--map needs a key: give --key FILE or set {KEY_VARIABLE}")
+            raise ConfigurationError(
+                _("--map needs a key: give --key FILE or set {key_variable}", key_variable=KEY_VARIABLE)
+            )
         if self.makes_surrogates:
             from inverse_deid.replacement.surrogates.faker_names import load_surrogate_names
 
@@ -226,21 +231,28 @@ class MaskOptions:
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:
-            raise ConfigurationError("- (standard input) cannot be combined with files")
+            raise ConfigurationError(_("- (standard input) cannot be combined with files"))
         if self.explain or self.resume or self.force or self.out is not None or self.annotations is not None:
             raise ConfigurationError(
-                "- writes to standard output. Leave out --out, --explain, --annotations, --resume and --force"
+                _(
+                    "- writes to standard output. Leave out --out, --explain, --annotations, --resume "
+                    "and --force"
+                )
             )
         for_files = (self.known, self.maps, self.run_report, self.rename, self.html, self.profile)
         if any(given is not None for given in for_files):
             raise ConfigurationError(
-                "--known, --map, --rename, --run-report, --html and --profile are for files. Leave them out "
-                "with -"
+                _(
+                    "--known, --map, --rename, --run-report, --html and --profile are for files. Leave "
+                    "them out with -"
+                )
             )
         if self.offsets and (self.format is None or not self.format.has_offsets):
-            raise ConfigurationError("--offsets is for JSON Lines. Add --format jsonl, or leave it out")
+            raise ConfigurationError(_("--offsets is for JSON Lines. Add --format jsonl, or leave it out"))
         if self.format is not None and not self.format.can_be_piped:
-            raise ConfigurationError(f"{self.format} cannot come from standard input. Give the file")
+            raise ConfigurationError(
+                _("{value} cannot come from standard input. Give the file", value=self.format)
+            )
 
     def _check_cluster(self, inputs: tuple[str, ...]) -> None:
         given = {
@@ -261,8 +273,11 @@ class MaskOptions:
         refused = [name for name, is_given in given.items() if is_given]
         if refused:
             raise ConfigurationError(
-                f"--engine ray masks files of JSON Lines, CSV and Parquet. Leave out {', '.join(refused)}, "
-                "or --engine"
+                _(
+                    "--engine ray masks files of JSON Lines, CSV and Parquet. Leave out {refused}, or "
+                    "--engine",
+                    refused=", ".join(refused),
+                )
             )
 
 

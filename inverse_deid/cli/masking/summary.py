@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inverse_deid.cli.parts.messages import describe_problem
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Reason
+from inverse_deid.core.wording import _, ngettext
 from inverse_deid.engine.jobs.journal import JOURNAL_NAME
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.facts import list_columns, list_facts
@@ -36,19 +37,36 @@ def result_lines(tally: Tally, place: str | None) -> Iterator[str]:
     one = tally.n_files == 1
     was_complete = bool(tally.n_files) and tally.n_found_complete == tally.n_files
     if was_complete:
-        complete = "the file is" if one else f"all {tally.n_files:,} files are"
-        news = "Nothing new was masked" if tally.n_failures else "Nothing is left to do"
-        yield f"{news}: {complete} complete. {'It is' if one else 'They are'} in: {place}"
+        news = _("Nothing new was masked") if tally.n_failures else _("Nothing is left to do")
+        yield ngettext(
+            "{news}: the file is complete. It is in: {place}",
+            "{news}: all {n:,} files are complete. They are in: {place}",
+            tally.n_files,
+            n=tally.n_files,
+            news=news,
+            place=place,
+        )
     elif not tally.n_documents:
-        yield "Nothing was masked."
+        yield _("Nothing was masked.")
     else:
-        files = "" if place is None else f" The masked {'file is' if one else 'files are'} in: {place}"
-        yield f"Masked {count_documents(tally.n_documents)}.{files}"
+        files = (
+            ""
+            if place is None
+            else (
+                _(" The masked file is in: {place}", place=place)
+                if one
+                else _(" The masked files are in: {place}", place=place)
+            )
+        )
+        yield _("Masked {documents}.{files}", documents=count_documents(tally.n_documents), files=files)
     yield from problem_lines(tally)
     if tally.n_documents and not was_complete:
         yield from fact_lines(tally)
-        them = "it" if tally.n_documents == 1 else "them"
-        yield f"Read {them} before you share {them}. No tool finds every identifier."
+        yield ngettext(
+            "Read it before you share it. No tool finds every identifier.",
+            "Read them before you share them. No tool finds every identifier.",
+            tally.n_documents,
+        )
 
 
 def problem_lines(tally: Tally) -> Iterator[str]:
@@ -60,23 +78,27 @@ def problem_lines(tally: Tally) -> Iterator[str]:
     """
     n = tally.n_failures
     if n:
-        problems = "problem is" if n == 1 else "problems are"
-        yield f"{n:,} {problems} listed above. Nothing that failed was written unmasked."
+        yield ngettext(
+            "{n:,} problem is listed above. Nothing that failed was written unmasked.",
+            "{n:,} problems are listed above. Nothing that failed was written unmasked.",
+            n,
+            n=n,
+        )
 
 
 def figure_lines(tally: Tally, seconds: float) -> Iterator[str]:
     """Return the figures of a run: tokens, their shares by reason, and the speed."""
-    yield f"documents  {tally.n_documents:>12,}"
-    yield f"tokens     {tally.n_tokens:>12,}"
+    yield _("documents  {n_documents:>12,}", n_documents=tally.n_documents)
+    yield _("tokens     {n_tokens:>12,}", n_tokens=tally.n_tokens)
     counts = {reason: n for reason, n in zip(Reason, tally.tokens_by_reason, strict=True) if not reason.keeps}
-    yield f"masked     {_format_share(sum(counts.values()), tally.n_tokens):>12}"
+    yield _("masked     {share:>12}", share=_format_share(sum(counts.values()), tally.n_tokens))
     for reason, n in sorted(counts.items(), key=lambda item: -item[1]):
         if n:
             name = reason.name.lower().replace("_", " ")
             yield f"  {name:<22}{_format_share(n, tally.n_tokens):>8}"
-    yield f"failures   {tally.n_failures:>12,}"
-    rate = f", {tally.n_tokens / seconds:,.0f} tokens per second" if seconds > 0 else ""
-    yield f"time       {seconds:>12,.1f} s{rate}"
+    yield _("failures   {n_failures:>12,}", n_failures=tally.n_failures)
+    rate = _(", {n_tokens:,.0f} tokens per second", n_tokens=tally.n_tokens / seconds) if seconds > 0 else ""
+    yield _("time       {seconds:>12,.1f} s{rate}", seconds=seconds, rate=rate)
 
 
 def count_documents(n: int) -> str:
@@ -92,7 +114,10 @@ def count_documents(n: int) -> str:
 def list_note(path: Path) -> str:
     """Say how the list of `--rename` must be kept."""
     shown = printable(path)
-    return f"CONFIDENTIAL: {shown} says which file and id has which new name. Keep it with the originals"
+    return _(
+        "CONFIDENTIAL: {shown} says which file and id has which new name. Keep it with the originals",
+        shown=shown,
+    )
 
 
 def _format_share(n: int, total: int) -> str:
@@ -129,50 +154,64 @@ def alarm_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
     ):
         lines = [f"{mark}: {fact.text}" for fact in alarms if fact.field == field]
         if field == "n_other_language":
-            lines = [f"{line}. `inverse-deid mask --run-report` lists them" for line in lines]
+            lines = [_("{line}. `inverse-deid mask --run-report` lists them", line=line) for line in lines]
         yield from lines[:MAX_FAILURES_SHOWN]
         n_more = (tally.n_failures if field == "failures" else len(lines)) - MAX_FAILURES_SHOWN
         if n_more > 0:
-            yield f"{mark}: ... and {n_more:,} more. `inverse-deid mask --run-report` lists them"
+            yield _(
+                "{mark}: ... and {n_more:,} more. `inverse-deid mask --run-report` lists them",
+                mark=mark,
+                n_more=n_more,
+            )
     copied = list_columns(tally.columns, ColumnFate.KEPT, ColumnFate.UNCHECKED, ColumnFate.ID)
     if copied and keeps_all:
-        yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
+        yield _("WARNING: columns copied unmasked: {copied}", copied=", ".join(copied))
 
 
 def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
     """Return what to bear in mind about the files of a masking run."""
     certificate = options.choices.get("certificate")
     notes = {
-        f"--resume repeats files that failed. Delete {JOURNAL_NAME} before you share the folder": (
-            tally.n_failures and options.out is not None and (options.folder / JOURNAL_NAME).exists()
-        ),
-        f"the thresholds are those of {printable(certificate or options.folder)}. It says what they "
-        "guarantee, and on which conditions": certificate,
-        "CONFIDENTIAL: the explanations contain the original words. Keep them as safe as the originals": (
+        _(
+            "--resume repeats files that failed. Delete {journal_name} before you share the folder",
+            journal_name=JOURNAL_NAME,
+        ): (tally.n_failures and options.out is not None and (options.folder / JOURNAL_NAME).exists()),
+        _(
+            "the thresholds are those of {certificate}. It says what they guarantee, and on which conditions",
+            certificate=printable(certificate or options.folder),
+        ): certificate,
+        _("CONFIDENTIAL: the explanations contain the original words. Keep them as safe as the originals"): (
             options.with_text
         ),
-        f"CONFIDENTIAL: {printable(options.html or options.folder)} contains the original texts. Keep it as "
-        "safe as the originals": options.html is not None and options.html.exists(),
-        "CONFIDENTIAL: the explanations tell which words are made up. Do not pass them on": (
+        _(
+            "CONFIDENTIAL: {html} contains the original texts. Keep it as safe as the originals",
+            html=printable(options.html or options.folder),
+        ): options.html is not None and options.html.exists(),
+        _("CONFIDENTIAL: the explanations tell which words are made up. Do not pass them on"): (
             options.explain and not options.with_text and options.makes_surrogates
         ),
-        "CONFIDENTIAL: the masked files tell the length of every masked word. Pass on a masking without "
-        "--offsets": options.offsets and tally.n_documents,
-        "CONFIDENTIAL: the annotation files contain the original texts. Keep them as safe as the originals": (
-            options.annotations
-        ),
-        "CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals": (
+        _(
+            "CONFIDENTIAL: the masked files tell the length of every masked word. Pass on a masking "
+            "without --offsets"
+        ): options.offsets and tally.n_documents,
+        _(
+            "CONFIDENTIAL: the annotation files contain the original texts. Keep them as safe as the "
+            "originals"
+        ): (options.annotations),
+        _("CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals"): (
             options.run_report
         ),
         list_note(options.rename or options.folder): options.rename,
-        "the maps and the key together give back the originals. Keep both with the originals": options.maps,
-        "made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)": (
+        _(
+            "the maps and the key together give back the originals. Keep both with the originals"
+        ): options.maps,
+        _("made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)"): (
             options.makes_surrogates
         ),
     }
     for note, applies in notes.items():
         if applies:
-            yield note if note.startswith("CONFIDENTIAL") else f"Note: {note}"
+            yield note if note.startswith(_("CONFIDENTIAL")) else _("Note: {note}", note=note)
 
 
 def exit_status(tally: Tally) -> int:

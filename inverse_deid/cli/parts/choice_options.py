@@ -13,6 +13,7 @@ from inverse_deid.choices.table import CHOICES
 from inverse_deid.cli.parts.grouped_command import AddOption
 from inverse_deid.cli.parts.secret_files import KEY_VARIABLE
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.text.tokenizer import tokenize
 
@@ -47,8 +48,10 @@ def list_headings(surface: Surface, table: Table = CHOICES) -> dict[str, tuple[s
 def make_option(choice: Choice, surface: Surface) -> AddOption:
     """Return the option of a choice; without it, the value is None."""
     default = choice.default_on(surface)
-    usual = choice.usual or ("" if default is None or choice.kind == "flag" else str(default))
-    text = choice.help_on(surface) + (f" Or set {KEY_VARIABLE}." if choice.kind == "key" else "")
+    usual = _(choice.usual) or ("" if default is None or choice.kind == "flag" else str(default))
+    text = choice.help_on(surface) + (
+        _(" Or set {key_variable}.", key_variable=KEY_VARIABLE) if choice.kind == "key" else ""
+    )
     return click.option(
         "/".join(_names_of(choice)),
         choice.name,
@@ -56,7 +59,7 @@ def make_option(choice: Choice, surface: Surface) -> AddOption:
         is_flag=True if choice.kind == "flag" else None,
         default=None,
         metavar=choice.metavar or None,
-        help=f"{text}  [default: {usual}]" if usual else text,
+        help=text + _("  [default: {usual}]", usual=usual) if usual else text,
     )
 
 
@@ -119,13 +122,19 @@ def read_words(path: Path, *, phrases: bool) -> frozenset[str]:
     except UnreadableInputError as error:
         raise UnreadableInputError(f"{path} {error}") from None
     if text is None:
-        raise UnreadableInputError(f"{path} is not UTF-8 text. Save it as UTF-8, one word per line")
+        raise UnreadableInputError(
+            _("{path} is not UTF-8 text. Save it as UTF-8, one word per line", path=path)
+        )
     lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}
     words = {number: line for number, line in lines.items() if line and not line.startswith("#")}
     for number, line in words.items():
         found = tokenize(line).words
         if not found or (not phrases and found != [line]):
             raise ConfigurationError(
-                f"{path} line {number} is not one word of letters and digits. Give each part its own line"
+                _(
+                    "{path} line {number} is not one word of letters and digits. Give each part its own line",
+                    path=path,
+                    number=number,
+                )
             )
     return frozenset(words.values())

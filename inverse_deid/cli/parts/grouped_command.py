@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from inverse_deid.core.wording import N_, _
+
 AddOption = Callable[[Any], Any]
 
 OptionGroups = Mapping[str, Sequence[AddOption]]
@@ -31,7 +33,7 @@ class GroupedCommand(click.Command):
         self,
         *args: Any,  # noqa: ANN401 - as click declares it
         headings: Mapping[str, Sequence[str]] | None = None,
-        heading: str = "Further options",
+        heading: str = N_("Further options"),
         examples: Examples | None = None,
         **given: Any,  # noqa: ANN401
     ) -> None:
@@ -59,21 +61,21 @@ class GroupedCommand(click.Command):
         """Write the help text, and the examples after it."""
         super().format_help_text(ctx, formatter)
         if self.examples:
-            with formatter.section("Examples"):
+            with formatter.section(_("Examples")):
                 for wanted, command in self.examples.items():
-                    formatter.write_text(f"{wanted}:")
+                    formatter.write_text(f"{_(wanted)}:")
                     formatter.write(f"{'':>{formatter.current_indent + 2}}{command}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
-        rest = {str(name): "Other options" for name in options if name not in self.headings}
+        rest = {str(name): N_("Other options") for name in options if name not in self.headings}
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, heading in (self.headings | rest).items():
             record = options[name].get_help_record(ctx)
             if record is not None:
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
-            with formatter.section(heading):
+            with formatter.section(_(heading)):
                 formatter.write_dl(records)
 
 

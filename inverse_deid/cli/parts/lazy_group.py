@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import keyword
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from inverse_deid.core.wording import _
+
 Commands = Mapping[str, Mapping[str, tuple[str, str]]]
 """By heading and name: the module with the command (`import_` for `import`), and a line of help."""
+
+
+def translate_help(command: click.Command) -> None:
+    """Translate the help of a command, which is its docstring, and that of its subcommands."""
+    command.help = _(inspect.cleandoc(command.help or ""))
+    for one in command.commands.values() if isinstance(command, click.Group) else ():
+        translate_help(one)
 
 
 class LazyGroup(click.Group):
@@ -30,10 +40,11 @@ class LazyGroup(click.Group):
                 module = importlib.import_module(section[cmd_name][0])
                 name = cmd_name.replace("-", "_")
                 command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
+                translate_help(command)
                 return command
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002, RUF100
         for heading, section in self._sections.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name, text) for name, (_, text) in section.items()])
+            with formatter.section(_(heading)):
+                formatter.write_dl([(name, _(text)) for name, (_module, text) in section.items()])

@@ -12,6 +12,7 @@ import click
 from tqdm import tqdm
 
 from inverse_deid.cli.masking.summary import count_documents
+from inverse_deid.core.wording import _
 from inverse_deid.engine.progress import RunProgress, format_seconds
 
 SECONDS_A_LINE = 30.0
@@ -86,12 +87,12 @@ class ProgressDisplay:
             if self._has_lines and self._progress.seconds_spent >= self._next_line_at:
                 self._next_line_at = self._progress.seconds_spent + SECONDS_A_LINE
                 share = self._progress.share
-                percent = "" if share is None else f"{int(100 * share)} % done, "
+                percent = "" if share is None else _("{share} % done, ", share=int(100 * share))
                 click.echo(f"{percent}{self._describe()}", err=True)
 
     def _describe(self) -> str:
         left = self._progress.estimate_seconds_left()
         seconds = self._progress.seconds_spent
-        spent = f"after {format_seconds(seconds)}"
-        when = spent if left is None else f"about {format_seconds(left)} left"
+        spent = _("after {seconds}", seconds=format_seconds(seconds))
+        when = spent if left is None else _("about {seconds} left", seconds=format_seconds(left))
         return f"{count_documents(self._progress.n_documents)}, {when}"

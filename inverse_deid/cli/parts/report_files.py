@@ -11,6 +11,7 @@ from typing import Any
 
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import write_whole
+from inverse_deid.core.wording import _
 
 _HEAD_BYTES = 400
 
@@ -27,9 +28,11 @@ def check_target(path: Path, mark: str, *, force: bool) -> None:
     with suppress(OSError), path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
     if mark.encode() not in head:
-        raise OutputExistsError(f"{path} exists and is another kind of file. Choose another name")
+        raise OutputExistsError(
+            _("{path} exists and is another kind of file. Choose another name", path=path)
+        )
     if not force:
-        raise OutputExistsError(f"{path} exists. Give --force to overwrite it")
+        raise OutputExistsError(_("{path} exists. Give --force to overwrite it", path=path))
 
 
 def refuse_read(path: Path, read: Iterable[Path]) -> None:
@@ -42,7 +45,7 @@ def refuse_read(path: Path, read: Iterable[Path]) -> None:
     for given in (one.resolve() for one in read):
         if out == given or out in given.parents or (given in out.parents and out.exists()):
             raise OutputExistsError(
-                f"{path} is the input, or contains it or is part of it. Choose another name"
+                _("{path} is the input, or contains it or is part of it. Choose another name", path=path)
             )
 
 

@@ -16,6 +16,7 @@ from typing import IO, cast
 import click
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.formats.registry import input_errors
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
@@ -35,7 +36,7 @@ KEY_COMMAND_OPTION = click.option(
     metavar="COMMAND",
     expose_value=False,
     callback=_note_command,
-    help="Program that prints the key, such as 'vault kv get ...'.",
+    help=_("Program that prints the key, such as 'vault kv get ...'."),
 )
 """Next to `--key`: `read_secret` finds what was given."""
 
@@ -53,14 +54,22 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
     if context is not None and command is not None:
         if path is not None or from_environment is not None:
             given = option if path is not None else variable
-            raise ConfigurationError(f"--key-command and {given} are both given. Leave one of them out")
+            raise ConfigurationError(
+                _("--key-command and {given} are both given. Leave one of them out", given=given)
+            )
         secret: bytes = command if isinstance(command, bytes) else run_key_command(command)
         context.meta[_COMMAND] = secret
         return secret
     if path is None:
         return None if from_environment is None else _strip_line_break(os.fsencode(from_environment))
     if from_environment is not None:
-        raise ConfigurationError(f"{option} and {variable} are both given. Leave one of them out")
+        raise ConfigurationError(
+            _(
+                "{option} and {variable} are both given. Leave one of them out",
+                option=option,
+                variable=variable,
+            )
+        )
     try:
         with input_errors(), path.open("rb") as stream:
             secret = _strip_line_break(stream.read(_MAX_SECRET_BYTES + 3))
@@ -68,7 +77,11 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
         raise error.add_prefix(f"{path} ") from None
     if len(secret) > _MAX_SECRET_BYTES:
         raise ConfigurationError(
-            f"{path}: longer than {_MAX_SECRET_BYTES} bytes. Give a file with the secret alone"
+            _(
+                "{path}: longer than {max_secret_bytes} bytes. Give a file with the secret alone",
+                path=path,
+                max_secret_bytes=_MAX_SECRET_BYTES,
+            )
         )
     return secret
 
@@ -92,7 +105,9 @@ def run_key_command(command: str) -> bytes:
             start_new_session=True,
         )
     except (OSError, ValueError, IndexError):
-        raise ConfigurationError("the program of --key-command cannot be started. Check its name") from None
+        raise ConfigurationError(
+            _("the program of --key-command cannot be started. Check its name")
+        ) from None
     until = time.monotonic() + _COMMAND_SECONDS
     stream, printed = cast("IO[bytes]", program.stdout), bytearray()
 
@@ -115,16 +130,19 @@ def run_key_command(command: str) -> bytes:
     is_late |= reader.is_alive()
     secret, problem = bytes(printed).strip(), ""
     if len(secret) > _MAX_SECRET_BYTES or len(printed) > _MAX_OUTPUT_BYTES:
-        problem = f"printed more than {_MAX_SECRET_BYTES} bytes"
+        problem = _("printed more than {max_secret_bytes} bytes", max_secret_bytes=_MAX_SECRET_BYTES)
     elif is_late:
-        problem = f"took longer than {_COMMAND_SECONDS:g} seconds"
+        problem = _("took longer than {command_seconds:g} seconds", command_seconds=_COMMAND_SECONDS)
     elif program.returncode:
-        problem = f"ended with status {program.returncode}"
+        problem = _("ended with status {returncode}", returncode=program.returncode)
     elif not secret:
-        problem = "printed nothing"
+        problem = _("printed nothing")
     if problem:
         raise ConfigurationError(
-            f"the program of --key-command {problem}. Run it by itself: it must print the key alone"
+            _(
+                "the program of --key-command {problem}. Run it by itself: it must print the key alone",
+                problem=problem,
+            )
         )
     return secret
 
@@ -150,5 +168,8 @@ def check_list_place(path: Path, folders: Mapping[str, Path]) -> None:
     for option, folder in folders.items():
         if path.resolve().is_relative_to(folder.resolve()):
             raise ConfigurationError(
-                f"--rename has the original names. Give a file outside of the folder of {option}"
+                _(
+                    "--rename has the original names. Give a file outside of the folder of {option}",
+                    option=option,
+                )
             )

@@ -11,25 +11,29 @@ import click
 from inverse_deid.cli.parts.secret_files import read_secret
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import check_private
+from inverse_deid.core.wording import _
 
 METRICS_VARIABLE = "INVERSE_DEID_METRICS_TOKEN"
 _MIN_TOKEN_BYTES = 16
 
 _OPTIONS = (
     click.option(
-        "--behind-proxy", "proxy", metavar="IP", help="Answer only a proxy at this address that ends TLS."
+        "--behind-proxy", "proxy", metavar="IP", help=_("Answer only a proxy at this address that ends TLS.")
     ),
     click.option(
         "--metrics-token",
         type=click.Path(dir_okay=False, path_type=Path),
-        help=f"File with a token (mode 600) for /metrics from other machines. Or set {METRICS_VARIABLE}.",
+        help=_(
+            "File with a token (mode 600) for /metrics from other machines. Or set {metrics_variable}.",
+            metrics_variable=METRICS_VARIABLE,
+        ),
     ),
     click.option(
         "--log-format",
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="Lines of the log.",
+        help=_("Lines of the log."),
     ),
 )
 
@@ -61,5 +65,10 @@ def read_metrics_token(path: Path | None) -> bytes | None:
     """
     token = read_private(path, "--metrics-token", METRICS_VARIABLE)
     if token is not None and len(token) < _MIN_TOKEN_BYTES:
-        raise ConfigurationError(f"--metrics-token: the token needs {_MIN_TOKEN_BYTES} or more characters")
+        raise ConfigurationError(
+            _(
+                "--metrics-token: the token needs {min_token_bytes} or more characters",
+                min_token_bytes=_MIN_TOKEN_BYTES,
+            )
+        )
     return token

@@ -34,6 +34,7 @@ from inverse_deid.cli.parts.progress_display import ProgressDisplay
 from inverse_deid.cli.reviewing.store import anchor_given, make_key, read_key, store_options
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.finding import FoundFile
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
@@ -57,13 +58,13 @@ _ANY_KEY = bytes(16)
 """Stands for the key of the store, which is not read or made before all else is found to be in order."""
 
 _EXAMPLES = {
-    "One reviewer per case": "inverse-deid review init CASES --store review.db --approvals 1",
-    "A table": "inverse-deid review init cases.csv --text-column narrative --store review.db",
+    N_("One reviewer per case"): "inverse-deid review init CASES --store review.db --approvals 1",
+    N_("A table"): "inverse-deid review init cases.csv --text-column narrative --store review.db",
 }
 
 
 _ADD_EXAMPLES = {
-    "More cases of a table": "inverse-deid review add more.csv --text-column narrative --store review.db",
+    N_("More cases of a table"): "inverse-deid review add more.csv --text-column narrative --store review.db",
 }
 
 
@@ -76,22 +77,22 @@ def _masking_options(command: GroupedCommand) -> GroupedCommand:
 
 
 @_masking_options
-@click.command(cls=GroupedCommand, heading="The review", examples=_EXAMPLES)
+@click.command(cls=GroupedCommand, heading=N_("The review"), examples=_EXAMPLES)
 @click.argument("inputs", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path))
 @store_options
 @click.option(
-    "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers per case."
+    "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help=_("Reviewers per case.")
 )
-@click.option("--blind-to-model", is_flag=True, help="The second reviewer starts from the bare text.")
-@click.option("--release-by-hand", is_flag=True, help="An adjudicator releases agreed cases.")
+@click.option("--blind-to-model", is_flag=True, help=_("The second reviewer starts from the bare text."))
+@click.option("--release-by-hand", is_flag=True, help=_("An adjudicator releases agreed cases."))
 @click.option(
     "--lock-minutes",
     type=click.IntRange(1, 1440),
     default=30,
     show_default=True,
-    help="Minutes that a case stays locked.",
+    help=_("Minutes that a case stays locked."),
 )
-@click.option("--second-factor", is_flag=True, help="Each log-in needs a password and a one-time code.")
+@click.option("--second-factor", is_flag=True, help=_("Each log-in needs a password and a one-time code."))
 def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
     """Mask CASES (files or folders) into a new store for review. Without CASES it is empty.
 
@@ -114,7 +115,9 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         _refuse_given(_OF_CASES)
     path = store_path(address)
     if path is not None and path.exists():
-        raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store")
+        raise OutputExistsError(
+            _("{path} already exists and is never overwritten. Use another --store", path=path)
+        )
     started = time.monotonic()
     jobs, tally = _plan(inputs, options) if inputs else ([], Tally())
     known = read_known(options, jobs)
@@ -137,16 +140,16 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     lines = _result_lines("Masked", tally, path)
     _report(tally, options, lines, time.monotonic() - started)
     if made is not None:
-        click.echo(f"The key is in: {printable(made)}", err=True)
+        click.echo(_("The key is in: {made}", made=printable(made)), err=True)
         click.echo(
-            "Keep it apart from the store, and never lose it. Without it, nobody can read the store.",
+            _("Keep it apart from the store, and never lose it. Without it, nobody can read the store."),
             err=True,
         )
     return exit_status(tally)
 
 
 @_masking_options
-@click.command(cls=GroupedCommand, heading="The review", examples=_ADD_EXAMPLES)
+@click.command(cls=GroupedCommand, heading=N_("The review"), examples=_ADD_EXAMPLES)
 @click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
 @store_options
 def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
@@ -184,7 +187,9 @@ def _refuse_given(names: Collection[str]) -> None:
         and context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
     ]
     if given:
-        raise ConfigurationError(f"{', '.join(given)}: for CASES alone. Give CASES, or leave this out")
+        raise ConfigurationError(
+            _("{given}: for CASES alone. Give CASES, or leave this out", given=", ".join(given))
+        )
 
 
 def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[FoundFile], Tally]:
@@ -210,8 +215,13 @@ def follow_files(display: ProgressDisplay, jobs: Sequence[FoundFile]) -> Callabl
 
 def _result_lines(done: str, tally: Tally, path: Path | None) -> Iterator[str]:
     # The number of cases, the store, and what became of the parts of files.
-    place = "the database" if path is None else printable(path)
-    yield f"{done} {count_documents(tally.n_documents)} for review. The store is: {place}"
+    place = _("the database") if path is None else printable(path)
+    yield _(
+        "{done} {documents} for review. The store is: {place}",
+        done=done,
+        documents=count_documents(tally.n_documents),
+        place=place,
+    )
     yield from problem_lines(tally)
     yield from fact_lines(tally)
 

@@ -11,6 +11,7 @@ from inverse_deid.cli.parts.secret_files import read_secret, run_key_command
 from inverse_deid.cli.reviewing.store import anchor_given, open_given, read_key, store_options
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import check_private, printable
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.store import deletion
 from inverse_deid.review.store.backup import restore_backup, write_backup
 from inverse_deid.review.store.keys import ReviewKey
@@ -20,13 +21,15 @@ from inverse_deid.review.store.rotation import rotate_key as change_key
 from inverse_deid.review.store.trail import count_entries, verify_store
 
 BY = "command"
-_NOT_ERASED = "WARNING: others were reading the store. Old encrypted bytes stay in it until the next deletion"
+_NOT_ERASED = N_(
+    "WARNING: others were reading the store. Old encrypted bytes stay in it until the next deletion"
+)
 
 
 @click.command()
 @store_options
-@click.option("--case", "case_id", type=click.IntRange(1), help="Number of the case.")
-@click.option("--file", "source_id", type=click.IntRange(1), help="Number of the file.")
+@click.option("--case", "case_id", type=click.IntRange(1), help=_("Number of the case."))
+@click.option("--file", "source_id", type=click.IntRange(1), help=_("Number of the file."))
 def delete(address: str, key: Path | None, case_id: int | None, source_id: int | None) -> None:
     """Delete one case or one file, with all work on it.
 
@@ -39,8 +42,10 @@ def delete(address: str, key: Path | None, case_id: int | None, source_id: int |
         elif source_id is not None and case_id is None:
             done = deletion.delete_source(store, source_id, by=BY)
         else:
-            raise ConfigurationError("use one of --case N or --file N")
-    click.echo(f"{done.n_cases:,} cases and {done.n_files:,} files deleted")
+            raise ConfigurationError(_("use one of --case N or --file N"))
+    click.echo(
+        _("{n_cases:,} cases and {n_files:,} files deleted", n_cases=done.n_cases, n_files=done.n_files)
+    )
     if not done.is_erased:
         click.echo(_NOT_ERASED, err=True)
 
@@ -48,12 +53,12 @@ def delete(address: str, key: Path | None, case_id: int | None, source_id: int |
 @click.command()
 @store_options
 @click.option(
-    "--older-than", "days", type=click.IntRange(1), required=True, metavar="DAYS", help="Age in days."
+    "--older-than", "days", type=click.IntRange(1), required=True, metavar="DAYS", help=_("Age in days.")
 )
 @click.option(
-    "--all", "all_cases", is_flag=True, help="Count from when the file was added, and include all states."
+    "--all", "all_cases", is_flag=True, help=_("Count from when the file was added, and include all states.")
 )
-@click.option("--dry-run", is_flag=True, help="Report and delete nothing.")
+@click.option("--dry-run", is_flag=True, help=_("Report and delete nothing."))
 def purge(address: str, key: Path | None, days: int, all_cases: bool, dry_run: bool) -> int:
     """Delete the cases that were released more than DAYS days ago, and report them by file.
 
@@ -66,10 +71,21 @@ def purge(address: str, key: Path | None, days: int, all_cases: bool, dry_run: b
         found = deletion.purge(store, days, all_cases=all_cases, dry_run=dry_run, by=BY)
     for one in found:
         what = "the whole file" if one.is_whole_file else "cases " + " ".join(map(str, one.case_ids))
-        click.echo(f"file {one.source_id} {printable(one.name)}: {one.problem or what}")
+        click.echo(
+            _(
+                "file {source_id} {name}: {problem}",
+                source_id=one.source_id,
+                name=printable(one.name),
+                problem=one.problem or what,
+            )
+        )
     n_kept = sum(len(one.case_ids) for one in found if one.problem)
     n_deleted = sum(len(one.case_ids) for one in found) - n_kept
-    click.echo(f"{n_deleted:,} cases {'would be' if dry_run else 'were'} deleted, {n_kept:,} stay")
+    click.echo(
+        _("{n_deleted:,} cases would be deleted, {n_kept:,} stay", n_deleted=n_deleted, n_kept=n_kept)
+        if dry_run
+        else _("{n_deleted:,} cases were deleted, {n_kept:,} stay", n_deleted=n_deleted, n_kept=n_kept)
+    )
     if not all(one.is_erased for one in found):
         click.echo(_NOT_ERASED, err=True)
     return 1 if n_kept else 0
@@ -78,7 +94,7 @@ def purge(address: str, key: Path | None, days: int, all_cases: bool, dry_run: b
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @store_options
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("--force", is_flag=True, help=_("Overwrite an existing file."))
 def backup(file: Path, address: str, key: Path | None, force: bool) -> None:
     """Write an encrypted copy of a store into FILE, also while it is in use.
 
@@ -88,7 +104,7 @@ def backup(file: Path, address: str, key: Path | None, force: bool) -> None:
     secret = read_key(address, key)
     with open_store(address, secret) as store, anchor_given(store):
         n_cases = write_backup(store, secret, file, by=BY, force=force)
-    click.echo(f"{n_cases:,} cases backed up: {printable(file)}", err=True)
+    click.echo(_("{n_cases:,} cases backed up: {file}", n_cases=n_cases, file=printable(file)), err=True)
 
 
 @click.command()
@@ -103,15 +119,22 @@ def restore(file: Path, address: str, key: Path | None) -> int:
     Exit status: 0 restored, 1 restored, but the trail in the backup is not intact.
     """
     if key is None and read_secret(None) is None:
-        raise ConfigurationError("give the key of the backup with --key or --key-command")
+        raise ConfigurationError(_("give the key of the backup with --key or --key-command"))
     secret = read_key(address, key)
     restored = restore_backup(file, address, secret, by=BY)
     with open_store(address, secret) as store, anchor_given(store):
         check = verify_store(store)
     for problem in check.problems:
         click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
-    state = "intact" if check.is_intact else "NOT intact"
-    click.echo(f"{restored.n_cases:,} cases restored, {check.n_entries:,} entries of the trail, {state}")
+    state = "intact" if check.is_intact else _("NOT intact")
+    click.echo(
+        _(
+            "{n_cases:,} cases restored, {n_entries:,} entries of the trail, {state}",
+            n_cases=restored.n_cases,
+            n_entries=check.n_entries,
+            state=state,
+        )
+    )
     return 0 if check.is_intact else 1
 
 
@@ -121,18 +144,18 @@ def migrate(address: str, key: Path | None) -> None:
     """Give a store of an older program the tables of this one. Make a copy first."""
     secret = read_key(address, key)
     if not migrate_store(address, secret, by=BY):
-        raise ConfigurationError("the store is not of an older version, so there is nothing to migrate")
+        raise ConfigurationError(_("the store is not of an older version, so there is nothing to migrate"))
     with open_store(address, secret) as store, anchor_given(store):
         n_entries = count_entries(store)
-    click.echo(f"Migrated. The trail has {n_entries:,} entries.")
+    click.echo(_("Migrated. The trail has {n_entries:,} entries.", n_entries=n_entries))
 
 
 @click.command()
 @store_options
 @click.option(
-    "--new-key", type=click.Path(dir_okay=False, path_type=Path), help="File with the new key (mode 600)."
+    "--new-key", type=click.Path(dir_okay=False, path_type=Path), help=_("File with the new key (mode 600).")
 )
-@click.option("--new-key-command", metavar="COMMAND", help="Program that prints the new key.")
+@click.option("--new-key-command", metavar="COMMAND", help=_("Program that prints the new key."))
 def rotate_key(address: str, key: Path | None, new_key: Path | None, new_key_command: str | None) -> int:
     """Give a store another key and encrypt everything again. Stop the servers first.
 
@@ -143,7 +166,7 @@ def rotate_key(address: str, key: Path | None, new_key: Path | None, new_key_com
     Exit status: 0 all done, 1 some values were damaged before and could not be encrypted again.
     """
     if (new_key is None) == (new_key_command is None):
-        raise ConfigurationError("use one of --new-key FILE or --new-key-command COMMAND")
+        raise ConfigurationError(_("use one of --new-key FILE or --new-key-command COMMAND"))
     if new_key is not None:
         check_private(new_key)
         secret = read_secret(new_key, "--new-key", "") or b""
@@ -152,12 +175,15 @@ def rotate_key(address: str, key: Path | None, new_key: Path | None, new_key_com
     done = change_key(address, read_key(address, key), ReviewKey(secret), by=BY)
     with open_store(address, ReviewKey(secret)) as store, anchor_given(store, is_new=True):
         pass  # the trail has grown, and every entry has a new seal
-    click.echo(f"{done.n_values:,} values encrypted again. Use the new key from now on.")
+    click.echo(_("{n_values:,} values encrypted again. Use the new key from now on.", n_values=done.n_values))
     if done.n_damaged:
-        click.echo(f"WARNING: {done.n_damaged:,} values were damaged before and stay so", err=True)
+        click.echo(
+            _("WARNING: {n_damaged:,} values were damaged before and stay so", n_damaged=done.n_damaged),
+            err=True,
+        )
     if not done.is_erased:
         click.echo(
-            "WARNING: others were reading the store. Give the same command again to erase the old bytes",
+            _("WARNING: others were reading the store. Give the same command again to erase the old bytes"),
             err=True,
         )
     return 1 if done.n_damaged else 0

@@ -27,6 +27,7 @@ from inverse_deid.cli.reviewing.store import (
 from inverse_deid.core.errors import ConfigurationError, NotAllowedError, ReviewError
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import N_, _
 from inverse_deid.files.facts import FileFacts, list_facts
 from inverse_deid.review.files.exporting import (
     AnnotationFormat,
@@ -83,30 +84,41 @@ def _find_acting(store: ReviewStore, name: str, role: UserRole) -> User:
     user = find_user(store, name)
     if not (user.is_active and user.role.includes(role)):
         state = user.role.value if user.is_active else "closed"
-        raise NotAllowedError(f"this needs an open account with the role {role.value}, and {name} is {state}")
+        raise NotAllowedError(
+            _(
+                "this needs an open account with the role {role}, and {name} is {state}",
+                role=role.value,
+                name=name,
+                state=state,
+            )
+        )
     return user
 
 
 @click.command()
 @store_options
-@click.option("-o", "--out", required=True, type=_PATH, help="Folder, or file for jsonl and trail.")
+@click.option("-o", "--out", required=True, type=_PATH, help=_("Folder, or file for jsonl and trail."))
 @click.option(
     "--as",
     "form",
     type=click.Choice(["released", *(form.value for form in AnnotationFormat), "trail"]),
     default="released",
     show_default=True,
-    help="released: masked text in its original format. jsonl, i2b2, brat: ORIGINAL text with marks, for "
-    "training. trail: the log, with offsets in the originals. All except released is confidential.",
+    help=_(
+        "released: masked text in its original format. jsonl, i2b2, brat: ORIGINAL text with marks, for "
+        "training. trail: the log, with offsets in the originals. All except released is confidential."
+    ),
 )
 @click.option(
     "--rename",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="LIST.csv",
-    help="Number released files and ids (document-0001.txt, case-0001), and write this list of old and new "
-    "names. If it exists, it is continued. Confidential.",
+    help=_(
+        "Number released files and ids (document-0001.txt, case-0001), and write this list of old and "
+        "new names. If it exists, it is continued. Confidential."
+    ),
 )
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@click.option("--force", is_flag=True, help=_("Overwrite existing files."))
 def export(address: str, key: Path | None, out: Path, form: str, rename: Path | None, force: bool) -> int:
     """Write released cases, training documents or the trail.
 
@@ -114,14 +126,17 @@ def export(address: str, key: Path | None, out: Path, form: str, rename: Path | 
     """
     if rename is not None:
         if form != "released":
-            raise ConfigurationError("--rename is for released files. Leave it out, or leave out --as")
+            raise ConfigurationError(_("--rename is for released files. Leave it out, or leave out --as"))
         check_list_place(rename, {"--out": out})
     with open_given(address, key) as store:
         _record_command(store, f"export {form}")
         if form == "trail":
-            click.echo(f"{export_trail(store, out, force=force):,} entries in {out}", err=True)
             click.echo(
-                "note: CONFIDENTIAL: the trail shows where each changed word begins and ends", err=True
+                _("{trail:,} entries in {out}", trail=export_trail(store, out, force=force), out=out),
+                err=True,
+            )
+            click.echo(
+                _("note: CONFIDENTIAL: the trail shows where each changed word begins and ends"), err=True
             )
             return 0
         if form == "released":
@@ -130,20 +145,29 @@ def export(address: str, key: Path | None, out: Path, form: str, rename: Path | 
             exported = export_annotated(store, out, AnnotationFormat(form), force=force)
     for problem in exported.problems:
         click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
-    click.echo(f"{exported.n_cases:,} cases written, {exported.n_left_out:,} not released yet", err=True)
+    click.echo(
+        _(
+            "{n_cases:,} cases written, {n_left_out:,} not released yet",
+            n_cases=exported.n_cases,
+            n_left_out=exported.n_left_out,
+        ),
+        err=True,
+    )
     for fact in list_facts(FileFacts(columns=exported.columns)):
         click.echo(fact.text, err=True)
     if rename is not None:
-        click.echo(f"note: {list_note(rename)}", err=True)
+        click.echo(_("note: {note}", note=list_note(rename)), err=True)
     if form != "released":
-        click.echo("note: CONFIDENTIAL: these files contain the original texts. Keep them as safe.", err=True)
+        click.echo(
+            _("note: CONFIDENTIAL: these files contain the original texts. Keep them as safe."), err=True
+        )
     return 1 if exported.problems else 0
 
 
 @click.command(name="import")
 @click.argument("annotations", type=_PATH)
 @store_options
-@click.option("--user", "name", required=True, help="Account whose layer gets the corrections.")
+@click.option("--user", "name", required=True, help=_("Account whose layer gets the corrections."))
 def import_(annotations: Path, address: str, key: Path | None, name: str) -> int:
     """Import ANNOTATIONS (jsonl, i2b2 XML or brat, corrected elsewhere) into the cases of the same id.
 
@@ -164,9 +188,16 @@ def import_(annotations: Path, address: str, key: Path | None, name: str) -> int
             except ReviewError as error:
                 n_refused += 1
                 click.echo(
-                    f"inverse-deid: document {printable(Path(doc.id))}: {describe_error(error)}", err=True
+                    _(
+                        "inverse-deid: document {path}: {error}",
+                        path=printable(Path(doc.id)),
+                        error=describe_error(error),
+                    ),
+                    err=True,
                 )
-    click.echo(f"{n_taken:,} documents imported, {n_refused:,} not", err=True)
+    click.echo(
+        _("{n_taken:,} documents imported, {n_refused:,} not", n_taken=n_taken, n_refused=n_refused), err=True
+    )
     return 1 if n_refused else 0
 
 
@@ -175,7 +206,7 @@ def _import_document(
 ) -> None:
     ids = numbers.get(doc.id) or numbers.get(doc.id.removesuffix(".xml")) or []
     if len(ids) != 1:
-        raise ReviewError(f"{len(ids)} cases have this id, not 1")
+        raise ReviewError(_("{n_ids} cases have this id, not 1", n_ids=len(ids)))
     view = open_case(store, user, ids[0], "import")
     try:
         adopt_annotations(store, LayerRevision(user.id, ids[0], view.revision), doc)
@@ -184,14 +215,14 @@ def _import_document(
 
 
 @click.command()
-@click.option("--store", "address", metavar="FILE|URL", help="The store of the review.")
+@click.option("--store", "address", metavar="FILE|URL", help=_("The store of the review."))
 @key_option
-@click.option("--trail", type=_FILE, help="Check an exported trail instead of that of the store.")
-@click.option("--against", type=_FILE, help="An earlier export of the trail, or a file of anchors.")
+@click.option("--trail", type=_FILE, help=_("Check an exported trail instead of that of the store."))
+@click.option("--against", type=_FILE, help=_("An earlier export of the trail, or a file of anchors."))
 @click.option(
-    "--tsa-certificate", type=_FILE, help="Certificate (PEM) to check the time stamps of --against with."
+    "--tsa-certificate", type=_FILE, help=_("Certificate (PEM) to check the time stamps of --against with.")
 )
-@click.option("--public-key", type=_FILE, help="Check --trail with this key (PEM) and without any secret.")
+@click.option("--public-key", type=_FILE, help=_("Check --trail with this key (PEM) and without any secret."))
 def verify(
     address: str | None,
     key: Path | None,
@@ -208,17 +239,17 @@ def verify(
     Exit status: 0 intact, 1 tampered with, and the places are listed.
     """
     if tsa_certificate is not None and against is None:
-        raise ConfigurationError("--tsa-certificate needs --against")
+        raise ConfigurationError(_("--tsa-certificate needs --against"))
     if public_key is not None and trail is None:
-        raise ConfigurationError("--public-key checks an exported trail. Add --trail, or leave it out")
+        raise ConfigurationError(_("--public-key checks an exported trail. Add --trail, or leave it out"))
     if public_key is not None and (address is not None or key is not None):
-        raise ConfigurationError("--public-key needs no store and no key. Leave out --store and --key")
+        raise ConfigurationError(_("--public-key needs no store and no key. Leave out --store and --key"))
     certificates = read_certificates(tsa_certificate) if tsa_certificate is not None else []
     anchors = read_anchors(against) if against is not None else {}
     if trail is not None and public_key is not None:
         check = verify_export(trail, None, public_key=read_public_key(public_key), anchors=anchors)
     elif address is None:
-        raise ConfigurationError("use --store, or --trail with --public-key")
+        raise ConfigurationError(_("use --store, or --trail with --public-key"))
     elif trail is not None:
         check = verify_export(trail, read_key(address, key), anchors=anchors)
     else:
@@ -229,8 +260,12 @@ def verify(
     for problem in check.problems:
         click.echo(f"inverse-deid: {end_sentence(problem)}", err=True)
     for note in check.notes:
-        click.echo(f"note: {note}", err=True)
-    click.echo(f"{check.n_entries:,} entries, {'intact' if check.is_intact else 'TAMPERED WITH'}")
+        click.echo(_("note: {note}", note=note), err=True)
+    click.echo(
+        _("{n_entries:,} entries, intact", n_entries=check.n_entries)
+        if check.is_intact
+        else _("{n_entries:,} entries, TAMPERED WITH", n_entries=check.n_entries)
+    )
     return 0 if check.is_intact else 1
 
 
@@ -242,22 +277,24 @@ def public_key(address: str, key: Path | None) -> None:
         click.echo(write_public_key(store.signer.public_key()), nl=False)
 
 
-_SAMPLE_HEADINGS = {"The sample": ("result", "confidence", "clean", "leak", "name")}
+_SAMPLE_HEADINGS = {N_("The sample"): ("result", "confidence", "clean", "leak", "name")}
 _SAMPLE_EXAMPLES = {
-    "Draw 60 cases": "inverse-deid review sample 60 --store review.db",
-    "Say that one has no leak": "inverse-deid review sample --clean 7 --user ann --store review.db",
-    "How many cases leak": "inverse-deid review sample --result --store review.db",
+    N_("Draw 60 cases"): "inverse-deid review sample 60 --store review.db",
+    N_("Say that one has no leak"): "inverse-deid review sample --clean 7 --user ann --store review.db",
+    N_("How many cases leak"): "inverse-deid review sample --result --store review.db",
 }
 
 
-@click.command(cls=GroupedCommand, headings=_SAMPLE_HEADINGS, heading="The store", examples=_SAMPLE_EXAMPLES)
+@click.command(
+    cls=GroupedCommand, headings=_SAMPLE_HEADINGS, heading=N_("The store"), examples=_SAMPLE_EXAMPLES
+)
 @click.argument("n_cases", type=click.IntRange(1), required=False, metavar="[N]")
 @store_options
-@click.option("--result", is_flag=True, help="Report the bound from the latest sample.")
-@click.option("--confidence", type=float, default=CONFIDENCE, show_default=True, help="With --result.")
-@click.option("--clean", type=int, metavar="CASE", help="This case was read and contains no identifier.")
-@click.option("--leak", type=int, metavar="CASE", help="This case was read and leaks. It is withdrawn.")
-@click.option("--user", "name", help="Who read it, with --clean and --leak.")
+@click.option("--result", is_flag=True, help=_("Report the bound from the latest sample."))
+@click.option("--confidence", type=float, default=CONFIDENCE, show_default=True, help=_("With --result."))
+@click.option("--clean", type=int, metavar="CASE", help=_("This case was read and contains no identifier."))
+@click.option("--leak", type=int, metavar="CASE", help=_("This case was read and leaks. It is withdrawn."))
+@click.option("--user", "name", help=_("Who read it, with --clean and --leak."))
 def sample(
     n_cases: int | None,
     address: str,
@@ -269,23 +306,29 @@ def sample(
     """Draw N released cases to be read in full, or report how many leak at most."""
     case_id = read["clean"] if read["clean"] is not None else read["leak"]
     if (n_cases is not None) + result + (case_id is not None) != 1:
-        raise ConfigurationError("use one of N, --result, --clean CASE --user, or --leak CASE --user")
+        raise ConfigurationError(_("use one of N, --result, --clean CASE --user, or --leak CASE --user"))
     with open_given(address, key) as store:
         if n_cases is not None:
             _record_command(store, "sample")
             drawn = draw_sample(store, n_cases)
-            click.echo(f"cases to read: {' '.join(map(str, drawn.case_ids))}")
+            click.echo(_("cases to read: {case_ids}", case_ids=" ".join(map(str, drawn.case_ids))))
         elif case_id is not None:
             if read["name"] is None:
-                raise ConfigurationError("use --user to say who read the case")
+                raise ConfigurationError(_("use --user to say who read the case"))
             reader = _find_acting(store, str(read["name"]), UserRole.ADJUDICATOR)
             _record_command(store, "sample", reader.name)
             record_reading(store, reader, int(case_id), leaks=read["leak"] is not None)
         else:
             found = bound_leaks(store, confidence=confidence)
             click.echo(
-                f"{found.n_leaking} of {found.n_read} cases leak. With {100 * confidence:g} % confidence, at "
-                f"most {found.bound_percent:.2f} % of the released cases leak."
+                _(
+                    "{n_leaking} of {n_read} cases leak. With {confidence:g} % confidence, at most "
+                    "{bound_percent:.2f} % of the released cases leak.",
+                    n_leaking=found.n_leaking,
+                    n_read=found.n_read,
+                    confidence=100 * confidence,
+                    bound_percent=found.bound_percent,
+                )
             )
 
 
@@ -300,23 +343,50 @@ def status(address: str, key: Path | None) -> None:
     for one in found:
         usual = "-" if one.usual_cases is None else f"{one.usual_cases:.1f}"
         click.echo(
-            f"{one.user:<24} holds {one.n_held:>6,}, read {one.n_read:>6,} originals in the last hour, "
-            f"usually {usual}{'  UNUSUAL' if one.is_unusual else ''}"
+            _(
+                "{user:<24} holds {n_held:>6,}, read {n_read:>6,} originals in the last hour, usually "
+                "{usual}  UNUSUAL",
+                user=one.user,
+                n_held=one.n_held,
+                n_read=one.n_read,
+                usual=usual,
+            )
+            if one.is_unusual
+            else _(
+                "{user:<24} holds {n_held:>6,}, read {n_read:>6,} originals in the last hour, usually "
+                "{usual}",
+                user=one.user,
+                n_held=one.n_held,
+                n_read=one.n_read,
+                usual=usual,
+            )
         )
-    click.echo(f"cases that one person can hold       {limits.max_locks:,}")
+    click.echo(_("cases that one person can hold       {max_locks:,}", max_locks=limits.max_locks))
     click.echo(
-        f"usual originals in an hour           {limits.cases_per_hour:,}, or {TIMES_USUAL} times the own mean"
+        _(
+            "usual originals in an hour           {cases_per_hour:,}, or {times_usual} times the own mean",
+            cases_per_hour=limits.cases_per_hour,
+            times_usual=TIMES_USUAL,
+        )
     )
-    click.echo(f"people take only assigned cases      {'yes' if limits.only_assigned else 'no'}")
-    click.echo(f"people stay out of files they added  {'yes' if limits.adders_stay_out else 'no'}")
+    click.echo(
+        _("people take only assigned cases      yes")
+        if limits.only_assigned
+        else _("people take only assigned cases      no")
+    )
+    click.echo(
+        _("people stay out of files they added  yes")
+        if limits.adders_stay_out
+        else _("people stay out of files they added  no")
+    )
 
 
 @click.command()
 @store_options
-@click.option("--max-locks", type=click.IntRange(1, 10_000), help="Cases that one person can hold.")
-@click.option("--cases-per-hour", type=click.IntRange(1, 1_000_000), help="More originals are unusual.")
-@click.option("--only-assigned/--anybody", default=None, help="People take only cases assigned to them.")
-@click.option("--adders-stay-out/--adders-review", default=None, help="Nobody works on files they added.")
+@click.option("--max-locks", type=click.IntRange(1, 10_000), help=_("Cases that one person can hold."))
+@click.option("--cases-per-hour", type=click.IntRange(1, 1_000_000), help=_("More originals are unusual."))
+@click.option("--only-assigned/--anybody", default=None, help=_("People take only cases assigned to them."))
+@click.option("--adders-stay-out/--adders-review", default=None, help=_("Nobody works on files they added."))
 def limits(address: str, key: Path | None, **given: Any) -> None:  # noqa: ANN401
     """Change the limits of people, also while they work. `review status` prints them."""
     changes = {name: value for name, value in given.items() if value is not None}
@@ -342,28 +412,51 @@ def summary(address: str, key: Path | None) -> None:
 
 def _list_reviewers(found: ReviewSummary) -> Iterator[str]:
     kappa = None if found.tokens is None else found.tokens.kappa
-    yield f"agreement    {found.n_double:,} cases with two reviews"
+    yield _("agreement    {n_double:,} cases with two reviews", n_double=found.n_double)
     if kappa is not None:
-        span = "" if kappa.low is None or kappa.high is None else f" ({kappa.low:.3f} to {kappa.high:.3f})"
+        span = (
+            ""
+            if kappa.low is None or kappa.high is None
+            else _(" ({low:.3f} to {high:.3f})", low=kappa.low, high=kappa.high)
+        )
         yield (
-            f"  Cohen's kappa of words {_format_number(kappa.value)}{span}, "
-            f"F1 of masks {_format_number(found.f1)}"
+            _(
+                "  Cohen's kappa of words {number}{span}, F1 of masks {number_2}",
+                number=_format_number(kappa.value),
+                span=span,
+                number_2=_format_number(found.f1),
+            )
         )
     for one in found.times:
         minutes = None if one.median_seconds is None else one.median_seconds / 60
-        yield f"  {one.user:<24} {one.n_approved:>6,} cases, median {_format_number(minutes)} minutes"
+        yield _(
+            "  {user:<24} {n_approved:>6,} cases, median {number} minutes",
+            user=one.user,
+            n_approved=one.n_approved,
+            number=_format_number(minutes),
+        )
 
 
 def _list_forms(found: CausalitySummary) -> Iterator[str]:
-    yield f"causality    {found.n_forms:,} forms"
+    yield _("causality    {n_forms:,} forms", n_forms=found.n_forms)
     for name, share, interval in found.shares:
         value = "-"
         if share.value is not None and interval is not None:
-            value = f"{share.value:.1%} ({interval.low:.1%} to {interval.high:.1%})"
+            value = _(
+                "{share:.1%} ({low:.1%} to {high:.1%})",
+                share=share.value,
+                low=interval.low,
+                high=interval.high,
+            )
         yield f"  {name:<46} {value}"
     for one in found.topics:
         told = f"yes {one.n_yes:,}, partly {one.n_partly:,}, no {one.n_no:,}"
-        yield f"  {one.topic:<14} {told}, missing and needed {one.n_needed:,}"
+        yield _(
+            "  {topic:<14} {told}, missing and needed {n_needed:,}",
+            topic=one.topic,
+            told=told,
+            n_needed=one.n_needed,
+        )
 
 
 def _format_number(value: float | None) -> str:

@@ -29,6 +29,7 @@ from inverse_deid.cli.parts.server_options import read_metrics_token, server_opt
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.files import check_private
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.people.accounts import (
     add_user,
     end_sessions,
@@ -52,7 +53,10 @@ STORE_VARIABLE = "INVERSE_DEID_STORE"
 key_option = click.option(
     "--key",
     type=_FILE,
-    help=f"File with the key of the store (mode 600). Or set {KEY_VARIABLE}.  [default: STORE.key]",
+    help=_(
+        "File with the key of the store (mode 600). Or set {key_variable}.  [default: STORE.key]",
+        key_variable=KEY_VARIABLE,
+    ),
 )
 
 
@@ -67,10 +71,10 @@ _OPTIONS = (
         "address",
         metavar="FILE|URL",
         envvar=STORE_VARIABLE,
-        help=f"The store of the review. Or set {STORE_VARIABLE}.",
+        help=_("The store of the review. Or set {store_variable}.", store_variable=STORE_VARIABLE),
     ),
     click.option(
-        "--store-file", type=_FILE, help="File with the URL of the store (mode 600), if it has a password."
+        "--store-file", type=_FILE, help=_("File with the URL of the store (mode 600), if it has a password.")
     ),
     key_option,
     click.option(
@@ -81,7 +85,7 @@ _OPTIONS = (
         envvar="INVERSE_DEID_ANCHOR",
         expose_value=False,
         callback=_remember,
-        help="Append the head of the trail here whenever it has grown. Can be given more than once.",
+        help=_("Append the head of the trail here whenever it has grown. Can be given more than once."),
     ),
     click.option(
         "--signing-key",
@@ -89,7 +93,7 @@ _OPTIONS = (
         envvar="INVERSE_DEID_SIGNING_KEY",
         expose_value=False,
         callback=_remember,
-        help="Ed25519 key (PEM, mode 600) that signs the trail.  [default: derived from the key]",
+        help=_("Ed25519 key (PEM, mode 600) that signs the trail.  [default: derived from the key]"),
     ),
     KEY_COMMAND_OPTION,
 )
@@ -112,19 +116,24 @@ def _find_address(address: str | None, store_file: Path | None) -> str:
     if store_file is not None:
         if address is not None:
             raise ConfigurationError(
-                f"--store-file and --store or {STORE_VARIABLE} are both given. Leave one out"
+                _(
+                    "--store-file and --store or {store_variable} are both given. Leave one out",
+                    store_variable=STORE_VARIABLE,
+                )
             )
         check_private(store_file)
         secret = read_secret(store_file, "--store-file", "")
         return (secret or b"").decode("utf-8", "replace").strip()
     if address is None:
-        raise click.UsageError("Missing option '--store' or '--store-file'.")
+        raise click.UsageError(_("Missing option '--store' or '--store-file'."))
     source = click.get_current_context().get_parameter_source("address")
     with suppress(ArgumentError):
         if source is ParameterSource.COMMANDLINE and "://" in address and make_url(address).password:
             click.echo(
-                "WARNING: other users of this computer can see the password in --store. Use --store-file, "
-                "or a password file of PostgreSQL (PGPASSFILE).",
+                _(
+                    "WARNING: other users of this computer can see the password in --store. Use "
+                    "--store-file, or a password file of PostgreSQL (PGPASSFILE)."
+                ),
                 err=True,
             )
     return address
@@ -144,10 +153,18 @@ def read_key(address: str, key: Path | None) -> ReviewKey:
     if path is None or not path.is_file():
         if store is not None and not store.exists():
             raise UnreadableInputError(
-                f"{store} does not exist, nor does its key. Check --store, or make a store with "
-                "inverse-deid review init"
+                _(
+                    "{store} does not exist, nor does its key. Check --store, or make a store with "
+                    "inverse-deid review init",
+                    store=store,
+                )
             )
-        raise ConfigurationError(f"the key of the store is missing. Use --key FILE, or set {KEY_VARIABLE}")
+        raise ConfigurationError(
+            _(
+                "the key of the store is missing. Use --key FILE, or set {key_variable}",
+                key_variable=KEY_VARIABLE,
+            )
+        )
     check_private(path)
     return ReviewKey(read_secret(path) or b"")
 
@@ -163,7 +180,12 @@ def make_key(address: str, key: Path | None) -> tuple[ReviewKey, Path | None]:
         return given, None
     path = _key_path(address)
     if path is None:
-        raise ConfigurationError(f"a store on a server needs a key. Use --key FILE, or set {KEY_VARIABLE}")
+        raise ConfigurationError(
+            _(
+                "a store on a server needs a key. Use --key FILE, or set {key_variable}",
+                key_variable=KEY_VARIABLE,
+            )
+        )
     if path.exists():
         return read_key(address, None), None
     return make_key_file(path), path
@@ -223,7 +245,7 @@ def read_certificates(path: Path) -> list[Certificate]:
     """
     certificates = _load_pem(path, load_pem_x509_certificates)
     if not isinstance(certificates, list):
-        raise UnreadableInputError(f"{path} has no certificate in PEM form")
+        raise UnreadableInputError(_("{path} has no certificate in PEM form", path=path))
     return certificates
 
 
@@ -239,7 +261,10 @@ def _load_pem(path: Path, load: Callable[[bytes], object]) -> object:
 
 def _not_a_key(path: Path) -> UnreadableInputError:
     return UnreadableInputError(
-        f"{path} is not an Ed25519 key in a PEM file. Make one with openssl genpkey -algorithm ed25519"
+        _(
+            "{path} is not an Ed25519 key in a PEM file. Make one with openssl genpkey -algorithm ed25519",
+            path=path,
+        )
     )
 
 
@@ -256,7 +281,7 @@ def add(name: str, address: str, key: Path | None, role: str) -> None:
     """Add the account NAME. You type the password, or pipe it to standard input."""
     with open_given(address, key) as store:
         made = add_user(store, name, _ask_password(), UserRole(role))
-    click.echo(f"{made.name} can log in as {made.role}")
+    click.echo(_("{made} can log in as {role}", made=made.name, role=made.role))
 
 
 @user.command(name="list")
@@ -277,7 +302,7 @@ def password(name: str, address: str, key: Path | None) -> None:
     """Change the password of NAME and end all sessions of that account."""
     with open_given(address, key) as store:
         set_password(store, name, _ask_password())
-    click.echo(f"the password of {name} is changed")
+    click.echo(_("the password of {name} is changed", name=name))
 
 
 @user.command()
@@ -287,7 +312,7 @@ def close(name: str, address: str, key: Path | None) -> None:
     """Close the account NAME."""
     with open_given(address, key) as store:
         set_active(store, name, is_active=False)
-    click.echo(f"the account of {name} is closed")
+    click.echo(_("the account of {name} is closed", name=name))
 
 
 @user.command(name="unlock")
@@ -297,7 +322,7 @@ def unlock_(name: str, address: str, key: Path | None) -> None:
     """Let NAME log in again after too many failures."""
     with open_given(address, key) as store:
         unlock(store, name)
-    click.echo(f"{name} can log in again")
+    click.echo(_("{name} can log in again", name=name))
 
 
 @user.command()
@@ -307,26 +332,28 @@ def log_out(name: str, address: str, key: Path | None) -> None:
     """End all sessions of NAME."""
     with open_given(address, key) as store:
         n = end_sessions(store, name)
-    click.echo(f"sessions ended: {n}")
+    click.echo(_("sessions ended: {n}", n=n))
 
 
 @user.command()
 @click.argument("name", required=False)
 @store_options
-@click.option("--require/--optional", "is_required", default=None, help="Whether everybody needs one.")
+@click.option("--require/--optional", "is_required", default=None, help=_("Whether everybody needs one."))
 def second_factor(name: str | None, address: str, key: Path | None, is_required: bool | None) -> None:
     """Remove the second factor of NAME, who lost it, or say whether everybody needs one."""
     from inverse_deid.review.people.second_factor import require, turn_off
 
     if (name is None) == (is_required is None):
-        raise ConfigurationError("give either NAME, or --require or --optional")
+        raise ConfigurationError(_("give either NAME, or --require or --optional"))
     with open_given(address, key) as store:
         if name is not None:
             turn_off(store, name)
-            click.echo(f"{name} has no second factor now")
+            click.echo(_("{name} has no second factor now", name=name))
         else:
             require(store, is_required=bool(is_required))
-            click.echo(f"a second factor is {'required' if is_required else 'optional'} now")
+            click.echo(
+                _("a second factor is required now") if is_required else _("a second factor is optional now")
+            )
 
 
 @user.command()
@@ -338,7 +365,7 @@ def link(name: str, issuer: str, subject: str, address: str, key: Path | None) -
     """Let SUBJECT of the OpenID provider ISSUER have the account NAME."""
     with open_given(address, key) as store:
         link_account(store, name, issuer, subject)
-    click.echo(f"{name} signs in at {issuer} now")
+    click.echo(_("{name} signs in at {issuer} now", name=name, issuer=issuer))
 
 
 def _ask_password() -> str:
@@ -348,24 +375,26 @@ def _ask_password() -> str:
 
 
 _SERVE_HEADINGS = {
-    "Address and access": ("host", "port", "certificate", "private_key", "proxy"),
+    N_("Address and access"): ("host", "port", "certificate", "private_key", "proxy"),
     "Operation": ("metrics_token", "log_format"),
 }
 _SERVE_EXAMPLES = {
-    "For this machine": "inverse-deid review serve --store review.db",
-    "For a team": "inverse-deid review serve --store review.db --host 0.0.0.0 --certificate chain.pem "
+    N_("For this machine"): "inverse-deid review serve --store review.db",
+    N_("For a team"): "inverse-deid review serve --store review.db --host 0.0.0.0 --certificate chain.pem "
     "--private-key key.pem",
 }
 
 
-@click.command(cls=GroupedCommand, headings=_SERVE_HEADINGS, heading="The store", examples=_SERVE_EXAMPLES)
+@click.command(
+    cls=GroupedCommand, headings=_SERVE_HEADINGS, heading=N_("The store"), examples=_SERVE_EXAMPLES
+)
 @store_options
-@click.option("--host", default="127.0.0.1", show_default=True, help="IP address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help=_("IP address to listen on."))
 @click.option("--address", "old_host", hidden=True)
 @click.option("--port", type=click.IntRange(1, 65535), default=8017, show_default=True)
-@click.option("--certificate", type=_FILE, help="TLS certificate chain (PEM).")
-@click.option("--private-key", type=_FILE, help="Key of the certificate (PEM).")
-@click.option("--oidc", type=_FILE, help="Settings of an OpenID provider (TOML, docs/sign-in.md).")
+@click.option("--certificate", type=_FILE, help=_("TLS certificate chain (PEM)."))
+@click.option("--private-key", type=_FILE, help=_("Key of the certificate (PEM)."))
+@click.option("--oidc", type=_FILE, help=_("Settings of an OpenID provider (TOML, docs/sign-in.md)."))
 @server_options
 def serve(
     address: str,
@@ -391,11 +420,11 @@ def serve(
 
     provider = None
     if oidc is not None:
-        need_modules("sign-in with OpenID Connect", "sso", "authlib", "requests")
+        need_modules(_("sign-in with OpenID Connect"), "sso", "authlib", "requests")
         from inverse_deid.review.pages.sign_in import open_provider
 
         provider = open_provider(oidc)
     settings = ServeSettings(address=old_host or host, **given, reload=reload, provider=provider)
     with open_given(address, key) as store:
-        click.echo(f"Open {settings.url} in a browser. Stop with Ctrl+C.")
+        click.echo(_("Open {url} in a browser. Stop with Ctrl+C.", url=settings.url))
         run(store, settings, metrics)

@@ -19,7 +19,9 @@ from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.files import printable, write_whole
 from inverse_deid.core.packaged import SHARED_PAGES
+from inverse_deid.core.template_texts import TEMPLATE_TEXTS
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Record
@@ -138,13 +140,14 @@ def render_explained(found: Sequence[tuple[str, MaskedDocument]], tally: Tally) 
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(TEMPLATE_TEXTS)
     return environment.get_template("explained.html.j2").generate(
         style=style,
         style_digest=digest,
         version=__version__,
         kinds=[
-            *((one.lower(), names.many) for one, names in CLASS_NAMES.items()),
-            ("unknown", "unknown"),
+            *((one.lower(), _(names.many)) for one, names in CLASS_NAMES.items()),
+            ("unknown", _("unknown")),
         ],
         documents=(explain_both(place, doc) for place, doc in found),
         n_shown=len(found),
@@ -175,7 +178,7 @@ def explain_both(place: str, doc: MaskedDocument) -> ExplainedDocument:
         first = i
         while i < len(reasons) and reasons[i].start < end:
             i += 1
-        why = " ".join(dict.fromkeys(one.why for one in reasons[first:i])) or HIDDEN_GAP
+        why = " ".join(dict.fromkeys(one.why for one in reasons[first:i])) or _(HIDDEN_GAP)
         category = doc.decisions.suspect(first, i) if i > first else None
         kind = "unknown" if category is None else category.value.lower()
         hidden, visible = text[start:end], doc.text[shown:stop]

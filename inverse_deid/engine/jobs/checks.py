@@ -14,6 +14,7 @@ from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.files import new_path, partial_path, printable
+from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.journal import JOURNAL_NAME, progress_path
 from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.files.finding import FoundFile
@@ -43,7 +44,7 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
     """
     files = _Files()
     for job in jobs:
-        files.take("an INPUT", job.input)
+        files.take(_("an INPUT"), job.input)
     own = list(_list_own_files(jobs, given.out / JOURNAL_NAME))
     for name, path in own:
         files.refuse_taken(name, path)
@@ -52,8 +53,10 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
     for job in jobs:
         for output in job.outputs:
             # An output with the name of an input is refused when its turn comes, and the others are done.
-            files.refuse_taken(f"the output of {job.shown}", output.path, but={"an INPUT", "an output"})
-            files.take("an output", output.path)
+            files.refuse_taken(
+                _("the output of {shown}", shown=job.shown), output.path, but={_("an INPUT"), _("an output")}
+            )
+            files.take(_("an output"), output.path)
     for option, path in given.read.items():
         files.refuse_taken(option, path)
         files.take(option, path)
@@ -63,7 +66,12 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
         for other, folder in given.folders.items():
             if f"{_normalize_path(folder)}/".startswith(f"{_normalize_path(path)}/"):
                 raise ConfigurationError(
-                    f"{printable(path)}: {option} needs a file where {other} needs a folder. Use another name"
+                    _(
+                        "{path}: {option} needs a file where {other} needs a folder. Use another name",
+                        path=printable(path),
+                        option=option,
+                        other=other,
+                    )
                 )
 
 
@@ -84,8 +92,13 @@ def check_ids(
             return
     listed = ", ".join(printable(Path(doc_id)) for doc_id in sorted(missing)[:_MAX_IDS_SHOWN])
     raise FormatError(
-        f"{path}: {len(missing)} ids belong to no document ({listed}). The id of a text file is its path "
-        "below the folder that was given"
+        _(
+            "{path}: {n_missing} ids belong to no document ({listed}). The id of a text file is its path "
+            "below the folder that was given",
+            path=path,
+            n_missing=len(missing),
+            listed=listed,
+        )
     )
 
 
@@ -108,13 +121,13 @@ def _read_ids(job: Job | FoundFile, options: ReadOptions) -> Iterator[str]:
 def _list_own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]:
     """Return the files beside the outputs while they are written."""
     for path in (journal, new_path(journal)):
-        yield "the journal", path
+        yield _("the journal"), path
     for job in jobs:
         for output in job.outputs:
-            yield f"the unfinished output of {job.shown}", partial_path(output.path)
+            yield _("the unfinished output of {shown}", shown=job.shown), partial_path(output.path)
         progress = progress_path(job.target)
         for path in (progress, new_path(progress)):
-            yield f"the progress of {job.shown}", path
+            yield _("the progress of {shown}", shown=job.shown), path
 
 
 class _Files:
@@ -132,7 +145,12 @@ class _Files:
             other = self._roles.get(key)
             if other is not None and other not in but:
                 raise ConfigurationError(
-                    f"{printable(path)}: {role} and {other} would be the same file. Use another file"
+                    _(
+                        "{path}: {role} and {other} would be the same file. Use another file",
+                        path=printable(path),
+                        role=role,
+                        other=other,
+                    )
                 )
 
     def _keys(self, path: Path) -> Iterator[_Key]:

@@ -35,6 +35,7 @@ from inverse_deid.core.files import (
     sha256_of,
 )
 from inverse_deid.core.sealed_notes import open_note, seal_note, tag_of
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.jobs.planning import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import input_errors
@@ -48,8 +49,8 @@ _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 def other_settings() -> ConfigurationError:
     """Return the error for an interrupted run that was not this one."""
     return ConfigurationError(
-        "the interrupted run had other settings or another model",
-        remedies=[Remedy(step="give the same ones"), Remedy("force", step="add {} to start again")],
+        _("the interrupted run had other settings or another model"),
+        remedies=[Remedy(step=N_("give the same ones")), Remedy("force", step=N_("add {} to start again"))],
     )
 
 
@@ -111,8 +112,8 @@ def check_unchanged(job: Job, input_print: str) -> None:
         )
     if not is_same:
         raise InputError(
-            "changed during the run and was not masked",
-            remedies=[Remedy("resume", step="run again with {} once it is complete")],
+            _("changed during the run and was not masked"),
+            remedies=[Remedy("resume", step=N_("run again with {} once it is complete"))],
         )
 
 
@@ -168,8 +169,8 @@ def read_progress(job: Job, seal: InputSeal) -> Entry | None:
         return None
     if file != seal.name:
         raise InputError(
-            "has changed since the interrupted run, or only one of the runs had a key",
-            remedies=[Remedy("force", step="add {} to mask it again")],
+            _("has changed since the interrupted run, or only one of the runs had a key"),
+            remedies=[Remedy("force", step=N_("add {} to mask it again"))],
         )
     if settings != seal.settings:
         raise other_settings()

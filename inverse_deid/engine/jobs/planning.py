@@ -11,6 +11,7 @@ from typing import Literal
 
 from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError, Remedy
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.facts import MAX_FAILURES
 from inverse_deid.files.finding import HIDDEN, FileFinder, FoundFile
@@ -83,11 +84,11 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
     """
     for folder in settings.folders:
         if folder.exists() and not folder.is_dir():
-            raise ConfigurationError(f"{folder} is a file. Give a folder to write into")
+            raise ConfigurationError(_("{folder} is a file. Give a folder to write into", folder=folder))
     for choice, originals in (("annotations", settings.annotations), ("map", settings.maps)):
         if originals is not None and originals.resolve().is_relative_to(settings.out.resolve()):
-            outside = Remedy("out", step="give a folder outside of {}")
-            raise ConfigurationError("has the original texts", choice=choice, remedies=[outside])
+            outside = Remedy("out", step=N_("give a folder outside of {}"))
+            raise ConfigurationError(_("has the original texts"), choice=choice, remedies=[outside])
     finder = FileFinder(settings.format, {folder.resolve() for folder in settings.folders})
     planner = _Planner(settings)
     jobs = []
@@ -150,10 +151,10 @@ class _Planner:
         settings = self._settings
         if settings.offsets and not kind.has_offsets:
             raise InputError(
-                "is not JSON Lines, and offsets can be written for JSON Lines only",
+                _("is not JSON Lines, and offsets can be written for JSON Lines only"),
                 remedies=[
-                    Remedy("offsets", step="leave out {}"),
-                    Remedy("annotations", step="for i2b2 XML use {}"),
+                    Remedy("offsets", step=N_("leave out {}")),
+                    Remedy("annotations", step=N_("for i2b2 XML use {}")),
                 ],
             )
         yield Output("masked", _join(settings.out, name), settings.offsets)
@@ -164,15 +165,15 @@ class _Planner:
         if settings.annotations is not None:
             if not kind.has_annotations:
                 raise InputError(
-                    "is not i2b2 XML, and annotations can be written for i2b2 XML only",
-                    remedies=[Remedy("annotations", step="leave out {}")],
+                    _("is not i2b2 XML, and annotations can be written for i2b2 XML only"),
+                    remedies=[Remedy("annotations", step=N_("leave out {}"))],
                 )
             yield Output("annotations", _join(settings.annotations, name), private=True)
         if settings.maps is not None:
             if not kind.can_be_revealed:
                 raise InputError(
-                    f"is a .{kind} file, and for that no map can be written",
-                    remedies=[Remedy("map", step="leave out {}")],
+                    _("is a .{kind} file, and for that no map can be written", kind=kind),
+                    remedies=[Remedy("map", step=N_("leave out {}"))],
                 )
             yield Output("map", _join(settings.maps, name.with_name(name.name + ".map")), private=True)
 
@@ -184,8 +185,11 @@ class _Planner:
         for output, path in zip(job.outputs, paths, strict=True):
             if path in self._taken:
                 raise OutputExistsError(
-                    f"would become {printable(output.path)}, as would {self._taken[path]}. Mask one into "
-                    "another folder"
+                    _(
+                        "would become {path}, as would {taken}. Mask one into another folder",
+                        path=printable(output.path),
+                        taken=self._taken[path],
+                    )
                 )
         self._taken.update((path, job.shown) for path in paths)
 
@@ -195,7 +199,11 @@ def _join(folder: Path, name: PurePosixPath) -> Path:
     path = folder / name
     if not path.parent.resolve().is_relative_to(folder.resolve()):
         raise OutputExistsError(
-            f"{printable(path.parent)} is a link that leads out of {printable(folder)}. Remove the link"
+            _(
+                "{parent} is a link that leads out of {folder}. Remove the link",
+                parent=printable(path.parent),
+                folder=printable(folder),
+            )
         )
     return path
 
@@ -219,19 +227,21 @@ def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: b
     if not os.path.lexists(path):
         return
     if path.is_dir():
-        raise OutputExistsError(f"cannot become {printable(path)}: a folder has that name. Rename it")
+        raise OutputExistsError(
+            _("cannot become {path}: a folder has that name. Rename it", path=printable(path))
+        )
     status = path.stat() if path.exists() else path.lstat()
     if (status.st_dev, status.st_ino) in inputs:
         raise OutputExistsError(
-            "would be overwritten by its own output",
-            remedies=[Remedy("out", step="choose another folder with {}")],
+            _("would be overwritten by its own output"),
+            remedies=[Remedy("out", step=N_("choose another folder with {}"))],
         )
     if not force:
         raise OutputExistsError(
-            f"{printable(path)} exists already and no interrupted run of this input was found",
+            _("{path} exists already and no interrupted run of this input was found", path=printable(path)),
             remedies=[
-                Remedy(step="remove it"),
-                Remedy(step="choose another folder"),
-                Remedy("force", step="give {} to overwrite"),
+                Remedy(step=N_("remove it")),
+                Remedy(step=N_("choose another folder")),
+                Remedy("force", step=N_("give {} to overwrite")),
             ],
         )

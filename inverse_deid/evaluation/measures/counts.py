@@ -28,6 +28,7 @@ from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HIPAA_TYPES, HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.settings import read_settings
 from inverse_deid.core.values import BoolArray, Document, Tokens
+from inverse_deid.core.wording import _
 from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
@@ -69,12 +70,23 @@ def read_harmless(path: Path | None = None) -> HarmlessTokens:
         types = [fine for fine in PhiType if category in (_ALL, fine.value, HYPER_CLASS_OF[fine].value)]
         if not types:
             raise ConfigurationError(
-                f"{path}: unknown category {category!r}. Give a PHI type (CITY), a group (NAME) or {_ALL}"
+                _(
+                    "{path}: unknown category {category!r}. Give a PHI type (CITY), a group (NAME) or {all}",
+                    path=path,
+                    category=category,
+                    all=_ALL,
+                )
             )
         for position, entry in enumerate(entries, start=1):
             if tokenize(entry).words != [entry]:
                 raise ConfigurationError(
-                    f"{path}: {category}, entry {position}: not a token. Give one run of letters and digits"
+                    _(
+                        "{path}: {category}, entry {position}: not a token. Give one run of letters and "
+                        "digits",
+                        path=path,
+                        category=category,
+                        position=position,
+                    )
                 )
         for fine in types:
             words[fine] = words.get(fine, frozenset()) | frozenset(map(fold, entries))
@@ -185,7 +197,7 @@ class Counts:
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self._columns().values()}) != 1:
-            raise StageError("counts of unequal length. Give one row per document in every array")
+            raise StageError(_("counts of unequal length. Give one row per document in every array"))
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -269,8 +281,14 @@ def check_masks(doc: Document, masks: Sequence[Range]) -> None:
     for start, end in masks:
         if not 0 <= start < end <= len(doc.text):
             raise AnnotationError(
-                f"document {doc.id}: mask {start}-{end} is empty or outside the text ({len(doc.text)} "
-                "characters). Masks are half-open and count code points of the original text"
+                _(
+                    "document {id}: mask {start}-{end} is empty or outside the text ({n_doc} "
+                    "characters). Masks are half-open and count code points of the original text",
+                    id=doc.id,
+                    start=start,
+                    end=end,
+                    n_doc=len(doc.text),
+                )
             )
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import BoolArray
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.measures.counts import Int64Array
 from inverse_deid.evaluation.measures.figures import ReportPart, Share
 from inverse_deid.evaluation.measures.uncertainty import CONFIDENCE, Float64Array, Interval, clopper_pearson
@@ -74,9 +75,15 @@ def recall_precision_curve(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Curve | 
 def _check_scores(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Float64Array:
     scores = np.asarray(p_safe, np.float64)
     if scores.shape != is_phi.shape or scores.ndim != 1:
-        raise StageError(f"p_safe of shape {scores.shape} for {is_phi.shape} tokens. Give one per token")
+        raise StageError(
+            _(
+                "p_safe of shape {shape} for {shape_2} tokens. Give one per token",
+                shape=scores.shape,
+                shape_2=is_phi.shape,
+            )
+        )
     if ((scores < 0) | (scores > 1)).any():
-        raise StageError("p_safe is outside [0, 1]. Give probabilities, and NaN where p_safe is unknown")
+        raise StageError(_("p_safe is outside [0, 1]. Give probabilities, and NaN where p_safe is unknown"))
     return scores
 
 
@@ -92,7 +99,7 @@ def choose_corners(points: Float64Array, n_points: int) -> Int64Array:
     Source: Douglas and Peucker 1973, with the worst line first.
     """
     if n_points < 2:
-        raise ConfigurationError(f"a line of {n_points} points. Ask for at least 2")
+        raise ConfigurationError(_("a line of {n_points} points. Ask for at least 2", n_points=n_points))
     if len(points) <= n_points:
         return np.arange(len(points))
     kept = [0, len(points) - 1]
@@ -161,7 +168,7 @@ def measure_reliability(
         ([Share(part=0, whole=0), Share(part=2, whole=3)], 0.1333, 1)
     """
     if n_bins < 1:
-        raise ConfigurationError(f"{n_bins} bins. Ask for at least one")
+        raise ConfigurationError(_("{n_bins} bins. Ask for at least one", n_bins=n_bins))
     scores = _check_scores(is_phi, p_safe)
     is_known = ~np.isnan(scores)
     known, is_safe = scores[is_known], ~is_phi[is_known]

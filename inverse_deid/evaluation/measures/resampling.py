@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.measures.counts import Counts, Int64Array
 from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.evaluation.measures.uncertainty import (
@@ -66,7 +67,7 @@ def bootstrap_all(
     """
     check_confidence(confidence)
     if n_resamples < 1:
-        raise ConfigurationError(f"{n_resamples} resamples. Draw at least one")
+        raise ConfigurationError(_("{n_resamples} resamples. Draw at least one", n_resamples=n_resamples))
     rows = sum_clusters(flatten_counts(counts), clusters)
     sums = rows[order_rows(rows)] @ weigh_counts(counts, figures)
     drawn = _draw_sums(sums, n_resamples, seed)
@@ -247,7 +248,11 @@ def sum_clusters(rows: Float64Array, clusters: npt.ArrayLike | None) -> Float64A
     names = np.asarray(clusters)
     if names.shape != (len(rows),):
         raise StageError(
-            f"clusters of shape {names.shape} for {len(rows):,} documents. Give one per document"
+            _(
+                "clusters of shape {shape} for {n_rows:,} documents. Give one per document",
+                shape=names.shape,
+                n_rows=len(rows),
+            )
         )
     found, numbers = np.unique(names, return_inverse=True)
     sums = np.zeros((len(found), rows.shape[1]))
@@ -269,7 +274,7 @@ def weigh_counts(counts: Counts, figures: Callable[[Counts], Mapping[Key, Share]
     for i, column in enumerate(used):
         weights[column] = _list_parts(figures(units.take([i])))
     if not np.array_equal((totals @ weights)[0], expected):
-        raise StageError("a figure must be a ratio of sums of counts to be resampled")
+        raise StageError(_("a figure must be a ratio of sums of counts to be resampled"))
     return weights
 
 
@@ -336,7 +341,9 @@ def paired_permutation_test(
             length, or the figure is not a ratio of sums.
     """
     if n_permutations < 1:
-        raise ConfigurationError(f"{n_permutations} permutations. Try at least one")
+        raise ConfigurationError(
+            _("{n_permutations} permutations. Try at least one", n_permutations=n_permutations)
+        )
     a, b = _share_by_cluster(counts_a, counts_b, figure, clusters)
     return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed, most_enumerated=_MAX_ENUMERATED)
 
@@ -399,6 +406,9 @@ def _check_same_documents(a: Counts, b: Counts) -> None:
     for name in ("tokens", "safe", "phi", "documents", "entities"):
         if not np.array_equal(getattr(a, name), getattr(b, name)):
             raise StageError(
-                f"the two systems differ in {name} of the gold. Evaluate both on the same documents, "
-                "in the same order"
+                _(
+                    "the two systems differ in {name} of the gold. Evaluate both on the same documents, "
+                    "in the same order",
+                    name=name,
+                )
             )

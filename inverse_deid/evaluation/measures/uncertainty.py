@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.wording import _
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -49,7 +50,13 @@ class Interval:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high <= 1:
-            raise StageError(f"an interval from {self.low} to {self.high}. Give ordered bounds in [0, 1]")
+            raise StageError(
+                _(
+                    "an interval from {low} to {high}. Give ordered bounds in [0, 1]",
+                    low=self.low,
+                    high=self.high,
+                )
+            )
 
 
 def clopper_pearson(part: int, whole: int, confidence: float = CONFIDENCE) -> Interval | None:
@@ -65,7 +72,9 @@ def clopper_pearson(part: int, whole: int, confidence: float = CONFIDENCE) -> In
     """
     check_confidence(confidence)
     if not 0 <= part <= whole:
-        raise ConfigurationError(f"{part} of {whole} is not a share. Give a part between 0 and the whole")
+        raise ConfigurationError(
+            _("{part} of {whole} is not a share. Give a part between 0 and the whole", part=part, whole=whole)
+        )
     return (
         Interval(*beta_bounds(part, whole, confidence), confidence, Method.CLOPPER_PEARSON) if whole else None
     )
@@ -86,4 +95,6 @@ def check_confidence(confidence: float) -> None:
         ConfigurationError: It is outside.
     """
     if not 0 < confidence < 1:
-        raise ConfigurationError(f"a confidence of {confidence}. Give one between 0 and 1, such as 0.95")
+        raise ConfigurationError(
+            _("a confidence of {confidence}. Give one between 0 and 1, such as 0.95", confidence=confidence)
+        )

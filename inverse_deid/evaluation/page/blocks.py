@@ -9,6 +9,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from inverse_deid.core.errors import StageError
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.page.charts import Bar
 from inverse_deid.evaluation.page.measures import (
     Measure,
@@ -62,7 +63,9 @@ class NumberTable:
 
     def __post_init__(self) -> None:
         if any(len(row.cells) != len(self.head) for row in self.rows):
-            raise StageError(f"a table of {len(self.head)} columns has a row of another length")
+            raise StageError(
+                _("a table of {n_head} columns has a row of another length", n_head=len(self.head))
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def share_cells(share: Measure) -> tuple[str, str, str, str]:
 def tabulate_bars(caption: str, first: str, bars: Iterable[Bar], part: str) -> NumberTable:
     bars = list(bars)
     rows = tuple(TableRow((bar.label, *share_cells(bar.share))) for bar in bars)
-    head = (first, "Share", interval_head(bar.share for bar in bars), part, "Of")
+    head = (first, _("Share"), interval_head(bar.share for bar in bars), part, _("Of"))
     return NumberTable(caption, head, rows)
 
 
@@ -129,7 +132,9 @@ def tabulate_values(caption: str, values: Mapping[str, Value | str]) -> NumberTa
         part, whole = (value.part, value.whole) if isinstance(value, Measure) else (None, None)
         counts = ["" if n is None else number(n) for n in (part, whole)]
         rows.append(TableRow((name, *_format_value(value), *counts)))
-    return drop_empty_columns(NumberTable(caption, ("", "Value", "Interval", "Part", "Of"), tuple(rows)))
+    return drop_empty_columns(
+        NumberTable(caption, ("", _("Value"), _("Interval"), _("Part"), _("Of")), tuple(rows))
+    )
 
 
 def tabulate_grid(caption: str, rows: Mapping[str, Mapping[str, Value]]) -> NumberTable:
@@ -162,7 +167,7 @@ def _format_value(value: Value | str) -> tuple[str, str]:
     if not isinstance(value, Measure):
         return number(value), ""
     if value.part is None:
-        interval = f"{number(value.low)} to {number(value.high)}"
+        interval = _("{number} to {number_2}", number=number(value.low), number_2=number(value.high))
         return number(value.value), interval if value.has_interval else ""
     return percent(value.value), percent_range(value) if value.has_interval else ""
 
@@ -172,4 +177,10 @@ def _format_cell(value: Value) -> str:
     bounds = f" ({interval})" if interval else ""
     if not isinstance(value, Measure) or value.part is None:
         return f"{formatted}{bounds}"
-    return f"{formatted}{bounds}, {number(value.part)} of {number(value.whole)}"
+    return _(
+        "{formatted}{bounds}, {number} of {number_2}",
+        formatted=formatted,
+        bounds=bounds,
+        number=number(value.part),
+        number_2=number(value.whole),
+    )

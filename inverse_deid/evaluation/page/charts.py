@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.measures.curves import ReliabilityBin
 from inverse_deid.evaluation.page.measures import DASH, SPACE, Measure, interval_name, percent, percent_range
 from inverse_deid.evaluation.page.svg import (
@@ -88,7 +89,7 @@ def _choose_top(bars: Sequence[Bar]) -> float:
 
 def _draw_heads(bars: Sequence[Bar], counted: str, share_x: float) -> list[Markup]:
     found = next((bar.share for bar in bars if bar.share.has_interval), None)
-    marks = [text("share", share_x, 14, "m", anchor="end"), text(counted, _COUNT_X, 14, "m", anchor="end")]
+    marks = [text(_("share"), share_x, 14, "m", anchor="end"), text(counted, _COUNT_X, 14, "m", anchor="end")]
     if found is not None:
         name = interval_name(found.confidence)
         marks.append(text(name, share_x + _INTERVAL_WIDTH, 14, "m", anchor="end"))
@@ -106,7 +107,15 @@ def _draw_bar(bar: Bar, middle: float, scale: Scale, kind: str, share_x: float) 
     if share.has_interval:
         marks.append(text(percent_range(share), share_x + _INTERVAL_WIDTH, baseline, "m", anchor="end"))
     if share.whole is not None:
-        marks.append(text(f"{share.part:,} of {share.whole:,}", _COUNT_X, baseline, "m", anchor="end"))
+        marks.append(
+            text(
+                _("{part:,} of {whole:,}", part=share.part, whole=share.whole),
+                _COUNT_X,
+                baseline,
+                "m",
+                anchor="end",
+            )
+        )
     return marks
 
 
@@ -123,9 +132,12 @@ def _draw_whisker(share: Measure, middle: float, scale: Scale) -> list[Markup]:
 
 def _describe_bars(bars: Sequence[Bar]) -> str:
     first = bars[0]
-    return (
-        f"{len(bars)} bars, from the largest count to the smallest. First: {first.label}, "
-        f"{percent(first.share.value)}. All numbers are next to the bars and in the table below."
+    return _(
+        "{n_bars} bars, from the largest count to the smallest. First: {label}, {percent}. All numbers "
+        "are next to the bars and in the table below.",
+        n_bars=len(bars),
+        label=first.label,
+        percent=percent(first.share.value),
     )
 
 
@@ -148,7 +160,13 @@ def draw_histogram(
     marks.append(line(left, bottom, WIDTH, bottom, "axis"))
     marks.append(text(axis, (left + WIDTH) / 2, bottom + 39, "m", anchor="middle"))
     words = "; ".join(f"{name}: {n:,}" for name, n in columns)
-    return drawing(key, title, f"{axis}, and the count of each. {words}.", _HISTOGRAM_HEIGHT, marks)
+    return drawing(
+        key,
+        title,
+        _("{axis}, and the count of each. {words}.", axis=axis, words=words),
+        _HISTOGRAM_HEIGHT,
+        marks,
+    )
 
 
 def count_leak_columns(leaks: Sequence[int]) -> list[tuple[str, int]]:
@@ -193,9 +211,12 @@ def draw_curve(
     for number, start in enumerate(starts):
         left = _CURVE_LEFT + number * (width + _PANEL_GAP)
         marks += _draw_panel(points, Scale(start, 1, left, left + width), recall, precision)
-    words = (
-        f"Precision and the share of safe words kept over recall, for {len(points):,} thresholds. "
-        f"This masking: recall {percent(recall)}, precision {percent(precision)}."
+    words = _(
+        "Precision and the share of safe words kept over recall, for {n_points:,} thresholds. This "
+        "masking: recall {percent}, precision {percent_2}.",
+        n_points=len(points),
+        percent=percent(recall),
+        percent_2=percent(precision),
     )
     return drawing(key, title, words, _CURVE_HEIGHT, marks)
 
@@ -215,12 +236,15 @@ def choose_zoom(recall: float | None) -> list[float]:
 def _draw_legend(*, has_ring: bool) -> Markup:
     marks = [
         line(44, 14, 72, 14, "curve precision"),
-        text("of what is masked, identifying (precision)", 79, 18.5),
+        text(_("of what is masked, identifying (precision)"), 79, 18.5),
         line(366, 14, 394, 14, "curve safe-kept"),
-        text("safe words kept", 401, 18.5),
+        text(_("safe words kept"), 401, 18.5),
     ]
     if has_ring:
-        marks += [element("circle", cx=536.0, cy=14.0, r="6", class_="ring"), text("this masking", 549, 18.5)]
+        marks += [
+            element("circle", cx=536.0, cy=14.0, r="6", class_="ring"),
+            text(_("this masking"), 549, 18.5),
+        ]
     return element("g", *marks)
 
 
@@ -242,7 +266,7 @@ def _draw_panel(
         yield line(across, up, across, _CURVE_BOTTOM, "guide")
         yield line(x.start, up, across, up, "guide")
         yield element("circle", cx=across, cy=up, r="6", class_="ring")
-    name = "% of identifying words masked (recall)" if x.low == 0 else "recall, enlarged"
+    name = _("% of identifying words masked (recall)") if x.low == 0 else _("recall, enlarged")
     yield text(name, (x.start + x.end) / 2, _CURVE_BOTTOM + 38, "m", anchor="middle")
 
 
@@ -265,15 +289,17 @@ def draw_reliability(key: str, title: str, bins: Sequence[ReliabilityBin]) -> Ma
         line(x.at(tick), _RELIABILITY_TOP, x.at(tick), _RELIABILITY_BOTTOM, "grid") for tick, _ in _QUARTERS
     ]
     marks.append(line(x.start, y.start, x.end, y.end, "guide"))
-    marks.append(text("as predicted", x.at(0.63), y.at(0.56), "m"))
-    marks.append(text("% of the words that are safe", x.start + 8, _RELIABILITY_TOP + 14, "m"))
+    marks.append(text(_("as predicted"), x.at(0.63), y.at(0.56), "m"))
+    marks.append(text(_("% of the words that are safe"), x.start + 8, _RELIABILITY_TOP + 14, "m"))
     for found in bins:
         marks += _draw_point(found, x, y)
     marks += _draw_bin_counts(bins, x)
     n_words = sum(found.tokens for found in bins)
-    words = (
-        f"{n_words:,} words in {len(bins)} bins of the predicted probability of being safe. On the diagonal, "
-        "prediction and truth agree."
+    words = _(
+        "{n_words:,} words in {n_bins} bins of the predicted probability of being safe. On the diagonal, "
+        "prediction and truth agree.",
+        n_words=n_words,
+        n_bins=len(bins),
     )
     return drawing(key, title, words, _RELIABILITY_HEIGHT, marks)
 
@@ -300,7 +326,7 @@ def _draw_bin_counts(bins: Sequence[ReliabilityBin], x: Scale) -> Iterator[Marku
     yield line(x.start, _COUNTS_BOTTOM, x.end, _COUNTS_BOTTOM, "axis")
     for tick, label in _QUARTERS:
         yield text(label, x.at(tick), _COUNTS_BOTTOM + 17, "m", anchor="middle")
-    axis = "predicted probability of being safe, %; columns: words in each bin"
+    axis = _("predicted probability of being safe, %; columns: words in each bin")
     yield text(axis, (x.start + x.end) / 2, _COUNTS_BOTTOM + 38, "m", anchor="middle")
 
 

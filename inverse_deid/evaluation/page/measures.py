@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from inverse_deid.choices.names import CLASS_NAMES, name_many
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.evaluation.measures.uncertainty import Interval, Method
 
@@ -120,7 +121,7 @@ def number(value: float | bool | None) -> str:
         ('12,345', '0.1235', '–', 'yes')
     """
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _("yes") if value else _("no")
     if value is None or not math.isfinite(value):
         return DASH
     if isinstance(value, int):
@@ -137,7 +138,17 @@ def count_nouns(n: int, singular: str) -> str:
         >>> count_nouns(1, "word"), count_nouns(1_200, "word")
         ('1\xa0word', '1,200\xa0words')
     """
-    return f"{n:,}{SPACE}{singular}{'' if n == 1 else 's'}"
+    return _COUNTED[singular](n).replace(" ", SPACE)
+
+
+_COUNTED: Mapping[str, Callable[[int], str]] = {
+    "document": lambda n: ngettext("{n:,} document", "{n:,} documents", n, n=n),
+    "file": lambda n: ngettext("{n:,} file", "{n:,} files", n, n=n),
+    "identifying word": lambda n: ngettext("{n:,} identifying word", "{n:,} identifying words", n, n=n),
+    "kind": lambda n: ngettext("{n:,} kind", "{n:,} kinds", n, n=n),
+    "threshold": lambda n: ngettext("{n:,} threshold", "{n:,} thresholds", n, n=n),
+    "word": lambda n: ngettext("{n:,} word", "{n:,} words", n, n=n),
+}
 
 
 def interval_name(confidence: float | None) -> str:
@@ -147,45 +158,62 @@ def interval_name(confidence: float | None) -> str:
         >>> interval_name(0.95), interval_name(None)
         ('95\xa0% interval', 'interval')
     """
-    return "interval" if confidence is None else f"{100 * confidence:.4g}{SPACE}% interval"
+    return (
+        _("interval")
+        if confidence is None
+        else _("{confidence:.4g}{space}% interval", confidence=100 * confidence, space=SPACE)
+    )
 
 
 FIGURE_LABELS: Mapping[str, str] = {
-    "recall_all": "Identifying words masked (recall)",
-    "recall_all_corrected": "harmless words counted as masked",
-    "recall_hipaa": "Identifying words masked, HIPAA categories",
-    "recall_hipaa_corrected": "harmless words counted as masked",
-    "recall_short_names": "Words of names masked, at most 3 characters",
-    "precision": "Masked words that identify (precision)",
-    "precision_overlap": "longer words right and wrong once each",
-    "safe_kept": "Safe words kept",
-    "documents_without_leak": "Documents without a leak",
-    "documents_without_hipaa_leak": "of the HIPAA categories",
-    "entities_masked": "Identifiers with all mentions masked",
+    "recall_all": N_("Identifying words masked (recall)"),
+    "recall_all_corrected": N_("harmless words counted as masked"),
+    "recall_hipaa": N_("Identifying words masked, HIPAA categories"),
+    "recall_hipaa_corrected": N_("harmless words counted as masked"),
+    "recall_short_names": N_("Words of names masked, at most 3 characters"),
+    "precision": N_("Masked words that identify (precision)"),
+    "precision_overlap": N_("longer words right and wrong once each"),
+    "safe_kept": N_("Safe words kept"),
+    "documents_without_leak": N_("Documents without a leak"),
+    "documents_without_hipaa_leak": N_("of the HIPAA categories"),
+    "entities_masked": N_("Identifiers with all mentions masked"),
 }
 """Labels of the figures in the order of the page. A label in lower case belongs to the one before."""
 
-CATEGORY_LABELS: Mapping[str, str] = {
-    str(one): f"{name[0].upper()}{name[1:]}"
+_CATEGORY_LABELS: Mapping[str, str] = {
+    str(one): name
     for one, name in (
         *((one, names.many) for one, names in CLASS_NAMES.items()),
         *((one, name_many(one)) for one in PhiType),
     )
 }
-"""Labels of hyper-classes and fine types."""
+
+
+def category_label(name: str) -> str:
+    """Return the label of a hyper-class or a fine type.
+
+    Example:
+        >>> category_label("CITY"), category_label("NEW_ONE")
+        ('Cities', 'NEW ONE')
+    """
+    if name not in _CATEGORY_LABELS:
+        return plain_label(name)
+    label = _(_CATEGORY_LABELS[name])
+    return f"{label[0].upper()}{label[1:]}"
+
 
 KIND_LABELS: Mapping[str, str] = {
-    "word": "Other words",
-    "clinical": "Clinical words",
-    "number": "Numbers",
-    "mixed": "Letters and digits",
+    "word": N_("Other words"),
+    "clinical": N_("Clinical words"),
+    "number": N_("Numbers"),
+    "mixed": N_("Letters and digits"),
 }
 
 SETTING_LABELS: Mapping[str, str] = {
-    "units": "Independent units",
-    "units_with_phi": "Independent units with identifiers",
-    "resamples": "Resamples for the intervals",
-    "seed": "Seed of the resamples",
+    "units": N_("Independent units"),
+    "units_with_phi": N_("Independent units with identifiers"),
+    "resamples": N_("Resamples for the intervals"),
+    "seed": N_("Seed of the resamples"),
 }
 """Labels of settings with names that say too little."""
 

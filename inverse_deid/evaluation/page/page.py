@@ -10,6 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import UnsetType
 
 from inverse_deid.core.phi import HYPER_CLASS_OF
+from inverse_deid.core.template_texts import TEMPLATE_TEXTS
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.added_reports import AddedReport
 from inverse_deid.evaluation.measures.curves import Reliability, ReliabilityBin, choose_corners
 from inverse_deid.evaluation.measures.uncertainty import FEW_UNITS, Method
@@ -35,12 +37,12 @@ from inverse_deid.evaluation.page.charts import (
     draw_reliability,
 )
 from inverse_deid.evaluation.page.measures import (
-    CATEGORY_LABELS,
     DASH,
     FIGURE_LABELS,
     KIND_LABELS,
     SPACE,
     Measure,
+    category_label,
     count_nouns,
     interval_name,
     number,
@@ -76,24 +78,42 @@ def choose_headlines(report: EvaluationReport) -> tuple[Headline, ...]:
 
 def _describe_recall(part: int, whole: int) -> str:
     n_missed = whole - part
-    masked = "is masked" if part == 1 else "are masked"
-    missed = f"{n_missed:,} were missed" if n_missed > 1 else f"{'one' if n_missed else 'none'} was missed"
-    return f"Of {count_nouns(whole, 'identifying word')}, {part:,} {masked} and {missed}."
+    masked = _("is masked") if part == 1 else _("are masked")
+    missed = (
+        _("{n_missed:,} were missed", n_missed=n_missed)
+        if n_missed > 1
+        else (_("one was missed") if n_missed else _("none was missed"))
+    )
+    return _(
+        "Of {nouns}, {part:,} {masked} and {missed}.",
+        nouns=count_nouns(whole, "identifying word"),
+        part=part,
+        masked=masked,
+        missed=missed,
+    )
 
 
 _HEADLINES: Mapping[str, tuple[Callable[[int, int], str], str]] = {
-    "recall_all": (_describe_recall, "These documents contain no identifying words."),
+    "recall_all": (_describe_recall, N_("These documents contain no identifying words.")),
     "documents_without_leak": (
-        lambda part, n: f"Nothing leaked in {part:,} of {count_nouns(n, 'document')} with identifiers.",
-        "These documents contain no identifiers.",
+        lambda part, n: _(
+            "Nothing leaked in {part:,} of {nouns} with identifiers.",
+            part=part,
+            nouns=count_nouns(n, "document"),
+        ),
+        N_("These documents contain no identifiers."),
     ),
     "precision": (
-        lambda part, whole: f"of the masked words were identifying: {part:,} of {whole:,}.",
-        "No word is masked.",
+        lambda part, whole: _(
+            "of the masked words were identifying: {part:,} of {whole:,}.", part=part, whole=whole
+        ),
+        N_("No word is masked."),
     ),
     "safe_kept": (
-        lambda part, whole: f"of the safe words can still be read: {part:,} of {whole:,}.",
-        "These documents contain no safe words.",
+        lambda part, whole: _(
+            "of the safe words can still be read: {part:,} of {whole:,}.", part=part, whole=whole
+        ),
+        N_("These documents contain no safe words."),
     ),
 }
 """The sentence of a part and a whole, and the sentence if the whole is 0."""
@@ -116,7 +136,7 @@ class Category:
 
     @property
     def label(self) -> str:
-        return CATEGORY_LABELS.get(self.name, plain_label(self.name))
+        return category_label(self.name)
 
     @property
     def is_drawn_from_few(self) -> bool:
@@ -137,24 +157,32 @@ def list_categories(report: EvaluationReport) -> list[Category]:
 
 
 def show_kinds(report: EvaluationReport) -> Section:
-    title = "Missed words, by kind of identifier"
+    title = _("Missed words, by kind of identifier")
     listed = list_categories(report)
     if not listed:
-        return Section("kinds", title, ("These documents contain no identifiers.",))
+        return Section("kinds", title, (_("These documents contain no identifiers."),))
     blocks: list[Chart | NumberTable] = []
     groups, kinds = (_sort_by_misses(row for row in listed if row.depth == depth) for depth in (0, 1))
     leaking = [kind for kind in kinds if kind.missed.part]
     n_others = len(kinds) - len(leaking)
-    others = f" See the table for {count_nouns(n_others, 'kind')} without a missed word." if n_others else ""
+    others = (
+        _(" See the table for {nouns} without a missed word.", nouns=count_nouns(n_others, "kind"))
+        if n_others
+        else ""
+    )
     if groups:
-        blocks.append(_chart_misses("groups", "By group", groups))
+        blocks.append(_chart_misses("groups", _("By group"), groups))
     if leaking:
-        blocks.append(_chart_misses("fine", "Within the groups", leaking, others))
+        blocks.append(_chart_misses("fine", _("Within the groups"), leaking, others))
     blocks.append(_tabulate_categories(listed))
-    sentences = ["Bars show the share of identifying words that was missed. Shorter is better."]
+    sentences = [_("Bars show the share of identifying words that was missed. Shorter is better.")]
     if any(row.is_drawn_from_few for row in listed):
         sentences.append(
-            f"Intervals are too narrow for kinds found in fewer than {FEW_UNITS} documents (see the table)."
+            _(
+                "Intervals are too narrow for kinds found in fewer than {few_units} documents (see the "
+                "table).",
+                few_units=FEW_UNITS,
+            )
         )
     return Section("kinds", title, tuple(sentences), tuple(blocks))
 
@@ -167,19 +195,19 @@ def _sort_by_misses(listed: Iterable[Category]) -> list[Category]:
 
 def _chart_misses(key: str, title: str, ranked: Sequence[Category], others: str = "") -> Chart:
     bars = [Bar(category.label, category.missed) for category in ranked]
-    name = f"Missed words, {title.lower()}"
-    drawing = draw_bars(key, name, bars, counted="missed of all", kind="bar-missed")
-    sentence = "Kinds with most missed words come first."
+    name = _("Missed words, {title}", title=title.lower())
+    drawing = draw_bars(key, name, bars, counted=_("missed of all"), kind="bar-missed")
+    sentence = _("Kinds with most missed words come first.")
     if any(bar.share.has_interval for bar in bars):
-        sentence += " The line across the end of a bar is its interval."
-    numbers = tabulate_bars(name, "Kind", bars, "Missed")
+        sentence += _(" The line across the end of a bar is its interval.")
+    numbers = tabulate_bars(name, _("Kind"), bars, _("Missed"))
     return Chart(title, sentence + others, drawing, numbers, is_labelled=True)
 
 
 def _tabulate_categories(listed: Sequence[Category]) -> NumberTable:
     interval = interval_head(category.measure("recall") for category in listed)
-    recall = ("Masked", interval, "Corrected", "Words", "Missed")
-    head = ("Kind", "Type", *recall, "Documents", "Without leak", "Identifiers")
+    recall = (_("Masked"), interval, _("Corrected"), _("Words"), _("Missed"))
+    head = (_("Kind"), _("Type"), *recall, _("Documents"), _("Without leak"), _("Identifiers"))
     rows = []
     for category in listed:
         share, documents = category.measure("recall"), category.measure("documents_without_leak")
@@ -196,26 +224,26 @@ def _tabulate_categories(listed: Sequence[Category]) -> NumberTable:
             percent(category.measure("entities_masked").value),
         )
         rows.append(TableRow(cells, category.depth))
-    return NumberTable("Every kind of identifier", head, tuple(rows), frozenset({1}))
+    return NumberTable(_("Every kind of identifier"), head, tuple(rows), frozenset({1}))
 
 
 def show_documents(report: EvaluationReport) -> Section:
     found = [doc for doc in report.by_document if doc.phi]
     if not found:
-        sentence = "These documents contain no identifying words."
-        return Section("documents", "Leaks by document", (sentence,))
+        sentence = _("These documents contain no identifying words.")
+        return Section("documents", _("Leaks by document"), (sentence,))
     columns = count_leak_columns([doc.phi - doc.recalled for doc in found])
-    title = "Missed words per document"
+    title = _("Missed words per document")
     rows = tuple(TableRow((name, number(n))) for name, n in columns)
     chart = Chart(
         title,
-        f"{count_nouns(len(found), 'document')} with identifying words.",
-        draw_histogram("histogram", title, columns, axis="missed words in a document", tail="bar-missed"),
-        NumberTable(title, ("Missed words", "Documents"), rows),
+        _("{nouns} with identifying words.", nouns=count_nouns(len(found), "document")),
+        draw_histogram("histogram", title, columns, axis=_("missed words in a document"), tail="bar-missed"),
+        NumberTable(title, (_("Missed words"), _("Documents")), rows),
         is_labelled=True,
     )
-    sentence = "One leaked word can be enough to identify a person."
-    return Section("documents", "Leaks by document", (sentence,), (chart, *_tabulate_leaking(found)))
+    sentence = _("One leaked word can be enough to identify a person.")
+    return Section("documents", _("Leaks by document"), (sentence,), (chart, *_tabulate_leaking(found)))
 
 
 def _tabulate_leaking(found: Sequence[DocumentRecord]) -> Iterator[NumberTable]:
@@ -223,26 +251,26 @@ def _tabulate_leaking(found: Sequence[DocumentRecord]) -> Iterator[NumberTable]:
     leaking = sorted((doc for doc in found if leaks[doc.id]), key=lambda doc: (-leaks[doc.id], doc.id))
     if not leaking:
         return
-    caption = "Documents with leaks, most first"
+    caption = _("Documents with leaks, most first")
     if len(leaking) > MAX_IDS:
-        caption += f" ({len(leaking) - MAX_IDS:,} more are in the JSON report)"
+        caption += _(" ({n_leaking:,} more are in the JSON report)", n_leaking=len(leaking) - MAX_IDS)
     rows = tuple(TableRow((doc.id, number(leaks[doc.id]), number(doc.phi))) for doc in leaking[:MAX_IDS])
-    yield NumberTable(caption, ("Document", "Missed", "Identifying words"), rows)
+    yield NumberTable(caption, (_("Document"), _("Missed"), _("Identifying words")), rows)
 
 
 def show_over_masking(report: EvaluationReport) -> Section:
     found = {name: Measure.of(share) for name, share in report.over_masking.items() if share.whole}
-    bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in found.items()]
+    bars = [Bar(_(KIND_LABELS.get(name, plain_label(name))), share) for name, share in found.items()]
     bars.sort(key=lambda bar: (-(bar.share.part or 0), bar.label))
-    title = "Safe words that were masked"
+    title = _("Safe words that were masked")
     blocks: tuple[Chart, ...] = ()
     if bars:
-        drawing = draw_bars("overmasking", title, bars, counted="masked of all", kind="bar-quiet")
-        numbers = drop_empty_columns(tabulate_bars(title, "Kind of word", bars, "Masked"))
-        sentence = "Kinds with most masked words come first."
-        blocks = (Chart("By kind of word", sentence, drawing, numbers, is_labelled=True),)
-    sentence = "Safe words that are masked are lost to the reader, but identify nobody."
-    return Section("overmasking", "Words masked without need", (sentence,), blocks)
+        drawing = draw_bars("overmasking", title, bars, counted=_("masked of all"), kind="bar-quiet")
+        numbers = drop_empty_columns(tabulate_bars(title, _("Kind of word"), bars, _("Masked")))
+        sentence = _("Kinds with most masked words come first.")
+        blocks = (Chart(_("By kind of word"), sentence, drawing, numbers, is_labelled=True),)
+    sentence = _("Safe words that are masked are lost to the reader, but identify nobody.")
+    return Section("overmasking", _("Words masked without need"), (sentence,), blocks)
 
 
 def show_thresholds(report: EvaluationReport) -> Iterator[Section]:
@@ -253,11 +281,11 @@ def show_thresholds(report: EvaluationReport) -> Iterator[Section]:
     if not isinstance(report.reliability, UnsetType) and report.reliability.bins:
         blocks.append(_chart_reliability(report.reliability))
     if blocks:
-        sentence = (
-            "The program estimates for every word how likely it is to be safe. "
-            "A threshold decides which words are masked."
+        sentence = _(
+            "The program estimates for every word how likely it is to be safe. A threshold decides which "
+            "words are masked."
         )
-        yield Section("thresholds", "Thresholds and probabilities", (sentence,), tuple(blocks))
+        yield Section("thresholds", _("Thresholds and probabilities"), (sentence,), tuple(blocks))
 
 
 def _chart_curve(report: EvaluationReport, curve: CurveRecord) -> Chart:
@@ -266,14 +294,15 @@ def _chart_curve(report: EvaluationReport, curve: CurveRecord) -> Chart:
         CurvePoint(*row)
         for row in zip(columns.threshold, columns.recall, columns.precision, columns.safe_kept, strict=True)
     ]
-    title = "Recall against precision"
-    sentence = (
-        "If more identifying words are masked, more safe words are masked with them. The lines compare only "
-        "the probability with a threshold. Masking also follows rules, so the ring may be off the lines. "
-        f"Average precision: {number(curve.average_precision)}."
+    title = _("Recall against precision")
+    sentence = _(
+        "If more identifying words are masked, more safe words are masked with them. The lines compare "
+        "only the probability with a threshold. Masking also follows rules, so the ring may be off the "
+        "lines. Average precision: {number}.",
+        number=number(curve.average_precision),
     )
-    caption = f"The least loss for each recall (of {count_nouns(len(points), 'threshold')})"
-    head = ("Recall of at least", "Recall", "Precision", "Safe words kept", "Threshold")
+    caption = _("The least loss for each recall (of {nouns})", nouns=count_nouns(len(points), "threshold"))
+    head = (_("Recall of at least"), _("Recall"), _("Precision"), _("Safe words kept"), _("Threshold"))
     numbers = NumberTable(caption, head, tuple(_choose_target(points, target) for target in _TARGETS))
     recall, precision = (measure_figure(report, name).value for name in ("recall_all", "precision"))
     drawing = draw_curve("curve", title, thin_points(points), recall, precision)
@@ -293,20 +322,22 @@ def _choose_target(points: Sequence[CurvePoint], target: float) -> TableRow:
         return TableRow((name, *[DASH] * 4))
     best = max(enough, key=lambda point: (point.safe_kept, point.precision, -point.recall))
     shares = (percent(best.recall), percent(best.precision), percent(best.safe_kept))
-    return TableRow((name, *shares, "masks all" if best.threshold is None else number(best.threshold)))
+    return TableRow((name, *shares, _("masks all") if best.threshold is None else number(best.threshold)))
 
 
 def _chart_reliability(found: Reliability) -> Chart:
-    title = "Reliability of the probabilities"
-    sentence = f"On the diagonal, 80 of 100 words with a probability of 80{SPACE}% are safe."
+    title = _("Reliability of the probabilities")
+    sentence = _("On the diagonal, 80 of 100 words with a probability of 80{space}% are safe.", space=SPACE)
     if any(row.interval is not None for row in found.bins):
-        sentence += " Intervals treat words as independent and are too narrow."
+        sentence += _(" Intervals treat words as independent and are too narrow.")
     if found.unknown:
-        sentence += f" Left out: {count_nouns(found.unknown, 'word')} without a probability."
+        sentence += _(" Left out: {nouns} without a probability.", nouns=count_nouns(found.unknown, "word"))
     if found.expected_calibration_error is not None:
-        sentence += f" Expected calibration error: {number(found.expected_calibration_error)}."
+        sentence += _(
+            " Expected calibration error: {number}.", number=number(found.expected_calibration_error)
+        )
     interval = interval_head(Measure.of(row.safe, row.interval) for row in found.bins)
-    head = ("Probability", "Words", "Mean probability", "Safe", interval)
+    head = (_("Probability"), _("Words"), _("Mean probability"), _("Safe"), interval)
     numbers = NumberTable(title, head, tuple(map(_tabulate_bin, found.bins)))
     drawing = draw_reliability("reliability", title, found.bins)
     return Chart(title, sentence, drawing, numbers, is_labelled=False)
@@ -314,7 +345,7 @@ def _chart_reliability(found: Reliability) -> Chart:
 
 def _tabulate_bin(row: ReliabilityBin) -> TableRow:
     safe = Measure.of(row.safe, row.interval)
-    ends = f"{number(row.low)} to {number(row.high)}"
+    ends = _("{number} to {number_2}", number=number(row.low), number_2=number(row.high))
     cells = (number(row.tokens), percent(row.mean_p_safe), percent(safe.value), percent_range(safe))
     return TableRow((ends, *cells))
 
@@ -324,41 +355,42 @@ def show_figures(report: EvaluationReport) -> Section:
     rows = []
     methods: dict[tuple[str, str], list[str]] = {}
     for name, share in shares.items():
-        label = FIGURE_LABELS[name]
-        rows.append(TableRow((label, *share_cells(share)), int(label[:1].islower())))
+        label = _(FIGURE_LABELS[name])
+        rows.append(TableRow((label, *share_cells(share)), int(FIGURE_LABELS[name][:1].islower())))
     for name in report.intervals:
         share = shares[name]
         if share.method is not None and share.confidence is not None:
             confidence = f"{100 * share.confidence:.4g}{SPACE}%"
             methods.setdefault((share.method.value, confidence), []).append(name)
-    head = ("Figure", "Share", interval_head(shares.values()), "Part", "Of")
-    tables = [NumberTable("Overall, with exact counts", head, tuple(rows))]
+    head = (_("Figure"), _("Share"), interval_head(shares.values()), _("Part"), _("Of"))
+    tables = [NumberTable(_("Overall, with exact counts"), head, tuple(rows))]
     if methods:
         listed = tuple(TableRow((*way, ", ".join(names))) for way, names in methods.items())
-        titles = ("Method", "Confidence", "Figures, by their names in the JSON report")
-        tables.append(NumberTable("Methods of the intervals", titles, listed, frozenset({1, 2})))
+        titles = (_("Method"), _("Confidence"), _("Figures, by their names in the JSON report"))
+        tables.append(NumberTable(_("Methods of the intervals"), titles, listed, frozenset({1, 2})))
     sentences = (
-        "A word is a run of letters and digits. Of an identifier, only the part inside its marks counts.",
-        "Corrected figures count a missed word as masked if it is on the list of harmless words.",
-        f"{DASH} means undefined.",
+        _("A word is a run of letters and digits. Of an identifier, only the part inside its marks counts."),
+        _("Corrected figures count a missed word as masked if it is on the list of harmless words."),
+        _("{dash} means undefined.", dash=DASH),
     )
-    return Section("figures", "All figures", sentences, tuple(tables))
+    return Section("figures", _("All figures"), sentences, tuple(tables))
 
 
 def show_harmless(report: EvaluationReport) -> Section:
     rows = tuple(
-        TableRow((CATEGORY_LABELS.get(name, plain_label(name)), ", ".join(words)))
-        for name, words in sorted(report.harmless.items())
+        TableRow((category_label(name), ", ".join(words))) for name, words in sorted(report.harmless.items())
     )
     if not rows:
-        sentence = "The list is empty, so corrected figures correct nothing."
-        return Section("harmless", "Harmless words", (sentence,))
-    sentence = "On their own, these words of an identifier point to nobody. Corrected figures forgive them."
-    table = NumberTable("The list", ("In identifiers of the kind", "Words"), rows, frozenset({1}))
-    return Section("harmless", "Harmless words", (sentence,), (table,))
+        sentence = _("The list is empty, so corrected figures correct nothing.")
+        return Section("harmless", _("Harmless words"), (sentence,))
+    sentence = _(
+        "On their own, these words of an identifier point to nobody. Corrected figures forgive them."
+    )
+    table = NumberTable(_("The list"), (_("In identifiers of the kind"), _("Words")), rows, frozenset({1}))
+    return Section("harmless", _("Harmless words"), (sentence,), (table,))
 
 
-TITLE = "What masking caught and what it missed"
+TITLE = N_("What masking caught and what it missed")
 
 
 def render_page(
@@ -385,7 +417,7 @@ def render_page(
     )
     template = _environment().get_template("report.html.j2")
     return template.render(
-        title=title,
+        title=_(title),
         facts=_list_facts(report),
         n_missing=len(report.missing),
         headlines=choose_headlines(report),
@@ -396,7 +428,7 @@ def render_page(
 
 
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader(__package__, package_path=""),
         autoescape=True,
         undefined=StrictUndefined,
@@ -404,13 +436,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals.update(TEMPLATE_TEXTS)
+    return environment
 
 
 def _list_facts(report: EvaluationReport) -> list[str]:
     facts = [
         count_nouns(report.documents, "document"),
         count_nouns(report.tokens, "word"),
-        f"{report.masked_tokens:,} of them masked",
+        _("{masked_tokens:,} of them masked", masked_tokens=report.masked_tokens),
     ]
     version = report.provenance.get("version")
     return [*facts, f"inverse-deid {version}"] if version is not None else facts
@@ -434,7 +468,7 @@ def _judge_intervals(report: EvaluationReport) -> Reading:
     is_few = bool(known) and isinstance(n_units, int) and n_units < FEW_UNITS
     return Reading(
         tuple(f"{100 * c:.4g}" for c in sorted({share.confidence for share in known if share.confidence})),
-        "patient" if report.provenance.get("intervals_by") == "patient" else "document",
+        _("patient") if report.provenance.get("intervals_by") == "patient" else _("document"),
         n_units if is_few and isinstance(n_units, int) else None,
         any(share.is_alike for share in [*known, *within]),
     )

@@ -15,6 +15,7 @@ from contextlib import suppress
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, PhiSpan
+from inverse_deid.core.wording import _
 
 _LINE = re.compile(r"T\d+\t(?P<type>[^\s;]+) (?P<pieces>\d+ \d+(?:;\d+ \d+)*)\t.*")
 _LINE_END = re.compile(r"[\r\n]+")
@@ -34,7 +35,7 @@ def brat_text(doc: Document) -> bytes:
         data = doc.text.encode()
     if data is None:
         raise AnnotationError(
-            f"document {doc.id}: contains half a character (a lone surrogate). Correct the text"
+            _("document {id}: contains half a character (a lone surrogate). Correct the text", id=doc.id)
         )
     return data
 
@@ -83,8 +84,13 @@ def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMappin
         phi_type = types.get(kind)
         if phi_type is None:
             raise AnnotationError(
-                f"document {name}, span {start}-{end}: has an unknown type. Use the types of the 2014 i2b2 "
-                "task"
+                _(
+                    "document {name}, span {start}-{end}: has an unknown type. Use the types of the 2014 "
+                    "i2b2 task",
+                    name=name,
+                    start=start,
+                    end=end,
+                )
             )
         spans.add(PhiSpan(start, end, phi_type))
     return Document(name, decoded, tuple(sorted(spans)))
@@ -100,7 +106,9 @@ def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, li
     with suppress(UnicodeError):
         decoded = text.decode(), annotations.decode("utf-8-sig")
     if decoded is None:
-        raise AnnotationError(f"document {name}: is not UTF-8. Save text and annotations as UTF-8")
+        raise AnnotationError(
+            _("document {name}: is not UTF-8. Save text and annotations as UTF-8", name=name)
+        )
     lines = enumerate(decoded[1].split("\n"), start=1)
     bound = [
         _text_bound(line, f"document {name}, line {number}", len(decoded[0]))
@@ -113,10 +121,12 @@ def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, li
 def _text_bound(line: str, where: str, n_chars: int) -> TextBound:
     match = _LINE.fullmatch(line.rstrip("\r"))
     if match is None:
-        raise AnnotationError(f"{where}: cannot be read. A line is T1, tab, TYPE START END, tab, words")
+        raise AnnotationError(
+            _("{where}: cannot be read. A line is T1, tab, TYPE START END, tab, words", where=where)
+        )
     offsets = [int(offset) for offset in re.split("[ ;]", match["pieces"])]
     if not 0 <= offsets[0] < offsets[-1] <= n_chars or offsets != sorted(offsets):
         raise AnnotationError(
-            f"{where}: offsets are outside the text or out of order. They count code points"
+            _("{where}: offsets are outside the text or out of order. They count code points", where=where)
         )
     return match["type"], offsets[0], offsets[-1]

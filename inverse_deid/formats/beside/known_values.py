@@ -16,6 +16,7 @@ from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import KnownIdentifier, KnownSort, day_of, find_known_problem
+from inverse_deid.core.wording import _
 from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json
 
 KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
@@ -47,9 +48,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        problem = f"cannot be read ({error.strerror}). Check the path"
+        problem = _("cannot be read ({strerror}). Check the path", strerror=error.strerror)
     except UnicodeError:
-        problem = "is not UTF-8 text. Save it as UTF-8"
+        problem = _("is not UTF-8 text. Save it as UTF-8")
     raise UnreadableInputError(f"{path} {problem}")
 
 
@@ -58,19 +59,30 @@ def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier,
     problems: list[str] = []
     for number, doc_id, cells, refusal in rows:
         values, found = values_of(cells)
-        problem = refusal or found or ("" if values else "has no value") or ("" if doc_id else "has no id")
+        problem = (
+            refusal or found or ("" if values else _("has no value")) or ("" if doc_id else _("has no id"))
+        )
         if problem:
-            problems.append(f"row {number}{f' (id {doc_id})' if doc_id else ''} {problem}")
+            problems.append(
+                _("row {number} (id {doc_id}) {problem}", number=number, doc_id=doc_id, problem=problem)
+                if doc_id
+                else _("row {number} {problem}", number=number, problem=problem)
+            )
         elif doc_id in known:
-            problems.append(f"row {number} has the id of another row. Put all values of a document into one")
+            problems.append(
+                _(
+                    "row {number} has the id of another row. Put all values of a document into one",
+                    number=number,
+                )
+            )
         else:
             known[doc_id] = values
     if problems:
         more = len(problems) - _MAX_PROBLEMS_SHOWN
-        rest = f"; and {more} more" if more > 0 else ""
+        rest = _("; and {more} more", more=more) if more > 0 else ""
         raise FormatError(f"{path}: {'; '.join(problems[:_MAX_PROBLEMS_SHOWN])}{rest}")
     if not known:
-        raise FormatError(f"{path} has no rows. Give ids and known values")
+        raise FormatError(_("{path} has no rows. Give ids and known values", path=path))
     return known
 
 
@@ -82,14 +94,14 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
         sort = SORTS.get(match["sort"]) if match else None
         if sort is None:
             known = ", ".join(name for name in SORTS if name != "other")
-            return (), f"has an unknown column. Use id, {known}"
+            return (), _("has an unknown column. Use id, {known}", known=known)
         value = text.strip()
         if not any(map(str.isalnum, value)):
             continue
         if sort is KnownSort.DATE:
             day = day_of(value)
             if day is None:
-                return (), "has a date that is not written like 1980-05-12"
+                return (), _("has a date that is not written like 1980-05-12")
             value = f"{day:%Y%m%d}"
         values[KnownIdentifier(value, sort)] = None
     problem = find_known_problem(tuple(values))
@@ -105,23 +117,28 @@ def _csv_rows(path: Path, text: str) -> Iterator[Row]:
     except csv.Error:
         header = []
     if header.count("id") != 1 or len(header) < 2:
-        raise FormatError(f"{path} has no header with one column id and columns of known values")
+        raise FormatError(_("{path} has no header with one column id and columns of known values", path=path))
     place = header.index("id")
     try:
         for number, row in enumerate(rows, start=2):
             if not row:
                 continue
             if len(row) != len(header):
-                yield number, "", [], f"has {len(row)} cells, not {len(header)}"
+                yield (
+                    number,
+                    "",
+                    [],
+                    _("has {n_row} cells, not {n_header}", n_row=len(row), n_header=len(header)),
+                )
                 continue
             cells = [
                 (name, cell) for i, (name, cell) in enumerate(zip(header, row, strict=True)) if i != place
             ]
             yield number, row[place].strip(), cells, ""
     except csv.Error:
-        problem = "has a quote that is not closed or not doubled"
+        problem = _("has a quote that is not closed or not doubled")
     if problem:
-        raise FormatError(f"{path} {problem}. Save the table again as CSV")
+        raise FormatError(_("{path} {problem}. Save the table again as CSV", path=path, problem=problem))
 
 
 def _json_rows(text: str) -> Iterator[Row]:
@@ -136,11 +153,11 @@ def _json_rows(text: str) -> Iterator[Row]:
         except (ValueError, RecursionError):
             parsed = None
         if not isinstance(parsed, dict):
-            yield number, "", [], "is not a JSON object"
+            yield number, "", [], _("is not a JSON object")
             continue
         doc_id = parsed.pop("id", None)
         if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
-            yield number, "", [], "has no id that is text or a whole number"
+            yield number, "", [], _("has no id that is text or a whole number")
             continue
         given = [
             (str(key), value)
@@ -149,4 +166,4 @@ def _json_rows(text: str) -> Iterator[Row]:
         ]
         cells = [(key, value) for key, value in given if isinstance(value, str)]
         is_text = len(cells) == len(given)
-        yield number, str(doc_id), cells, "" if is_text else "has a value that is not a string"
+        yield number, str(doc_id), cells, "" if is_text else _("has a value that is not a string")

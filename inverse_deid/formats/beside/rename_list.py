@@ -15,6 +15,7 @@ from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.files import printable, write_whole
+from inverse_deid.core.wording import _
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.renames import STEMS, Renames
 from inverse_deid.formats.tables.csv_table import neutralise, restore
@@ -57,15 +58,17 @@ def read_renames(path: Path) -> Renames:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             if stream.readline() != f"{HEADER}\n":
-                raise FormatError(f"{printable(path)} is not a list of new names. Choose another name")
+                raise FormatError(
+                    _("{path} is not a list of new names. Choose another name", path=printable(path))
+                )
             for row in csv.reader(stream, strict=True):
                 _add_row(renames, row, printable(path))
     except FileNotFoundError:
         return renames
     except (UnicodeError, csv.Error):
-        problem = "is not a list of new names, or is damaged. Choose another name, or restore the list"
+        problem = _("is not a list of new names, or is damaged. Choose another name, or restore the list")
     except OSError:
-        problem = "cannot be read. Give a file, and ask its owner for read permission"
+        problem = _("cannot be read. Give a file, and ask its owner for read permission")
     if problem:
         raise UnreadableInputError(f"{printable(path)} {problem}")
     return renames
@@ -75,10 +78,12 @@ def _add_row(renames: Renames, row: list[str], shown: str) -> None:
     kind = next((kind for kind in STEMS if row[:1] == [kind]), None)
     found = None if kind is None or len(row) != 3 else _NEW[kind].fullmatch(row[2])
     if kind is None or found is None:
-        raise FormatError(f"{shown} has a row that no list of new names has. Restore the list as it was")
+        raise FormatError(
+            _("{shown} has a row that no list of new names has. Restore the list as it was", shown=shown)
+        )
     number, old = int(found[1]), restore(row[1])
     known = renames.numbers[kind]
     # Every list is in ascending order of its numbers, so an equal one is found without a second table.
     if old in known or number <= renames.last[kind]:
-        raise FormatError(f"{shown} has a name or a number twice. Restore the list as it was")
+        raise FormatError(_("{shown} has a name or a number twice. Restore the list as it was", shown=shown))
     known[old] = renames.last[kind] = number

@@ -21,6 +21,7 @@ from typing import IO, BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.files import printable
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import (
     EPOCH,
     UNREADABLE,
@@ -32,17 +33,17 @@ from inverse_deid.formats.containers.office_package import (
 from inverse_deid.formats.containers.parts import (
     IF_UNKNOWN,
     MAX_PART_BYTES,
-    TOO_LARGE,
     Container,
     Part,
     inside,
     open_part,
     refuse,
+    refuse_size,
 )
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
-_DAMAGED = "is not a zip file or is damaged. Pack it again"
+_DAMAGED = N_("is not a zip file or is damaged. Pack it again")
 _SYSTEM_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
 _FOR_ITS_OWNER = 0o600 << 16
 
@@ -62,7 +63,7 @@ class _Names:
         new = str(kind.written_name(path))
         key = unicodedata.normalize("NFC", new).casefold()
         if key in self._taken:
-            raise InputError("has the name of another file in the archive. Rename one of them")
+            raise InputError(_("has the name of another file in the archive. Rename one of them"))
         self._taken.add(key)
         return new
 
@@ -79,7 +80,7 @@ class _Archive:
         names = _Names(self.options)
         for number, info in enumerate(self.infos, start=1):
             shown = f" ({printable(info.filename)})" if self.options.renames is None else ""
-            label = f"file {number}{shown}"
+            label = _("file {number}{shown}", number=number, shown=shown)
             try:
                 kind = self._choose_format(info)
                 new_name = names.choose(kind, info.filename)
@@ -93,14 +94,14 @@ class _Archive:
 
         name = info.filename
         if leaves_folder(name) or not name.isprintable():
-            raise InputError("has a name that leads out of the archive or is not allowed. Rename it")
+            raise InputError(_("has a name that leads out of the archive or is not allowed. Rename it"))
         if info.flag_bits & 1:
-            raise InputError("is encrypted. Pack it again without a password")
+            raise InputError(_("is encrypted. Pack it again without a password"))
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            raise InputError("is a link or a device. Pack the file itself")
+            raise InputError(_("is a link or a device. Pack the file itself"))
         if name.lower().endswith(".gz"):
-            raise InputError("is packed twice. Unpack it first")
+            raise InputError(_("is packed twice. Unpack it first"))
         head = b""
         problem = _DAMAGED
         with suppress(*UNREADABLE), self.file.open(info) as stream:
@@ -112,7 +113,7 @@ class _Archive:
     def _open(self, kind: Format, info: zipfile.ZipInfo, new_name: str) -> Source:
         stream: BinaryIO | None = None
         if info.file_size > MAX_PART_BYTES:
-            raise FormatError(TOO_LARGE)
+            raise refuse_size()
         with suppress(*UNREADABLE):
             opened = cast(BinaryIO, self.file.open(info))
             stream = opened if kind.can_be_piped else io.BytesIO(opened.read())
@@ -137,10 +138,10 @@ def read_zip(stream: BinaryIO, options: ReadOptions, name: str) -> Container:
     infos = [info for info in file.infolist() if not info.is_dir()]
     kept = [info for info in infos if not _is_of_system(info.filename)]
     if not kept:
-        raise FormatError("contains no files. Give an archive with case narratives")
+        raise FormatError(_("contains no files. Give an archive with case narratives"))
     nesting.take(len(infos), sum(info.file_size for info in infos))
     if any(map(is_bomb, infos)):
-        raise FormatError("unpacks to far more than its size, as only harmful files do. Pack it again")
+        raise FormatError(_("unpacks to far more than its size, as only harmful files do. Pack it again"))
     n_system = len(infos) - len(kept)
     removed = Counter({"file of the operating system": n_system, ZIP_COMMENT: count_comments(file)})
     archive = _Archive(file, options, name, kept)

@@ -20,6 +20,7 @@ from email.policy import compat32
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers import MESSAGE_SUFFIX
 from inverse_deid.formats.containers.mail import (
     ENCRYPTED,
@@ -54,11 +55,11 @@ _REPORTS = frozenset(
 )
 _PAGES = frozenset({"text/html", "text/x-amp-html", "text/watch-html"})
 _OUTLOOK_TYPE = "application/ms-tnef"
-_OUTLOOK = (
+_OUTLOOK = N_(
     "is text or files that only Outlook reads (winmail.dat). Ask for the e-mail as HTML, or save it as .msg"
 )
-_NOT_TEXT = "is not text in the encoding that the e-mail names. Save it as .txt"
-_PACKED = "is encoded in a way that is not read. Save it from the e-mail program"
+_NOT_TEXT = N_("is not text in the encoding that the e-mail names. Save it as .txt")
+_PACKED = N_("is encoded in a way that is not read. Save it from the e-mail program")
 _ENCRYPTED_TYPES = frozenset(
     {
         "application/pkcs7-mime",
@@ -106,14 +107,14 @@ def read_eml(stream: BinaryIO, options: ReadOptions, name: str) -> Container:
     with suppress(*_BROKEN):
         mail = _read(data)
     if mail is None:
-        raise FormatError("has a structure that is damaged or nested too deeply. Save it again")
+        raise FormatError(_("has a structure that is damaged or nested too deeply. Save it again"))
     return open_mail(mail, options, name)
 
 
 def _read(data: bytes) -> Mail:
     message = BytesParser(policy=compat32).parsebytes(data)
     if not any(name in message for name in _HEADERS):
-        raise FormatError("is not an e-mail or is damaged. Save it again in the e-mail program")
+        raise FormatError(_("is not an e-mail or is damaged. Save it again in the e-mail program"))
     if _kind(message) in _ENCRYPTED_TYPES:
         raise FormatError(ENCRYPTED)
     return _Reader(Mail()).read(message)
@@ -127,7 +128,7 @@ class _Reader:
         self.mail.subject, n_lost = decode_words(
             next((value for name, value in message.raw_items() if name.lower() == "subject"), "")
         )
-        self._remove("unreadable word of a subject", n_lost)
+        self._remove(N_("unreadable word of a subject"), n_lost)
         self._remove("header", len(message) - bool(self.mail.subject))
         self._take(message, level, is_outermost=True)
         return self.mail
@@ -141,9 +142,9 @@ class _Reader:
 
     def _take(self, part: Message[str, str], level: int, *, is_outermost: bool = False) -> None:
         if level > MAX_LEVELS:
-            raise FormatError("has parts that are nested too deeply. Save it again")
-        self._remove("text around the parts", any(map(_has_words, (part.preamble, part.epilogue))))
-        self._remove("name of an attachment", bool(part.get_filename()))
+            raise FormatError(_("has parts that are nested too deeply. Save it again"))
+        self._remove(N_("text around the parts"), any(map(_has_words, (part.preamble, part.epilogue))))
+        self._remove(N_("name of an attachment"), bool(part.get_filename()))
         names = () if is_outermost else part.keys()
         self._remove("header", sum(name.lower() not in _PLAIN_HEADERS for name in names))
         kind = _kind(part)
@@ -157,9 +158,9 @@ class _Reader:
         elif kind == "message/rfc822":
             self._take_message(part, level)
         elif kind in _REPORTS:
-            self._remove("delivery report")
+            self._remove(N_("delivery report"))
         elif sort == "message":
-            self._leave_out("is a part of an e-mail or an e-mail of another kind. Save it as .eml")
+            self._leave_out(_("is a part of an e-mail or an e-mail of another kind. Save it as .eml"))
         elif kind == _OUTLOOK_TYPE or str(part.get_filename() or "").lower() == "winmail.dat":
             self._leave_out(_OUTLOOK)
         elif sort == "text" and kind not in _FILE_TYPES and not _is_attached(part):
@@ -170,7 +171,7 @@ class _Reader:
     def _take_parts(self, part: Message[str, str], kind: str, level: int) -> None:
         children = part.get_payload()
         if not isinstance(children, list):
-            self._leave_out("has parts that cannot be told apart. Save it again")
+            self._leave_out(_("has parts that cannot be told apart. Save it again"))
             return
         parts = cast("list[Message[str, str]]", children)
         if kind != "multipart/alternative":
@@ -188,7 +189,7 @@ class _Reader:
             if number in kept:
                 self.mail.texts += form.mail.texts
             else:
-                self._remove("other form of the text", bool("".join(form.mail.texts).strip()))
+                self._remove(N_("other form of the text"), bool("".join(form.mail.texts).strip()))
 
     def _take_message(self, part: Message[str, str], level: int) -> None:
         inner = part.get_payload()
@@ -222,7 +223,7 @@ class _Reader:
         text, n_signatures = _PGP_SIGNATURE.subn("", text)
         self._remove("signature", n_signatures)
         text, n_files = _UUENCODED.subn("", text)
-        for _ in range(n_files):
+        for _ignored in range(n_files):
             self._leave_out(_PACKED)
         self.mail.texts.append(text)
 

@@ -29,6 +29,7 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers import MESSAGE_SUFFIX
 from inverse_deid.formats.containers.parts import (
     IF_UNKNOWN,
@@ -44,12 +45,12 @@ from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
-ENCRYPTED = "is encrypted, or signed as a whole (S/MIME or PGP). Save it without in the e-mail program"
+ENCRYPTED = N_("is encrypted, or signed as a whole (S/MIME or PGP). Save it without in the e-mail program")
 
 _REMOVED_SORTS = {"image": "image", "audio": "sound", "video": "video", "font": "font"}
 _REMOVED_TYPES = {
-    "text/calendar": "calendar entry",
-    "application/ics": "calendar entry",
+    "text/calendar": N_("calendar entry"),
+    "application/ics": N_("calendar entry"),
     "text/vcard": "contact",
     "text/x-vcard": "contact",
     "text/directory": "contact",
@@ -65,7 +66,7 @@ _REMOVED_SUFFIXES = {
     **dict.fromkeys((".webp", ".heic", ".ico"), "image"),
     **dict.fromkeys((".mp3", ".wav", ".m4a"), "sound"),
     **dict.fromkeys((".mp4", ".mov", ".avi"), "video"),
-    ".ics": "calendar entry",
+    ".ics": N_("calendar entry"),
     ".vcf": "contact",
     ".p7s": "signature",
 }
@@ -123,7 +124,7 @@ def open_mail(mail: Mail, options: ReadOptions, name: str, case_id: str = "") ->
     body = _BETWEEN.join(text for text in map(clean_text, mail.texts) if text.strip())
     nesting.take(len(mail.attachments), sum(len(one.data) for one in mail.attachments))
     if not subject and not body and not mail.attachments:
-        raise FormatError("has no text and no attachment. Give an e-mail with text")
+        raise FormatError(_("has no text and no attachment. Give an e-mail with text"))
     parts = _list_parts(mail, subject, body, options, name, case_id or name)
     return Container(parts, partial(MailWriter, depth=nesting.depth), mail.removed, mail.read_as)
 
@@ -138,9 +139,9 @@ def _list_parts(
 ) -> Iterator[Part]:
     if subject or body:
         opener = partial(_open_message, subject, body, name, options.new_name)
-        yield Part(0, "", "the message", opener, case_id)
+        yield Part(0, "", _("the message"), opener, case_id)
     for number, attachment in enumerate(mail.attachments, start=1):
-        label, new_name, kind = f"attachment {number}", "", None
+        label, new_name, kind = _("attachment {number}", number=number), "", None
         problem: InputError = FormatError(attachment.problem)
         try:
             kind = None if attachment.problem else _choose_format(attachment)
@@ -163,7 +164,7 @@ def _choose_format(attachment: Attachment) -> Format:
     if attachment.mail is not None:
         return FORMATS["eml"]
     if not attachment.suffix:
-        raise FormatError("has a name without a suffix, so its format is unknown")
+        raise FormatError(_("has a name without a suffix, so its format is unknown"))
     return choose_format(PurePosixPath(f"a{attachment.suffix}"), attachment.data[:MAX_HEAD_BYTES], IF_UNKNOWN)
 
 

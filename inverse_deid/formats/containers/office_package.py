@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.safe_xml import safe_parser
 
 MAX_PARTS = 5_000
@@ -59,10 +60,14 @@ class Program:
     @property
     def damaged(self) -> str:
         """The message for a file that cannot be read."""
-        return f"is not {self.file} or is damaged. Open it in {self.name} and save it again"
+        return _(
+            "is not {file} or is damaged. Open it in {name} and save it again",
+            file=_(self.file),
+            name=self.name,
+        )
 
 
-ZIP_COMMENT = "comment in a zip"
+ZIP_COMMENT = N_("comment in a zip")
 """What comments beside the files of a zip are called. No office program writes them."""
 
 
@@ -97,7 +102,12 @@ class Package:
             raise FormatError(self.program.damaged)
         self.n_read.append(len(data))
         if sum(self.n_read) > MAX_XML_BYTES:
-            raise FormatError(f"unpacks to more than {MAX_XML_BYTES >> 20} MiB of text. Split it")
+            raise FormatError(
+                _(
+                    "unpacks to more than {max_xml_bytes} MiB of text. Split it",
+                    max_xml_bytes=MAX_XML_BYTES >> 20,
+                )
+            )
         root = None
         with suppress(etree.XMLSyntaxError, ValueError, LookupError):
             root = etree.fromstring(data, safe_parser())
@@ -111,7 +121,9 @@ class Package:
     def has_doctype(self) -> str:
         """The message for XML with a document type declaration."""
         name = self.program.name
-        return f"has a document type declaration, which {name} never writes. Save it again in {name}"
+        return _(
+            "has a document type declaration, which {name} never writes. Save it again in {name}", name=name
+        )
 
     def feed(self, name: str, target: object) -> Iterator[None]:
         """Feed an XML part of any size to the target of a parser, and pause after every block.
@@ -160,7 +172,7 @@ class Package:
             if name in kept or name == "[content_types].xml" or name.endswith((".rels", "/")):
                 continue
             kinds = self.program.removed_kinds
-            kind = next((kind for start, kind in kinds if name.startswith(start)), "other part")
+            kind = next((kind for start, kind in kinds if name.startswith(start)), _("other part"))
             counts[kind] = counts.get(kind, 0) + 1
         if n_comments := count_comments(self.archive):
             counts[ZIP_COMMENT] = n_comments
@@ -176,8 +188,12 @@ def open_package(data: bytes, program: Program) -> Package:
     name = program.name
     if data.startswith(OLE_MARK):
         raise FormatError(
-            f"is encrypted or {program.old_file}. Remove its password, or save it as {program.suffix} "
-            f"in {name}"
+            _(
+                "is encrypted or {old_file}. Remove its password, or save it as {suffix} in {name}",
+                old_file=program.old_file,
+                suffix=program.suffix,
+                name=name,
+            )
         )
     archive = None
     with suppress(*UNREADABLE):
@@ -186,16 +202,23 @@ def open_package(data: bytes, program: Program) -> Package:
         raise FormatError(program.damaged)
     infos = archive.infolist()
     if len(infos) > MAX_PARTS:
-        raise FormatError(f"has more than {MAX_PARTS:,} parts. Save it again in {name}")
+        raise FormatError(
+            _("has more than {max_parts:,} parts. Save it again in {name}", max_parts=MAX_PARTS, name=name)
+        )
     if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES or any(map(is_bomb, infos)):
         raise FormatError(
-            f"unpacks to far more than its size, as only harmful files do. Save it again in {name}"
+            _(
+                "unpacks to far more than its size, as only harmful files do. Save it again in {name}",
+                name=name,
+            )
         )
     if any(info.flag_bits & 1 for info in infos):
-        raise FormatError(f"is encrypted. Remove its password in {name}")
+        raise FormatError(_("is encrypted. Remove its password in {name}", name=name))
     parts = {info.filename.lower(): info for info in infos}
     if len(parts) < len(infos) or any(map(leaves_folder, parts)):
-        raise FormatError(f"has parts with names that {name} never writes. Save it again in {name}")
+        raise FormatError(
+            _("has parts with names that {name} never writes. Save it again in {name}", name=name)
+        )
     return Package(archive, parts, program)
 
 

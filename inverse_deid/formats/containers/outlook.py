@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.extras import need_modules
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers import MESSAGE_SUFFIX
 from inverse_deid.formats.containers.eml import choose_forms, read_page
 from inverse_deid.formats.containers.mail import (
@@ -34,7 +35,7 @@ from inverse_deid.formats.records import ReadOptions
 if TYPE_CHECKING:
     from oxmsg.storage import Storage
 
-_DAMAGED = "is not an Outlook e-mail (.msg) or is damaged. Save it again in Outlook"
+_DAMAGED = N_("is not an Outlook e-mail (.msg) or is damaged. Save it again in Outlook")
 _BROKEN = (ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError, struct.error)
 """What the library raises for malformed files."""
 _MAX_TIMES_ITS_SIZE = 2
@@ -55,7 +56,7 @@ def read_msg(stream: BinaryIO, options: ReadOptions, name: str) -> Container:
         UnreadableInputError: Empty or too large.
         ConfigurationError: python-oxmsg is not installed.
     """
-    need_modules("reading .msg files", "office", "oxmsg", "olefile")
+    need_modules(_("reading .msg files"), "office", "oxmsg", "olefile")
     data = read_whole(stream)
     mail = None
     with suppress(*_BROKEN):
@@ -79,7 +80,7 @@ def _open(data: bytes) -> Storage:
 def _read(storage: Storage, depth: int) -> Mail:
     # A message in another is at least one deep.
     if depth > MAX_DEPTH:
-        raise FormatError("has e-mails that are nested too deeply. Save them by themselves")
+        raise FormatError(_("has e-mails that are nested too deeply. Save them by themselves"))
     streams = {stream.name: stream.bytes_ for stream in storage.streams}
     if _PROPERTIES not in streams:
         raise FormatError(_DAMAGED)
@@ -88,7 +89,7 @@ def _read(storage: Storage, depth: int) -> Mail:
     if "smime" in kind:
         raise FormatError(ENCRYPTED)
     if kind.startswith(("ipm.appointment", "ipm.contact", "ipm.distlist")):
-        raise FormatError("is an appointment or a contact, not an e-mail. Leave it out")
+        raise FormatError(_("is an appointment or a contact, not an e-mail. Leave it out"))
     mail = Mail(subject=_read_text(streams, _SUBJECT, encoding))
     _read_body(mail, streams, encoding)
     mail.removed["property"] = len(streams)
@@ -114,7 +115,7 @@ def _read_body(mail: Mail, streams: dict[str, bytes], encoding: str) -> None:
     mail.removed += removed
     mail.removed["other form of the text"] += sum(bool(form.strip()) for form in forms) - len(kept)
     if not mail.texts and _stream(streams, _RTF, _BINARY):
-        mail.attachments.append(Attachment(problem="is the text of the e-mail as RTF. Save it as .txt"))
+        mail.attachments.append(Attachment(problem=_("is the text of the e-mail as RTF. Save it as .txt")))
 
 
 def _attach(mail: Mail, storage: Storage, encoding: str, depth: int) -> None:
@@ -137,7 +138,7 @@ def _attach(mail: Mail, storage: Storage, encoding: str, depth: int) -> None:
     if removed:
         mail.removed[removed] += 1
     elif f"__substg1.0_{_DATA:04X}{_BINARY:04X}" not in streams:
-        mail.attachments.append(Attachment(problem="is only a link to a file. Attach the file itself"))
+        mail.attachments.append(Attachment(problem=_("is only a link to a file. Attach the file itself")))
     else:
         mail.attachments.append(Attachment(suffix=suffix, data=_stream(streams, _DATA, _BINARY)))
 

@@ -21,6 +21,7 @@ from inverse_deid.core.errors import (
     StageError,
 )
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import UNREADABLE
 from inverse_deid.formats.records import (
     FindsOut,
@@ -36,12 +37,21 @@ from inverse_deid.formats.records import (
     Writable,
 )
 
-_DAMAGED = "is damaged. Pack it again"
-IF_UNKNOWN = Remedy(step="save it as a file of its own and mask that")
+_DAMAGED = N_("is damaged. Pack it again")
+IF_UNKNOWN = Remedy(step=N_("save it as a file of its own and mask that"))
 """What to do with a part whose suffix is unknown. No option names the format of one part."""
 MAX_PART_BYTES = 256 * 1024 * 1024
 """The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
-TOO_LARGE = f"is larger than {MAX_PART_BYTES >> 20} MiB. Mask it as a file of its own"
+
+
+def refuse_size() -> FormatError:
+    """Return the error for a part that is too large."""
+    return FormatError(
+        _(
+            "is larger than {max_part_bytes} MiB. Mask it as a file of its own",
+            max_part_bytes=MAX_PART_BYTES >> 20,
+        )
+    )
 
 
 def refuse(problem: InputError) -> Source:
@@ -88,7 +98,7 @@ class Container:
         read_as: The number of texts by the encoding that was found; it may grow likewise.
     """
 
-    unit = "record"
+    unit = N_("record")
     resumable = False
     text_encoding = "utf-8"
 
@@ -146,7 +156,7 @@ class Container:
         while (record := _next_record(found)) is not None:
             if record.number == 0 and record.problem:
                 self.failed.add(part.number)
-            place = record.place or f"{source.unit} {record.number}"
+            place = record.place or f"{_(source.unit)} {record.number}"
             is_document = source.unit == "document"
             is_whole = not record.number or is_document
             yield replace(
@@ -187,7 +197,7 @@ class _MaskedPart(io.BytesIO):
     def write(self, data: Any, /) -> int:  # noqa: ANN401 - as its base
         if self.tell() + len(data) > MAX_PART_BYTES:
             self.truncate(0)
-            raise FormatError(TOO_LARGE)
+            raise refuse_size()
         return super().write(data)
 
 
@@ -212,7 +222,7 @@ class ContainerSink:
             StageError: It is not a record of a container.
         """
         if record.part is None:
-            raise StageError("a record of no part cannot be written into a container")
+            raise StageError(_("a record of no part cannot be written into a container"))
         sink = self._move_to(record.part.part)
         refused: RefusedRecordError | None = None
         try:
@@ -247,7 +257,7 @@ class ContainerSink:
             self._finish_before(number)
             self._begin(number)
         if self._sink is None:
-            raise StageError("a part of a container was written before")
+            raise StageError(_("a part of a container was written before"))
         return self._sink
 
     def _begin(self, number: int) -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from lxml import etree
 
+from inverse_deid.core.wording import N_
 from inverse_deid.formats.containers.office_package import KINDS, PACKAGE, Program, pack
 
 _REMOVED_KINDS = (
@@ -14,33 +15,33 @@ _REMOVED_KINDS = (
     ("docprops/thumbnail", "thumbnail"),
     ("docprops/", "properties"),
     ("docmetadata/", "properties"),
-    ("word/embeddings/", "embedded object"),
+    ("word/embeddings/", N_("embedded object")),
     ("word/activex/", "control"),
     ("word/charts/", "chart"),
     ("word/diagrams/", "diagram"),
     ("word/drawings/", "drawing"),
     ("word/fonts/", "font"),
-    ("word/fonttable", "list of fonts"),
+    ("word/fonttable", N_("list of fonts")),
     ("word/theme/", "theme"),
     ("word/glossary/", "glossary"),
-    ("word/versions", "previous version"),
-    ("word/afchunk", "embedded document"),
+    ("word/versions", N_("previous version")),
+    ("word/afchunk", N_("embedded document")),
     ("word/vba", "macro"),
-    ("word/people", "list of people"),
-    ("word/comments", "data of comments"),
-    ("word/websettings", "web settings"),
-    ("word/printersettings", "printer settings"),
-    ("word/mailmerge", "mail merge"),
-    ("word/recipientdata", "mail merge"),
-    ("word/styles", "data of styles"),
-    ("word/header", "unused header or footer"),
-    ("word/footer", "unused header or footer"),
-    ("customxml/", "custom XML"),
+    ("word/people", N_("list of people")),
+    ("word/comments", N_("data of comments")),
+    ("word/websettings", N_("web settings")),
+    ("word/printersettings", N_("printer settings")),
+    ("word/mailmerge", N_("mail merge")),
+    ("word/recipientdata", N_("mail merge")),
+    ("word/styles", N_("data of styles")),
+    ("word/header", N_("unused header or footer")),
+    ("word/footer", N_("unused header or footer")),
+    ("customxml/", N_("custom XML")),
     ("_xmlsignatures/", "signature"),
-    ("customui/", "user interface"),
+    ("customui/", N_("user interface")),
 )
 
-WORD = Program("Word", "a Word file (.docx)", "an old Word file (.doc)", ".docx", _REMOVED_KINDS)
+WORD = Program("Word", N_("a Word file (.docx)"), N_("an old Word file (.doc)"), ".docx", _REMOVED_KINDS)
 
 StoryKind = Literal["document", "header", "footer", "footnotes", "endnotes", "comments"]
 PartKind = StoryKind | Literal["styles", "numbering", "settings"]

@@ -17,6 +17,7 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import Package, open_package
 from inverse_deid.formats.docx.package import WORD, PartKind, StoryKind, pack_document
 from inverse_deid.formats.docx.properties import NAMESPACES, NewNames, W
@@ -68,7 +69,7 @@ def read_text(stories: Sequence[etree._Element]) -> tuple[str, list[Slot]]:
             words.append(text)
             position += len(text)
     if len(slots) != sum(1 for story in stories for _ in story.iter(f"{W}t")):
-        raise FormatError("has text in an unknown place. Save it again in Word")
+        raise FormatError(_("has text in an unknown place. Save it again in Word"))
     return "".join(words), slots
 
 
@@ -125,7 +126,7 @@ def _set_text(node: etree._Element, text: str) -> None:
     with suppress(ValueError):
         node.text = text
     if (node.text or "") != text:
-        raise StageError("a replacement has a character that XML does not allow")
+        raise StageError(_("a replacement has a character that XML does not allow"))
     run = node.getparent()
     if text or run is None:
         return
@@ -135,22 +136,22 @@ def _set_text(node: etree._Element, text: str) -> None:
         paragraph.remove(run)
 
 
-_NO_DOCUMENT = "has no Word document in it. Save it as a Word document (.docx), not in the strict format"
-_TOO_DEEP = "has elements that are nested too deeply. Save it again in Word"
+_NO_DOCUMENT = N_("has no Word document in it. Save it as a Word document (.docx), not in the strict format")
+_TOO_DEEP = N_("has elements that are nested too deeply. Save it again in Word")
 _ONCE: tuple[StoryKind, ...] = ("footnotes", "endnotes", "comments")
 
-_DELETION = "tracked deletion"
+_DELETION = N_("tracked deletion")
 _COUNTED = {
     **dict.fromkeys((f"{W}del", f"{W}moveFrom", f"{W}cellDel"), _DELETION),
-    **dict.fromkeys((f"{W}fldSimple", f"{W}fldChar"), "field instruction"),
-    f"{W}ffData": "form field",
-    f"{W}rt": "reading aid",
-    f"{W}sdtPr": "content control",
+    **dict.fromkeys((f"{W}fldSimple", f"{W}fldChar"), N_("field instruction")),
+    f"{W}ffData": N_("form field"),
+    f"{W}rt": N_("reading aid"),
+    f"{W}sdtPr": N_("content control"),
     f"{W}bookmarkStart": "bookmark",
-    f"{W}hyperlink": "link target",
-    f"{W}comment": "author of a comment",
-    f"{W}smartTagPr": "custom XML",
-    f"{W}customXmlPr": "custom XML",
+    f"{W}hyperlink": N_("link target"),
+    f"{W}comment": N_("author of a comment"),
+    f"{W}smartTagPr": N_("custom XML"),
+    f"{W}customXmlPr": N_("custom XML"),
 }
 _SHAPE = f"{{{NAMESPACES['wp']}}}docPr"
 _TEXTS = (f"{W}t", f"{W}delText")
@@ -243,7 +244,7 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str], Counter[st
     headers = [package.parse(target) for _, target in stories]
     left_out = sum(map(count_left_out, (document, *headers, *notes.values())), Counter[str]())
     parts: NewParts = {"": ("document", build_story(document, "document", names))}
-    for number, ((kind, _), root) in enumerate(zip(stories, headers, strict=True), start=1):
+    for number, ((kind, _ignored), root) in enumerate(zip(stories, headers, strict=True), start=1):
         parts[f"rId{number}"] = kind, build_story(root, kind, names)
     others: list[tuple[PartKind, etree._Element]] = [
         (kind, build_story(root, kind, names)) for kind, root in notes.items()

@@ -17,6 +17,7 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.wording import N_
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.known import KnownValueFinder
 from inverse_deid.formats.icsr.standard.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
@@ -47,15 +48,15 @@ _DIGIT = re.compile(r"\d")
 
 
 class Rule(StrEnum):
-    VALUE_LEFT = "the element should be masked, emptied or left out, but still has a value"
-    MASK_NOT_ALLOWED = "the element says that it is masked where E2B does not allow it"
-    NO_NARRATIVE = "the case narrative (H.1) is missing, empty or masked as a whole"
-    TOO_LONG = "the text is longer than the element allows"
-    KNOWN_VALUE = "the text contains an identifier that the case states"
-    ATTACHMENT_LEFT = "an embedded file was left"
-    UNEXPECTED = "a value is neither masked, nor kept, nor part of the standard"
-    UNKNOWN_NAME = "an element, attribute or namespace has a name that the standard does not know"
-    NOT_READABLE = "the rewritten case cannot be read again"
+    VALUE_LEFT = N_("the element should be masked, emptied or left out, but still has a value")
+    MASK_NOT_ALLOWED = N_("the element says that it is masked where E2B does not allow it")
+    NO_NARRATIVE = N_("the case narrative (H.1) is missing, empty or masked as a whole")
+    TOO_LONG = N_("the text is longer than the element allows")
+    KNOWN_VALUE = N_("the text contains an identifier that the case states")
+    ATTACHMENT_LEFT = N_("an embedded file was left")
+    UNEXPECTED = N_("a value is neither masked, nor kept, nor part of the standard")
+    UNKNOWN_NAME = N_("an element, attribute or namespace has a name that the standard does not know")
+    NOT_READABLE = N_("the rewritten case cannot be read again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ class _Check:
                 yield Finding(Rule.NO_NARRATIVE, NARRATIVE, self._paths.of(node, TEXT))
 
     def _check_lengths(self) -> Iterator[Finding]:
-        for (index, _), element in self._found.named.items():
+        for (index, _ignored), element in self._found.named.items():
             longest, node = element.max_length[self._dialect.name], self._found.nodes[index]
             if (
                 element.kind == ElementKind.FREE_TEXT

@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple, cast
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.wording import _
 from inverse_deid.formats.icsr.cases import Case, case_from
 from inverse_deid.formats.icsr.prolog import Prolog, read_prolog, release_doctype
 from inverse_deid.formats.icsr.standard.dialects import (
@@ -136,16 +137,16 @@ class Message:
                 self._count(event)
         except etree.XMLSyntaxError:
             problem = _broken(self._events, prolog)
-        raise problem or FormatError("has no element. Give an E2B file")
+        raise problem or FormatError(_("has no element. Give an E2B file"))
 
     def _read_frame(self, prolog: Prolog) -> Frame:
         root = self._root
         dialect = _dialect(str(root.tag))
         if prolog.doctype and dialect.name == "r3":
-            raise FormatError("E2B(R3) has no document type declaration. Delete <!DOCTYPE ...>")
+            raise FormatError(_("E2B(R3) has no document type declaration. Delete <!DOCTYPE ...>"))
         if not is_known_namespace(root.prefix, HL7):
             raise FormatError(
-                "has an unusual prefix for its namespace. Export it without a prefix, or with hl7"
+                _("has an unusual prefix for its namespace. Export it without a prefix, or with hl7")
             )
         self._cut_location(root)
         is_single = root.tag == dialect.case_tag
@@ -214,10 +215,10 @@ class Message:
         if self._open is None or self._problem:
             return
         if self._depth > self._limits.max_depth:
-            self._problem = f"is nested deeper than {self._limits.max_depth} elements"
+            self._problem = _("is nested deeper than {max_depth} elements", max_depth=self._limits.max_depth)
         elif self._meter.n_bytes - self._open.start > self._limits.max_case_bytes:
             limit = self._limits.max_case_bytes // 2**20
-            self._problem = f"is larger than {limit} MiB"
+            self._problem = _("is larger than {limit} MiB", limit=limit)
         if self._problem:
             self._comments.clear()
 
@@ -284,8 +285,10 @@ def _dialect(tag: str) -> MessageDialect:
         if tag in (dialect.root_tag, dialect.case_tag):
             return dialect
     raise FormatError(
-        "is not an E2B message: its outermost element must be MCCI_IN200100UV01 or PORR_IN049016UV of "
-        "urn:hl7-org:v3 (R3), or ichicsr or safetyreport (R2)"
+        _(
+            "is not an E2B message: its outermost element must be MCCI_IN200100UV01 or PORR_IN049016UV "
+            "of urn:hl7-org:v3 (R3), or ichicsr or safetyreport (R2)"
+        )
     )
 
 
@@ -314,14 +317,20 @@ def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
     # The message of the parser may quote the file and is dropped.
     fatal = next((entry for entry in events.error_log if entry.level_name != "WARNING"), None)
     name = "" if fatal is None else fatal.type_name
-    where = f"at line {1 if fatal is None else fatal.line}"
+    where = _("at line {line}", line=1 if fatal is None else fatal.line)
     if name in _ENTITY_ERRORS:
-        return FormatError(f"contains an entity reference {where}. Write the character itself")
+        return FormatError(_("contains an entity reference {where}. Write the character itself", where=where))
     if name in _ENCODING_ERRORS:
         codec = prolog.codec
         return FormatError(
-            f"is not {codec} text {where}, although it declares that. Save it in the declared encoding"
+            _(
+                "is not {codec} text {where}, although it declares that. Save it in the declared encoding",
+                codec=codec,
+                where=where,
+            )
         )
     if name in _LIMIT_ERRORS:
-        return FormatError(f"is nested too deeply or has too long a text {where}. Split or correct it")
-    return FormatError(f"is broken XML {where}. Correct it there or export the file again")
+        return FormatError(
+            _("is nested too deeply or has too long a text {where}. Split or correct it", where=where)
+        )
+    return FormatError(_("is broken XML {where}. Correct it there or export the file again", where=where))

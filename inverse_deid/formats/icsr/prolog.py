@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
+from inverse_deid.core.wording import _
 
 MAX_PROLOG_BYTES = 1024 * 1024
 
@@ -119,14 +120,14 @@ def read_prolog(stream: BinaryIO) -> Prolog:
         chunk = stream.read(io.DEFAULT_BUFFER_SIZE * 8)
         head += chunk
         if not head:
-            raise UnreadableInputError("is empty. Give a file with case reports")
+            raise UnreadableInputError(_("is empty. Give a file with case reports"))
         codec, mark = _codec(head, at_end=not chunk)
         if codec:
             found = _scan(head[len(mark) :], codec)
             if found is not None:
                 return Prolog(codec, mark, *found, head)
         if not chunk or len(head) > MAX_PROLOG_BYTES:
-            raise FormatError("is not XML: no element found at its start. Give an E2B file")
+            raise FormatError(_("is not XML: no element found at its start. Give an E2B file"))
 
 
 def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
@@ -144,11 +145,17 @@ def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
     name = _look_up(declared or "utf-8")
     if name.startswith("utf-16") or (mark and name != "utf-8"):
         raise UnreadableInputError(
-            f"declares the encoding {declared} but has another. Save it in the declared one"
+            _(
+                "declares the encoding {declared} but has another. Save it in the declared one",
+                declared=declared,
+            )
         )
     if not _SAFE.fullmatch(name):
         raise UnreadableInputError(
-            f"has the encoding {declared}, which is not supported. Save it as UTF-8, UTF-16 or ISO-8859-1"
+            _(
+                "has the encoding {declared}, which is not supported. Save it as UTF-8, UTF-16 or ISO-8859-1",
+                declared=declared,
+            )
         )
     return name, mark
 
@@ -156,7 +163,7 @@ def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
 def _actual_codec(head: bytes) -> tuple[str, bytes]:
     # "" = an encoding that begins like ASCII.
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        raise UnreadableInputError("is UTF-32, which is not supported. Save it as UTF-8")
+        raise UnreadableInputError(_("is UTF-32, which is not supported. Save it as UTF-8"))
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec, mark
@@ -166,7 +173,10 @@ def _actual_codec(head: bytes) -> tuple[str, bytes]:
 def _must_be(declared: str, *allowed: str) -> None:
     if declared and _look_up(declared) not in allowed:
         raise UnreadableInputError(
-            f"declares the encoding {declared} but is UTF-16. Save it in the declared one"
+            _(
+                "declares the encoding {declared} but is UTF-16. Save it in the declared one",
+                declared=declared,
+            )
         )
 
 
@@ -183,7 +193,7 @@ def _scan(data: bytes, codec: str) -> tuple[str, str] | None:
     declaration = _DECLARATION.match(text)
     if declaration is not None and not _STRICT_DECLARATION.fullmatch(declaration[0]):
         raise FormatError(
-            "has an XML declaration with more than version, encoding and standalone. Export the file again"
+            _("has an XML declaration with more than version, encoding and standalone. Export the file again")
         )
     position = declaration.end() if declaration else 0
     doctype = ""
@@ -205,7 +215,9 @@ def _scan(data: bytes, codec: str) -> tuple[str, str] | None:
 def _check_doctype(found: re.Match[str]) -> str:
     if found["next"] != ">":
         raise FormatError(
-            "has a document type declaration with inner declarations (entities). "
-            "Delete everything between [ and ]"
+            _(
+                "has a document type declaration with inner declarations (entities). Delete everything "
+                "between [ and ]"
+            )
         )
     return found[0]

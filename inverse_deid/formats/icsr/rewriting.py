@@ -17,6 +17,7 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, Remedy, StageError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.standard.ages import AgeElement, AgeFor
 from inverse_deid.formats.icsr.standard.dates import DateElement, StampDate, is_stamp, parse_stamp
@@ -64,21 +65,21 @@ class Done(StrEnum):
     """What was done to a value."""
 
     KEPT = "kept"
-    MASKER = "went through the masker"
-    SHORTENED = "went through the masker and was shortened to the longest text allowed"
+    MASKER = N_("went through the masker")
+    SHORTENED = N_("went through the masker and was shortened to the longest text allowed")
     MASKED = "masked"
     BLANKED = "blanked"
-    LEFT_OUT = "left out"
-    PSEUDONYM = "replaced by a pseudonym"
-    DATE = "date replaced"
-    DATE_REMOVED = "date removed"
-    AGE = "age made less precise"
-    FILE_LEFT_OUT = "embedded file left out"
-    TELLING_ID = "identifier that tells a time replaced by a number"
-    OWN_ID = "identifier of no standard replaced by a number"
-    WITHHELD = "words beside a code left out, they repeated a masked value"
-    UNFIT = "not kept, since it does not look like a value of its element or is too long"
-    UNKNOWN = "left out, since the standard does not know the element or attribute"
+    LEFT_OUT = N_("left out")
+    PSEUDONYM = N_("replaced by a pseudonym")
+    DATE = N_("date replaced")
+    DATE_REMOVED = N_("date removed")
+    AGE = N_("age made less precise")
+    FILE_LEFT_OUT = N_("embedded file left out")
+    TELLING_ID = N_("identifier that tells a time replaced by a number")
+    OWN_ID = N_("identifier of no standard replaced by a number")
+    WITHHELD = N_("words beside a code left out, they repeated a masked value")
+    UNFIT = N_("not kept, since it does not look like a value of its element or is too long")
+    UNKNOWN = N_("left out, since the standard does not know the element or attribute")
 
 
 _GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WITHHELD, Done.UNFIT))
@@ -149,12 +150,21 @@ class CaseRewriter:
         """
         n_texts = sum(value.sort == Sort.FREE_TEXT for value in values)
         if len(masked_texts) != n_texts:
-            raise StageError(f"{len(masked_texts)} masked texts for {n_texts} free texts of a case")
+            raise StageError(
+                _(
+                    "{n_masked_texts} masked texts for {n_texts} free texts of a case",
+                    n_masked_texts=len(masked_texts),
+                    n_texts=n_texts,
+                )
+            )
         if self._profile.asks_for(FieldAction.PSEUDONYM) and self._given.pseudonym is None:
-            raise ConfigurationError(f"profile {self._profile.name} needs a key for pseudonyms. Give one")
+            raise ConfigurationError(
+                _("profile {profile} needs a key for pseudonyms. Give one", profile=self._profile.name)
+            )
         if self._profile.asks_for(FieldAction.DATE) and self._given.date_value is None:
             raise ConfigurationError(
-                f"profile {self._profile.name} changes dates", remedies=[Remedy("dates", step="add {}")]
+                _("profile {profile} changes dates", profile=self._profile.name),
+                remedies=[Remedy("dates", step=N_("add {}"))],
             )
         fresh = copy.deepcopy(root)
         fresh.tail = None
@@ -200,7 +210,7 @@ class CaseRewriter:
 
     def _text(self, value: Value, masked: str) -> None:
         if _NOT_XML.search(masked):
-            raise StageError("a masked text contains a character that XML does not allow")
+            raise StageError(_("a masked text contains a character that XML does not allow"))
         longest = None if value.element is None else value.element.max_length[self._dialect.name]
         fitting = fit_text(masked, longest, self._given.marker)
         self._written[value.index, value.slot] = (fitting, len(fitting) < len(masked))
@@ -306,7 +316,13 @@ class CaseRewriter:
         name = self._given.pseudonym(element.id, text) if self._given.pseudonym is not None else ""
         longest = element.max_length[self._dialect.name]
         if not name.strip() or _NOT_XML.search(name) or (longest is not None and len(name) > longest):
-            raise StageError(f"a pseudonym for {element.id} is empty or longer than {longest} characters")
+            raise StageError(
+                _(
+                    "a pseudonym for {id} is empty or longer than {longest} characters",
+                    id=element.id,
+                    longest=longest,
+                )
+            )
         return name
 
     def _write(self, node: etree._Element, attribute: str, text: str) -> None:

@@ -20,6 +20,7 @@ from inverse_deid.core.values import (
     MaskedDocument,
     find_known_problem,
 )
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.icsr.cases import Case, list_known_identifiers
 from inverse_deid.formats.icsr.checks import Finding, Rule, check_case
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
@@ -35,8 +36,8 @@ MAX_CASES_LISTED = 1000
 MAX_UNKNOWN_LISTED = 1000
 _MAX_UNKNOWN_SHOWN = 3
 _REMOVED = {
-    Done.UNFIT: "value without the form of its E2B element",
-    Done.UNKNOWN: "element that E2B does not know",
+    Done.UNFIT: N_("value without the form of its E2B element"),
+    Done.UNKNOWN: N_("element that E2B does not know"),
 }
 """What the summary calls them."""
 
@@ -71,7 +72,7 @@ class MessageReport:
     def removed(self) -> dict[str, int]:
         """How many values and elements were left out because the standard does not have them."""
         counts = dict.fromkeys(_REMOVED.values(), 0)
-        for (_, _, done), n in self.done.items():
+        for (_ignored, _ignored_2, done), n in self.done.items():
             if done in _REMOVED:
                 counts[_REMOVED[done]] += n
         return {kind: n for kind, n in counts.items() if n}
@@ -114,7 +115,7 @@ def _problem(problem: CaseProblem) -> dict[str, Any]:
 class ReportSource:
     """An open E2B message (a `Source`)."""
 
-    unit = "case"
+    unit = N_("case")
     resumable = False
     text_encoding = "utf-8"
     columns: Mapping[str, str] = MappingProxyType({})
@@ -138,11 +139,13 @@ class ReportSource:
                 continue
             batch = next((v.text for v in part.values if v.element_id == _BATCH_NUMBER), batch)
             # Secret shifts depend on this id: a part around the cases moves on its own.
-            case_id = part.case_id or f"case {part.number} without id of {self._name}"
+            case_id = part.case_id or _(
+                "case {number} without id of {name}", number=part.number, name=self._name
+            )
             if not part.is_case:
-                case_id = f"around the cases of {batch or self._name}"
+                case_id = _("around the cases of {batch}", batch=batch or self._name)
             known = _collect_known(part)
-            name = f"case {part.number}"
+            name = _("case {number}", number=part.number)
             docs = (Document(f"{name} {text.path}", text.text, known=known) for text in part.free_texts)
             yield Record(
                 part.number,
@@ -177,11 +180,11 @@ class ReportSink:
         """
         part = record.report
         if part is None:
-            raise StageError(f"record {record.number} is not a case safety report")
+            raise StageError(_("record {number} is not a case safety report", number=record.number))
         result = self._rewrite(part, [one.text for one in masked], record.fields or Replacements())
         if isinstance(result, CaseProblem):
             if not part.is_case:
-                raise StageError(f"the part around the cases was refused: {result.reason}")
+                raise StageError(_("the part around the cases was refused: {reason}", reason=result.reason))
             self.report.fail(result)
             raise RefusedRecordError(result.reason)
         data, changes = result
@@ -200,7 +203,7 @@ class ReportSink:
             StageError: It is a part around the cases.
         """
         if record.is_frame:
-            raise StageError(f"the part around the cases was refused: {record.problem}")
+            raise StageError(_("the part around the cases was refused: {problem}", problem=record.problem))
         self.report.fail(CaseProblem(record.number, record.problem))
 
     def finish(self) -> None:
@@ -224,23 +227,23 @@ class ReportSink:
         except ConfigurationError:
             raise
         except Exception as error:  # noqa: BLE001 - fail closed; the message of the error may quote the case
-            return CaseProblem(part.number, f"could not be rewritten ({type(error).__name__})")
+            return CaseProblem(part.number, _("could not be rewritten ({name})", name=type(error).__name__))
         if not findings:
             return data, rewritten.changes
         rules = "; ".join(sorted({finding.rule for finding in findings}))
         if any(finding.rule == Rule.UNKNOWN_NAME for finding in findings):
             rules += _locate_unknown(part, self._profile)
-        return CaseProblem(part.number, f"was refused by the rule check: {rules}", findings)
+        return CaseProblem(part.number, _("was refused by the rule check: {rules}", rules=rules), findings)
 
 
 def _locate_unknown(part: Case, profile: Profile) -> str:
     # "" = not to be located.
     found = find_unknown_names(part.node, part.dialect.name)
-    places = [f"{one.path} at line {one.line}" for one in found[:_MAX_UNKNOWN_SHOWN]]
-    more = f" and {len(found) - len(places)} more" if len(found) > len(places) else ""
-    remedy = 'Correct the file, or use a profile with unknown = "drop"'
+    places = [_("{path} at line {line}", path=one.path, line=one.line) for one in found[:_MAX_UNKNOWN_SHOWN]]
+    more = _(" and {n_found} more", n_found=len(found) - len(places)) if len(found) > len(places) else ""
+    remedy = _('Correct the file, or use a profile with unknown = "drop"')
     if profile.unknown == "drop":
-        remedy = "Elements of the standard are in it, so it is not left out. Correct the file"
+        remedy = _("Elements of the standard are in it, so it is not left out. Correct the file")
     return f" ({'; '.join(places)}{more}). {remedy}" if places else ""
 
 

@@ -15,6 +15,7 @@ from typing import cast
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.icsr.standard.ages import is_age
 from inverse_deid.formats.icsr.standard.dates import is_stamp
 from inverse_deid.formats.icsr.standard.dialects import MessageDialect, StringRole
@@ -34,7 +35,7 @@ slot is the name of an attribute."""
 class Sort(StrEnum):
     """How a value is treated."""
 
-    FREE_TEXT = "free text"
+    FREE_TEXT = N_("free text")
     IDENTIFIER = "identifier"
     DATE = "date"
     AGE = "age"
@@ -90,7 +91,7 @@ def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Sur
     """
     nodes = list(root.iter())
     if not all(isinstance(node.tag, str) for node in nodes):
-        raise FormatError("contains an entity reference. Write the character itself")
+        raise FormatError(_("contains an entity reference. Write the character itself"))
     surveyor = _Surveyor(nodes, dialect, batch=batch)
     return Survey(tuple(nodes), surveyor.named, tuple(surveyor.values()))
 

@@ -8,6 +8,7 @@ from typing import cast
 from lxml import etree
 
 from inverse_deid.core.errors import StageError
+from inverse_deid.core.wording import _
 from inverse_deid.formats.icsr.prolog import Prolog
 from inverse_deid.formats.icsr.rewriting import RewrittenCase
 from inverse_deid.formats.icsr.standard.dialects import MessageDialect
@@ -55,7 +56,7 @@ class MessageWriter:
         whole = etree.tostring(self._shell, encoding="unicode")
         self._shell.remove(part.node)
         if not (whole.startswith(self._start) and whole.endswith(self._end)):
-            raise StageError("a rewritten case does not fit between the others")
+            raise StageError(_("a rewritten case does not fit between the others"))
         return self._encode(whole[len(self._start) : -len(self._end)] + part.tail)
 
     def read_again(self, data: bytes) -> etree._Element:
@@ -73,14 +74,14 @@ class MessageWriter:
         try:
             read = etree.fromstring(text if single else f"{self._start}{text}{self._end}", parser)
         except (etree.XMLSyntaxError, ValueError):
-            raise StageError("a rewritten case is not XML") from None
+            raise StageError(_("a rewritten case is not XML")) from None
         if single:
             shell.append(read)
         else:
             shell = read
         around = (shell.text or "") + "".join(node.tail or "" for node in shell)
         if len(shell) != 1 or (around and not around.isspace()):
-            raise StageError("a rewritten case contains more than itself")
+            raise StageError(_("a rewritten case contains more than itself"))
         return shell[0]
 
     def write(self, data: bytes) -> None:

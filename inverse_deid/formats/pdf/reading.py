@@ -20,6 +20,7 @@ from typing import Any
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.pdf.layout import order_lines
 from inverse_deid.formats.pdf.tables import Segment
 
@@ -41,9 +42,9 @@ _MAX_UNMAPPED_SHARE = 0.25
 _TAIL_BYTES = 2048
 _MAX_SHOWN = 10
 _MAX_LISTED = 1_000
-_DAMAGED = "is not a PDF file or is damaged. Open it in a PDF reader and print it to a new PDF"
-_ENCRYPTED = "is encrypted. Remove its password in a PDF reader"
-_XFA = (
+_DAMAGED = N_("is not a PDF file or is damaged. Open it in a PDF reader and print it to a new PDF")
+_ENCRYPTED = N_("is encrypted. Remove its password in a PDF reader")
+_XFA = N_(
     "is an XFA form, whose text is not in its pages. Open it in Adobe Reader, and print it to a new PDF "
     "or export its data"
 )
@@ -83,7 +84,7 @@ class _Word:
 
 
 def _too_much(number: int) -> str:
-    return f"has too much content on page {number}. Print it to a new PDF"
+    return _("has too much content on page {number}. Print it to a new PDF", number=number)
 
 
 def read_pdf_text(data: bytes) -> PdfContent:
@@ -97,7 +98,7 @@ def read_pdf_text(data: bytes) -> PdfContent:
         import pypdfium2
         import pypdfium2.raw
     except ImportError as error:
-        raise missing_extra("reading PDF files", error.name, "office") from error
+        raise missing_extra(_("reading PDF files"), error.name, "office") from error
     # PDFium mends a file that was cut, and what is missing would be missing without notice.
     if b"%PDF-" not in data[:1024] or b"%%EOF" not in data.rstrip(b"\0\r\n\t ")[-_TAIL_BYTES:]:
         raise FormatError(_DAMAGED)
@@ -139,7 +140,9 @@ def _check_streams(data: bytes) -> None:
                     block = unpacker.unconsumed_tail
         n_in_all += n_unpacked if is_drawn else 0
         if max(n_packed, n_unpacked) > limit or n_in_all > MAX_STREAMS_BYTES:
-            raise FormatError("unpacks to more than a PDF reader can take. Split it or print it to a new PDF")
+            raise FormatError(
+                _("unpacks to more than a PDF reader can take. Split it or print it to a new PDF")
+            )
 
 
 class _Reader:
@@ -166,7 +169,13 @@ class _Reader:
                 raise FormatError(_DAMAGED)
         n_pages = len(pdf)
         if not 0 < n_pages <= MAX_PAGES:
-            raise FormatError(f"has {n_pages:,} pages. Split it into files of 1 to {MAX_PAGES:,} pages")
+            raise FormatError(
+                _(
+                    "has {n_pages:,} pages. Split it into files of 1 to {max_pages:,} pages",
+                    n_pages=n_pages,
+                    max_pages=MAX_PAGES,
+                )
+            )
         self._count_parts()
         pages: list[str] = []
         problems: dict[str, list[int]] = {}
@@ -178,7 +187,7 @@ class _Reader:
         if problems:
             raise FormatError(_name_pages(problems))
         if not any(map(str.strip, pages)):
-            raise FormatError("has no text. Give a PDF with text")
+            raise FormatError(_("has no text. Give a PDF with text"))
         return PdfContent(tuple(pages), dict(sorted(self._removed.items())))
 
     def _read_page(self, number: int) -> tuple[str, str]:
@@ -187,7 +196,9 @@ class _Reader:
         with suppress(self._pdfium.PdfiumError):
             page = self._pdf[number - 1]
         if page is None:
-            raise FormatError(f"is damaged: page {number} cannot be read. Print it to a new PDF")
+            raise FormatError(
+                _("is damaged: page {number} cannot be read. Print it to a new PDF", number=number)
+            )
         if self._raw.FPDFPage_CountObjects(page) > MAX_PAGE_OBJECTS:
             page.close()
             raise FormatError(_too_much(number))
@@ -196,7 +207,7 @@ class _Reader:
             if n_found > MAX_PAGE_CHARS:
                 raise FormatError(_too_much(number))
             if self._n_chars + n_found > MAX_CHARS:
-                raise FormatError("has more text than one document may have. Split it")
+                raise FormatError(_("has more text than one document may have. Split it"))
             words, n_unmapped = self._read_words(text_page, self._rotation_of(page))
             n_chars = sum(len(word.text) for word in words)
             self._n_chars += n_chars
@@ -259,12 +270,12 @@ class _Reader:
         if n_pictures:
             self._note("image", n_pictures)
         if n_chars == 0:
-            return "has no text. Run OCR first" if n_objects else ""
+            return _("has no text. Run OCR first") if n_objects else ""
         if n_unmapped > _MAX_UNMAPPED_SHARE * n_chars:
-            return "has a font that does not say which letters it shows. Run OCR first"
+            return _("has a font that does not say which letters it shows. Run OCR first")
         is_picture = picture_share >= _MIN_PICTURE_SHARE and n_chars < _MIN_CHARS_OVER_PICTURE
         if is_picture and not has_hidden:  # OCR puts invisible text over a picture
-            return "has a picture and hardly any text. Run OCR first"
+            return _("has a picture and hardly any text. Run OCR first")
         return ""
 
     def _measure_pictures(self, page: Any, n_objects: int) -> tuple[float, int, bool]:  # noqa: ANN401
@@ -328,8 +339,8 @@ class _Reader:
                         lambda *to, one=annotation: raw.FPDFAnnot_GetStringValue(one, b"Contents", *to)
                     )
                     notes.append(contents)
-                    self._note("author of a note" if raw.FPDFAnnot_HasKey(annotation, b"T") else "")
-                    self._note("" if contents else "annotation without text")
+                    self._note(N_("author of a note") if raw.FPDFAnnot_HasKey(annotation, b"T") else "")
+                    self._note("" if contents else N_("annotation without text"))
             finally:
                 raw.FPDFPage_CloseAnnot(annotation)
         shown = dict.fromkeys(line for _, _, line in sorted(fields) if line)
@@ -345,7 +356,7 @@ class _Reader:
             return ""
         if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
             if not raw.FPDFAnnot_IsChecked(form, widget):
-                self._note("box that is not checked")
+                self._note(N_("box that is not checked"))
                 return ""
             value = _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldExportValue(form, widget, *to))
             value = "yes" if value.lower() in _ON_VALUES else value
@@ -356,7 +367,7 @@ class _Reader:
         if not value.strip():
             flags = raw.FPDFAnnot_GetFormFieldFlags(form, widget)
             is_rich = raw.FPDFAnnot_HasKey(widget, b"RV") or flags & _RICH_TEXT_FLAG
-            self._note("rich text of a form field" if is_rich else "form field without a value")
+            self._note(N_("rich text of a form field") if is_rich else N_("form field without a value"))
             return ""
         label = _read_string(lambda *to: raw.FPDFAnnot_GetFormFieldAlternateName(form, widget, *to))
         label = label or _read_name(
@@ -368,16 +379,16 @@ class _Reader:
         raw, form = self._raw, self._form
         for i in range(min(raw.FPDFAnnot_GetOptionCount(form, widget), _MAX_LISTED)):
             if not raw.FPDFAnnot_IsOptionSelected(form, widget, i):
-                self._note("choice that was not selected")
+                self._note(N_("choice that was not selected"))
             else:
                 yield _read_string(lambda *to, i=i: raw.FPDFAnnot_GetOptionLabel(form, widget, i, *to))
 
     def _count_parts(self) -> None:
         raw, pdf = self._raw, self._pdf
         self._note("attachment", raw.FPDFDoc_GetAttachmentCount(pdf))
-        self._note("XFA form", int(raw.FPDF_GetXFAPacketCount(pdf) > 0))
+        self._note(N_("XFA form"), int(raw.FPDF_GetXFAPacketCount(pdf) > 0))
         self._note("script", raw.FPDFDoc_GetJavaScriptActionCount(pdf))
-        self._note("named destination", raw.FPDF_CountNamedDests(pdf))
+        self._note(N_("named destination"), raw.FPDF_CountNamedDests(pdf))
         self._note("property", len(pdf.get_metadata_dict(skip_empty=True)))
         bookmark, n_bookmarks = raw.FPDFBookmark_GetFirstChild(pdf, None), 0
         while bookmark and n_bookmarks < _MAX_LISTED:
@@ -469,7 +480,11 @@ def _name_pages(problems: Mapping[str, list[int]]) -> str:
     described = []
     for problem, pages in problems.items():
         shown = ", ".join(map(str, pages[:_MAX_SHOWN]))
-        more = f" and {len(pages) - _MAX_SHOWN:,} more" if len(pages) > _MAX_SHOWN else ""
-        subject = f"pages {shown}{more} have" if len(pages) > 1 else f"page {shown} has"
+        more = _(" and {n_pages:,} more", n_pages=len(pages) - _MAX_SHOWN) if len(pages) > _MAX_SHOWN else ""
+        subject = (
+            _("pages {shown}{more} have", shown=shown, more=more)
+            if len(pages) > 1
+            else _("page {shown} has", shown=shown)
+        )
         described.append(f"{subject}{problem.removeprefix('has')}")
     return ". ".join(described)

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.wording import _
 from inverse_deid.text.rendering import GAP_MARK
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _load_font() -> TTFont:
         from reportlab.pdfbase import pdfmetrics
         from reportlab.pdfbase.ttfonts import TTFont
     except ImportError as error:
-        raise missing_extra("writing PDF files", error.name, "office") from error
+        raise missing_extra(_("writing PDF files"), error.name, "office") from error
     font = TTFont(_FONT_NAME, str(Path(__file__).with_name("DejaVuSans.ttf")))
     pdfmetrics.registerFont(font)
     return font

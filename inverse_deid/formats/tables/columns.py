@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 
 from inverse_deid.core.errors import FormatError, Remedy
 from inverse_deid.core.packaged import packaged_path
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.records import ReadOptions
 
 OTHERS = "(others)"
@@ -97,7 +98,7 @@ class Columns:
         n_names = sum(name in own for name in there if name)
         has_texts_over_others = is_copied and (n_names > 1 or n_names == sum(map(bool, there)))
         if has_texts_over_others or (is_moved and {own[i] for i in self.written} <= set(there)):
-            raise FormatError("has a second header with another order of columns. Split the table there")
+            raise FormatError(_("has a second header with another order of columns. Split the table there"))
 
 
 def refuse_all_cells(options: ReadOptions, formats: str) -> None:
@@ -108,8 +109,8 @@ def refuse_all_cells(options: ReadOptions, formats: str) -> None:
     """
     if options.all_cells:
         raise FormatError(
-            f"is {formats}, and all cells can be masked of Excel and .json files only",
-            remedies=[Remedy("text_column", step="name its columns with {}")],
+            _("is {formats}, and all cells can be masked of Excel and .json files only", formats=formats),
+            remedies=[Remedy("text_column", step=N_("name its columns with {}"))],
         )
 
 
@@ -135,7 +136,8 @@ def choose_columns(names: Sequence[str], options: ReadOptions, delimiter: Remedy
         if column not in named:
             if delimiter is not None and len(names) == 1:
                 raise FormatError(
-                    f"no column named {column!r}. It has 1 column", remedies=[delimiter, Remedy(choice)]
+                    _("no column named {column!r}. It has 1 column", column=column),
+                    remedies=[delimiter, Remedy(choice)],
                 )
             raise no_column(choice, column, names)
     fates = tuple(fate_of(name, options) for name in names)
@@ -213,7 +215,14 @@ def check_names(
     shown = f" {twice!r}" if is_shown else ""
     count = "two" if len(places) == 1 else "several"
     where = f"{', '.join(places)} and {last}"
-    raise FormatError(f"{count} columns have the same name{shown} (columns {where}). Rename one")
+    raise FormatError(
+        _(
+            "{count} columns have the same name{shown} (columns {where}). Rename one",
+            count=count,
+            shown=shown,
+            where=where,
+        )
+    )
 
 
 def list_named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
@@ -251,7 +260,11 @@ def no_column(choice: str, column: str, names: Sequence[str]) -> FormatError:
     """
     if not is_header(names):
         return FormatError(
-            f"no column named {column!r} among its {len(names)}, which do not look like names",
+            _(
+                "no column named {column!r} among its {n_names}, which do not look like names",
+                column=column,
+                n_names=len(names),
+            ),
             remedies=[Remedy(choice)],
         )
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
@@ -259,7 +272,13 @@ def no_column(choice: str, column: str, names: Sequence[str]) -> FormatError:
     same = next((name for name in names if plain_name(name).casefold() == alike), None)
     shown = (name if name == plain_name(name) else repr(name) for name in names[:MAX_NAMES])
     return FormatError(
-        f"no column named {column!r}. It has: {', '.join(shown)}{more}", remedies=[Remedy(choice, same or "")]
+        _(
+            "no column named {column!r}. It has: {shown}{more}",
+            column=column,
+            shown=", ".join(shown),
+            more=more,
+        ),
+        remedies=[Remedy(choice, same or "")],
     )
 
 

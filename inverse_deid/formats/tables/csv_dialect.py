@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import Remedy, UnreadableInputError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.encodings import Head, TextCodec, name_codec, open_text
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.tables.columns import list_named_columns, plain_name
@@ -58,8 +59,8 @@ def find_dialect(stream: BinaryIO, options: ReadOptions, name: str) -> tuple[Bin
     if sep := _SEP_LINE.match(text):
         if options.delimiter not in (None, sep[1]):
             raise UnreadableInputError(
-                "says in its first line that another character separates its cells",
-                remedies=[Remedy("delimiter", step="leave out {}")],
+                _("says in its first line that another character separates its cells"),
+                remedies=[Remedy("delimiter", step=N_("leave out {}"))],
             )
         dialect = replace(dialect, delimiter=sep[1], first_line=sep[0])
     elif options.delimiter is None:
@@ -83,8 +84,8 @@ def _find_delimiter(text: str, head: Head, options: ReadOptions, usual: str) -> 
         return usual
     if len(fits) > 1:
         raise UnreadableInputError(
-            f"may be separated by {' or '.join(_SEPARATORS[one] for one in fits)}",
-            remedies=[Remedy("delimiter", step="give {}")],
+            _("may be separated by {fits}", fits=_(" or ").join(_SEPARATORS[one] for one in fits)),
+            remedies=[Remedy("delimiter", step=N_("give {}"))],
         )
     return fits[0]
 

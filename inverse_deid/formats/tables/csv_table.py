@@ -23,6 +23,7 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, Remedy
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.encodings import TextCodec, encode, wrong_encoding
 from inverse_deid.formats.records import (
     MAX_RECORD_BYTES,
@@ -75,7 +76,7 @@ class CsvTable:
     layout: CsvLayout
     n_before: int = 0
     new_id: Callable[[str], str] = field(default=str, repr=False)  # the id that is written instead of one
-    unit: str = "row"
+    unit: str = N_("row")
     resumable: bool = True
 
     @property
@@ -179,9 +180,9 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
         >>> [(record.number, record.doc.id) for record in table.records()]
         [(2, '7')]
     """
-    refuse_all_cells(options, "a CSV table")
+    refuse_all_cells(options, _("a CSV table"))
     rows, header, layout = _open(stream, options, name)
-    delimiter = Remedy("delimiter", step="give {} if cells are not separated by commas")
+    delimiter = Remedy("delimiter", step=N_("give {} if cells are not separated by commas"))
     columns = choose_columns(header, options, delimiter)
     return CsvTable(rows, replace(layout, columns=columns), options.n_before, options.new_id)
 
@@ -210,7 +211,7 @@ def _open(
     rows = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
-        raise FormatError("has no header. The first row must contain the names of the columns")
+        raise FormatError(_("has no header. The first row must contain the names of the columns"))
     if any("\0" in cell for cell in header):
         raise wrong_encoding(codec.name)
     if options.is_masked:
@@ -247,8 +248,11 @@ def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[
         problem = FormatError(str(wrong), remedies=wrong.remedies)
     except csv.Error:
         problem = FormatError(
-            f"is broken at row {number}: a quote is not closed or not doubled, or a cell is too long. "
-            "Save the table again as CSV, with the quotes inside a cell doubled"
+            _(
+                "is broken at row {number}: a quote is not closed or not doubled, or a cell is too long. "
+                "Save the table again as CSV, with the quotes inside a cell doubled",
+                number=number,
+            )
         )
     raise problem
 
@@ -259,8 +263,16 @@ def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[st
         return Record(number)
     if len(row) != len(columns.names):
         n_cells, n_columns = len(row), len(columns.names)
-        remedy = "Put text that contains the separator in quotes"
-        return Record(number, problem=f"has {n_cells} cells, not {n_columns}. {remedy}")
+        remedy = _("Put text that contains the separator in quotes")
+        return Record(
+            number,
+            problem=_(
+                "has {n_cells} cells, not {n_columns}. {remedy}",
+                n_cells=n_cells,
+                n_columns=n_columns,
+                remedy=remedy,
+            ),
+        )
     if layout.is_masked:
         row = [restore(cell) for cell in row]
     columns.check_order(row)

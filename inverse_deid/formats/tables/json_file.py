@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from inverse_deid.core.errors import FormatError, Remedy, StageError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.encodings import decode, find_codec
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
@@ -36,7 +37,7 @@ from inverse_deid.formats.tables.strict_json import RepeatedKeyError, parse_json
 MAX_LEVELS = 60
 """So many objects and lists may be in each other."""
 
-_TOO_DEEP = "is nested too deeply. Give a file with the narratives alone"
+_TOO_DEEP = N_("is nested too deeply. Give a file with the narratives alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class JsonFile:
     options: ReadOptions
     name: str
     columns: dict[str, str] = field(default_factory=dict)
-    unit: str = "object"
+    unit: str = N_("object")
     resumable: bool = False
     text_encoding: str = "utf-8"
     read_as: dict[str, int] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class JsonFile:
     def records(self) -> Iterator[Record]:
         for number, found in enumerate(self.objects, start=1):
             if not isinstance(found, dict):
-                yield Record(number, problem="is not a JSON object. A case is an object with a text")
+                yield Record(number, problem=_("is not a JSON object. A case is an object with a text"))
             elif self.options.all_cells:
                 yield self._read_strings(number, found)
             else:
@@ -83,7 +84,7 @@ class JsonFile:
         missing = next((one for one in list_named_columns(self.options) if one[1] not in case.seen), None)
         problem = case.problem
         if missing is not None and problem is None:
-            problem = no_column(*missing, list(case.seen)).add_prefix("has ")
+            problem = no_column(*missing, list(case.seen)).add_prefix(_("has "))
         if problem is not None:
             return Record.refuse(number, problem)
         for key, fate in case.fates.items():
@@ -211,18 +212,18 @@ class _Case:
         if value is None:
             return None
         if not isinstance(value, str):
-            named = Remedy("text_column", step="name the key with {}")
-            self.problem = FormatError(f"has no text under the key {path!r}", remedies=[named])
+            named = Remedy("text_column", step=N_("name the key with {}"))
+            self.problem = FormatError(_("has no text under the key {path!r}", path=path), remedies=[named])
             return None
         if place in self.texts:
-            self.problem = FormatError(f"has several fields with the path {path!r}. Rename one")
+            self.problem = FormatError(_("has several fields with the path {path!r}. Rename one", path=path))
         self.texts[place] = value
         return _Slot(len(self.texts) - 1)
 
     def _read_id(self, value: Any) -> str | int | None:  # noqa: ANN401 - JSON
         if isinstance(value, bool) or not isinstance(value, str | int | None):
             self.problem = FormatError(
-                "has an id that is neither a string nor a whole number", remedies=[Remedy("id_column")]
+                _("has an id that is neither a string nor a whole number"), remedies=[Remedy("id_column")]
             )
             return None
         if value is None:
@@ -314,7 +315,7 @@ def _fill(tree: Any, texts: Sequence[str], kept: Sequence[str | None]) -> Any:  
         return fill_json_cells(tree.value, iter(kept[tree.first :]))
     if isinstance(tree, _Slot):
         if tree.number >= len(texts):
-            raise StageError("the masked texts do not fit the object")
+            raise StageError(_("the masked texts do not fit the object"))
         return texts[tree.number]
     if isinstance(tree, list):
         return [_fill(one, texts, kept) for one in tree]
@@ -353,19 +354,19 @@ def read_json_file(stream: BinaryIO, options: ReadOptions, name: str) -> JsonFil
     try:
         found = parse_json(text)
     except RepeatedKeyError as error:
-        problem = f"{error}. Leave one out"
+        problem = _("{error}. Leave one out", error=error)
     except RecursionError:
         problem = _TOO_DEEP
     except ValueError:
-        problem = "is not valid JSON. Write one object, or a list of objects"
+        problem = _("is not valid JSON. Write one object, or a list of objects")
     if problem:
         raise FormatError(problem)
     if not isinstance(found, dict | list) or not found:
-        raise FormatError("has no JSON object. Give a file with one object, or a list of objects")
+        raise FormatError(_("has no JSON object. Give a file with one object, or a list of objects"))
     if _measure_depth(found) > MAX_LEVELS:
         raise FormatError(_TOO_DEEP)
     if "\\u" in text and not _is_unicode(found):
-        raise FormatError("contains half a character (a lone surrogate). Write the file again as UTF-8")
+        raise FormatError(_("contains half a character (a lone surrogate). Write the file again as UTF-8"))
     source = JsonFile(found if isinstance(found, list) else [found], isinstance(found, list), options, name)
     source.read_as |= {read_as: 1} if read_as else {}
     return source

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, cast
 from inverse_deid.core.errors import AnnotationError, FormatError, Remedy, UnreadableInputError
 from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.encodings import TextCodec, as_utf8, name_codec, open_text, split_mark
 from inverse_deid.formats.records import (
     MAX_RECORD_BYTES,
@@ -54,7 +55,7 @@ class JsonLines:
     stream: BinaryIO = field(repr=False)
     codec: TextCodec
     options: ReadOptions
-    unit: str = "line"
+    unit: str = N_("line")
     resumable: bool = True
     columns: dict[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"
@@ -115,14 +116,14 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
         FormatError: A text column with the name of another field of the output.
         UnreadableInputError: The byte-order mark belongs to another encoding than the user gave.
     """
-    refuse_all_cells(options, "a JSON Lines file")
+    refuse_all_cells(options, _("a JSON Lines file"))
     stream, codec, found = _open(stream, options)
     has_several = len(options.text_columns) > 1
     if options.is_masked:
         options = replace(options, id_column=None)
         options = options if has_several else replace(options, text_columns=("text",))
     if not _RESERVED.isdisjoint(options.text_columns if has_several else ()):
-        raise FormatError("JSON Lines: a text column cannot have the name id or masks. Rename the field")
+        raise FormatError(_("JSON Lines: a text column cannot have the name id or masks. Rename the field"))
     return JsonLines(stream, codec, options, read_as={found: 1} if found else {})
 
 
@@ -150,7 +151,7 @@ def look_at_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -
     stream, codec, found = _open(stream, options)
 
     def cells() -> Iterator[dict[str, str]]:
-        for _, line in number_lines(stream):
+        for _ignored, line in number_lines(stream):
             parsed = _parse(line, codec)
             if isinstance(parsed, dict):
                 yield {key: as_shown(value) for key, value in parsed.items() if _is_unicode(key)}
@@ -178,7 +179,7 @@ def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def _record(number: int, line: bytes, source: JsonLines) -> Record:
     if len(line) > MAX_RECORD_BYTES:
-        return Record(number, problem="is too long for one document. Split it")
+        return Record(number, problem=_("is too long for one document. Split it"))
     parsed = _parse(line, source.codec)
     if isinstance(parsed, FormatError):
         return Record.refuse(number, parsed)
@@ -211,40 +212,42 @@ def _parse(line: bytes, codec: TextCodec) -> dict[str, Any] | FormatError:
     try:
         parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
-        other = [Remedy(step="save the file as UTF-8"), Remedy("encoding", step="give {}")]
-        return FormatError(f"is not {codec.name} text", remedies=other)
+        other = [Remedy(step=N_("save the file as UTF-8")), Remedy("encoding", step=N_("give {}"))]
+        return FormatError(_("is not {codec} text", codec=codec.name), remedies=other)
     except RepeatedKeyError as error:
-        return FormatError(f"{error}. Leave one out")
+        return FormatError(_("{error}. Leave one out", error=error))
     except (ValueError, RecursionError):
-        return FormatError("is not valid JSON. Write one JSON object per line")
+        return FormatError(_("is not valid JSON. Write one JSON object per line"))
     if isinstance(parsed, dict):
         return parsed
-    return FormatError("is not a JSON object. Write one object per line")
+    return FormatError(_("is not a JSON object. Write one object per line"))
 
 
 def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str], str | int | None]:
     for choice, name in list_named_columns(options):
         if name not in parsed:
-            raise no_column(choice, name, list(parsed)).add_prefix("has ")
+            raise no_column(choice, name, list(parsed)).add_prefix(_("has "))
     given = {name: parsed[name] for name in options.text_columns}
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
     wrong = [name for name, text in given.items() if not isinstance(text, str | None)]
     if wrong:
-        named = Remedy("text_column", step="name the key with {}")
-        raise FormatError(f"has no text under the key {wrong[0]!r}", remedies=[named])
+        named = Remedy("text_column", step=N_("name the key with {}"))
+        raise FormatError(_("has no text under the key {wrong!r}", wrong=wrong[0]), remedies=[named])
     if not texts:  # all are null: the line stays, as a row with empty cells does
         texts = dict.fromkeys(options.text_columns, "")
     doc_id = None if options.id_name is None else parsed.get(options.id_name)
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):
         raise FormatError(
-            "has an id that is neither a string nor a whole number",
-            remedies=[Remedy(step="correct it"), Remedy("id_column")],
+            _("has an id that is neither a string nor a whole number"),
+            remedies=[Remedy(step=N_("correct it")), Remedy("id_column")],
         )
     if doc_id is None and options.id_column is not None:
-        named = Remedy("id_column", step="name the key with {}")
-        raise FormatError(f"has no id under the key {options.id_column!r}", remedies=[named])
+        named = Remedy("id_column", step=N_("name the key with {}"))
+        raise FormatError(
+            _("has no id under the key {id_column!r}", id_column=options.id_column), remedies=[named]
+        )
     if not all(map(_is_unicode, (*texts.values(), str(doc_id)))):
-        raise FormatError("contains half a character (a lone surrogate). Write the file again as UTF-8")
+        raise FormatError(_("contains half a character (a lone surrogate). Write the file again as UTF-8"))
     return texts, doc_id
 
 
@@ -254,7 +257,7 @@ def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> dict[str, Any]
         kept.pop("masks", None)
     taken = _RESERVED if len(options.text_columns) > 1 else _RESERVED | {"text"}
     if not taken.isdisjoint(kept):
-        raise FormatError("has a kept field named id, text or masks, as the output has. Rename it")
+        raise FormatError(_("has a kept field named id, text or masks, as the output has. Rename it"))
     is_deep = False
     try:
         json.dumps(kept)
@@ -262,8 +265,8 @@ def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> dict[str, Any]
         is_deep = True
     if is_deep:
         raise FormatError(
-            "has a kept field that is nested too deeply",
-            remedies=[Remedy("keep_column", step="leave out its {}")],
+            _("has a kept field that is nested too deeply"),
+            remedies=[Remedy("keep_column", step=N_("leave out its {}"))],
         )
     return kept
 
@@ -281,7 +284,7 @@ def _gold_fields(number: int, parsed: dict[str, Any]) -> tuple[dict[str, str], s
 def _drop_choices(error: FormatError, number: int) -> FormatError:
     # The file is always read alike, so no choice can mend it.
     steps = [one for one in error.remedies if not one.choice]
-    return FormatError(f"line {number} {error}", remedies=steps)
+    return FormatError(_("line {number} {error}", number=number, error=error), remedies=steps)
 
 
 def _is_unicode(text: str) -> bool:
@@ -310,39 +313,64 @@ def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES
     if isinstance(parsed, FormatError):
         raise _drop_choices(parsed, number)
     if not isinstance(parsed.get("text"), str):
-        raise FormatError(f'line {number} has no text. A document is {{"id", "text", "spans"}}')
+        raise FormatError(
+            _('line {number} has no text. A document is {{"id", "text", "spans"}}', number=number)
+        )
     texts, doc_id = _gold_fields(number, parsed)
     text = texts["text"]
     name = str(number) if doc_id is None else str(doc_id)
-    where = f"line {number}, document {name}"
+    where = _("line {number}, document {name}", number=number, name=name)
     return Document(name, text, _spans(where, text, parsed.get("spans", []), types))
 
 
 def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[PhiSpan, ...]:
-    remedy = 'A span is {"start", "end", "type"} with whole numbers and the name of a type'
+    remedy = _('A span is {"start", "end", "type"} with whole numbers and the name of a type')
     if not isinstance(listed, list):
-        raise AnnotationError(f"{where}: spans must be a list. {remedy}")
+        raise AnnotationError(_("{where}: spans must be a list. {remedy}", where=where, remedy=remedy))
     spans = []
     for number, span in enumerate(listed, start=1):
         if not isinstance(span, dict) or not all(type(span.get(key)) is int for key in ("start", "end")):
-            raise AnnotationError(f"{where}: span {number} cannot be read. {remedy}")
+            raise AnnotationError(
+                _(
+                    "{where}: span {number} cannot be read. {remedy}",
+                    where=where,
+                    number=number,
+                    remedy=remedy,
+                )
+            )
         start, end = span["start"], span["end"]
         if not 0 <= start < end <= len(text):
             raise AnnotationError(
-                f"{where}: span {start}-{end} is empty, reversed or outside the text ({len(text)} "
-                "characters). Offsets are half-open and count code points"
+                _(
+                    "{where}: span {start}-{end} is empty, reversed or outside the text ({n_text} "
+                    "characters). Offsets are half-open and count code points",
+                    where=where,
+                    start=start,
+                    end=end,
+                    n_text=len(text),
+                )
             )
         phi_type = types.get(str(span.get("type")))
         if phi_type is None:
             raise AnnotationError(
-                f"{where}: span {start}-{end} has an unknown type. Use the types of the 2014 i2b2 task, "
-                "or a mapping file for your types"
+                _(
+                    "{where}: span {start}-{end} has an unknown type. Use the types of the 2014 i2b2 "
+                    "task, or a mapping file for your types",
+                    where=where,
+                    start=start,
+                    end=end,
+                )
             )
         repeated = span.get("text")
         if isinstance(repeated, str) and repeated != text[start:end]:
             raise AnnotationError(
-                f"{where}: span {start}-{end} repeats a text other than the one at its offsets. "
-                "Check that offsets count code points"
+                _(
+                    "{where}: span {start}-{end} repeats a text other than the one at its offsets. Check "
+                    "that offsets count code points",
+                    where=where,
+                    start=start,
+                    end=end,
+                )
             )
         spans.append(PhiSpan(start, end, phi_type))
     return tuple(sorted(spans))
@@ -369,7 +397,7 @@ def gold_json_line(doc: Document) -> bytes:
         data = line.encode()
     if data is None:
         raise AnnotationError(
-            f"document {doc.id}: contains half a character (a lone surrogate). Correct the text"
+            _("document {id}: contains half a character (a lone surrogate). Correct the text", id=doc.id)
         )
     return data + b"\n"
 

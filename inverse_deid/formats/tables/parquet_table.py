@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inverse_deid.core.errors import FormatError, Remedy
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.records import (
     Format,
     ReadOptions,
@@ -43,7 +44,7 @@ class ParquetTable:
     other state.
     """
 
-    unit = "row"
+    unit = N_("row")
     resumable = False
     text_encoding = "utf-8"
 
@@ -182,13 +183,13 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
         FormatError: Not Parquet, a missing, doubled or non-text column.
     """
     file = _open(stream)
-    refuse_all_cells(options, "a Parquet table")
+    refuse_all_cells(options, _("a Parquet table"))
     columns = choose_columns(file.schema_arrow.names, options)
     for column in columns.text_columns:
         if not _is_text(file.schema_arrow.field(column).type):
             raise FormatError(
-                f"column {column!r} does not contain text",
-                remedies=[Remedy("text_column", step="name the right one with {}")],
+                _("column {column!r} does not contain text", column=column),
+                remedies=[Remedy("text_column", step=N_("name the right one with {}"))],
             )
     return ParquetTable(file, columns, options)
 
@@ -218,7 +219,7 @@ def _open(stream: BinaryIO) -> pq.ParquetFile:
     with suppress(pa.ArrowException, OSError):
         file = pyarrow.parquet.ParquetFile(stream)
     if file is None:
-        raise FormatError("is not a Parquet file or is damaged. Export it again")
+        raise FormatError(_("is not a Parquet file or is damaged. Export it again"))
     return file
 
 
@@ -275,7 +276,9 @@ def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
     with suppress(pa.ArrowException):
         plain = column if column.type.equals(field.type, check_metadata=True) else column.cast(field.type)
     if plain is None:
-        raise FormatError(f"column {field.name!r} has a type that cannot be copied. Leave it out")
+        raise FormatError(
+            _("column {field!r} has a type that cannot be copied. Leave it out", field=field.name)
+        )
     return plain
 
 
@@ -356,7 +359,9 @@ def _change_column(column: pa.Array, field: pa.Field, new: Mapping[int, str]) ->
     with suppress(pa.ArrowException, ValueError):
         shifted = _shift_days(plain, new)
     if shifted is None:
-        raise FormatError(f"column {field.name!r} has dates that cannot be moved. Leave it out")
+        raise FormatError(
+            _("column {field!r} has dates that cannot be moved. Leave it out", field=field.name)
+        )
     return shifted
 
 
@@ -396,7 +401,7 @@ def _batches(
             break
         if batch.num_rows:
             yield batch
-    raise FormatError("is a damaged Parquet file. Export it again")
+    raise FormatError(_("is a damaged Parquet file. Export it again"))
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -405,7 +410,7 @@ def _values(column: pa.Array) -> list[Any]:
     with suppress(UnicodeError):
         values = column.to_pylist()
     if values is None:
-        raise FormatError("contains text that is not UTF-8. Export it again")
+        raise FormatError(_("contains text that is not UTF-8. Export it again"))
     return values
 
 
@@ -417,8 +422,8 @@ def _ids(column: pa.Array) -> list[str | None]:
     tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
     if not any(test(kind) for test in tests):
         raise FormatError(
-            "has ids that are neither text nor whole numbers",
-            remedies=[Remedy(step="correct them"), Remedy("id_column")],
+            _("has ids that are neither text nor whole numbers"),
+            remedies=[Remedy(step=N_("correct them")), Remedy("id_column")],
         )
     return [None if value is None else str(value) for value in _values(column)]
 

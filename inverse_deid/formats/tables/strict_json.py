@@ -12,6 +12,8 @@ import json
 import math
 from typing import Any
 
+from inverse_deid.core.wording import _
+
 
 class RepeatedKeyError(ValueError):
     """An object has the same key twice; the message does not name it."""
@@ -38,7 +40,7 @@ def parse_json(data: str | bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise RepeatedKeyError("has the same key twice in one object")
+        raise RepeatedKeyError(_("has the same key twice in one object"))
     return found
 
 

@@ -15,56 +15,57 @@ from xml.sax.saxutils import escape as escape_xml
 from xml.sax.saxutils import quoteattr
 
 from inverse_deid.core.errors import RefusedRecordError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import KINDS, PACKAGE, Program, pack
 from inverse_deid.formats.xlsx.cells import GENERAL, PLAIN, CellStyle, SheetCell, column_letters, escape
 from inverse_deid.formats.xlsx.sheets import SheetRow
 
 EXCEL = Program(
     "Excel",
-    "an Excel file (.xlsx)",
-    "an old Excel file (.xls)",
+    N_("an Excel file (.xlsx)"),
+    N_("an old Excel file (.xls)"),
     ".xlsx",
     (
         ("xl/comments", "comments"),
-        ("xl/threadedcomments", "threaded comments"),
-        ("xl/persons", "list of people"),
+        ("xl/threadedcomments", N_("threaded comments")),
+        ("xl/persons", N_("list of people")),
         ("xl/media/", "image"),
         ("xl/drawings/", "drawing"),
         ("xl/charts/", "chart"),
-        ("xl/chartsheets/", "chart sheet"),
-        ("xl/pivottables/", "pivot table"),
-        ("xl/pivotcache/", "stored data of a pivot table"),
+        ("xl/chartsheets/", N_("chart sheet")),
+        ("xl/pivottables/", N_("pivot table")),
+        ("xl/pivotcache/", N_("stored data of a pivot table")),
         ("xl/slicer", "slicer"),
         ("xl/timeline", "slicer"),
-        ("xl/externallinks/", "link to another file"),
-        ("xl/connections", "connection to data"),
-        ("xl/querytables/", "connection to data"),
-        ("xl/querie", "connection to data"),
-        ("xl/model/", "data model"),
-        ("xl/customdata/", "custom data"),
+        ("xl/externallinks/", N_("link to another file")),
+        ("xl/connections", N_("connection to data")),
+        ("xl/querytables/", N_("connection to data")),
+        ("xl/querie", N_("connection to data")),
+        ("xl/model/", N_("data model")),
+        ("xl/customdata/", N_("custom data")),
         ("xl/customproperty", "properties"),
-        ("xl/tables/", "table name"),
+        ("xl/tables/", N_("table name")),
         ("xl/vba", "macro"),
         ("xl/macrosheets/", "macro"),
-        ("xl/dialogsheets/", "dialog sheet"),
-        ("xl/embeddings/", "embedded object"),
+        ("xl/dialogsheets/", N_("dialog sheet")),
+        ("xl/embeddings/", N_("embedded object")),
         ("xl/activex/", "control"),
         ("xl/ctrlprops/", "control"),
-        ("xl/printersettings/", "printer settings"),
+        ("xl/printersettings/", N_("printer settings")),
         ("xl/theme/", "theme"),
-        ("xl/calcchain", "order of formulas"),
-        ("xl/metadata", "data of cells"),
-        ("xl/richdata/", "data of cells"),
-        ("xl/volatiledependencies", "data of cells"),
-        ("xl/revisions/", "earlier versions"),
-        ("xl/usernames", "list of people"),
+        ("xl/calcchain", N_("order of formulas")),
+        ("xl/metadata", N_("data of cells")),
+        ("xl/richdata/", N_("data of cells")),
+        ("xl/volatiledependencies", N_("data of cells")),
+        ("xl/revisions/", N_("earlier versions")),
+        ("xl/usernames", N_("list of people")),
         ("xl/webextensions/", "extension"),
-        ("xl/worksheets/", "unused sheet"),
+        ("xl/worksheets/", N_("unused sheet")),
         ("docprops/thumbnail", "thumbnail"),
         ("docprops/", "properties"),
         ("docmetadata/", "properties"),
-        ("customxml/", "custom XML"),
-        ("customui/", "user interface"),
+        ("customxml/", N_("custom XML")),
+        ("customui/", N_("user interface")),
         ("_xmlsignatures/", "signature"),
     ),
 )
@@ -118,7 +119,10 @@ class NewSheet:
         text = escape(cell.text)
         if len(text) > MAX_CELL_CHARS:
             raise RefusedRecordError(
-                f"has a text of more than {MAX_CELL_CHARS:,} characters, as no cell can have"
+                _(
+                    "has a text of more than {max_cell_chars:,} characters, as no cell can have",
+                    max_cell_chars=MAX_CELL_CHARS,
+                )
             )
         return f'{place} t="inlineStr"><is><t xml:space="preserve">{escape_xml(text)}</t></is></c>'
 

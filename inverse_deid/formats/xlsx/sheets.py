@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import Package
 from inverse_deid.formats.xlsx.cells import (
     PLAIN,
@@ -38,25 +39,25 @@ MAX_CHARS = 128 * 1024 * 1024
 """The most that all cells may show together: many of them may show one shared text."""
 
 _COUNTED = {
-    "dataValidation": "list of allowed values",
-    "conditionalFormatting": "conditional format",
+    "dataValidation": N_("list of allowed values"),
+    "conditionalFormatting": N_("conditional format"),
     "hyperlink": "link",
-    "headerFooter": "page header or footer",
-    "mergeCell": "merged cells",
+    "headerFooter": N_("page header or footer"),
+    "mergeCell": N_("merged cells"),
     "sheetProtection": "protection",
     "autoFilter": "filter",
     "scenario": "scenario",
     "customSheetView": "view",
     "protectedRange": "protection",
     "ext": "extension",
-    "definedName": "name of a range",
+    "definedName": N_("name of a range"),
     "fileSharing": "author",
     "workbookProtection": "protection",
-    "rPh": "reading aid",
+    "rPh": N_("reading aid"),
 }
-_FORMULA = "formula (its result counts as a value)"
-_NO_RESULT = "formula without a stored result (its cell is empty)"
-_OTHER_TYPE = "value of another type than its cell says"
+_FORMULA = N_("formula (its result counts as a value)")
+_NO_RESULT = N_("formula without a stored result (its cell is empty)")
+_OTHER_TYPE = N_("value of another type than its cell says")
 _MAX_SIZE = 255
 """The widest column, in characters; a row may be a little higher, in points."""
 _SIZE = re.compile(r"\d{1,4}(?:\.\d{1,20})?", re.ASCII)
@@ -110,7 +111,7 @@ class Workbook:
             FormatError: It is damaged.
         """
         target = _SheetTarget(self)
-        for _ in self.package.feed(self.sheets[sheet], target):
+        for _ignored in self.package.feed(self.sheets[sheet], target):
             self.widths[sheet] = target.widths
             while target.rows:
                 yield target.rows.popleft()
@@ -124,7 +125,7 @@ class Workbook:
             FormatError: It is damaged.
         """
         target = _MergedTarget(self.package)
-        for _ in self.package.feed(self.sheets[sheet], target):
+        for _ignored in self.package.feed(self.sheets[sheet], target):
             pass
         return sorted(target.found)
 
@@ -139,8 +140,10 @@ def open_workbook(package: Package) -> Workbook:
     main = next((target for target in sorted(found) if target), "")
     root = package.parse(main) if main else None
     if root is None or root.tag != f"{S}workbook":
-        strict = ", not in the strict format" if root is not None and root.tag.startswith(_STRICT) else ""
-        raise FormatError(f"has no workbook in it. Save it as an Excel workbook (.xlsx){strict}")
+        strict = _(", not in the strict format") if root is not None and root.tag.startswith(_STRICT) else ""
+        raise FormatError(
+            _("has no workbook in it. Save it as an Excel workbook (.xlsx){strict}", strict=strict)
+        )
     related = [one for one in package.related(main) if one.target]
     parts = {one.id: one.target for one in related if one.kind == "worksheet"}
     texts = {one.target for one in related if one.kind == "sharedStrings"}
@@ -159,7 +162,7 @@ def open_workbook(package: Package) -> Workbook:
         sheets.append(parts[identifier])
         counted["hidden sheet, shown now"] += node.get("state", "visible") != "visible"
     if not sheets or len(set(sheets)) < len(sheets):
-        raise FormatError("has no sheet with cells. Save it as an Excel workbook (.xlsx)")
+        raise FormatError(_("has no sheet with cells. Save it as an Excel workbook (.xlsx)"))
     properties = root.find(f"{S}workbookPr")
     is_1904 = properties is not None and properties.get("date1904") in ("1", "true")
     styles = read_styles(package.parse(looks) if looks else None)
@@ -184,7 +187,12 @@ class _Target:
         if self._words is not None:
             self._n_chars += len(text)
             if self._n_chars > MAX_CELL_CHARS:
-                raise FormatError(f"has a cell of more than {MAX_CELL_CHARS:,} characters. Split it")
+                raise FormatError(
+                    _(
+                        "has a cell of more than {max_cell_chars:,} characters. Split it",
+                        max_cell_chars=MAX_CELL_CHARS,
+                    )
+                )
             self._words.append(text)
 
     def close(self) -> None:
@@ -226,13 +234,16 @@ class _StringsTarget(_Target):
             self.n_chars += self._n_chars
             if self.n_chars > MAX_SHARED_CHARS or len(self.strings) > MAX_SHARED:
                 raise FormatError(
-                    f"has more than {MAX_SHARED_CHARS >> 20} MiB of text, or too many texts. Split it"
+                    _(
+                        "has more than {max_shared_chars} MiB of text, or too many texts. Split it",
+                        max_shared_chars=MAX_SHARED_CHARS >> 20,
+                    )
                 )
 
 
 def _read_strings(package: Package, name: str, counted: Counter[str]) -> list[str]:
     target = _StringsTarget(package)
-    for _ in package.feed(name, target):
+    for _ignored in package.feed(name, target):
         pass
     counted[_COUNTED["rPh"]] += target.n_readings
     return target.strings
@@ -292,7 +303,7 @@ class _SheetTarget(_Target):
         right = {_DATA: _SHEET, _ROW: _DATA, _CELL: _ROW}.get(tag)
         is_among_cells = around == _ROW and tag not in (_CELL, f"{S}extLst")
         if is_among_cells or right not in (None, around) or (tag == _DATA and self._has_data):
-            raise self._doubt("an element that is not at its place")
+            raise self._doubt(N_("an element that is not at its place"))
         self._has_data |= tag == _DATA
         if not tag.startswith(S):
             return
@@ -312,8 +323,14 @@ class _SheetTarget(_Target):
 
     def _doubt(self, what: str) -> FormatError:
         # `what` holds nothing of the file.
-        place = f"in or after row {self._number}"
-        return FormatError(f"has {what} {place}. The columns of cells are in doubt. Save it again in Excel")
+        place = _("in or after row {number}", number=self._number)
+        return FormatError(
+            _(
+                "has {what} {place}. The columns of cells are in doubt. Save it again in Excel",
+                what=what,
+                place=place,
+            )
+        )
 
     def end(self, tag: str) -> None:
         self._open.pop()
@@ -335,7 +352,7 @@ class _SheetTarget(_Target):
         given = attrib.get("r", str(self._number + 1))
         number = int(given) if re.fullmatch("[0-9]{1,7}", given) else 0
         if not self._number < number <= MAX_ROWS:
-            raise self._doubt("a row number that is repeated, out of order or not valid")
+            raise self._doubt(N_("a row number that is repeated, out of order or not valid"))
         self._number, self._column, self._cells = number, -1, []
         height = attrib.get("ht", "")
         is_size = _SIZE.fullmatch(height) and float(height) <= _MAX_SIZE and attrib.get("customHeight")
@@ -354,7 +371,7 @@ class _SheetTarget(_Target):
     def _begin_cell(self, attrib: Mapping[str, str]) -> None:
         row, column = read_place(attrib["r"]) if "r" in attrib else (self._number, self._column + 1)
         if row != self._number or not self._column < column < MAX_COLUMNS:
-            raise self._doubt("a cell that is repeated, out of order or of another row")
+            raise self._doubt(N_("a cell that is repeated, out of order or of another row"))
         self._column = column
         number = attrib.get("s", "0")
         styles = self._workbook.styles
@@ -393,6 +410,6 @@ class _SheetTarget(_Target):
     def _add(self, cell: SheetCell) -> None:
         self._workbook.n_chars += len(cell.text)
         if self._workbook.n_chars > MAX_CHARS:
-            raise FormatError(f"has more than {MAX_CHARS >> 20} MiB of text. Split it")
+            raise FormatError(_("has more than {max_chars} MiB of text. Split it", max_chars=MAX_CHARS >> 20))
         if self._cells is not None:
             self._cells.append(cell)

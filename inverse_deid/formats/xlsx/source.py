@@ -18,6 +18,7 @@ from typing import BinaryIO
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import open_package
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.plain_text import read_whole
@@ -45,8 +46,8 @@ MAX_MERGED = 1_000
 BLOCK_CHARS = 100_000
 """A sheet of more text is several documents."""
 
-_IS_WITH_OTHERS = "has a merged cell over a column that is kept and another. Unmerge it in Excel"
-_NO_VALUES = "has no values in any sheet. Give a workbook with text"
+_IS_WITH_OTHERS = N_("has a merged cell over a column that is kept and another. Unmerge it in Excel")
+_NO_VALUES = N_("has no values in any sheet. Give a workbook with text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,12 @@ class _MergedRows:
             self._here.append(self._waiting.popleft())
         self._here = [one for one in self._here if one.last_row >= row]
         if len(self._here) > MAX_MERGED:
-            raise FormatError(f"has more than {MAX_MERGED:,} merged cells in a row. Save it again in Excel")
+            raise FormatError(
+                _(
+                    "has more than {max_merged:,} merged cells in a row. Save it again in Excel",
+                    max_merged=MAX_MERGED,
+                )
+            )
         if row == self._top:
             self._of_header = list(self._here)
 
@@ -177,7 +183,7 @@ class ExcelFile:
     options: ReadOptions
     workbook: Workbook
     plans: tuple[SheetPlan, ...] = field(repr=False)
-    unit: str = "row"
+    unit: str = N_("row")
     resumable: bool = False
     text_encoding: str = "utf-8"
 
@@ -196,8 +202,12 @@ class ExcelFile:
         name = self.options.id_column
         if name is None:
             return {}
-        text = f"has no column {name!r}. The numbers of its rows are the ids"
-        return {f"sheet {plan.index + 1}": text for plan in self.plans if plan.columns.id_index is None}
+        text = _("has no column {name!r}. The numbers of its rows are the ids", name=name)
+        return {
+            _("sheet {index}", index=plan.index + 1): text
+            for plan in self.plans
+            if plan.columns.id_index is None
+        }
 
     def records(self) -> Iterator[Record]:
         """Yield one record a row, or with `all_cells` one a block of rows."""
@@ -224,7 +234,11 @@ class ExcelFile:
                 self.workbook.counted["row above the header"] += row.number < top
                 continue
             columns.check_order(_names(row, len(names)))
-            place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
+            place = (
+                _("row {number}", number=row.number)
+                if plan.index == 0
+                else _("sheet {index} row {number}", index=plan.index + 1, number=row.number)
+            )
             if any(merged.is_with_others(cell.column, copied_at) for cell in row.cells):
                 yield Record(n_before + row.number, problem=_IS_WITH_OTHERS, place=place)
                 continue
@@ -292,7 +306,7 @@ class ExcelFile:
         self, sheet: int, plan: SheetPlan, n_before: int, block: CellBlock, words: Sequence[str]
     ) -> Record:
         number = block.rows[0].number
-        place = f"sheet {plan.index + 1} from row {number}"
+        place = _("sheet {index} from row {number}", index=plan.index + 1, number=number)
         text = "".join(words)
         docs = (Document(f"{self.name} {place}", text),) if text else ()
         columns = plan.columns
@@ -357,7 +371,7 @@ class ExcelSink:
         """
         carried = record.carried[0]
         if not isinstance(carried, TableRow | CellBlock):
-            raise StageError("a record of another format")
+            raise StageError(_("a record of another format"))
         self._sheets[carried.sheet].append(carried.fill(record, masked))
 
     def finish(self) -> None:
@@ -380,7 +394,7 @@ def read_xlsx(stream: BinaryIO, options: ReadOptions, name: str) -> ExcelFile:
 
 
 def _open(stream: BinaryIO) -> Workbook:
-    need_modules("reading .xlsx files", "office", "openpyxl")
+    need_modules(_("reading .xlsx files"), "office", "openpyxl")
     return open_workbook(open_package(read_whole(stream), EXCEL))
 
 
@@ -494,7 +508,7 @@ def look_at_xlsx(stream: BinaryIO, options: ReadOptions, name: str = "") -> Tabl
         return {column: text for column, text in cells if column}
 
     def rows_of_all() -> Iterator[Mapping[str, str]]:
-        for _, below, columns in tables:
+        for _ignored, below, columns in tables:
             yield from (read(row, columns) for row in below[1:])
         for index, below, columns in tables:
             rest = (row for row in workbook.rows(index) if row.number > below[-1].number)

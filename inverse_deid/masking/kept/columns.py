@@ -17,6 +17,7 @@ from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import KeptColumnError, Remedy
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.tables.columns import looks_like_a_name, says
 from inverse_deid.formats.tables.kept_cells import KeptCell, KeptChanges
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -95,7 +96,7 @@ contain a name
 
     masker: DocumentMasker | None = field(repr=False)
     day_first: bool | None = None
-    unit: str = "row"
+    unit: str = N_("row")
     kinds: MaskedKinds | None = None
     _verdicts: dict[KeptCell, Verdict] = field(default_factory=dict, repr=False)
 
@@ -109,7 +110,7 @@ contain a name
         verdicts = self._learn({cell for record in checked for cell in record.kept})
         for record in checked:
             if (part := find_split_date(record.kept)) is not None and self._masks("date"):
-                raise self._refuse(record, part, "a part of a date")
+                raise self._refuse(record, part, _("a part of a date"))
             for cell in record.kept:
                 if refusal := verdicts[cell].refusal:
                     raise self._refuse(record, cell, refusal)
@@ -183,7 +184,7 @@ contain a name
             if new == cell.value:
                 continue
             if cell.type == "nested":
-                raise self._refuse(record, cell, f"a {sort} inside a list or an object")
+                raise self._refuse(record, cell, _("a {sort} inside a list or an object", sort=sort))
             values[number] = new
             (replaced if new else emptied)[f"{sort} in a kept column"] += 1
         return KeptChanges(
@@ -231,40 +232,52 @@ contain a name
         docs += [Document("kept columns", f"{column}: {value}") for column, value in read]
         masked = self.masker.mask_many(docs)
         if len(masked) != len(docs):
-            raise KeptColumnError("the kept columns could not be checked, so nothing is written")
+            raise KeptColumnError(_("the kept columns could not be checked, so nothing is written"))
         pairs = zip(cells, masked[: len(cells)], masked[len(cells) :], strict=True)
         return {cell: _judge_masked(cell, alone, named) for cell, alone, named in pairs}
 
     def _refuse(self, record: HasKept, cell: KeptCell, kind: str) -> KeptColumnError:
         order = [
-            Remedy("day_first", step="say that the day comes first ({})"),
-            Remedy("month_first", step="say that the month comes first ({})"),
+            Remedy("day_first", step=N_("say that the day comes first ({})")),
+            Remedy("month_first", step=N_("say that the month comes first ({})")),
         ]
         return KeptColumnError(
-            f"{self._locate(record, cell)}: a kept column must not contain {kind}",
+            _(
+                "{locate}: a kept column must not contain {kind}",
+                locate=self._locate(record, cell),
+                kind=kind,
+            ),
             remedies=[
                 *(order if kind == DateDoubt.ORDER else ()),
-                Remedy("text_column", step="mask it ({})"),
-                Remedy(step="leave it out"),
-                Remedy("keep_unchecked", step="name it with {}"),
+                Remedy("text_column", step=N_("mask it ({})")),
+                Remedy(step=N_("leave it out")),
+                Remedy("keep_unchecked", step=N_("name it with {}")),
             ],
         )
 
     def _refuse_sort(self, record: HasKept, cell: KeptCell, sort: str) -> KeptColumnError:
         names = find_choice(CHOICES, f"{sort}s").names_on(Surface.PYTHON)[1:]
-        others = f"{', '.join(names[:-1])} or {names[-1]}"
+        others = _("{names} or {name}", names=", ".join(names[:-1]), name=names[-1])
         return KeptColumnError(
-            f"{self._locate(record, cell)}: has {sort}s, and {sort}s are masked in the text",
+            _(
+                "{locate}: has {sort}s, and {sort}s are masked in the text",
+                locate=self._locate(record, cell),
+                sort=sort,
+            ),
             remedies=[
-                Remedy(f"{sort}s", step=f"replace {sort}s ({{}} {others})"),
-                Remedy(step="leave the column out"),
-                Remedy("keep_unchecked", step="name it with {}"),
+                Remedy(f"{sort}s", step=_("replace {sort}s ({{}} {others})", sort=sort, others=others)),
+                Remedy(step=N_("leave the column out")),
+                Remedy("keep_unchecked", step=N_("name it with {}")),
             ],
         )
 
     def _locate(self, record: HasKept, cell: KeptCell) -> str:
-        place = record.place or f"{self.unit} {record.number}"
-        return f"{place}, column {cell.column!r}" if looks_like_a_name(cell.column) else place
+        place = record.place or f"{_(self.unit)} {record.number}"
+        return (
+            _("{place}, column {column!r}", place=place, column=cell.column)
+            if looks_like_a_name(cell.column)
+            else place
+        )
 
 
 def _replace_age(cell: KeptCell, policy: AgePolicy) -> str:
@@ -279,19 +292,19 @@ def _replace_age(cell: KeptCell, policy: AgePolicy) -> str:
 
 
 _KIND_OF = {
-    HyperClass.NAME: "a name",
-    HyperClass.PLACE: "a place",
-    HyperClass.DATE: "a date that cannot be read",
-    HyperClass.AGE: "an age",
-    HyperClass.CONTACT: "a contact",
-    HyperClass.ID: "an identifier",
-    HyperClass.PROFESSION: "a profession",
+    HyperClass.NAME: N_("a name"),
+    HyperClass.PLACE: N_("a place"),
+    HyperClass.DATE: N_("a date that cannot be read"),
+    HyperClass.AGE: N_("an age"),
+    HyperClass.CONTACT: N_("a contact"),
+    HyperClass.ID: N_("an identifier"),
+    HyperClass.PROFESSION: N_("a profession"),
 }
 
 
 def _judge_masked(cell: KeptCell, alone: MaskedDocument, named: MaskedDocument) -> Verdict:
     if alone.failed or named.failed:
-        return Verdict(refusal="text that could not be checked")
+        return Verdict(refusal=N_("text that could not be checked"))
     if alone.decisions.keep.all():
         return PASSES
     first = len(named.tokens.text) - len(alone.tokens.text)

@@ -13,6 +13,7 @@ from datetime import date
 from enum import StrEnum
 from functools import lru_cache
 
+from inverse_deid.core.wording import N_
 from inverse_deid.formats.tables.columns import says
 from inverse_deid.replacement.dates.layouts import DateReading, find_readings
 from inverse_deid.replacement.dates.parts import PartialDate, month_words
@@ -38,8 +39,8 @@ _HAS_NAME = re.compile(r"[^\W\d_]{3,}")
 class DateDoubt(StrEnum):
     """Why a value that looks like a date is not certain."""
 
-    ORDER = "a date whose day and month can be exchanged"
-    UNSURE = "a number or text that can be a date"
+    ORDER = N_("a date whose day and month can be exchanged")
+    UNSURE = N_("a number or text that can be a date")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from datetime import date
 from functools import cache, partial
 from typing import Literal
 
+from inverse_deid.core.wording import N_
 from inverse_deid.formats.icsr.standard.vocabulary import is_country, is_language
 from inverse_deid.formats.lots import INITIALS_AND_YEAR, POSTCODE, is_lot_number
 from inverse_deid.formats.records import Record
@@ -107,7 +108,7 @@ def judge_form(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     if not value:
         return PASSES
     if cell.type == "bytes":
-        return Verdict(refusal="bytes that cannot be read")
+        return Verdict(refusal=N_("bytes that cannot be read"))
     if cell.type == "key":
         return _judge_key(cell, value, day_first)
     verdict = (
@@ -124,29 +125,29 @@ def _judge_key(cell: KeptCell, value: str, day_first: bool | None) -> Verdict | 
     # It passes if it consists of words that names of columns have.
     has_number = re.search(r"\d{2}", value) is not None
     if has_number and any(says(value, sort) for sort in ("age", "date", "birth")):
-        return Verdict(refusal="a date or age in a key")
+        return Verdict(refusal=N_("a date or age in a key"))
     if is_header([value]) or (has_known_words(value) and not any(map(str.isdigit, value))):
         return PASSES
     verdict = judge_form(replace(cell, type="text"), day_first)
-    return Verdict(refusal="a date or age in a key") if verdict and verdict.sort else verdict
+    return Verdict(refusal=N_("a date or age in a key")) if verdict and verdict.sort else verdict
 
 
 def _judge_person(value: str, column: str) -> Verdict | None:
     has_digit = any(map(str.isdigit, value))
     if says(column, "birth") and has_digit:
         is_size = says(column, "size") and _SIZE.fullmatch(value)
-        return None if is_size else Verdict(refusal="a date of birth")
+        return None if is_size else Verdict(refusal=N_("a date of birth"))
     if _names_people(words_of(column)) and value.casefold() not in column_words("passing"):
-        return Verdict(refusal="a name")
+        return Verdict(refusal=N_("a name"))
     if not has_digit:
         return None
     if not is_age_column(column):
         numbers = map(int, re.findall(r"\d{1,4}", value))
         is_coded = says(column, "age") and any(number in range(10, _MAX_AGE) for number in numbers)
         is_written = _AGE.fullmatch(value) and not any(map(partial(says, column), _NOT_OF_PERSONS))
-        return Verdict(refusal="an age") if is_coded or is_written else None
+        return Verdict(refusal=N_("an age")) if is_coded or is_written else None
     is_age = read_age(years_of(value)) is not None
-    return Verdict("age") if is_age else Verdict(refusal="a number or text that can be an age")
+    return Verdict("age") if is_age else Verdict(refusal=N_("a number or text that can be an age"))
 
 
 def _judge_date(cell: KeptCell, day_first: bool | None) -> Verdict | None:
@@ -160,7 +161,7 @@ def _judge_date(cell: KeptCell, day_first: bool | None) -> Verdict | None:
     if found is None and is_date_column(cell.column) and (_YEAR.search(value) or _LONG_NUMBER.search(value)):
         found = DateDoubt.UNSURE
     if says(cell.column, "month") and not says(cell.column, "count") and is_month(value):
-        return Verdict(refusal="a part of a date")
+        return Verdict(refusal=N_("a part of a date"))
     if not isinstance(found, DateDoubt):
         return None
     return Verdict(refusal=str(found))
@@ -217,23 +218,23 @@ def _judge_place(value: str, column: str) -> Verdict | None:
     is_named = says(column, "coordinate") and _NUMBER.fullmatch(value)
     is_pair = _PAIR_OF_COORDINATES.fullmatch(value) and not says(column, "measure")
     is_place = is_named or is_pair or _COORDINATE.fullmatch(value)
-    return Verdict(refusal="a number that can be a place") if is_place else None
+    return Verdict(refusal=N_("a number that can be a place")) if is_place else None
 
 
 def _judge_code(value: str, column: str) -> Verdict | None:
     # None = the words must be read.
     words = words_of(column)
     if _numbers_people(words) and any(map(str.isdigit, value)):
-        return Verdict(refusal="an identifier")
+        return Verdict(refusal=N_("an identifier"))
     if not words.isdisjoint(("lot", "batch")) and is_lot_number(value) and not _has_first_name(value):
         return PASSES
     if (match := _NUMBER.fullmatch(value)) is not None:
         digits = re.sub(r"\D", "", match["whole"])
         is_short = len(digits) <= (_MAX_DIGITS_OF_A_CODE_SYSTEM if says(column, "code") else _MAX_DIGITS)
         passes = is_short or _MEDDRA.fullmatch(value) or _ROUND.fullmatch(digits)
-        return PASSES if passes else Verdict(refusal="a number that can identify a person")
+        return PASSES if passes else Verdict(refusal=N_("a number that can identify a person"))
     if POSTCODE.fullmatch(value) and not _ATC.fullmatch(value):
-        return Verdict(refusal="a postcode")
+        return Verdict(refusal=N_("a postcode"))
     return PASSES if _is_short_code(value, column) or _is_place(value, column) else _judge_length(value)
 
 
@@ -287,7 +288,7 @@ def _judge_length(value: str) -> Verdict | None:
     has_verb = not column_words("sentence").isdisjoint(words)
     is_sentence = len(words) > _MAX_WORDS_WITHOUT_SENTENCE and (has_verb or _SENTENCE_END.search(value))
     is_long = len(value) > MAX_CHARS or len(words) > MAX_WORDS
-    return Verdict(refusal="free text") if is_sentence or is_long else None
+    return Verdict(refusal=N_("free text")) if is_sentence or is_long else None
 
 
 def _is_place(value: str, column: str) -> bool:

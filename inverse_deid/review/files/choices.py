@@ -18,6 +18,7 @@ from inverse_deid.choices.questions import Question, list_questions
 from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import _
 from inverse_deid.files.survey import SurveyedColumn
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.tables.columns import ColumnFate
@@ -57,7 +58,7 @@ class MaskingChoices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         given = [(one, fields.get(one.name) or one.default) for one in QUESTIONS]
         if any(one.find_answer(value) is None for one, value in given):
-            raise ReviewError("the form has an unknown answer. Load the page again")
+            raise ReviewError(_("the form has an unknown answer. Load the page again"))
         return cls(tuple((one.name, value) for one, value in given if value != one.default))
 
     def answer_to(self, question: Question) -> str:
@@ -152,11 +153,11 @@ def find_danger(column: SurveyedColumn) -> str:
     """
     values = column.values
     if column.is_narrative or any(len(value.split()) > _FREE_TEXT_WORDS for value in values):
-        return "It contains free text, which can name people."
+        return _("It contains free text, which can name people.")
     if {word.casefold() for word in _WORD.findall(column.name)} & set(_IDENTIFYING_WORDS.split()):
-        return "Its name says that it may identify a person."
+        return _("Its name says that it may identify a person.")
     if any(_IDENTIFYING_VALUE.search(value) for value in values):
-        return "Its values look like dates, numbers, names or addresses of people."
+        return _("Its values look like dates, numbers, names or addresses of people.")
     return ""
 
 
@@ -173,9 +174,9 @@ def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:
         ''
     """
     if column.is_narrative and (fate.is_kept or fate is ColumnFate.ID):
-        return "contains narratives, so it can only be masked or dropped"
+        return _("contains narratives, so it can only be masked or dropped")
     if fate is ColumnFate.ID and any(len(value.split()) > _FREE_TEXT_WORDS for value in column.values):
-        return "contains free text, so it cannot be the number of the case"
+        return _("contains free text, so it cannot be the number of the case")
     return ""
 
 
@@ -202,9 +203,9 @@ def make_read_options(fates: Mapping[str, ColumnFate]) -> ReadOptions:
 
     masked, ids = choose(ColumnFate.MASKED), choose(ColumnFate.ID)
     if not masked:
-        raise ReviewError("choose at least one column with text to be masked")
+        raise ReviewError(_("choose at least one column with text to be masked"))
     if len(ids) > 1:
-        raise ReviewError("only one column can be the number of the case. Drop or keep the others")
+        raise ReviewError(_("only one column can be the number of the case. Drop or keep the others"))
     return ReadOptions(
         text_columns=tuple(masked),
         keep_columns=tuple(choose(ColumnFate.KEPT)),

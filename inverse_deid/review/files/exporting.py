@@ -35,6 +35,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.files import PartialFile, write_whole
 from inverse_deid.core.values import Document
+from inverse_deid.core.wording import _
 from inverse_deid.engine.run_report import describe_profile, hash_with_key
 from inverse_deid.files.given import GivenFile
 from inverse_deid.files.reading import list_names
@@ -150,7 +151,7 @@ def released_zip(
                     out.note_file(*_copy(file, entry))
             written.append(Path(name))
         if not written:
-            raise ReviewError(out.problems[0] if out.problems else "no case is released yet")
+            raise ReviewError(out.problems[0] if out.problems else _("no case is released yet"))
         packed.writestr(_zip_entry(store, REPORT_NAME), out.report())
     return _conclude(store, out, written, f"released text downloaded: {out.n_cases} cases", by)
 
@@ -169,7 +170,7 @@ def released_file(
         out = _Releases(transaction, renames=Renames() if renames else None)
         sources = [one for one in out.list_sources() if one.id == source_id]
         if not sources:
-            raise ReviewError(f"file {source_id} has no released case")
+            raise ReviewError(_("file {source_id} has no released case", source_id=source_id))
         name = Path(check_name(out.name_of(sources[0])))
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
             if not out.write(sources[0], file):
@@ -226,7 +227,7 @@ def check_name(name: str) -> str:
     """
     place = PurePosixPath(name)
     if place.is_absolute() or ".." in place.parts or "\\" in name:
-        raise ReviewError("a file name in the store leads out of the folder: the store was altered")
+        raise ReviewError(_("a file name in the store leads out of the folder: the store was altered"))
     return name
 
 
@@ -234,7 +235,7 @@ def _choose_target(folder: Path, name: str, *, force: bool) -> Path:
     """Return the path to write; a name in the store never leads out of the folder."""
     target = folder / check_name(name)
     if target.exists() and not force:
-        raise OutputExistsError(f"{target} already exists", remedies=[OVERWRITE])
+        raise OutputExistsError(_("{target} already exists", target=target), remedies=[OVERWRITE])
     return target
 
 
@@ -409,7 +410,9 @@ def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iter
     with store.reading(snapshot=True) as transaction:
         held_back = check_for_export(transaction)
         if problems := [*held_back.sources.values(), *held_back.cases.values()]:
-            raise NotAllowedError(f"{problems[0]}. Run inverse-deid review verify, and restore a backup")
+            raise NotAllowedError(
+                _("{problem}. Run inverse-deid review verify, and restore a backup", problem=problems[0])
+            )
         cases = transaction.read(released, CASES)
     disclose_all(store, by, [case.id for case in cases], way)
     with store.reading(snapshot=True) as transaction:
@@ -436,7 +439,7 @@ def export_annotated(
     """
     is_file = form is AnnotationFormat.JSON_LINES
     if path.exists() and not force and (is_file or any(path.iterdir())):
-        raise OutputExistsError(f"{path} already exists", remedies=[OVERWRITE])
+        raise OutputExistsError(_("{path} already exists", path=path), remedies=[OVERWRITE])
     docs = iterate_annotated(store, f"export {form.value}", by)
     if is_file:
         write_whole(path, map(gold_json_line, docs), private=True)
@@ -505,7 +508,7 @@ def adopt_annotations(store: ReviewStore, at: LayerRevision, doc: Document) -> E
 def _plan_steps(content: CaseContent, now: LayerTokens, doc: Document) -> list[Step]:
     part = next((p for p in content.parts if content.text[p.start : p.end] == doc.text), None)
     if part is None:
-        raise ReviewError("the annotated document has another text than the case, so nothing was imported")
+        raise ReviewError(_("the annotated document has another text than the case, so nothing was imported"))
     first, stop = np.searchsorted(content.tokens.starts, [part.start, part.end]).tolist()
     spans = [type(span)(span.start + part.start, span.end + part.start, span.type) for span in doc.spans]
     owners = span_of_token(content.tokens, spans)

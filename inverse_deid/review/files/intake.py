@@ -32,6 +32,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.files import output_errors
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.planning import count_found
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
@@ -300,7 +301,7 @@ class _Intake:
             self._complete.append(file)
             return
         if problem is None and (file is None or not file.tally.n_failures):
-            problem = InputError("contains no cases. It was left out")
+            problem = InputError(_("contains no cases. It was left out"))
         if file is not None:
             self._refuse(file, problem)
         elif problem is not None:
@@ -313,7 +314,9 @@ class _Intake:
             with open_input(job.input) as stream, input_errors():
                 data = stream.read(MAX_SOURCE_BYTES + 1)
         if len(data) > MAX_SOURCE_BYTES:
-            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it")
+            raise UnreadableInputError(
+                _("is larger than {max_source_bytes} MiB. Split it", max_source_bytes=MAX_SOURCE_BYTES >> 20)
+            )
         content_hash = hash_file(self._store.file_key, data)
         with self._store.reading() as transaction:
             problem = _find_known(transaction, job.name, content_hash)
@@ -348,11 +351,11 @@ class _Intake:
             return
         if record.problem:
             where = f"{file.job.shown} {record.place}"
-            file.tally.fail(where, f"{record.problem}. It was left out", record.remedies)
+            file.tally.fail(where, _("{problem}. It was left out", problem=record.problem), record.remedies)
         elif record.texts is None:
             self._check_kept(file, [record])
         elif record.is_report:
-            name = f"{file.job.name} case {record.number}"
+            name = _("{job} case {number}", job=file.job.name, number=record.number)
             yield _Item(file, record.number, name, record.texts.docs, record)
         else:
             name = record.texts.docs[0].id
@@ -409,7 +412,11 @@ class _Intake:
         results = self._masker.mask_many(docs) if docs else []
         if [doc.id for doc in docs] != [result.id for result in results]:
             raise StageError(
-                f"the masker returned other documents than it was given ({len(results)} for {len(docs)})"
+                _(
+                    "the masker returned other documents than it was given ({n_results} for {n_docs})",
+                    n_results=len(results),
+                    n_docs=len(docs),
+                )
             )
         masked = iter(results)
         for item in items:
@@ -499,7 +506,7 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
     tally = item.file.tally
     tally.add_case(masked)
     if is_failed:
-        tally.fail(item.name, "could not be analysed and was masked completely. It comes first.")
+        tally.fail(item.name, _("could not be analysed and was masked completely. It comes first."))
     doubt, n_doubtful = rank_case(content.decisions, is_failed=is_failed)
     case: dict[str, object] = {
         "number": item.number,
@@ -536,6 +543,7 @@ def _find_known(transaction: Transaction, name: str, content_hash: str) -> str:
     source_id = _find_id(transaction, name, content_hash)
     if source_id is None:
         return ""
-    return (
-        f"is already in the store (file {source_id}, the same name and contents), so it was not added again"
+    return _(
+        "is already in the store (file {source_id}, the same name and contents), so it was not added again",
+        source_id=source_id,
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.finding import FoundFile
 from inverse_deid.masking.case_masker import DocumentMasker
@@ -39,7 +40,7 @@ def create_store(
         ConfigurationError: There are files, but no masker.
     """
     if jobs and masker is None:
-        raise ConfigurationError("cases cannot be added without a masker")
+        raise ConfigurationError(_("cases cannot be added without a masker"))
     tally = Tally()
     with new_tables(address, key, settings.policy, settings.facts) as made:
         with open_store(made, key, clock=clock) as store:
@@ -49,6 +50,6 @@ def create_store(
             first = tally.failures[0] if tally.failures else None
             why = "" if first is None else f": {first.where}: {first.reason}"
             raise UnreadableInputError(
-                f"no case could be read{why}", remedies=() if first is None else first.remedies
+                _("no case could be read{why}", why=why), remedies=() if first is None else first.remedies
             )
     return open_store(address, key, clock=clock), tally

@@ -16,6 +16,7 @@ from inverse_deid.choices.categories import Category
 from inverse_deid.core.child_process import answer_all
 from inverse_deid.core.errors import InverseDeidError, OutputError, ReviewError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.wording import _
 from inverse_deid.files.given import GivenFile
 from inverse_deid.files.reading import MaskedRecord, ReadBatch, ReadRecord, Writing, write_cases
 from inverse_deid.files.workers import borrow_worker
@@ -88,7 +89,14 @@ class SourceRelease:
         kind = FORMATS[self._source.format]
         if kind.needs_all_records and self._n_left_out:
             what = "parts" if kind.is_container else "rows"
-            raise ReviewError(f"{self._n_left_out} {what} are not released, and a {kind} file needs all")
+            raise ReviewError(
+                _(
+                    "{n_left_out} {what} are not released, and a {kind} file needs all",
+                    n_left_out=self._n_left_out,
+                    what=what,
+                    kind=kind,
+                )
+            )
         output = self._masking.output
         hidden = self._masking.facts.categories or tuple(Category)
         kinds = MaskedKinds(dates=Category.DATE in hidden, ages=Category.AGE in hidden)
@@ -116,8 +124,12 @@ class SourceRelease:
         self.problems += [f"{name} {one.where}: {one.reason}" for one in written.facts.failures]
         if n_emptied:
             self.problems.append(
-                f"{name}: {n_emptied} dates and ages in kept columns were left empty, since they are masked "
-                "in the text"
+                _(
+                    "{name}: {n_emptied} dates and ages in kept columns were left empty, since they are "
+                    "masked in the text",
+                    name=name,
+                    n_emptied=n_emptied,
+                )
             )
         self.columns |= written.facts.columns
 
@@ -134,7 +146,13 @@ class SourceRelease:
         masked = None if record.texts is None else self._mask(self._cases.get(record.number), record)
         if record.texts is not None and masked is None:
             if kind.needs_all_records:
-                raise ReviewError(f"{record.place} cannot be released, and a {kind} file needs all of them")
+                raise ReviewError(
+                    _(
+                        "{place} cannot be released, and a {kind} file needs all of them",
+                        place=record.place,
+                        kind=kind,
+                    )
+                )
             return None
         (changes,) = kept.settle([record], [masked])
         return MaskedRecord(() if masked is None else masked.docs, masked, changes)
@@ -165,7 +183,7 @@ class SourceRelease:
         try:
             content = read_content(self._transaction, case.id)
             if [doc.text for doc in texts.docs] != [content.text[p.start : p.end] for p in content.parts]:
-                raise ReviewError(f"case {case.id} has another text than the one that was reviewed")
+                raise ReviewError(_("case {id} has another text than the one that was reviewed", id=case.id))
             final = read_final(self._transaction, case.id, content)
             return [render_part(content, final, part, self._masking.facts) for part in content.parts]
         except InverseDeidError as error:

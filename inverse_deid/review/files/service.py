@@ -24,6 +24,7 @@ from inverse_deid.core.errors import (
     add_remedies,
     describe_error,
 )
+from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.given import open_given
 from inverse_deid.files.reading import ReadBatch, read_cases
@@ -59,11 +60,11 @@ _IDLE_SECONDS = 60.0
 
 
 _STEPS = {
-    "text_column": "choose Mask",
-    "id_column": "choose another Case number",
-    "keep_unchecked": "choose Keep unchecked",
-    "dates": "choose what should happen to dates",
-    "ages": "choose what should happen to ages",
+    "text_column": N_("choose Mask"),
+    "id_column": N_("choose another Case number"),
+    "keep_unchecked": N_("choose Keep unchecked"),
+    "dates": N_("choose what should happen to dates"),
+    "ages": N_("choose what should happen to ages"),
 }
 """How the pages offer what mends an error; they do not offer other choices."""
 
@@ -75,7 +76,7 @@ def explain_problem(message: str, remedies: Sequence[Remedy] = ()) -> str:
         >>> explain_problem("has a name", [Remedy("encoding"), Remedy("keep_unchecked")])
         'has a name. Choose Keep unchecked'
     """
-    here = [Remedy(step=_STEPS.get(one.choice, "")) if one.choice else one for one in remedies]
+    here = [Remedy(step=_(_STEPS.get(one.choice, ""))) if one.choice else one for one in remedies]
     return add_remedies(message, here, lambda _choice, _value: None)
 
 
@@ -155,9 +156,11 @@ class IntakeService:
             return refuse(explain_problem(str(error), error.remedies))
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-            return refuse("cannot be read. Open it in its own program, save it again, and add the new file")
+            return refuse(
+                _("cannot be read. Open it in its own program, save it again, and add the new file")
+            )
         if known is not None:
-            return refuse("was added before, with the same contents. Nothing is left to do")
+            return refuse(_("was added before, with the same contents. Nothing is left to do"))
         return change_upload(
             self.store,
             upload_id,
@@ -225,7 +228,7 @@ class IntakeService:
             )
             n_queued += queued is not None
         if not n_queued:
-            raise ReviewError("no file is ready to be masked. Add one first")
+            raise ReviewError(_("no file is ready to be masked. Add one first"))
         self.wake()
         return n_queued
 
@@ -309,7 +312,7 @@ class IntakeService:
             elif not (running.is_cancelled or self._is_closing):
                 state = UploadState.FAILED
                 first = tally.failures[0] if tally.failures else None
-                problem = InputError("contains no text to mask")
+                problem = InputError(_("contains no text to mask"))
                 if first is not None:
                     problem = InputError(first.reason, remedies=first.remedies)
         except InputError as error:
@@ -318,7 +321,7 @@ class IntakeService:
             problem = error.add_prefix("")
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-            problem = StageError("an unforeseen error stopped this file. Nothing of it was stored")
+            problem = StageError(_("an unforeseen error stopped this file. Nothing of it was stored"))
         change_upload(
             self.store,
             upload.id,

@@ -13,6 +13,7 @@ import msgspec
 from sqlalchemy import delete, func, insert, select, update
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.files.facts import FileFacts
 from inverse_deid.files.given import MAX_FILE_BYTES
 from inverse_deid.files.survey import FileSurvey
@@ -134,7 +135,9 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
     if not 0 < n_bytes <= MAX_FILE_BYTES:
         limit = f"{MAX_FILE_BYTES >> 20} MB"
         raise ReviewError(
-            "is empty" if n_bytes == 0 else f"is larger than {limit}. Split it into smaller files"
+            _("is empty")
+            if n_bytes == 0
+            else _("is larger than {limit}. Split it into smaller files", limit=limit)
         )
     with store.writing() as transaction:
         pieces = select(func.count(), func.coalesce(func.sum(WAITING.c.n_bytes), 0))
@@ -142,7 +145,7 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
             pieces.where(WAITING.c.state != UploadState.DONE.value)
         ).one()
         if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
-            raise ReviewError("too many files are waiting. Mask or remove those first, then add more")
+            raise ReviewError(_("too many files are waiting. Mask or remove those first, then add more"))
         facts = UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes)
         row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "sealed": b""}
         upload_id = transaction.insert_unsealed(WAITING, row)
@@ -175,7 +178,7 @@ def read_bytes(store: ReviewStore, upload_id: int) -> bytes:
             store.sealer.open(row.sealed, f"waiting {upload_id} piece {row.number}") for row in rows
         )
     if upload is not None and upload.facts.n_bytes != len(data):
-        raise UnreadableInputError("has lost a part: the store was altered. Add the file again")
+        raise UnreadableInputError(_("has lost a part: the store was altered. Add the file again"))
     return data
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, delete
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.wording import _
 from inverse_deid.review.flow.cases import drop_lock, lock_row, read_user_name, set_state
 from inverse_deid.review.flow.contents import read_content, read_model
 from inverse_deid.review.flow.editing import check_layer
@@ -37,12 +38,14 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
         is_review = layer.kind == LayerKind.REVIEW.value
         number = case.n_approvals + 1
         if is_review and number > store.policy.approvals:
-            raise NotAllowedError(f"case {case.id} has all its approvals. Take another case")
+            raise NotAllowedError(_("case {id} has all its approvals. Take another case", id=case.id))
         if not is_review:
             content = read_content(transaction, case.id)
             n_undecided = int((~replay_layer(transaction, layer, content).decided).sum())
             if n_undecided:
-                raise ReviewError(f"you still have to decide {n_undecided} words in dispute")
+                raise ReviewError(
+                    _("you still have to decide {n_undecided} words in dispute", n_undecided=n_undecided)
+                )
         values = {"approval": number, "revision": layer.revision + 1}
         transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
         changes = {"n_approvals": number if is_review else case.n_approvals, "assignee_id": None}
@@ -101,7 +104,7 @@ def release(store: ReviewStore, user: User, case_id: int) -> None:
         ReviewError: The case is not agreed, or has an undecided token.
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
-        raise NotAllowedError("only an adjudicator can release cases")
+        raise NotAllowedError(_("only an adjudicator can release cases"))
     with store.writing() as transaction:
         case = lock_row(transaction, case_id)
         if case.state == CaseState.AGREED.value:
@@ -121,7 +124,7 @@ def withdraw(store: ReviewStore, user: User, case_id: int) -> None:
         ReviewError: The case is neither agreed nor released.
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
-        raise NotAllowedError("only an adjudicator can take releases back")
+        raise NotAllowedError(_("only an adjudicator can take releases back"))
     with store.writing() as transaction:
         reopen(transaction, lock_row(transaction, case_id), user.id)
 

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Row, Select, select, update
 
 from inverse_deid.core.errors import CaseLockedError, ReviewError
+from inverse_deid.core.wording import _
 from inverse_deid.review.flow.contents import read_content
 from inverse_deid.review.flow.layers import read_final
 from inverse_deid.review.flow.oversight import refuse_too_many_locks
@@ -53,7 +54,7 @@ def read_row(transaction: Transaction, case_id: int) -> Row[Any]:
 def _read_one(transaction: Transaction, found: Select[Any], case_id: int) -> Row[Any]:
     rows = transaction.read(found, CASES)
     if not rows:
-        raise ReviewError(f"the store has no case {case_id}")
+        raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
     return rows[0]
 
 
@@ -70,7 +71,10 @@ def take_lock(transaction: Transaction, case: Row[Any], user_id: int) -> float:
     is_mine = case.lock_user_id in (None, user_id)
     if not is_mine and case.lock_until is not None and case.lock_until > transaction.now():
         raise CaseLockedError(
-            f"another user is working on case {case.id}. Take another case, or wait until the lock ends"
+            _(
+                "another user is working on case {id}. Take another case, or wait until the lock ends",
+                id=case.id,
+            )
         )
     if case.lock_user_id != user_id or case.lock_until <= transaction.now():
         refuse_too_many_locks(transaction, user_id, case.id)
@@ -95,7 +99,7 @@ def check_holder(case: Row[Any], user_id: int) -> None:
     """Refuse a user who does not hold a case; fails as `hold_lock`."""
     check_assignee(case, user_id)
     if case.lock_user_id != user_id:
-        raise CaseLockedError(f"you no longer hold case {case.id}. Open it again")
+        raise CaseLockedError(_("you no longer hold case {id}. Open it again", id=case.id))
 
 
 def check_assignee(case: Row[Any], user_id: int) -> None:
@@ -106,7 +110,10 @@ def check_assignee(case: Row[Any], user_id: int) -> None:
     """
     if case.assignee_id not in (None, user_id):
         raise CaseLockedError(
-            f"case {case.id} is assigned to another user. Your stored changes are kept. Take another case"
+            _(
+                "case {id} is assigned to another user. Your stored changes are kept. Take another case",
+                id=case.id,
+            )
         )
 
 
@@ -136,7 +143,9 @@ def set_state(
     """
     old = CaseState(case.state) if old is None else old
     if (old, state) not in _STEPS:
-        raise ReviewError(f"case {case.id} is {old.value} and cannot become {state.value}")
+        raise ReviewError(
+            _("case {id} is {old} and cannot become {state}", id=case.id, old=old.value, state=state.value)
+        )
     if state is CaseState.RELEASED:
         read_final(transaction, case.id, read_content(transaction, case.id))
     transaction.update(CASES, CASES.c.id == case.id, state=state.value)

@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.measures.figures import Share
 from inverse_deid.evaluation.measures.uncertainty import Interval, clopper_pearson
 from inverse_deid.review.flow.cases import lock_row
@@ -33,23 +34,23 @@ from inverse_deid.review.store.values import CaseState, LayerTokens, User
 class Topic(StrEnum):
     """Information that is valuable for causality assessment."""
 
-    REACTION = "reaction"
-    SERIOUSNESS = "seriousness"
-    OUTCOME = "outcome"
-    DRUG_NAMES = "drug names"
-    HISTORY = "history"
-    DOSES = "doses"
-    LAB_RESULTS = "lab results"
-    TIME_COURSE = "time course"
+    REACTION = N_("reaction")
+    SERIOUSNESS = N_("seriousness")
+    OUTCOME = N_("outcome")
+    DRUG_NAMES = N_("drug names")
+    HISTORY = N_("history")
+    DOSES = N_("doses")
+    LAB_RESULTS = N_("lab results")
+    TIME_COURSE = N_("time course")
 
 
 class Preserved(StrEnum):
     """How much of a topic is left in the masked text."""
 
-    YES = "yes"
-    PARTLY = "partly"
-    NO = "no"
-    NOT_IN_CASE = "not in the case"
+    YES = N_("yes")
+    PARTLY = N_("partly")
+    NO = N_("no")
+    NOT_IN_CASE = N_("not in the case")
 
     @property
     def is_incomplete(self) -> bool:
@@ -70,7 +71,7 @@ class TopicAnswer:
 
     def __post_init__(self) -> None:
         if (self.is_needed is not None) != self.preserved.is_incomplete:
-            raise ReviewError("say whether it was needed if, and only if, something is missing")
+            raise ReviewError(_("say whether it was needed if, and only if, something is missing"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +91,9 @@ class CausalityForm:
     def __post_init__(self) -> None:
         missing = [topic.value for topic in Topic if topic not in self.answers]
         if missing:
-            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
+            raise ReviewError(_("no answer on {missing}. Answer every topic", missing=", ".join(missing)))
         if len(self.remark) > 4_000:
-            raise ReviewError("the remark has more than 4,000 characters. Shorten it")
+            raise ReviewError(_("the remark has more than 4,000 characters. Shorten it"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,9 @@ class CausalitySummary:
     @property
     def shares(self) -> list[tuple[str, Share, Interval | None]]:
         names = (
-            "cases that still contain valuable information",
-            "cases with nothing missing",
-            "cases with nothing missing that was needed",
+            _("cases that still contain valuable information"),
+            _("cases with nothing missing"),
+            _("cases with nothing missing that was needed"),
         )
         shares = (self.any_preserved, self.none_missing, self.none_needed_missing)
         return list(zip(names, shares, self.intervals, strict=True))
@@ -194,14 +195,17 @@ def read_original(store: ReviewStore, user: User, case_id: int) -> str:
     """
     refuse_admin(user)
     with store.reading() as transaction:
-        content, _ = _read_finished(transaction, case_id)
+        content, _ignored = _read_finished(transaction, case_id)
     with store.writing() as transaction:
         case = lock_row(transaction, case_id)
         mine = select(LAYERS.c.id).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user.id)
         approved = transaction.execute(mine.where(LAYERS.c.approval.is_not(None))).first()
         if approved is None and case.assignee_id != user.id:
             raise NotAllowedError(
-                f"you see the original of case {case_id} only if you approved it or it is assigned to you"
+                _(
+                    "you see the original of case {case_id} only if you approved it or it is assigned to you",
+                    case_id=case_id,
+                )
             )
         shown = disclose(transaction, user.name, [case], "causality form")
     remember(store, shown)
@@ -243,7 +247,13 @@ def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> Causality
 def _read_finished(transaction: Transaction, case_id: int) -> tuple[CaseContent, LayerTokens]:
     state = CaseState(lock_row(transaction, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
-        raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first")
+        raise ReviewError(
+            _(
+                "case {case_id} is {state}. It must be agreed or released first",
+                case_id=case_id,
+                state=state.value,
+            )
+        )
     content = read_content(transaction, case_id)
     return content, read_final(transaction, case_id, content)
 

@@ -30,6 +30,7 @@ from inverse_deid.core.values import (
     MaskedDocument,
     Tokens,
 )
+from inverse_deid.core.wording import _
 from inverse_deid.masking.combine import limit_of_safe_words
 from inverse_deid.review.store.keys import Sealer
 from inverse_deid.review.store.opening import Transaction
@@ -159,7 +160,7 @@ def read_content(transaction: Transaction, case_id: int) -> CaseContent:
     """
     row = transaction.execute(select(CONTENTS).where(CONTENTS.c.case_id == case_id)).one_or_none()
     if row is None:
-        raise ReviewError(f"the store has no case {case_id}")
+        raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
     stored = json.loads(transaction.sealer.open(row.sealed_text, f"the text of case {case_id}"))
     columns = _unpack(transaction.sealer.open(row.sealed_tokens, f"the decisions on case {case_id}"), case_id)
     text = stored["text"]
@@ -182,7 +183,10 @@ def _unpack(packed: bytes, case_id: int) -> dict[str, npt.NDArray[np.generic]]:
     n_tokens, rest = divmod(len(packed), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
     if rest:
         raise UnreadableInputError(
-            f"the decisions on case {case_id} are incomplete. Restore a backup of the store"
+            _(
+                "the decisions on case {case_id} are incomplete. Restore a backup of the store",
+                case_id=case_id,
+            )
         )
     columns: dict[str, npt.NDArray[np.generic]] = {}
     begin = 0

@@ -16,6 +16,7 @@ from sqlalchemy import Row, delete, insert
 
 from inverse_deid.core.errors import ReviewError, StaleRevisionError
 from inverse_deid.core.values import Tokens
+from inverse_deid.core.wording import _
 from inverse_deid.review.flow.cases import (
     check_holder,
     count_time,
@@ -78,10 +79,13 @@ def take_steps(
     edit = _Edit(store, at)
     steps = steps_for(edit.content, edit.before)
     if not steps:
-        raise ReviewError("the action changes nothing")
+        raise ReviewError(_("the action changes nothing"))
     if edit.layer.n_done >= MAX_ACTIONS:
         raise ReviewError(
-            f"the case has more than {MAX_ACTIONS:,} actions. Close it and tell your administrator"
+            _(
+                "the case has more than {max_actions:,} actions. Close it and tell your administrator",
+                max_actions=MAX_ACTIONS,
+            )
         )
     return edit.finish("change", edit.layer.n_done + 1, steps)
 
@@ -90,7 +94,7 @@ def undo(store: ReviewStore, at: LayerRevision) -> Edited:
     """Undo the last action; fails as `act`, and if there is nothing to undo."""
     edit = _Edit(store, at)
     if not edit.layer.n_done:
-        raise ReviewError("there is nothing to undo")
+        raise ReviewError(_("there is nothing to undo"))
     return edit.finish("undo", edit.layer.n_done - 1)
 
 
@@ -98,16 +102,18 @@ def redo(store: ReviewStore, at: LayerRevision) -> Edited:
     """Redo the action undone last; fails as `act`, and if there is nothing to redo."""
     edit = _Edit(store, at)
     if edit.layer.n_done >= len(edit.actions):
-        raise ReviewError("there is nothing to redo")
+        raise ReviewError(_("there is nothing to redo"))
     return edit.finish("redo", edit.layer.n_done + 1)
 
 
 def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRange | None = None) -> None:
     """Add a note of 1 to 4,000 characters (encrypted like the narrative); the revision stays."""
     if not 0 < len(text.strip()) <= len(text) <= MAX_NOTE_CHARS:
-        raise ReviewError(f"a note must have 1 to {MAX_NOTE_CHARS:,} characters")
+        raise ReviewError(
+            _("a note must have 1 to {max_note_chars:,} characters", max_note_chars=MAX_NOTE_CHARS)
+        )
     with store.writing() as transaction:
-        case, _ = check_layer(transaction, at)
+        case, _ignored = check_layer(transaction, at)
         if tokens is not None:
             _check_range(tokens, case.n_tokens)
         row = {
@@ -136,12 +142,19 @@ def _find_own(transaction: Transaction, case: Row[Any], at: LayerRevision) -> Ro
     # Fails as `act`.
     layer = find_layer(transaction, at.user_id, at.case_id)
     if layer.approval is not None:
-        raise ReviewError(f"you have approved case {at.case_id}, so it can no longer be changed")
+        raise ReviewError(
+            _("you have approved case {case_id}, so it can no longer be changed", case_id=at.case_id)
+        )
     check_holder(case, at.user_id)
     if layer.revision != at.revision:
         raise StaleRevisionError(
-            f"case {at.case_id} was changed in another window (revision {layer.revision}, not "
-            f"{at.revision}). Open it again"
+            _(
+                "case {case_id} was changed in another window (revision {revision}, not {revision_2}). "
+                "Open it again",
+                case_id=at.case_id,
+                revision=layer.revision,
+                revision_2=at.revision,
+            )
         )
     return layer
 
@@ -172,7 +185,12 @@ class _Edit:
         states = (before.keep, before.decided, before.categories, after.keep, after.decided, after.categories)
         runs = self._cut_at_parts(find_runs(changed, *states))
         if len(runs) > MAX_CHANGES:
-            raise ReviewError(f"this changes more than {MAX_CHANGES:,} places. Select fewer words at a time")
+            raise ReviewError(
+                _(
+                    "this changes more than {max_changes:,} places. Select fewer words at a time",
+                    max_changes=MAX_CHANGES,
+                )
+            )
         events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
         actions_hash = hash_actions([json.dumps(steps) for steps in actions])
         with self._store.writing() as transaction:
@@ -193,10 +211,12 @@ class _Edit:
         self, transaction: Transaction, n_done: int, added: Sequence[Step], actions_hash: str | None
     ) -> None:
         # Only if the layer is still the one computed from.
-        _, layer = check_layer(transaction, self._at)
+        _ignored, layer = check_layer(transaction, self._at)
         old, now = ((one.id, one.n_done, one.is_blind, one.actions_hash) for one in (self.layer, layer))
         if now != old:
-            raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again")
+            raise StaleRevisionError(
+                _("case {id} was changed in another window. Open it again", id=self.case.id)
+            )
         if added:
             is_undone = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= layer.n_done)
             transaction.execute(delete(ACTIONS).where(is_undone))
@@ -249,7 +269,14 @@ def _name_decision(layer: LayerTokens, token: int) -> str:
 
 def _check_range(given: TokenRange, n_tokens: int) -> None:
     if given.stop > n_tokens:
-        raise ReviewError(f"the case has {n_tokens} words, so {given.first}-{given.stop} is out of range")
+        raise ReviewError(
+            _(
+                "the case has {n_tokens} words, so {first}-{stop} is out of range",
+                n_tokens=n_tokens,
+                first=given.first,
+                stop=given.stop,
+            )
+        )
 
 
 def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) -> list[Step]:
@@ -262,7 +289,7 @@ def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) ->
     keep = {ActionKind.MASK: False, ActionKind.UNMASK: True, ActionKind.CATEGORY: None}[action.kind]
     if action.kind is ActionKind.CATEGORY:
         if any(now.keep[one.first : one.stop].any() for one in action.ranges):
-            raise ReviewError("a kept word has no category. Mask it first")
+            raise ReviewError(_("a kept word has no category. Mask it first"))
         ranges = {one for one in ranges if not now.keep[one.first : one.stop].any()}
     return [(first, stop, keep, code) for first, stop in _unite(ranges)]
 
@@ -313,5 +340,10 @@ def find_mentions(tokens: Tokens, ranges: Sequence[TokenRange]) -> list[TokenRan
             if np.array_equal(words[place : place + n_words], words[first:stop]):
                 found.add((place, place + n_words))
             if len(found) > MAX_RANGES:
-                raise ReviewError(f"the words occur in more than {MAX_RANGES:,} places. Mask fewer at a time")
+                raise ReviewError(
+                    _(
+                        "the words occur in more than {max_ranges:,} places. Mask fewer at a time",
+                        max_ranges=MAX_RANGES,
+                    )
+                )
     return [TokenRange(*one) for one in sorted(found)]

@@ -17,6 +17,7 @@ from sqlalchemy import Row, select
 from inverse_deid.core.errors import NotAllowedError, ReviewError, UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, PhiSpan, Reason, Tokens
+from inverse_deid.core.wording import _
 from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.flow.contents import CaseContent, encode_categories
 from inverse_deid.review.store.opening import Transaction
@@ -63,7 +64,9 @@ def find_layer(transaction: Transaction, user_id: int, case_id: int) -> Row[Any]
     found = select(LAYERS).where(LAYERS.c.case_id == case_id, LAYERS.c.user_id == user_id)
     rows = transaction.read(found.order_by(LAYERS.c.kind), LAYERS)
     if not rows:
-        raise NotAllowedError(f"you have not opened case {case_id}. Open it from the list of cases")
+        raise NotAllowedError(
+            _("you have not opened case {case_id}. Open it from the list of cases", case_id=case_id)
+        )
     return rows[0]
 
 
@@ -79,8 +82,11 @@ def read_steps(transaction: Transaction, layer: Row[Any]) -> list[list[Step]]:
     is_complete = [row.position for row in rows] == list(range(len(rows))) and layer.n_done <= len(rows)
     if not is_complete or hash_actions(stored) != layer.actions_hash:
         raise UnreadableInputError(
-            f"the actions of layers {layer.id} of the store were altered outside the program. Run "
-            "inverse-deid review verify, and restore a backup"
+            _(
+                "the actions of layers {id} of the store were altered outside the program. Run "
+                "inverse-deid review verify, and restore a backup",
+                id=layer.id,
+            )
         )
     return [[tuple(step) for step in json.loads(steps)] for steps in stored]
 
@@ -126,7 +132,7 @@ def combine_reviewers(layers: Sequence[LayerTokens]) -> LayerTokens:
         ([True, False], [True, False])
     """
     if not layers:
-        raise ReviewError("nobody has approved the case yet")
+        raise ReviewError(_("nobody has approved the case yet"))
     keep = np.logical_and.reduce([layer.keep for layer in layers])
     alike = np.logical_or.reduce([layer.keep for layer in layers]) == keep
     categories = layers[0].categories.copy()
@@ -182,16 +188,33 @@ def read_final(transaction: Transaction, case_id: int, content: CaseContent) -> 
     """
     reviewers = replay_approved(transaction, case_id, content)
     if len(reviewers) < transaction.policy.approvals:
-        raise ReviewError(f"case {case_id} has {len(reviewers)} of {transaction.policy.approvals} approvals")
+        raise ReviewError(
+            _(
+                "case {case_id} has {n_reviewers} of {approvals} approvals",
+                case_id=case_id,
+                n_reviewers=len(reviewers),
+                approvals=transaction.policy.approvals,
+            )
+        )
     settled = list_layers(transaction, case_id, LayerKind.ADJUDICATION, approved=True)
     final = replay_layer(transaction, settled[0], content) if settled else combine_reviewers(reviewers)
     n_tokens = len(content.tokens)
     if {len(final.keep), len(final.categories), len(final.decided)} != {n_tokens}:
-        raise ReviewError(f"the decisions on case {case_id} do not match its {n_tokens} words")
+        raise ReviewError(
+            _(
+                "the decisions on case {case_id} do not match its {n_tokens} words",
+                case_id=case_id,
+                n_tokens=n_tokens,
+            )
+        )
     n_undecided = int((~final.decided).sum())
     if n_undecided:
         raise ReviewError(
-            f"case {case_id} has {n_undecided} undecided words. An adjudicator must settle them"
+            _(
+                "case {case_id} has {n_undecided} undecided words. An adjudicator must settle them",
+                case_id=case_id,
+                n_undecided=n_undecided,
+            )
         )
     return final
 

@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError
+from inverse_deid.core.wording import _
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import ACTIONS, CASES, INTAKES, LAYERS, META, TRAIL, USERS
@@ -60,7 +61,7 @@ def set_limits(store: ReviewStore, limits: ReviewLimits, *, by: str) -> None:
 def refuse_admin(user: User) -> None:
     """Refuse a user whose role never sees a text."""
     if not user.role.includes(UserRole.REVIEWER):
-        raise NotAllowedError("your role does not see the texts of cases")
+        raise NotAllowedError(_("your role does not see the texts of cases"))
 
 
 def refuse_adder(transaction: Transaction, user: str, case: Row[Any]) -> None:
@@ -69,7 +70,9 @@ def refuse_adder(transaction: Transaction, user: str, case: Row[Any]) -> None:
         return
     found = select(INTAKES).where(INTAKES.c.source_id == case.source_id)
     if any(one.added_by == user for one in transaction.read(found, INTAKES)):
-        raise NotAllowedError(f"you added the file of case {case.id}, so another user must work on it")
+        raise NotAllowedError(
+            _("you added the file of case {id}, so another user must work on it", id=case.id)
+        )
 
 
 def has_hand(user_id: int, *kinds: LayerKind) -> ColumnElement[bool]:
@@ -89,7 +92,9 @@ def refuse_hand(transaction: Transaction, user: User, case: Row[Any], done: str,
     """Refuse a user with a hand in a case; `done` is what another user must do with it."""
     found = select(LAYERS).where(LAYERS.c.case_id == case.id, _is_hand(user.id, kinds))
     if transaction.read(found, LAYERS):
-        raise NotAllowedError(f"you changed or approved case {case.id}, so another user must {done} it")
+        raise NotAllowedError(
+            _("you changed or approved case {id}, so another user must {done} it", id=case.id, done=done)
+        )
 
 
 def added_by(user_id: int) -> ColumnElement[bool]:
@@ -110,7 +115,11 @@ def refuse_too_many_locks(transaction: Transaction, user_id: int, case_id: int) 
     n_locks = transaction.execute(select(func.count()).select_from(CASES).where(others)).scalar_one()
     if n_locks >= read_limits(transaction).max_locks:
         raise CaseLockedError(
-            f"you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them first"
+            _(
+                "you hold {n_locks} cases, and one person cannot hold more. Approve or close one of them "
+                "first",
+                n_locks=n_locks,
+            )
         )
 
 

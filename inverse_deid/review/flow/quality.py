@@ -20,6 +20,7 @@ from sqlalchemy import select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.values import BoolArray
+from inverse_deid.core.wording import _
 from inverse_deid.evaluation.grades import Agreement, measure_agreement
 from inverse_deid.evaluation.guarantees import Aim, provable_target
 from inverse_deid.evaluation.measures.uncertainty import check_confidence
@@ -147,7 +148,13 @@ def draw_sample(store: ReviewStore, n_cases: int, *, seed: int | None = None, by
         found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
         released = [case.id for case in transaction.read(found, CASES)]
         if not 1 <= n_cases <= len(released):
-            raise ReviewError(f"{n_cases} cases cannot be drawn: {len(released)} cases are released")
+            raise ReviewError(
+                _(
+                    "{n_cases} cases cannot be drawn: {n_released} cases are released",
+                    n_cases=n_cases,
+                    n_released=len(released),
+                )
+            )
         rng = random.Random(secrets.randbits(64) if seed is None else seed)
         drawn = sorted(rng.sample(released, n_cases))
         row = {"drawn_at": store.now(), "n_released": len(released)}
@@ -173,7 +180,7 @@ def _read_sample(transaction: Transaction) -> tuple[Sample, list[bool | None]]:
     # None = unread.
     rows = transaction.read(select(SAMPLES).order_by(SAMPLES.c.id.desc()).limit(1), SAMPLES)
     if not rows:
-        raise ReviewError("no sample has been drawn yet. Draw one with inverse-deid review sample N")
+        raise ReviewError(_("no sample has been drawn yet. Draw one with inverse-deid review sample N"))
     (row,) = rows
     found = select(SAMPLE_CASES).where(SAMPLE_CASES.c.sample_id == row.id).order_by(SAMPLE_CASES.c.case_id)
     cases = transaction.read(found, SAMPLE_CASES)
@@ -206,13 +213,13 @@ def record_reading(store: ReviewStore, user: User, case_id: int, *, leaks: bool)
         ReviewError: The case is not in the sample, or was already read.
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
-        raise NotAllowedError("only an adjudicator can read cases for a sample")
+        raise NotAllowedError(_("only an adjudicator can read cases for a sample"))
     with store.writing() as transaction:
         case = lock_row(transaction, case_id)
-        sample, _ = _read_sample(transaction)
+        sample, _ignored = _read_sample(transaction)
         if case_id not in sample.unread:
-            was = "was already read" if case_id in sample.case_ids else "is not in the sample"
-            raise ReviewError(f"case {case_id} {was}")
+            was = _("was already read") if case_id in sample.case_ids else _("is not in the sample")
+            raise ReviewError(_("case {case_id} {was}", case_id=case_id, was=was))
         refuse_hand(transaction, user, case, "read", *LayerKind)
         refuse_adder(transaction, user.name, case)
         one = (SAMPLE_CASES.c.sample_id == sample.id) & (SAMPLE_CASES.c.case_id == case_id)
@@ -235,7 +242,11 @@ def bound_leaks(store: ReviewStore, *, confidence: float = CONFIDENCE) -> Sample
         sample, leaks = _read_sample(transaction)
     if sample.unread:
         raise ReviewError(
-            f"{len(sample.unread)} of the {len(leaks)} cases of the sample are unread. Read them first"
+            _(
+                "{n_unread} of the {n_leaks} cases of the sample are unread. Read them first",
+                n_unread=len(sample.unread),
+                n_leaks=len(leaks),
+            )
         )
     n_leaking = sum(map(bool, leaks))
     bound = provable_target(n_leaking, len(leaks), Aim(target=0.5, confidence=confidence))

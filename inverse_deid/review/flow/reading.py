@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Row, delete, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.wording import _
 from inverse_deid.review.flow.cases import (
     check_assignee,
     check_holder,
@@ -80,7 +81,7 @@ def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading 
 
 def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, user: User) -> None:
     if case.n_approvals >= transaction.policy.approvals:
-        raise NotAllowedError(f"case {case.id} has all its approvals. Take another case")
+        raise NotAllowedError(_("case {id} has all its approvals. Take another case", id=case.id))
     _check_taker(transaction, case, user)
     take_lock(transaction, case, user.id)
     is_blind = transaction.policy.blind_to_model and case.n_approvals > 0
@@ -106,7 +107,7 @@ def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, use
 def _check_taker(transaction: Transaction, case: Row[Any], user: User) -> None:
     check_assignee(case, user.id)
     if case.assignee_id is None and read_limits(transaction).only_assigned:
-        raise NotAllowedError(f"case {case.id} is not assigned to you. Ask an admin")
+        raise NotAllowedError(_("case {id} is not assigned to you. Ask an admin", id=case.id))
     refuse_adder(transaction, user.name, case)
 
 
@@ -212,12 +213,12 @@ def open_dispute(store: ReviewStore, user: User, case_id: int) -> DisputeView:
         ReviewError: The reviewers do not disagree on this case.
     """
     if not user.role.includes(UserRole.ADJUDICATOR):
-        raise NotAllowedError("only an adjudicator can settle disagreements")
+        raise NotAllowedError(_("only an adjudicator can settle disagreements"))
     with store.writing() as transaction:
         lock_user(transaction, user.id)
         case = lock_row(transaction, case_id)
         if case.state != CaseState.DISAGREED.value:
-            raise ReviewError(f"case {case_id} has no disagreement to settle")
+            raise ReviewError(_("case {case_id} has no disagreement to settle", case_id=case_id))
         refuse_hand(transaction, user, case, "settle", LayerKind.REVIEW)
         _check_taker(transaction, case, user)
         take_lock(transaction, case, user.id)

@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.wording import _
 from inverse_deid.review.flow.cases import drop_lock, lock_row, read_user_name
 from inverse_deid.review.flow.oversight import added_by, has_hand, read_limits
 from inverse_deid.review.store.entries import TrailEvent
@@ -64,7 +65,7 @@ def list_cases(
         ReviewError: `after` is malformed, or `n_rows` is out of range.
     """
     if not 1 <= n_rows <= MAX_PAGE_ROWS:
-        raise ReviewError(f"a page must have 1 to {MAX_PAGE_ROWS} lines")
+        raise ReviewError(_("a page must have 1 to {max_page_rows} lines", max_page_rows=MAX_PAGE_ROWS))
     found = _filter(store, select(CASES.c.id), chosen)
     with store.reading() as transaction:
         ids: list[int] = []
@@ -89,7 +90,7 @@ def read_line(store: ReviewStore, case_id: int) -> CaseRow:
     with store.reading() as transaction:
         row = transaction.execute(_select_lines().where(CASES.c.id == case_id)).one_or_none()
     if row is None:
-        raise ReviewError(f"the store has no case {case_id}")
+        raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
     return _read_line(row, store.now())
 
 
@@ -162,7 +163,7 @@ def _parse_key(transaction: Transaction, key: str, order: WorkOrder) -> tuple[An
                 return row.name, case_id
             if row is not None and order is WorkOrder.FILE:
                 return row.export_name, row.number
-    raise ReviewError("the page cannot be found. Begin at the first page")
+    raise ReviewError(_("the page cannot be found. Begin at the first page"))
 
 
 def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
@@ -295,14 +296,14 @@ def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_
         ReviewError: A case does not exist, or the account is not open or sees no texts.
     """
     if not admin.role.includes(UserRole.ADMIN):
-        raise NotAllowedError("only an admin can assign cases")
+        raise NotAllowedError(_("only an admin can assign cases"))
     with store.writing() as transaction:
         name = None
         if assignee_id is not None:
             found = select(USERS).where(USERS.c.id == assignee_id, USERS.c.is_active)
             assignees = transaction.read(found, USERS)
             if not assignees or assignees[0].role == UserRole.ADMIN.value:
-                raise ReviewError("this account does not exist, is closed or sees no texts")
+                raise ReviewError(_("this account does not exist, is closed or sees no texts"))
             name = assignees[0].name
         events = []
         for case_id in sorted(set(case_ids)):
@@ -322,7 +323,7 @@ def break_locks(store: ReviewStore, admin: User, case_ids: Collection[int]) -> i
         ReviewError: A case does not exist.
     """
     if not admin.role.includes(UserRole.ADMIN):
-        raise NotAllowedError("only an admin can break locks")
+        raise NotAllowedError(_("only an admin can break locks"))
     with store.writing() as transaction:
         events: list[TrailEvent] = []
         for case_id in sorted(set(case_ids)):

@@ -15,8 +15,10 @@ from inverse_deid.core.errors import (
     LogInError,
     NotAllowedError,
     ReviewError,
+    TooManyTriesError,
     UnreadableInputError,
 )
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.flow.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
 from inverse_deid.review.pages.visits import (
     Visit,
@@ -45,9 +47,11 @@ from inverse_deid.review.people.attempts import list_blocked
 from inverse_deid.review.store.values import ReviewLimits, UserRole
 
 ROLES = {
-    UserRole.REVIEWER: "reads, corrects and approves cases",
-    UserRole.ADJUDICATOR: "also adds files, settles disagreements, releases and downloads cases",
-    UserRole.ADMIN: "assigns cases, deletes files, keeps accounts, reads the trail, and never sees a text",
+    UserRole.REVIEWER: N_("reads, corrects and approves cases"),
+    UserRole.ADJUDICATOR: N_("also adds files, settles disagreements, releases and downloads cases"),
+    UserRole.ADMIN: N_(
+        "assigns cases, deletes files, keeps accounts, reads the trail, and never sees a text"
+    ),
 }
 
 
@@ -56,7 +60,7 @@ def show_accounts(visit: Visit) -> Response:
         "accounts.html",
         users=list_users(visit.store),
         blocked=list_blocked(visit.store),
-        roles=ROLES,
+        roles={role: _(does) for role, does in ROLES.items()},
         min_chars=MIN_PASSWORD_CHARS,
         is_required=second_factor.is_required(visit.store),
     )
@@ -68,26 +72,34 @@ def change_account(visit: Visit) -> Response:
     role = UserRole(visit.text("role")) if visit.text("role") in set(UserRole) else None
     if what in ("close", "open"):
         if name == by:
-            raise ReviewError("you cannot close your own account. Ask another admin")
+            raise ReviewError(_("you cannot close your own account. Ask another admin"))
         set_active(visit.store, name, is_active=what == "open", by=by)
-        notice = f"Account of {name} {'opened' if what == 'open' else 'closed'}."
+        notice = (
+            _("Account of {name} opened.", name=name)
+            if what == "open"
+            else _("Account of {name} closed.", name=name)
+        )
     elif what == "password":
         if name == by:
-            raise ReviewError("change your own password on the page Password, which asks for the old one")
+            raise ReviewError(_("change your own password on the page Password, which asks for the old one"))
         set_password(visit.store, name, visit.text("password"), by=by, must_change=True)
-        notice = f"Password of {name} set. They choose their own at the next log-in."
+        notice = _("Password of {name} set. They choose their own at the next log-in.", name=name)
     elif what == "role" and role is not None:
         if name == by:
-            raise ReviewError("you cannot change your own role. Ask another admin")
+            raise ReviewError(_("you cannot change your own role. Ask another admin"))
         set_role(visit.store, name, role, by=by)
-        notice = f"{name} is now {'an' if role.value[0] == 'a' else 'a'} {role.value}."
+        notice = (
+            _("{name} is now an {role}.", name=name, role=_(role.value))
+            if role.value[0] == "a"
+            else _("{name} is now a {role}.", name=name, role=_(role.value))
+        )
     elif what == "add" and role is not None:
         add_user(visit.store, name, visit.text("password"), role, by=by, must_change=True)
-        notice = f"Account of {name} added. They choose their own password at the first log-in."
+        notice = _("Account of {name} added. They choose their own password at the first log-in.", name=name)
     elif what in _HELP:
         notice = _HELP[what](visit, name)
     else:
-        raise ReviewError("this change is not known. Load the page again")
+        raise ReviewError(_("this change is not known. Load the page again"))
     return visit.redirect("/accounts", notice)
 
 
@@ -106,7 +118,7 @@ def change_limits(visit: Visit) -> Response:
         read_number(visit.text("cases_per_hour")),
     )
     if max_locks is None or cases_per_hour is None:
-        raise ReviewError("give both limits as numbers")
+        raise ReviewError(_("give both limits as numbers"))
     try:
         limits = ReviewLimits(
             max_locks=max_locks,
@@ -117,26 +129,26 @@ def change_limits(visit: Visit) -> Response:
     except ConfigurationError as error:
         raise ReviewError(str(error)) from None
     set_limits(visit.store, limits, by=visit.user.name)
-    return visit.redirect("/activity", "Limits stored.")
+    return visit.redirect("/activity", _("Limits stored."))
 
 
 def _unlock(visit: Visit, name: str) -> str:
     unlock(visit.store, name, by=visit.user.name)
-    return f"{name} can log in again."
+    return _("{name} can log in again.", name=name)
 
 
 def _end_sessions(visit: Visit, name: str) -> str:
     if name == visit.user.name:
-        raise ReviewError("end your own sessions on the page of your account")
+        raise ReviewError(_("end your own sessions on the page of your account"))
     n = end_sessions(visit.store, name, by=visit.user.name)
-    return f"{count_words(n, 'session')} of {name} ended."
+    return _("{words} of {name} ended.", words=count_words(n, "session"), name=name)
 
 
 def _reset_second_factor(visit: Visit, name: str) -> str:
     if name == visit.user.name:
-        raise ReviewError("remove your own second factor on the page of your account")
+        raise ReviewError(_("remove your own second factor on the page of your account"))
     second_factor.turn_off(visit.store, name, by=visit.user.name)
-    return f"{name} logs in without a second factor now."
+    return _("{name} logs in without a second factor now.", name=name)
 
 
 _HELP: dict[str, Callable[[Visit, str], str]] = {
@@ -150,7 +162,9 @@ def change_policy(visit: Visit) -> Response:
     """Require a second factor of everybody, or leave it to each user."""
     is_required = visit.text("second_factor") == "required"
     second_factor.require(visit.store, is_required=is_required, by=visit.user.name)
-    notice = "Everybody needs a second factor now." if is_required else "A second factor is optional now."
+    notice = (
+        _("Everybody needs a second factor now.") if is_required else _("A second factor is optional now.")
+    )
     return visit.redirect("/accounts", notice)
 
 
@@ -166,9 +180,11 @@ def change_own_account(visit: Visit) -> Response:
             second_factor.turn_off_own(visit.store, visit.session, visit.text("code"))
         except NotAllowedError as error:
             return _render_account(visit, make_sentence(str(error)), status=403)
-        return visit.redirect("/account", "Second factor removed.")
+        return visit.redirect("/account", _("Second factor removed."))
     end_own_sessions(visit.store, visit.session, visit.text("session") if what == "one" else None)
-    return visit.redirect("/account", "Session ended." if what == "one" else "All other sessions ended.")
+    return visit.redirect(
+        "/account", _("Session ended.") if what == "one" else _("All other sessions ended.")
+    )
 
 
 def _render_account(visit: Visit, problem: str = "", *, status: int = 200) -> Response:
@@ -200,7 +216,9 @@ def add_second_factor(visit: Visit) -> Response:
         sealed = base64.urlsafe_b64decode(visit.text("sealed"))
         secret = visit.store.sealer.open(sealed, place).decode()
     except (ValueError, UnreadableInputError):
-        return _render_second_factor(visit, second_factor.make_secret(), "The page was too old. Try again.")
+        return _render_second_factor(
+            visit, second_factor.make_secret(), _("The page was too old. Try again.")
+        )
     code, password = visit.text("code"), visit.text("password")
     try:
         codes = second_factor.turn_on(visit.store, visit.session, secret, code=code, password=password)
@@ -211,11 +229,11 @@ def add_second_factor(visit: Visit) -> Response:
 
 def _render_second_factor(visit: Visit, secret: str, problem: str = "") -> Response:
     if visit.user.issuer is not None or visit.user.has_second_factor:
-        raise ReviewError("your account has a second factor, or signs in at the provider")
+        raise ReviewError(_("your account has a second factor, or signs in at the provider"))
     place = f"new second factor for {visit.session.csrf_token}"
     sealed = base64.urlsafe_b64encode(visit.store.sealer.seal(secret.encode(), place)).decode()
     code = segno.make(second_factor.make_address(visit.session, secret), micro=False)
-    svg = Markup(code.svg_inline(scale=4, light="#fff", title="QR code of the secret"))  # noqa: S704
+    svg = Markup(code.svg_inline(scale=4, light="#fff", title=_("QR code of the secret")))  # noqa: S704
     status = 400 if problem else 200
     return visit.render(
         "second_factor.html", svg=svg, secret=secret, sealed=sealed, problem=problem, status=status
@@ -235,8 +253,8 @@ def check_code(visit: Visit) -> Response:
             visit.store, visit.session, visit.text("code"), address=address
         )
     except LogInError as error:
-        message = make_sentence(str(error))
-        return _render_code(visit, message, status=429 if "too many" in message.lower() else 403)
+        status = 429 if isinstance(error, TooManyTriesError) else 403
+        return _render_code(visit, make_sentence(str(error)), status=status)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, request.app.state.cookie, session.id)
     return response
@@ -248,7 +266,7 @@ def _render_code(visit: Visit, problem: str = "", *, status: int = 200) -> Respo
 
 def show_password(visit: Visit) -> Response:
     if visit.user.issuer is not None:
-        raise ReviewError("you have no password here. Change it where you sign in")
+        raise ReviewError(_("you have no password here. Change it where you sign in"))
     return _render_password(visit)
 
 
@@ -256,7 +274,7 @@ def change_password(visit: Visit) -> Response:
     old, new = visit.text("old"), visit.text("new")
     problem, status = "", 400
     if new != visit.text("again"):
-        problem = "the two new passwords differ"
+        problem = _("the two new passwords differ")
     else:
         try:
             change_own_password(visit.store, visit.session, old, new)
@@ -266,7 +284,7 @@ def change_password(visit: Visit) -> Response:
             problem = str(error)
     if problem:
         return _render_password(visit, make_sentence(problem), status=status)
-    return visit.redirect("/", "Password changed. You are logged out everywhere else.")
+    return visit.redirect("/", _("Password changed. You are logged out everywhere else."))
 
 
 def _render_password(visit: Visit, problem: str = "", *, status: int = 200) -> Response:

@@ -25,6 +25,7 @@ from inverse_deid.core.errors import (
     Remedy,
     UnreadableInputError,
 )
+from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.work_list import count_cases
@@ -112,15 +113,15 @@ class ServeSettings:
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.private_key is None):
             raise ConfigurationError(
-                "TLS needs a certificate and its key",
-                remedies=[Remedy("certificate", also=("private_key",), step="give both {}")],
+                _("TLS needs a certificate and its key"),
+                remedies=[Remedy("certificate", also=("private_key",), step=N_("give both {}"))],
             )
         for file in (self.certificate, self.private_key):
             if file is not None and not file.is_file():
-                raise UnreadableInputError(f"{file} does not exist")
+                raise UnreadableInputError(_("{file} does not exist", file=file))
         if not (self.is_loopback or self.is_secure):
             raise ConfigurationError(
-                f"others can reach {self.address}, so TLS is needed",
+                _("others can reach {address}, so TLS is needed", address=self.address),
                 remedies=[Remedy("certificate", also=("private_key",)), Remedy("behind_proxy", step="{}")],
             )
         parse_address(self.proxy or "127.0.0.1")
@@ -217,7 +218,7 @@ def make_application(
                 Shell,
                 gate=_Gate(hosts, refuses),
                 static=PAGES.address,
-                unforeseen=Response("an unforeseen error", status_code=500),
+                unforeseen=lambda: Response(_("an unforeseen error"), status_code=500),
                 log=LOG,
                 headers=HEADERS | OVER_TLS if is_secure else HEADERS,
             )
@@ -363,12 +364,12 @@ def _show_health(request: Request) -> Response:
     try:
         count_cases(request.app.state.store)
     except InverseDeidError:
-        return JSONResponse({"status": "the store cannot be read"}, 503)
+        return JSONResponse({"status": _("the store cannot be read")}, 503)
     return JSONResponse({"status": "ok", "version": __version__})
 
 
 def _report_missing(request: Request, error: Exception) -> Response:
-    return report_problem(request, int(getattr(error, "status_code", 404)), "this page does not exist")
+    return report_problem(request, int(getattr(error, "status_code", 404)), _("this page does not exist"))
 
 
 class _Gate:
@@ -385,9 +386,9 @@ class _Gate:
         # None = a handler may answer it.
         request = Request(scope)
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
-            return Response("wrong host name", status_code=421)
+            return Response(_("wrong host name"), status_code=421)
         if not is_static and self._refuses(request.scope):
-            return Response("another user of this computer has this desk", status_code=403)
+            return Response(_("another user of this computer has this desk"), status_code=403)
         if _TOO_LONG.search(request.scope["path"]):
             return _report_missing(request, HTTPException(404))
         return None

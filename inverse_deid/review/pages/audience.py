@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.store.values import CaseState, UserRole
 
 
@@ -27,28 +28,32 @@ class Audience:
     @property
     def released(self) -> str:
         """The word for a case that can be downloaded."""
-        return self.state_names[CaseState.RELEASED]
+        return self.name_state(CaseState.RELEASED)
+
+    def name_state(self, state: CaseState) -> str:
+        """Return the name of a state, in the language of the context."""
+        return _(self.state_names[state])
 
 
 TEAM = Audience(
-    name="review",
-    leave="Log out",
+    name=N_("review"),
+    leave=N_("Log out"),
     shows_people=True,
     shows_steps=False,
     selects_cases=True,
     deleting_roles=frozenset({UserRole.ADMIN}),
     state_names={state: state.value for state in CaseState},
     after_approval={
-        CaseState.IN_REVIEW: " It is waiting for the second reviewer.",
-        CaseState.DISAGREED: " The two reviewers differ, so an adjudicator decides.",
-        CaseState.AGREED: " It is waiting for its release.",
-        CaseState.RELEASED: " Released.",
+        CaseState.IN_REVIEW: N_(" It is waiting for the second reviewer."),
+        CaseState.DISAGREED: N_(" The two reviewers differ, so an adjudicator decides."),
+        CaseState.AGREED: N_(" It is waiting for its release."),
+        CaseState.RELEASED: N_(" Released."),
     },
 )
 
 DESK = Audience(
-    name="desk",
-    leave="Lock",
+    name=N_("desk"),
+    leave=N_("Lock"),
     shows_people=False,
     shows_steps=True,
     selects_cases=False,
@@ -56,7 +61,7 @@ DESK = Audience(
     state_names={
         CaseState.NEW: CaseState.NEW.value,
         CaseState.IN_REVIEW: CaseState.IN_REVIEW.value,
-        CaseState.RELEASED: "approved",
+        CaseState.RELEASED: N_("approved"),
     },
     after_approval=dict.fromkeys(CaseState, ""),
 )

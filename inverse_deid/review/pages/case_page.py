@@ -18,6 +18,7 @@ from inverse_deid.choices.names import CLASS_NAMES, TYPE_NAMES
 from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import Reason, Tokens, show_name
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.flow.approval import approve, count_unseen
 from inverse_deid.review.flow.editing import act, add_note, redo, undo
 from inverse_deid.review.flow.reading import close_case, keep_lock, open_case, open_dispute, view_case
@@ -60,22 +61,22 @@ CATEGORY_CODES: Mapping[PhiType, str] = {one: one.value[:2] for one in PhiType} 
 """Two letters each, typed in the category menu of the reading page."""
 
 CATEGORY_TAGS: Mapping[PhiType, str] = {**TYPE_NAMES} | {
-    PhiType.STATE: "region",
-    PhiType.LOCATION_OTHER: "place",
-    PhiType.PHONE: "phone",
-    PhiType.FAX: "fax",
-    PhiType.EMAIL: "e-mail",
-    PhiType.URL: "web",
-    PhiType.IPADDR: "computer",
-    PhiType.SSN: "social security",
-    PhiType.MEDICALRECORD: "record",
-    PhiType.HEALTHPLAN: "health plan",
-    PhiType.ACCOUNT: "account",
-    PhiType.LICENSE: "licence",
-    PhiType.VEHICLE: "vehicle",
-    PhiType.DEVICE: "device",
-    PhiType.BIOID: "body",
-    PhiType.IDNUM: "number",
+    PhiType.STATE: N_("region"),
+    PhiType.LOCATION_OTHER: N_("place"),
+    PhiType.PHONE: N_("phone"),
+    PhiType.FAX: N_("fax"),
+    PhiType.EMAIL: N_("e-mail"),
+    PhiType.URL: N_("web"),
+    PhiType.IPADDR: N_("computer"),
+    PhiType.SSN: N_("social security"),
+    PhiType.MEDICALRECORD: N_("record"),
+    PhiType.HEALTHPLAN: N_("health plan"),
+    PhiType.ACCOUNT: N_("account"),
+    PhiType.LICENSE: N_("licence"),
+    PhiType.VEHICLE: N_("vehicle"),
+    PhiType.DEVICE: N_("device"),
+    PhiType.BIOID: N_("body"),
+    PhiType.IDNUM: N_("number"),
 }
 """Short names, shown at the end of a mask."""
 
@@ -169,14 +170,26 @@ def approve_case(visit: Visit) -> Response:
     n_unseen = count_unseen(visit.store, visit.user.id, visit.case_id, seen)
     if n_unseen and (type(given.anyway) is not int or given.anyway != n_unseen):
         n, word = f"{n_unseen:,}", "word" if n_unseen == 1 else "words"
-        words = f"{n} {word} in dispute. Settle" if given.is_dispute else f"{n} doubtful {word}. Approve"
-        question = f"You have not looked at {words} anyway?"
+        words = (
+            _("{n} {word} in dispute. Settle", n=n, word=word)
+            if given.is_dispute
+            else _("{n} doubtful {word}. Approve", n=n, word=word)
+        )
+        question = _("You have not looked at {words} anyway?", words=words)
         return JSONResponse({"error": question, "n_unseen": n_unseen}, status_code=_ASK_FIRST)
     state = approve(visit.store, _locate(visit, given))
     response = JSONResponse({"state": state.value, "next": find_next(visit)})
     name = read_line(visit.store, visit.case_id).name
     done = "settled" if given.is_dispute else "approved"
-    visit.notify(response, f"Case {name} {done}.{visit.audience.after_approval[state]}")
+    visit.notify(
+        response,
+        _(
+            "Case {name} {done}.{after_approval}",
+            name=name,
+            done=done,
+            after_approval=visit.audience.after_approval[state],
+        ),
+    )
     return response
 
 
@@ -201,7 +214,7 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
     return {
         "case_id": view.case_id,
         "name": view.name,
-        "state": view.state.value,
+        "state": _(view.state.value),
         "kind": view.kind.value,
         "revision": view.revision,
         "can_undo": view.can_undo,
@@ -233,14 +246,14 @@ def _list_legend() -> dict[str, object]:
                 "name": one.value,
                 "code": CATEGORY_CODES[one],
                 "group": GROUP_LETTERS[HYPER_CLASS_OF[one]],
-                "title": TYPE_NAMES[one],
-                "tag": CATEGORY_TAGS[one],
+                "title": _(TYPE_NAMES[one]),
+                "tag": _(CATEGORY_TAGS[one]),
             }
             for one in CATEGORIES
         ],
-        "reasons": [REASONS[one] for one in Reason],
+        "reasons": [_(REASONS[one]) for one in Reason],
         "groups": [
-            {"name": hyper.value, "letter": letter, "title": CLASS_NAMES[hyper].many}
+            {"name": hyper.value, "letter": letter, "title": _(CLASS_NAMES[hyper].many)}
             for hyper, letter in GROUP_LETTERS.items()
         ],
     }

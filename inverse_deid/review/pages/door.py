@@ -27,6 +27,7 @@ from starlette.types import Scope
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.files import replace_own
+from inverse_deid.core.wording import _
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages.visits import PAGES, render_page, set_cookie
 from inverse_deid.review.people.accounts import begin_session
@@ -138,7 +139,7 @@ class Door:
 
     def _enter(self, request: Request) -> Response:
         if not self.use(str(request.path_params["token"])):
-            return _render_door(request, "This address was used before, or it is too old.", status=403)
+            return _render_door(request, _("This address was used before, or it is too old."), status=403)
         session = begin_session(self._store, self.user)
         has_cases = any(count_cases(self._store).values())
         # Not a redirect: the file of `Place.write_opening` is another site, and its redirects get no strict
@@ -208,7 +209,7 @@ def open_answer(secret: bytes, nonce: str, answer: str) -> str | None:
 
 
 async def show_closed_door(request: Request) -> Response:
-    return _render_door(request, "The desk is closed here.", status=401)
+    return _render_door(request, _("The desk is closed here."), status=401)
 
 
 def _render_door(request: Request, message: str, *, status: int) -> Response:

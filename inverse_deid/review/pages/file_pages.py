@@ -16,6 +16,7 @@ from urllib.parse import quote
 from starlette.responses import Response, StreamingResponse
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.wording import _, ngettext
 from inverse_deid.review.files.exporting import Exported, released_file, released_zip, write_old_names
 from inverse_deid.review.files.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
 from inverse_deid.review.flow.work_list import read_line
@@ -69,7 +70,7 @@ def _find_source(visit: Visit, given: str) -> SourceRow | None:
         return None
     found = next((row for row in list_sources(visit.store) if str(row.id) == given), None)
     if found is None:
-        raise ReviewError("this file does not exist")
+        raise ReviewError(_("this file does not exist"))
     return found
 
 
@@ -121,8 +122,14 @@ def _send(visit: Visit, write: Callable[[BinaryIO], Exported | None], name: str 
     kind = "application/zip" if name == ZIP_NAME else "application/octet-stream"
     response = StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
     if done and done.problems:
-        left = f"{len(done.problems)} could not be written. {done.problems[0]}"
-        visit.notify(response, f"{count_words(done.n_cases, 'case')} downloaded, but {left}")
+        left = _(
+            "{n_problems} could not be written. {problem}",
+            n_problems=len(done.problems),
+            problem=done.problems[0],
+        )
+        visit.notify(
+            response, _("{words} downloaded, but {left}", words=count_words(done.n_cases, "case"), left=left)
+        )
     return response
 
 
@@ -139,9 +146,9 @@ def ask_delete(visit: Visit) -> Response:
     if given is not None:
         case = _find_case(visit, given)
         going = [
-            f"case {case.case_id}, {case.name}",
-            f"its text in {case.source}, or this file if it has no other case",
-            "all decisions and notes on it",
+            _("case {case_id}, {case}", case_id=case.case_id, case=case.name),
+            _("its text in {source}, or this file if it has no other case", source=case.source),
+            _("all decisions and notes on it"),
         ]
         return visit.render("delete.html", source=None, case=case, going=going)
     source = _find_source(visit, visit.request.query_params.get("source", ""))
@@ -150,10 +157,16 @@ def ask_delete(visit: Visit) -> Response:
     n_released = sum(row.n_released for row in rows)
     n_waiting = 0 if source else count_waiting(visit.store)
     going = [
-        f"{count_words(len(rows), 'file')} with {count_words(n_cases, 'document')}, "
-        f"of which {n_released:,} {'is' if n_released == 1 else 'are'} approved",
-        "all decisions and notes on them",
-        *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
+        ngettext(
+            "{words} with {words_2}, of which {n_released:,} is approved",
+            "{words} with {words_2}, of which {n_released:,} are approved",
+            n_released,
+            words=count_words(len(rows), "file"),
+            words_2=count_words(n_cases, "document"),
+            n_released=n_released,
+        ),
+        _("all decisions and notes on them"),
+        *([_("{words} not masked yet", words=count_words(n_waiting, "file"))] if n_waiting else []),
     ]
     return visit.render("delete.html", source=source, case=None, going=going)
 
@@ -161,7 +174,7 @@ def ask_delete(visit: Visit) -> Response:
 def _find_case(visit: Visit, given: str) -> CaseRow:
     number = read_number(given)
     if number is None:
-        raise ReviewError("this case does not exist")
+        raise ReviewError(_("this case does not exist"))
     return read_line(visit.store, number)
 
 
@@ -171,17 +184,19 @@ def delete(visit: Visit) -> Response:
     if visit.text("case"):
         case = _find_case(visit, visit.text("case"))
         if visit.text("typed").strip() != str(case.case_id):
-            raise ReviewError(f"the number that you typed is not {case.case_id}, so nothing was deleted")
+            raise ReviewError(
+                _("the number that you typed is not {case_id}, so nothing was deleted", case_id=case.case_id)
+            )
         done = delete_case(visit.store, case.case_id, by=visit.user.name)
-        gone = [f"case {case.case_id}, {case.name}", *_describe_work(done)]
+        gone = [_("case {case_id}, {case}", case_id=case.case_id, case=case.name), *_describe_work(done)]
         return visit.render("deleted.html", gone=gone, is_erased=done.is_erased, is_case=True)
     if visit.text("sure") != "yes":
-        raise ReviewError("the box 'Yes, delete' is not ticked. Tick it first")
+        raise ReviewError(_("the box 'Yes, delete' is not ticked. Tick it first"))
     source = _find_source(visit, visit.text("source"))
     n_waiting = 0
     if source is None:
         if any(one.state is UploadState.MASKING for one in list_uploads(visit.store)):
-            raise ReviewError("a file is being masked. Stop it first, or wait until it is done")
+            raise ReviewError(_("a file is being masked. Stop it first, or wait until it is done"))
         n_waiting = remove_all_uploads(visit.store, by=visit.user.name)
         done = delete_everything(visit.store, visit.user.name)
     else:
@@ -190,15 +205,15 @@ def delete(visit: Visit) -> Response:
         count_words(done.n_files, "file") if source is None else source.name,
         count_words(done.n_cases, "document"),
         *_describe_work(done),
-        *([f"{count_words(n_waiting, 'file')} not masked yet"] if n_waiting else []),
+        *([_("{words} not masked yet", words=count_words(n_waiting, "file"))] if n_waiting else []),
     ]
     return visit.render("deleted.html", gone=gone, is_erased=done.is_erased, is_case=False)
 
 
 def _describe_work(done: Deleted) -> list[str]:
-    return [count_words(done.n_decisions, "decision") + " of readers", count_words(done.n_notes, "note")]
+    return [count_words(done.n_decisions, "decision") + _(" of readers"), count_words(done.n_notes, "note")]
 
 
 def _check(visit: Visit) -> None:
     if not _can_delete(visit):
-        raise NotAllowedError("only an admin can delete files and cases")
+        raise NotAllowedError(_("only an admin can delete files and cases"))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from starlette.responses import Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.wording import _
 from inverse_deid.review.flow.approval import release, withdraw
 from inverse_deid.review.flow.causality import (
     CausalityForm,
@@ -44,7 +45,7 @@ def show_summary(visit: Visit) -> Response:
     return visit.render(
         "summary.html",
         progress=count_shown(visit),
-        state_names=visit.audience.state_names,
+        state_names={one: visit.audience.name_state(one) for one in visit.audience.state_names},
         reviewers=summarise_reviewers(visit.store) if is_asked else None,
         forms=summarise_forms(visit.store),
         shows_names=visit.user.role is not UserRole.REVIEWER,
@@ -68,7 +69,7 @@ def show_finished(visit: Visit) -> Response:
         form=read_form(visit.store, visit.user, visit.case_id),
         is_adjudicator=visit.user.role.includes(UserRole.ADJUDICATOR),
         state=line.state,
-        state_name=visit.audience.state_names[line.state],
+        state_name=visit.audience.name_state(line.state),
         can_release=line.state is CaseState.AGREED,
         is_released=line.state is CaseState.RELEASED,
     )
@@ -91,13 +92,13 @@ def show_print(visit: Visit) -> Response:
 def release_case(visit: Visit) -> Response:
     release(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
-    return visit.redirect(f"/cases/{visit.case_id}/finished", f"Case {name} released.")
+    return visit.redirect(f"/cases/{visit.case_id}/finished", _("Case {name} released.", name=name))
 
 
 def withdraw_case(visit: Visit) -> Response:
     withdraw(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
-    return visit.redirect("/", f"Case {name} is back in review.")
+    return visit.redirect("/", _("Case {name} is back in review.", name=name))
 
 
 def ask_preserved(visit: Visit) -> Response:
@@ -117,19 +118,19 @@ def store_form(visit: Visit) -> Response:
     for topic, preserved in _read_preserved(visit).items():
         needed = visit.text(f"needed {topic.value}")
         if preserved.is_incomplete and needed not in ("yes", "no"):
-            raise ReviewError(f"say whether the missing part of {topic.value} was needed")
+            raise ReviewError(_("say whether the missing part of {topic} was needed", topic=_(topic.value)))
         answers[topic] = TopicAnswer(preserved, needed == "yes" if preserved.is_incomplete else None)
     form = CausalityForm(visit.case_id, answers, visit.text("remark"))
     save_form(visit.store, visit.user, form)
     name = read_line(visit.store, visit.case_id).name
-    return visit.redirect(f"/cases/{visit.case_id}/finished", f"Form on case {name} saved.")
+    return visit.redirect(f"/cases/{visit.case_id}/finished", _("Form on case {name} saved.", name=name))
 
 
 def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
     given = {topic: visit.text(f"preserved {topic.value}") for topic in Topic}
-    missing = [topic.value for topic, said in given.items() if said not in set(Preserved)]
+    missing = [_(topic.value) for topic, said in given.items() if said not in set(Preserved)]
     if missing:
-        raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic")
+        raise ReviewError(_("no answer on {missing}. Answer every topic", missing=", ".join(missing)))
     return {topic: Preserved(said) for topic, said in given.items()}
 
 
@@ -176,16 +177,18 @@ def draw(visit: Visit) -> Response:
     """Draw a sample; readings of the previous one no longer count."""
     n_cases = read_number(visit.text("n_cases"))
     if n_cases is None:
-        raise ReviewError("give the number of cases to draw")
+        raise ReviewError(_("give the number of cases to draw"))
     drawn = draw_sample(visit.store, n_cases, by=visit.user.name)
-    return visit.redirect("/sample", f"Sample {drawn.id} drawn.")
+    return visit.redirect("/sample", _("Sample {id} drawn.", id=drawn.id))
 
 
 def read_case(visit: Visit) -> Response:
     """Return one released case of the sample, as it is exported, to be read in full."""
     to_read = list_unread(visit.store, visit.user)
     if visit.case_id not in to_read:
-        raise NotAllowedError(f"case {visit.case_id} is not among the cases of the sample left for you")
+        raise NotAllowedError(
+            _("case {case_id} is not among the cases of the sample left for you", case_id=visit.case_id)
+        )
     masked = read_masked(visit.store, visit.user, visit.case_id, "sample")
     name = read_line(visit.store, visit.case_id).name
     return visit.render(
@@ -197,9 +200,13 @@ def answer(visit: Visit) -> Response:
     """Record whether the case leaks, and redirect to the next one."""
     said = visit.text("said")
     if said not in _ANSWERS:
-        raise ReviewError("say whether the case leaks")
+        raise ReviewError(_("say whether the case leaks"))
     record_reading(visit.store, visit.user, visit.case_id, leaks=_ANSWERS[said])
     to_read = list_unread(visit.store, visit.user)
     name = read_line(visit.store, visit.case_id).name
-    notice = f"Case {name} leaks and is back in review." if _ANSWERS[said] else f"No leak in case {name}."
+    notice = (
+        _("Case {name} leaks and is back in review.", name=name)
+        if _ANSWERS[said]
+        else _("No leak in case {name}.", name=name)
+    )
     return visit.redirect(f"/sample/{to_read[0]}" if to_read else "/sample", notice)

@@ -13,7 +13,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from inverse_deid.choices.questions import list_questions
+from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import InverseDeidError, ReviewError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.files.facts import FileFacts, list_facts
 from inverse_deid.files.given import MAX_FILE_BYTES
 from inverse_deid.files.survey import FileSurvey
@@ -87,10 +90,10 @@ async def receive_file(request: Request, session: Session) -> dict[str, object]:
         if not is_complete:
             await run_in_threadpool(remove_upload, service.store, upload.id)
     if not is_complete:
-        raise ReviewError("the file was not sent to its end. Add it again")
+        raise ReviewError(_("the file was not sent to its end. Add it again"))
     inspected = await run_in_threadpool(service.inspect, upload.id)
     if inspected is None:
-        raise ReviewError("the file was taken away")
+        raise ReviewError(_("the file was taken away"))
     return _describe(service, inspected)
 
 
@@ -118,7 +121,7 @@ def describe_facts(facts: FileFacts) -> list[dict[str, object]]:
         {"text": f"{one.text.removesuffix('.')}.", "is_warning": one.is_warning} for one in found[:MAX_FACTS]
     ]
     if n_more := len(found) - len(shown):
-        shown.append({"text": f"... and {n_more:,} more.", "is_warning": True})
+        shown.append({"text": _("... and {n_more:,} more.", n_more=n_more), "is_warning": True})
     return shown
 
 
@@ -139,13 +142,13 @@ def change_file(visit: Visit) -> Response:
     what, by = str(visit.payload.get("what", "")), visit.user.name
     if what == "remove":
         if not remove_upload(service.store, upload_id, by=by):
-            raise ReviewError("this file cannot be removed now. Stop it first")
+            raise ReviewError(_("this file cannot be removed now. Stop it first"))
     elif what == "stop":
         service.cancel(upload_id, by=by)
     elif what == "resume":
         service.resume(upload_id, by=by)
     else:
-        raise ReviewError("this change is not known. Load the page again")
+        raise ReviewError(_("this change is not known. Load the page again"))
     return list_files(visit)
 
 
@@ -173,7 +176,7 @@ def _render_choices(
                 column,
                 fates.get(column.name, ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED),
                 find_danger(column),
-                [one for one in _FATES if not find_refusal(column, one[0])],
+                [(one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)],
             )
             for number, column in enumerate(surveyed.columns)
         ]
@@ -184,7 +187,7 @@ def _render_choices(
         files=ready,
         facts=[(one.facts.name, describe_facts(one.facts.found)) for one in ready],
         tables=tables,
-        questions=[(one, choices.answer_to(one)) for one in QUESTIONS],
+        questions=[(one, choices.answer_to(one)) for one in list_questions(Surface.DESK)],
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
         original=EXAMPLE,
         message=message,
@@ -237,11 +240,11 @@ def _find_problem(survey: FileSurvey, fates: Mapping[str, ColumnFate], *, is_hea
     # `is_header`: the user says that the first row names the columns; it is written as it is.
     for number, column in enumerate(survey.columns, start=1):
         if refusal := find_refusal(column, fates[column.name]):
-            return f"column {number} {refusal}"
+            return _("column {number} {refusal}", number=number, refusal=refusal)
     if not (is_header or _has_header(survey)):
-        return (
-            "the first row does not look like names of columns. It would be written as it is. Say that it "
-            "names nobody, or add a row with names to the file"
+        return _(
+            "the first row does not look like names of columns. It would be written as it is. Say that "
+            "it names nobody, or add a row with names to the file"
         )
     return ""
 
@@ -259,10 +262,10 @@ def show_masking(visit: Visit) -> Response:
 
 
 _FATES = (
-    (ColumnFate.MASKED, "Mask", "its text is masked"),
-    (ColumnFate.KEPT, "Keep", "copied if it names nobody, dates and ages as in the text"),
-    (ColumnFate.DROPPED, "Drop", "left out"),
-    (ColumnFate.ID, "Case number", "copied as it is, and names the case in the list"),
-    (ColumnFate.UNCHECKED, "Keep unchecked", "copied as it is, whatever it contains"),
+    (ColumnFate.MASKED, N_("Mask"), N_("its text is masked")),
+    (ColumnFate.KEPT, N_("Keep"), N_("copied if it names nobody, dates and ages as in the text")),
+    (ColumnFate.DROPPED, N_("Drop"), N_("left out")),
+    (ColumnFate.ID, N_("Case number"), N_("copied as it is, and names the case in the list")),
+    (ColumnFate.UNCHECKED, N_("Keep unchecked"), N_("copied as it is, whatever it contains")),
 )
 """For each column: the choice, its label and what it does."""

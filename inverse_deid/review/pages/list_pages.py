@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import RedirectResponse, Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.flow.approval import release
 from inverse_deid.review.flow.work_list import (
     assign,
@@ -26,18 +27,18 @@ from inverse_deid.review.store.values import CaseRow, CaseState, User, UserRole,
 
 _FINISHED = (CaseState.AGREED, CaseState.RELEASED)
 _SHOWS = {
-    "all": "all cases",
-    "free": "those I can review now",
-    "mine": "my cases",
-    "done": "those I approved",
+    "all": N_("all cases"),
+    "free": N_("those I can review now"),
+    "mine": N_("my cases"),
+    "done": N_("those I approved"),
 }
 _DOUBTS = ("0", "1", "5", "20")
 _ORDERS = {
-    WorkOrder.DOUBT: "most doubtful first",
-    WorkOrder.NAME: "name",
-    WorkOrder.STATE: "state",
-    WorkOrder.FILE: "file",
-    WorkOrder.NEWEST: "newest first",
+    WorkOrder.DOUBT: N_("most doubtful first"),
+    WorkOrder.NAME: N_("name"),
+    WorkOrder.STATE: N_("state"),
+    WorkOrder.FILE: N_("file"),
+    WorkOrder.NEWEST: N_("newest first"),
 }
 
 Fields = list[tuple[str, str]]
@@ -68,16 +69,16 @@ def show_work_list(visit: Visit) -> Response:
         is_first=not query.get("after"),
         begin="/?" + urlencode(fields),
         here=urlencode(query.multi_items()),
-        state_names=visit.audience.state_names,
+        state_names={one: visit.audience.name_state(one) for one in visit.audience.state_names},
         chosen_states=states,
         given=given,
         search=chosen.search,
         max_search=MAX_SEARCH_CHARS,
         is_filtered=chosen != WorkFilter(),
         n_matches=None if chosen == WorkFilter() else count_matches(visit.store, chosen),
-        shows=_SHOWS,
+        shows={name: _(label) for name, label in _SHOWS.items()},
         doubts=_DOUBTS,
-        orders=_ORDERS,
+        orders={order: _(label) for order, label in _ORDERS.items()},
         order_links={order.value: "/?" + urlencode([*without_order, ("sort", order)]) for order in _ORDERS},
         progress=count_shown(visit),
         approvals=visit.store.policy.approvals,
@@ -95,7 +96,7 @@ def _list_readers(visit: Visit) -> list[User]:
 def _hide_names(row: CaseRow, user: User) -> CaseRow:
     # An adjudicator must not know whose work they settle.
     def hide(name: str | None) -> str | None:
-        return name if name is None else "you" if name == user.name else "another user"
+        return name if name is None else _("you") if name == user.name else _("another user")
 
     return replace(row, assignee=hide(row.assignee), locked_by=hide(row.locked_by))
 
@@ -139,7 +140,9 @@ def link_case(row: CaseRow, user: User) -> str:
 
 def go_next(visit: Visit) -> Response:
     address = find_next(visit)
-    return visit.redirect(address, "Nothing is left for you to do at the moment." if address == "/" else "")
+    return visit.redirect(
+        address, _("Nothing is left for you to do at the moment.") if address == "/" else ""
+    )
 
 
 def find_next(visit: Visit) -> str:
@@ -155,15 +158,20 @@ def assign_cases(visit: Visit) -> Response:
         assign(visit.store, visit.user, cases, assignee)
         name = next((one.name for one in list_users(visit.store) if one.id == assignee), "anybody")
         return go_back(
-            visit, f"{count_words(len(cases), 'case')} assigned to {name}." if cases else SELECT_FIRST
+            visit,
+            _("{words} assigned to {name}.", words=count_words(len(cases), "case"), name=name)
+            if cases
+            else SELECT_FIRST,
         )
-    raise ReviewError("select cases and an account")
+    raise ReviewError(_("select cases and an account"))
 
 
 def break_selected(visit: Visit) -> Response:
     cases = read_selected(visit)
     n_broken = break_locks(visit.store, visit.user, cases)
-    return go_back(visit, f"{count_words(n_broken, 'lock')} broken." if cases else SELECT_FIRST)
+    return go_back(
+        visit, _("{words} broken.", words=count_words(n_broken, "lock")) if cases else SELECT_FIRST
+    )
 
 
 def release_cases(visit: Visit) -> Response:
@@ -177,13 +185,13 @@ def release_cases(visit: Visit) -> Response:
             raise
         except ReviewError:
             n_left += 1
-    notice = f"{count_words(n_released, 'case')} released."
+    notice = _("{words} released.", words=count_words(n_released, "case"))
     if n_left:
-        notice += f" {count_words(n_left, 'case')} not agreed, so left as before."
+        notice += _(" {words} not agreed, so left as before.", words=count_words(n_left, "case"))
     return go_back(visit, notice if cases else SELECT_FIRST)
 
 
-SELECT_FIRST = "Nothing was done. Select cases first."
+SELECT_FIRST = N_("Nothing was done. Select cases first.")
 
 
 def read_selected(visit: Visit) -> tuple[int, ...]:
@@ -195,7 +203,7 @@ def read_selected(visit: Visit) -> tuple[int, ...]:
     numbers = {read_number(one) for one in visit.fields.get("case", [])}
     cases = {number for number in numbers if number is not None}
     if cases != numbers:
-        raise ReviewError("the selection cannot be read. Load the page again")
+        raise ReviewError(_("the selection cannot be read. Load the page again"))
     return tuple(sorted(cases))
 
 

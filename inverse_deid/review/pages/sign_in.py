@@ -32,6 +32,7 @@ from starlette.responses import RedirectResponse, Response
 from inverse_deid.core.errors import ConfigurationError, LogInError, UnreadableInputError, describe_error
 from inverse_deid.core.files import check_private
 from inverse_deid.core.settings import read_settings
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.pages.visits import (
     LOG,
     find_address,
@@ -73,17 +74,17 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     # The name of a claim, or the way to it; its value is a role or a list of roles.
     role_claim: str | tuple[str, ...] = "roles"
     name_claim: str = "preferred_username"
-    title: str = "your organisation"
+    title: str = N_("your organisation")
     local_accounts: bool = True
 
     def __post_init__(self) -> None:
         if not self.roles:
             raise ConfigurationError(
-                "roles: no role. Map at least one role of the provider to one of the store"
+                _("roles: no role. Map at least one role of the provider to one of the store")
             )
         for name in ("issuer", "address"):
             if not is_safe_address(getattr(self, name)):
-                raise ConfigurationError(f"{name}: must begin with https://")
+                raise ConfigurationError(_("{name}: must begin with https://", name=name))
 
 
 def is_safe_address(address: object) -> bool:
@@ -123,7 +124,9 @@ class Provider:
         try:
             secret = settings.client_secret_file.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError):
-            raise UnreadableInputError(f"{settings.client_secret_file} cannot be read") from None
+            raise UnreadableInputError(
+                _("{client_secret_file} cannot be read", client_secret_file=settings.client_secret_file)
+            ) from None
         self.settings = settings
         self.title = settings.title
         self._callback = settings.address.rstrip("/") + CALLBACK
@@ -170,9 +173,9 @@ class Provider:
             LogInError: The answer does not belong to the flow, or the token is not valid.
         """
         if given.get("state") != flow["state"] or not given.get("code"):
-            raise LogInError("the sign-in was interrupted. Begin again")
+            raise LogInError(_("the sign-in was interrupted. Begin again"))
         if given.get("iss", self.settings.issuer) != self.settings.issuer:
-            raise LogInError("the sign-in was interrupted. Begin again")
+            raise LogInError(_("the sign-in was interrupted. Begin again"))
         client = self._connect()
         token = client.fetch_access_token(
             self._callback, code=given["code"], code_verifier=flow["code_verifier"]
@@ -185,7 +188,9 @@ class Provider:
         claims = client.parse_id_token(token, flow["nonce"], required, leeway=LEEWAY_SECONDS)
         subject, name = claims["sub"], claims.get(self.settings.name_claim)
         if not (isinstance(subject, str) and 0 < len(subject) <= 255 and isinstance(name, str)):
-            raise LogInError(f"the provider does not state your name ({self.settings.name_claim})")
+            raise LogInError(
+                _("the provider does not state your name ({name_claim})", name_claim=self.settings.name_claim)
+            )
         return Identity(self.settings.issuer, subject, name, self._find_role(claims))
 
     def _find_role(self, claims: Mapping[str, Any]) -> UserRole | None:
@@ -225,13 +230,13 @@ async def begin_sign_in(request: Request) -> Response:
     return await guard(_begin)(request)
 
 
-def _begin(request: Request, _: bytes) -> Response:
+def _begin(request: Request, _ignored: bytes) -> Response:
     state = request.app.state
     try:
         address, flow = state.provider.begin()
     except _FOREIGN as error:
         LOG.error("%s", describe_error(error))
-        return render_log_in(request, "The sign-in cannot be reached. Try again later.", status=503)
+        return render_log_in(request, _("The sign-in cannot be reached. Try again later."), status=503)
     flow |= {"at": state.store.now(), "old": request.cookies.get(state.cookie, "")}
     sealed = base64.urlsafe_b64encode(state.store.sealer.seal(json.dumps(flow).encode(), "sign-in")).decode()
     response = RedirectResponse(address, status_code=303)
@@ -246,10 +251,10 @@ async def finish_sign_in(request: Request) -> Response:
     return await guard(_finish)(request)
 
 
-def _finish(request: Request, _: bytes) -> Response:
+def _finish(request: Request, _ignored: bytes) -> Response:
     store: ReviewStore = request.app.state.store
     address = find_address(request)
-    problem = "the sign-in failed. Begin again, or ask your administrator."
+    problem = _("the sign-in failed. Begin again, or ask your administrator.")
     try:
         flow = _open_flow(store, request.cookies.get(_flow_cookie(request), ""))
         identity = request.app.state.provider.finish(flow, request.query_params)
@@ -283,7 +288,7 @@ def _open_flow(store: ReviewStore, sealed: str) -> dict[str, str]:
     except (ValueError, UnreadableInputError):
         is_open = False
     if not is_open:
-        raise LogInError("the sign-in took too long. Begin again")
+        raise LogInError(_("the sign-in took too long. Begin again"))
     return dict(flow)
 
 

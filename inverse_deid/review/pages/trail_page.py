@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from inverse_deid.choices.names import TYPE_NAMES
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, read_number
 from inverse_deid.review.people.accounts import list_users
 from inverse_deid.review.store.entries import TrailEvent
@@ -27,14 +28,14 @@ MAX_CHECKED_AT_ONCE = 20_000
 """A longer trail is checked only on request, as every entry is read."""
 
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "words": ("decisions on words", ("change", "undo", "redo")),
-    "originals": ("originals shown", ("original ", "masked text shown")),
-    "states": ("approvals and releases", ("begin", "approve", "settle", "state")),
-    "assign": ("assignments and locks", ("assign", "lock broken")),
-    "notes": ("notes and forms", ("note", "causality form")),
-    "sample": ("sample", ("sample ", "read for sample ")),
+    "words": (N_("decisions on words"), ("change", "undo", "redo")),
+    "originals": (N_("originals shown"), ("original ", "masked text shown")),
+    "states": (N_("approvals and releases"), ("begin", "approve", "settle", "state")),
+    "assign": (N_("assignments and locks"), ("assign", "lock broken")),
+    "notes": (N_("notes and forms"), ("note", "causality form")),
+    "sample": (N_("sample"), ("sample ", "read for sample ")),
     "files": (
-        "files in and out",
+        N_("files in and out"),
         (
             "file ",
             "files removed",
@@ -48,7 +49,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "accounts": (
-        "accounts, log-ins and limits",
+        N_("accounts, log-ins and limits"),
         (
             *("log in", "log-in ", "log out", "session of ", "code ", "recovery code ", "own password "),
             *("account of ", "password of ", "role of ", "second factor ", "limit ", "command "),
@@ -58,16 +59,16 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Groups of events by how the events begin."""
 
 _WHOLE = {
-    "log in": "Logged in",
-    "log out": "Logged out",
-    "begin": "Began to review the case",
-    "approve": "Approved the case",
-    "settle": "Settled the disagreement",
-    "note": "Added a note",
-    "causality form": "Filled in the causality form",
+    "log in": N_("Logged in"),
+    "log out": N_("Logged out"),
+    "begin": N_("Began to review the case"),
+    "approve": N_("Approved the case"),
+    "settle": N_("Settled the disagreement"),
+    "note": N_("Added a note"),
+    "causality form": N_("Filled in the causality form"),
 }
-_DECISIONS = {"keep": "kept", "mask": "masked", "undecided": "undecided"}
-_ACTIONS = {"change": "", "undo": "Undone: ", "redo": "Redone: "}
+_DECISIONS = {"keep": N_("kept"), "mask": N_("masked"), "undecided": N_("undecided")}
+_ACTIONS = {"change": "", "undo": N_("Undone: "), "redo": N_("Redone: ")}
 
 
 def show_trail(visit: Visit) -> Response:
@@ -78,7 +79,7 @@ def show_trail(visit: Visit) -> Response:
     given = query.get("before", "")
     before = read_number(given)
     if given and before is None:
-        raise ReviewError("the page cannot be found. Begin at the first page")
+        raise ReviewError(_("the page cannot be found. Begin at the first page"))
     entries, has_more = list_entries(visit.store, chosen, before=before)
     n_entries = count_entries(visit.store)
     is_checked = n_entries <= MAX_CHECKED_AT_ONCE or query.get("check") == "1"
@@ -92,7 +93,7 @@ def show_trail(visit: Visit) -> Response:
         is_first=not given,
         begin=address,
         users=[one.name for one in list_users(visit.store)],
-        groups={name: label for name, (label, _) in GROUPS.items()},
+        groups={name: _(label) for name, (label, _begins) in GROUPS.items()},
         given=fields,
         search=search,
         max_search=MAX_SEARCH_CHARS,
@@ -132,26 +133,27 @@ def describe_event(event: TrailEvent) -> str:
     if event.event in _ACTIONS:
         return _describe_words(event)
     if event.event == "state":
-        return f"State changed from {event.old} to {event.new}"
+        return _("State changed from {old} to {new}", old=_(event.old or ""), new=_(event.new or ""))
     if event.event == "assign":
-        return f"Assigned the case to {event.new or 'anybody'}"
-    said = _WHOLE.get(event.event, event.event[:1].upper() + event.event[1:])
+        return _("Assigned the case to {new}", new=event.new or "anybody")
+    said = _(_WHOLE.get(event.event, event.event[:1].upper() + event.event[1:]))
     if event.event == "lock broken":
-        return f"Broke the lock of {event.old}"
+        return _("Broke the lock of {old}", old=event.old)
     if event.event.startswith("file "):
         return said  # its `new` is a hash of the settings
-    change = " to ".join(one for one in (event.old, event.new) if one)
+    change = _(" to ").join(one for one in (event.old, event.new) if one)
     return f"{said}: {change}" if change else said
 
 
 def _describe_words(event: TrailEvent) -> str:
+    action = _(_ACTIONS[event.event])
     if event.new is None or event.start is None or event.end is None:
-        return f"{_ACTIONS[event.event]}no word changed" if event.event != "change" else "Changed no word"
+        return _("{action}no word changed", action=action) if action else _("Changed no word")
     new, old = _describe_decision(event.new), _describe_decision(event.old)
-    said = _ACTIONS[event.event] + (new if event.event != "change" else new.capitalize())
-    before = f", was {old}" if old != new else ""
-    place = f"characters {event.start + 1:,} to {event.end:,}"
-    part = f" of {event.document}" if event.document not in (None, event.name) else ""
+    said = action + (new if event.event != "change" else new.capitalize())
+    before = _(", was {old}", old=old) if old != new else ""
+    place = _("characters {start:,} to {end:,}", start=event.start + 1, end=event.end)
+    part = _(" of {document}", document=event.document) if event.document not in (None, event.name) else ""
     return f"{said}{before} ({place}{part})"
 
 
@@ -162,9 +164,9 @@ def _describe_decision(decision: str | None) -> str:
         >>> _describe_decision("mask CITY"), _describe_decision("keep")
         ('masked as city', 'kept')
     """
-    said, _, category = (decision or "undecided").partition(" ")
-    name = TYPE_NAMES[PhiType(category)] if category in set(PhiType) else category.lower()
-    return _DECISIONS.get(said, said) + (f" as {name}" if name else "")
+    said, _space, category = (decision or "undecided").partition(" ")
+    name = _(TYPE_NAMES[PhiType(category)]) if category in set(PhiType) else category.lower()
+    return _(_DECISIONS.get(said, said)) + (_(" as {name}", name=name) if name else "")
 
 
 def _describe_time(entry: TrailEntry) -> str:

@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -36,9 +37,11 @@ from inverse_deid.core.errors import (
     OutputError,
     ReviewError,
     StaleRevisionError,
+    TooManyTriesError,
     UnreadableInputError,
     describe_error,
 )
+from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.formats.tables.strict_json import parse_json
 from inverse_deid.review.pages.audience import Audience
 from inverse_deid.review.people.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
@@ -74,9 +77,9 @@ _ALWAYS_OPEN = frozenset({"/log-out", "/theme"})
 """All that is open to a user who must do something first."""
 
 _FIRST = {
-    Step.CODE: "give your one-time code first",
-    Step.PASSWORD: "choose your own password first",
-    Step.SECOND_FACTOR: "set up your second factor first",
+    Step.CODE: N_("give your one-time code first"),
+    Step.PASSWORD: N_("choose your own password first"),
+    Step.SECOND_FACTOR: N_("set up your second factor first"),
 }
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
@@ -129,7 +132,7 @@ class Visit:
             return msgspec.convert(self.payload, kind)
         except msgspec.ValidationError:
             pass
-        raise ReviewError("the request is malformed. Load the page again")
+        raise ReviewError(_("the request is malformed. Load the page again"))
 
     def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
         """Return a page for the user, with the message of their last action, if any."""
@@ -206,12 +209,13 @@ class LogIns:
         client = name_client(request.client.host if request.client else "")
         is_full = self.n_waiting >= MAX_LOG_INS_WAITING
         if is_full or self._waiting[client] >= MAX_LOG_INS_OF_A_CLIENT:
-            message = "too many log-ins at once. Try again in a few seconds."
+            message = _("too many log-ins at once. Try again in a few seconds.")
             refused = report_problem(request, 503 if is_full else 429, message)
             refused.headers["Retry-After"] = str(LOG_IN_RETRY_SECONDS)
             return refused
         self._waiting[client] += 1
-        done = asyncio.get_running_loop().run_in_executor(self._threads, answer)
+        in_context = partial(copy_context().run, answer)  # the language of the request
+        done = asyncio.get_running_loop().run_in_executor(self._threads, in_context)
         done.add_done_callback(lambda _: self._leave(client))
         return await asyncio.shield(done)
 
@@ -281,7 +285,7 @@ def require_stream(
             return JSONResponse({"error": make_sentence(str(error))}, status_code=_find_status(error))
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-            message = "An unforeseen error. Nothing of this file was stored."
+            message = _("An unforeseen error. Nothing of this file was stored.")
             return JSONResponse({"error": message}, status_code=500)
 
     return endpoint
@@ -291,7 +295,7 @@ def _find_session(request: Request, *, prolongs: bool = True) -> Session:
     state = request.app.state
     session = find_session(state.store, request.cookies.get(state.cookie, ""), prolongs=prolongs)
     if session.user.issuer is None and not state.local_accounts:
-        raise LogInError("log in first")
+        raise LogInError(_("log in first"))
     return session
 
 
@@ -299,12 +303,12 @@ def _check_token(request: Request, session: Session, form_token: str) -> None:
     if request.method == "POST":
         given = request.headers.get("x-csrf-token", "") or form_token
         if not is_csrf_token(session, given):
-            raise NotAllowedError("the page is too old or comes from elsewhere. Load it again")
+            raise NotAllowedError(_("the page is too old or comes from elsewhere. Load it again"))
 
 
 def _check_role(session: Session, roles: Collection[UserRole]) -> None:
     if session.user.role not in roles:
-        raise NotAllowedError(f"this needs the role {' or '.join(roles)}")
+        raise NotAllowedError(_("this needs the role {roles}", roles=_(" or ").join(roles)))
 
 
 def _find_status(error: InverseDeidError) -> int:
@@ -321,12 +325,14 @@ def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = F
             return report_problem(request, _find_status(error), str(error))
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-            return report_problem(request, 500, "an unforeseen error. Nothing of this step was stored.")
+            return report_problem(request, 500, _("an unforeseen error. Nothing of this step was stored."))
 
     async def endpoint(request: Request) -> Response:
         body = await read_body(request, MAX_POST_BYTES) if request.method == "POST" else b""
         if body is None:
-            limit = f"a request can have at most {MAX_POST_BYTES // 1024} KiB"
+            limit = _(
+                "a request can have at most {max_post_bytes} KiB", max_post_bytes=MAX_POST_BYTES // 1024
+            )
             return report_problem(request, 413, limit)
         log_ins = _find_queue(request)
         if log_ins is not None:
@@ -391,7 +397,18 @@ def count_words(n: int, noun: str) -> str:
         >>> count_words(1, "case"), count_words(2_000, "case")
         ('1 case', '2,000 cases')
     """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    return _COUNTED[noun](n)
+
+
+_COUNTED: dict[str, Callable[[int], str]] = {
+    "case": lambda n: ngettext("{n:,} case", "{n:,} cases", n, n=n),
+    "decision": lambda n: ngettext("{n:,} decision", "{n:,} decisions", n, n=n),
+    "document": lambda n: ngettext("{n:,} document", "{n:,} documents", n, n=n),
+    "file": lambda n: ngettext("{n:,} file", "{n:,} files", n, n=n),
+    "lock": lambda n: ngettext("{n:,} lock", "{n:,} locks", n, n=n),
+    "note": lambda n: ngettext("{n:,} note", "{n:,} notes", n, n=n),
+    "session": lambda n: ngettext("{n:,} session", "{n:,} sessions", n, n=n),
+}
 
 
 def _parse_form(body: bytes) -> dict[str, list[str]]:
@@ -399,7 +416,7 @@ def _parse_form(body: bytes) -> dict[str, list[str]]:
         return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except ValueError:
         pass
-    raise ReviewError("the form cannot be read. Load the page again")
+    raise ReviewError(_("the form cannot be read. Load the page again"))
 
 
 def _parse_payload(body: bytes) -> dict[str, Any]:
@@ -409,7 +426,7 @@ def _parse_payload(body: bytes) -> dict[str, Any]:
         payload = None
     if isinstance(payload, dict):
         return payload
-    raise ReviewError("the request cannot be read. Load the page again")
+    raise ReviewError(_("the request cannot be read. Load the page again"))
 
 
 def render_page(
@@ -447,18 +464,18 @@ def _log_in(request: Request, body: bytes) -> Response:
     )
     store: ReviewStore = request.app.state.store
     if not request.app.state.local_accounts:
-        return render_log_in(request, "Nobody logs in with a password here.", status=403)
+        return render_log_in(request, _("Nobody logs in with a password here."), status=403)
     visitor = request.cookies.get(VISITOR_COOKIE, "")
     if not visitor or not hmac.compare_digest(_make_visitor_token(store, visitor).encode(), token):
-        return render_log_in(request, "The page was too old. Try again.", status=403)
+        return render_log_in(request, _("The page was too old. Try again."), status=403)
     cookie: str = request.app.state.cookie
     address = find_address(request)
     old = request.cookies.get(cookie)
     try:
         session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
-        message = make_sentence(str(error))
-        return render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
+        status = 429 if isinstance(error, TooManyTriesError) else 401
+        return render_log_in(request, make_sentence(str(error)), status=status)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)

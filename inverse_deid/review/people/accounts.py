@@ -19,7 +19,13 @@ from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 from sqlalchemy import ColumnElement, Row, select
 
-from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
+from inverse_deid.core.errors import (
+    LogInError,
+    NotAllowedError,
+    ReviewError,
+    TooManyTriesError,
+)
+from inverse_deid.core.wording import _
 from inverse_deid.review.people.attempts import (
     FAILURE_WINDOW_MINUTES,
     UNKNOWN,
@@ -98,7 +104,7 @@ def add_user(
     password_hash = hash_password(password)
     with store.writing() as transaction:
         if transaction.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
-            raise ReviewError(f"the name {name} is already taken. Choose another name")
+            raise ReviewError(_("the name {name} is already taken. Choose another name", name=name))
         values = {"password": password_hash, "must_change_password": must_change}
         user_id = insert_user(transaction, name, role, by=by, **values)
     return User(user_id, name, role, must_change_password=must_change)
@@ -152,7 +158,7 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
     user = session.user
     row = check_own_password(store, session, old)
     if new == old:
-        raise ReviewError("the new password must differ from the old one")
+        raise ReviewError(_("the new password must differ from the old one"))
     _refuse_weak(new, user.name)
     password_hash = hash_password(new)
     with store.writing() as transaction:
@@ -160,7 +166,7 @@ def change_own_password(store: ReviewStore, session: Session, old: str, new: str
         mine = (USERS.c.id == user.id) & (USERS.c.password == row.password)
         values = {"password": password_hash, "must_change_password": False}
         if transaction.update(USERS, mine, **values) != 1:
-            raise NotAllowedError("the password was changed meanwhile. Log in again")
+            raise NotAllowedError(_("the password was changed meanwhile. Log in again"))
         transaction.record(TrailEvent(user=user.name, event=f"password of {user.name} changed"))
         end_sessions_in(transaction, others_of(session), by=user.name)
 
@@ -180,7 +186,10 @@ def check_own_password(store: ReviewStore, session: Session, password: str) -> R
     if tried is None:
         # Not a LogInError here: the session goes on.
         raise NotAllowedError(
-            f"the old password was wrong too often. Try again in {FAILURE_WINDOW_MINUTES} minutes"
+            _(
+                "the old password was wrong too often. Try again in {failure_window_minutes} minutes",
+                failure_window_minutes=FAILURE_WINDOW_MINUTES,
+            )
         )
     is_right = _is_password(row.password, password)
     with store.writing() as transaction:
@@ -189,7 +198,7 @@ def check_own_password(store: ReviewStore, session: Session, password: str) -> R
         else:
             record_failure(transaction, user.name, "own password wrong")
     if not is_right:
-        raise NotAllowedError("the old password is wrong")
+        raise NotAllowedError(_("the old password is wrong"))
     return row
 
 
@@ -219,7 +228,7 @@ def _refuse_last_admin(transaction: Transaction, row: Row[Any]) -> None:
     is_admin = (USERS.c.role == UserRole.ADMIN.value) & USERS.c.is_active
     admins = transaction.read(select(USERS).where(is_admin).with_for_update(), USERS)
     if [one.id for one in admins] == [row.id]:
-        raise ReviewError(f"{row.name} is the only open admin account. Make another admin first")
+        raise ReviewError(_("{row} is the only open admin account. Make another admin first", row=row.name))
 
 
 def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "command") -> None:
@@ -264,7 +273,7 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
         row = _find_row(transaction, name)
         taken = (USERS.c.issuer == issuer) & (USERS.c.subject == subject)
         if transaction.execute(select(USERS.c.id).where(taken)).one_or_none() is not None:
-            raise ReviewError("this subject already has an account")
+            raise ReviewError(_("this subject already has an account"))
         values = {
             "issuer": issuer,
             "subject": subject,
@@ -281,9 +290,9 @@ def link_account(store: ReviewStore, name: str, issuer: str, subject: str) -> No
 def _check_name(name: str) -> str:
     name = name.lower()
     if name in _NOT_PEOPLE:
-        raise ReviewError(f"the trail calls a program {name}. Choose another name")
+        raise ReviewError(_("the trail calls a program {name}. Choose another name", name=name))
     if not _NAME.fullmatch(name):
-        raise ReviewError("the name must have 1 to 64 characters, only a-z, 0-9 and . _ - @")
+        raise ReviewError(_("the name must have 1 to 64 characters, only a-z, 0-9 and . _ - @"))
     return name
 
 
@@ -296,7 +305,7 @@ def _refuse_weak(password: str, name: str) -> None:
     words = [name, *re.split(r"[^a-z0-9]+", name), *_USUAL_WORDS]
     if zxcvbn(password[:_RATED_CHARS], words)["score"] < _MIN_STRENGTH:
         raise ReviewError(
-            "the password is easy to guess. Use a sentence of words that do not belong together"
+            _("the password is easy to guess. Use a sentence of words that do not belong together")
         )
 
 
@@ -308,8 +317,12 @@ def hash_password(password: str) -> str:
     """
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise ReviewError(
-            f"the password must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS:,} characters. "
-            "A sentence is best"
+            _(
+                "the password must have {min_password_chars} to {max_password_chars:,} characters. A "
+                "sentence is best",
+                min_password_chars=MIN_PASSWORD_CHARS,
+                max_password_chars=MAX_PASSWORD_CHARS,
+            )
         )
     return PasswordHasher().hash(password.encode("utf-8", "surrogatepass"))
 
@@ -338,7 +351,7 @@ def _read_user(row: Row[Any]) -> User:
 def _find_row(transaction: Transaction, name: str) -> Row[Any]:
     row = _read_one(transaction, USERS.c.name == name.lower())
     if row is None:
-        raise ReviewError("no account has this name. List all with inverse-deid review user list")
+        raise ReviewError(_("no account has this name. List all with inverse-deid review user list"))
     return row
 
 
@@ -351,7 +364,7 @@ def _read_one(transaction: Transaction, condition: ColumnElement[bool]) -> Row[A
 def _find_local(transaction: Transaction, name: str) -> Row[Any]:
     row = _find_row(transaction, name)
     if row.issuer is not None:
-        raise ReviewError(f"{row.name} signs in at the provider. Change role and password there")
+        raise ReviewError(_("{row} signs in at the provider. Change role and password there", row=row.name))
     return row
 
 
@@ -402,12 +415,17 @@ def log_in(
         if tried is None:
             record_failure(transaction, known, "log-in blocked", address)
     if tried is None:
-        raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes")
+        raise TooManyTriesError(
+            _(
+                "too many failed log-ins. Try again in {failure_window_minutes} minutes",
+                failure_window_minutes=FAILURE_WINDOW_MINUTES,
+            )
+        )
     is_right = _is_password(_hash_nothing() if row is None or row.issuer else row.password, password)
     if row is None or not is_right or not row.is_active or row.issuer:
         with store.writing() as transaction:
             record_failure(transaction, known, "log-in failed", address)
-        raise LogInError("name or password is wrong, or the account is closed")
+        raise LogInError(_("name or password is wrong, or the account is closed"))
     user = _read_user(row)
     needs_code = user.has_second_factor
     with store.writing() as transaction:
@@ -473,15 +491,17 @@ def sign_in(
 def _refuse_identity(transaction: Transaction, row: Row[Any] | None, who: Identity) -> str:
     # "" = they have access.
     if who.role is None:
-        return "your account has no role in this review. Ask your administrator."
+        return _("your account has no role in this review. Ask your administrator.")
     if row is not None:
-        return "" if row.is_active else "your account is closed here. Ask your administrator."
+        return "" if row.is_active else _("your account is closed here. Ask your administrator.")
     try:
         name = _check_name(who.name)
     except ReviewError as error:
-        return f"your name cannot be used here: {error}"
+        return _("your name cannot be used here: {error}", error=error)
     if transaction.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
-        return f"the name {name} belongs to another account here. Ask your administrator to link it."
+        return _(
+            "the name {name} belongs to another account here. Ask your administrator to link it.", name=name
+        )
     return ""
 
 
@@ -537,7 +557,7 @@ def find_session(store: ReviewStore, session_id: str, *, prolongs: bool = True) 
         if row is not None:
             with store.writing() as transaction:
                 end_sessions_in(transaction, mine)
-        raise LogInError("log in first")
+        raise LogInError(_("log in first"))
     if prolongs and now - row.seen_at > _SEEN_EVERY_SECONDS:
         with store.writing() as transaction:
             transaction.update(SESSIONS, mine, seen_at=now)

@@ -18,7 +18,8 @@ from typing import Any
 import pyotp
 from sqlalchemy import Row, select
 
-from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
+from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError, TooManyTriesError
+from inverse_deid.core.wording import _
 from inverse_deid.review.people.accounts import (
     SETTINGS,
     Session,
@@ -70,7 +71,9 @@ def turn_on(
     check_own_password(store, session, password)
     used = _find_step(store, secret, code, None)
     if used is None:
-        raise ReviewError("the code does not fit. Check the time of your telephone, and give the next code")
+        raise ReviewError(
+            _("the code does not fit. Check the time of your telephone, and give the next code")
+        )
     codes = tuple(base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(N_RECOVERY_CODES))
     values = {
         "sealed_secret": store.sealer.seal(secret.encode(), _place(user.id)),
@@ -80,7 +83,7 @@ def turn_on(
     with store.writing() as transaction:
         mine = (USERS.c.id == user.id) & USERS.c.sealed_secret.is_(None) & USERS.c.issuer.is_(None)
         if transaction.update(USERS, mine, **values) != 1:
-            raise ReviewError("you already have a second factor. Remove it first")
+            raise ReviewError(_("you already have a second factor. Remove it first"))
         transaction.record(TrailEvent(user=user.name, event=f"second factor of {user.name} added"))
         end_sessions_in(transaction, others_of(session), by=user.name)
     return codes
@@ -96,7 +99,7 @@ def turn_off(store: ReviewStore, name: str, *, by: str = "command") -> None:
         mine = (USERS.c.name == name.lower()) & USERS.c.sealed_secret.is_not(None)
         values = {"sealed_secret": None, "last_code": None, "recovery_codes": None}
         if transaction.update(USERS, mine, **values) != 1:
-            raise ReviewError("no account with this name has a second factor")
+            raise ReviewError(_("no account with this name has a second factor"))
         event = f"second factor of {name.lower()} removed"
         transaction.record(TrailEvent(user=by, event=event))
 
@@ -166,8 +169,13 @@ def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> 
         else:
             record_failure(transaction, user.name, "code wrong", address)
     if tried is None:
-        raise LogInError(f"too many wrong codes. Try again in {FAILURE_WINDOW_MINUTES} minutes")
-    raise LogInError("the code is wrong, or was used before. Give the next one")
+        raise TooManyTriesError(
+            _(
+                "too many wrong codes. Try again in {failure_window_minutes} minutes",
+                failure_window_minutes=FAILURE_WINDOW_MINUTES,
+            )
+        )
+    raise LogInError(_("the code is wrong, or was used before. Give the next one"))
 
 
 def _spend(store: ReviewStore, row: Row[Any], code: str) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
@@ -35,6 +36,7 @@ from inverse_deid.core.errors import (
     describe_error,
 )
 from inverse_deid.core.files import output_errors
+from inverse_deid.core.wording import N_, _
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.trail import MAX_PROBLEMS, TrailCheck, count_entries, describe_head, read_lines
 
@@ -101,11 +103,13 @@ def _find_authorities(places: Sequence[str]) -> list[str]:
         except ValueError:
             is_url = False
         if not is_url:
-            raise ConfigurationError(f"{_AUTHORITY} needs an address such as {_AUTHORITY}https://HOST/PATH")
+            raise ConfigurationError(
+                _("{authority} needs an address such as {authority}https://HOST/PATH", authority=_AUTHORITY)
+            )
     if urls and not _find_files(places):
         raise ConfigurationError(
-            f"{_AUTHORITY} needs a file for its time stamps",
-            remedies=[Remedy("anchor", "FILE", step="add {}")],
+            _("{authority} needs a file for its time stamps", authority=_AUTHORITY),
+            remedies=[Remedy("anchor", "FILE", step=N_("add {}"))],
         )
     return urls
 
@@ -127,17 +131,19 @@ def _append_line(path: Path, line: str) -> None:
 class _Syslog(logging.handlers.SysLogHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         # Raise instead of printing.
-        raise OutputError("syslog cannot be reached, so nothing was anchored") from None
+        raise OutputError(_("syslog cannot be reached, so nothing was anchored")) from None
 
 
 def _send_to_syslog(address: str, line: str) -> None:
-    host, _, port = address.rpartition(":")
+    host, _ignored, port = address.rpartition(":")
     if address and not port.isdecimal():
-        raise ConfigurationError(f"{_SYSLOG}{address} is not an address such as {_SYSLOG}HOST:514")
+        raise ConfigurationError(
+            _("{syslog}{address} is not an address such as {syslog}HOST:514", syslog=_SYSLOG, address=address)
+        )
     try:
         handler = _Syslog((host, int(port)) if address else _SYSLOG_SOCKET)
     except OSError as error:
-        raise OutputError(f"syslog cannot be reached ({type(error).__name__})") from None
+        raise OutputError(_("syslog cannot be reached ({name})", name=type(error).__name__)) from None
     handler.emit(logging.LogRecord("inverse-deid", logging.INFO, "", 0, line, None, None))
     handler.close()
 
@@ -168,12 +174,12 @@ def _request_stamp(url: str, line: bytes, seconds: float) -> bytes:
             with build_opener(_NoRedirect).open(asked, timeout=seconds) as stream:
                 answer = stream.read(_MAX_ANSWER_BYTES)
         except HTTPError as error:
-            faults.append(f"status {error.code}")
+            faults.append(_("status {code}", code=error.code))
             error.close()
             return
         except (OSError, HTTPException, ValueError) as error:
             if not isinstance(getattr(error, "reason", error), TimeoutError):
-                faults.append("it cannot be reached")
+                faults.append(_("it cannot be reached"))
             return
         try:
             stamp = decode_timestamp_response(answer)
@@ -183,21 +189,29 @@ def _request_stamp(url: str, line: bytes, seconds: float) -> bytes:
                 and stamp.tst_info.message_imprint.message == request.message_imprint.message
             )
         except ValueError:
-            faults.append("its answer cannot be read")
+            faults.append(_("its answer cannot be read"))
             return
         if is_fit:
             found.append(answer)
         else:
-            faults.append("its answer does not fit the request")
+            faults.append(_("its answer does not fit the request"))
 
-    thread = Thread(target=ask, name="time stamp", daemon=True)  # as a look-up of a name has no time-out
+    thread = Thread(
+        target=copy_context().run, args=(ask,), name="time stamp", daemon=True
+    )  # a look-up may take long
     thread.start()
     thread.join(seconds)
     if found:
         return found[0]
-    fault = faults[0] if faults else f"no answer within {seconds:g} seconds"
+    fault = faults[0] if faults else _("no answer within {seconds:g} seconds", seconds=seconds)
     host = urlsplit(url).hostname
-    raise OutputError(f"no time stamp from {host}: {fault}. The anchor is written. The next one tries again")
+    raise OutputError(
+        _(
+            "no time stamp from {host}: {fault}. The anchor is written. The next one tries again",
+            host=host,
+            fault=fault,
+        )
+    )
 
 
 def check_stamps(check: TrailCheck, path: Path, certificates: Sequence[Certificate]) -> TrailCheck:
@@ -216,13 +230,18 @@ def check_stamps(check: TrailCheck, path: Path, certificates: Sequence[Certifica
     tokens = [(i, line["anchor"], line["token"]) for i, line in lines if "token" in line]
     if not certificates:
         notes = (
-            [f"{len(tokens):,} time stamps were not checked. Give the certificate of the authority."]
+            [
+                _(
+                    "{n_tokens:,} time stamps were not checked. Give the certificate of the authority.",
+                    n_tokens=len(tokens),
+                )
+            ]
             if tokens
             else []
         )
         return replace(check, notes=(*check.notes, *notes))
     if not tokens:
-        raise UnreadableInputError(f"{path} has no time stamps")
+        raise UnreadableInputError(_("{path} has no time stamps", path=path))
     from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
 
     verifier = VerifierBuilder(roots=list(certificates)).build()
@@ -232,17 +251,31 @@ def check_stamps(check: TrailCheck, path: Path, certificates: Sequence[Certifica
             verifier.verify_message(answer, _encode_anchor(anchor).encode())
             at, n_entries = answer.tst_info.gen_time, int(anchor["n_entries"])
             if abs(at - datetime.fromisoformat(anchor["at"])) > _USUAL_DELAY:
-                notes.append(f"the anchor of entry {n_entries} has another time than its stamp, {_show(at)}")
+                notes.append(
+                    _(
+                        "the anchor of entry {n_entries} has another time than its stamp, {show}",
+                        n_entries=n_entries,
+                        show=_show(at),
+                    )
+                )
             stamped.append((at, n_entries))
         except (VerificationError, ValueError, TypeError, KeyError):
-            problems.append(f"line {i} of the anchors: the time stamp does not fit the line or certificate")
+            problems.append(
+                _("line {i} of the anchors: the time stamp does not fit the line or certificate", i=i)
+            )
     n_bare = len(
         {_encode_anchor(line["anchor"]) for _, line in lines} - {_encode_anchor(a) for _, a, _ in tokens}
     )
     if n_bare:
-        notes.append(f"{n_bare:,} anchors have no time stamp")
+        notes.append(_("{n_bare:,} anchors have no time stamp", n_bare=n_bare))
     for at, n_entries in dict.fromkeys((min(stamped), max(stamped)) if stamped else ()):
-        notes.append(f"entry {n_entries} and those before it existed at {_show(at)}, by their time stamp")
+        notes.append(
+            _(
+                "entry {n_entries} and those before it existed at {show}, by their time stamp",
+                n_entries=n_entries,
+                show=_show(at),
+            )
+        )
     return replace(
         check,
         problems=(*check.problems, *problems[:MAX_PROBLEMS]),

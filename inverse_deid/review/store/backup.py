@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Table, func, insert, select
 
 from inverse_deid.core.errors import OVERWRITE, InputError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import output_errors, printable, write_whole
+from inverse_deid.core.wording import _
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.replacement.reversal import INCOMPLETE, SALT_BYTES, RecordChain
 from inverse_deid.review.store.creation import new_database
@@ -80,11 +81,13 @@ def write_backup(store: ReviewStore, key: ReviewKey, path: Path, *, by: str, for
     """
     if path.exists():
         if not force:
-            raise OutputExistsError(f"{printable(path)} already exists", remedies=[OVERWRITE])
+            raise OutputExistsError(_("{path} already exists", path=printable(path)), remedies=[OVERWRITE])
         with output_errors(path), path.open("rb") as stream:
             is_backup = stream.read(len(MAGIC)) in (MAGIC, b"")
         if not is_backup:  # it could be the store or its key
-            raise OutputExistsError(f"{printable(path)} is not a backup and is kept. Use another name")
+            raise OutputExistsError(
+                _("{path} is not a backup and is kept. Use another name", path=printable(path))
+            )
     with store.reading(snapshot=True) as transaction:
         n_cases = int(transaction.execute(select(func.count()).select_from(CASES)).scalar_one())
         write_whole(path, _encode(transaction, key, store.now()), private=True)
@@ -135,12 +138,14 @@ def restore_backup(
             return Restored(head.made_at, n_cases)
         except InputError as error:
             problem = str(error)
-        raise UnreadableInputError(f"{printable(path)} {problem.rstrip('.')}. Nothing was restored")
+        raise UnreadableInputError(
+            _("{path} {problem}. Nothing was restored", path=printable(path), problem=problem.rstrip("."))
+        )
 
 
 def _restore(connection: Connection, stream: BinaryIO, key: ReviewKey) -> tuple[_Head, int]:
     if stream.read(len(MAGIC)) != MAGIC:
-        raise InputError("is not a backup of a review store")
+        raise InputError(_("is not a backup of a review store"))
     salt = stream.read(SALT_BYTES)
     records = RecordChain(key.secret, salt, MAGIC).open(stream)
     is_last, first = next(records, (True, b""))
@@ -149,8 +154,12 @@ def _restore(connection: Connection, stream: BinaryIO, key: ReviewKey) -> tuple[
     head = msgspec.msgpack.decode(first, type=_Head)
     if head.version != SCHEMA_VERSION:
         raise InputError(
-            f"has version {head.version}, and this program knows {SCHEMA_VERSION}. Restore it with the "
-            "program that made it"
+            _(
+                "has version {version}, and this program knows {schema_version}. Restore it with the "
+                "program that made it",
+                version=head.version,
+                schema_version=SCHEMA_VERSION,
+            )
         )
     METADATA.create_all(connection)
     n_rows, stated = 0, None

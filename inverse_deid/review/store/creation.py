@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, insert, inspect
 
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, partial_path
+from inverse_deid.core.wording import _
 from inverse_deid.review.store.database import database_errors, make_engine, store_path
 from inverse_deid.review.store.entries import begin_trail
 from inverse_deid.review.store.keys import ReviewKey, StoreKeys
@@ -84,7 +85,7 @@ def make_tables(
 
 def _check_empty(connection: Connection) -> None:
     if inspect(connection).has_table(META.name):
-        raise OutputExistsError("the database already has a store. Use another database")
+        raise OutputExistsError(_("the database already has a store. Use another database"))
 
 
 @contextmanager
@@ -112,7 +113,9 @@ def _new_file(path: Path | None) -> Iterator[Path]:
         yield _NOWHERE
         return
     if os.path.lexists(path):
-        raise OutputExistsError(f"{path} already exists, and a store is never overwritten. Use another name")
+        raise OutputExistsError(
+            _("{path} already exists, and a store is never overwritten. Use another name", path=path)
+        )
     place = partial_path(path)
     is_complete = False
     try:

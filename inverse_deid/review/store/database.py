@@ -19,6 +19,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from inverse_deid.core.errors import ConfigurationError, OutputError
+from inverse_deid.core.wording import _
 
 BUSY_SECONDS = 30
 WRITES = "inverse_deid_writes"
@@ -48,8 +49,11 @@ def make_engine(address: str | Path) -> Engine:
         problem = type(error).__name__
     if problem:
         raise ConfigurationError(
-            f"the address of the store cannot be used ({problem}). Give a file, or a URL such as "
-            "postgresql+psycopg://HOST/NAME and install its driver"
+            _(
+                "the address of the store cannot be used ({problem}). Give a file, or a URL such as "
+                "postgresql+psycopg://HOST/NAME and install its driver",
+                problem=problem,
+            )
         )
     if is_sqlite:
 
@@ -79,8 +83,12 @@ def database_errors(done: str) -> Iterator[None]:
         problem = type(original or error).__name__
     if problem:
         raise OutputError(
-            f"the store cannot be {done} ({problem}). Nothing of this step was stored. Check disk space, "
-            "permissions and the connection, then try again"
+            _(
+                "the store cannot be {done} ({problem}). Nothing of this step was stored. Check disk "
+                "space, permissions and the connection, then try again",
+                done=done,
+                problem=problem,
+            )
         )
 
 

@@ -22,6 +22,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Row, Table, delete, select, true
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.files.given import GivenFile
 from inverse_deid.files.reading import take_out
 from inverse_deid.files.workers import borrow_worker
@@ -102,7 +103,7 @@ def delete_case(store: ReviewStore, case_id: int, *, by: str) -> Deleted:
     with store.reading() as transaction:
         source_id = transaction.execute(select(CASES.c.source_id).where(CASES.c.id == case_id)).scalar()
         if source_id is None:
-            raise ReviewError(f"the store has no case {case_id}")
+            raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
         of_file = select(CASES.c.id).where(CASES.c.source_id == source_id)
         is_only_case = transaction.execute(of_file).scalars().all() == [case_id]
     if is_only_case:
@@ -188,7 +189,7 @@ def _read_releases(transaction: Transaction) -> dict[int, float]:
             one = msgspec.json.decode(line, type=_State)
         except msgspec.MsgspecError:
             raise UnreadableInputError(
-                "an entry of the trail was altered. Run inverse-deid review verify, and restore a backup"
+                _("an entry of the trail was altered. Run inverse-deid review verify, and restore a backup")
             ) from None
         if one.event == "state" and one.new == CaseState.RELEASED.value:
             times[one.case] = one.at.timestamp()
@@ -207,7 +208,7 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
         transaction.delete(MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
         deleted = _count(counts, n_files)
         if source_id is not None and not deleted.n_files:
-            raise ReviewError(f"the store has no file {source_id}")
+            raise ReviewError(_("the store has no file {source_id}", source_id=source_id))
         told = f"{deleted.n_files} files, {deleted.n_cases} cases, {_describe_work(deleted)}"
         what = "everything" if source_id is None else f"file {source_id}"
         transaction.record(TrailEvent(user=by, event=f"{what} deleted: {told}"))
@@ -240,7 +241,9 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
     with store.writing() as transaction:
         lock_numbers(transaction)
         if _read_source(transaction, source_id).sealed != source.sealed:
-            raise ReviewError(f"file {source_id} was changed by somebody else. Try again")
+            raise ReviewError(
+                _("file {source_id} was changed by somebody else. Try again", source_id=source_id)
+            )
         sealed = store.sealer.seal(data, f"file {source_id}")
         transaction.update(SOURCES, SOURCES.c.id == source_id, sealed=sealed)
         content_hash = hash_file(store.file_key, data)
@@ -257,7 +260,7 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
 def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:
     source = transaction.execute(select(SOURCES).where(SOURCES.c.id == source_id)).one_or_none()
     if source is None:
-        raise ReviewError(f"the store has no file {source_id}")
+        raise ReviewError(_("the store has no file {source_id}", source_id=source_id))
     return source
 
 
@@ -277,16 +280,20 @@ def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[in
         written = worker.call(take_out, file, options, frozenset(numbers), n_bytes=len(file.data))
     if written is None:
         raise ReviewError(
-            f"file {source.id} would be read in another way without the case. Delete the whole file, and add "
-            "the other cases again"
+            _(
+                "file {id} would be read in another way without the case. Delete the whole file, and add "
+                "the other cases again",
+                id=source.id,
+            )
         )
     return written
 
 
 def _refuse(kind: Format) -> str:
-    return (
-        f"a {kind} file cannot be written without one of its cases. Delete the whole file, and add the other "
-        "cases again."
+    return _(
+        "a {kind} file cannot be written without one of its cases. Delete the whole file, and add the "
+        "other cases again.",
+        kind=kind,
     )
 
 

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Connection, insert, select, update
 
 from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.review.store.tables import TRAIL, TRAIL_HEAD
 
 NO_HASH = "0" * 64
@@ -123,8 +124,10 @@ def write_entries(
 
 def refuse_head() -> UnreadableInputError:
     return UnreadableInputError(
-        "the head of the trail was altered outside the program. Run inverse-deid review verify, and restore "
-        "a backup"
+        _(
+            "the head of the trail was altered outside the program. Run inverse-deid review verify, and "
+            "restore a backup"
+        )
     )
 
 

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.replacement import keys
 
 MIN_KEY_BYTES = 16
@@ -41,7 +42,12 @@ class ReviewKey:
 
     def __post_init__(self) -> None:
         if len(self.secret) < MIN_KEY_BYTES:
-            raise ConfigurationError(f"the key is too short. It needs at least {MIN_KEY_BYTES} bytes")
+            raise ConfigurationError(
+                _(
+                    "the key is too short. It needs at least {min_key_bytes} bytes",
+                    min_key_bytes=MIN_KEY_BYTES,
+                )
+            )
 
     def derive(self, purpose: str) -> bytes:
         """Return 32 bytes for one purpose, which reveal nothing about the key or about other purposes."""
@@ -85,7 +91,10 @@ class Sealer:
             with suppress(InvalidTag, ValueError, TypeError):  # NULL, if somebody changed the table
                 return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
         raise UnreadableInputError(
-            f"{place} of the store cannot be decrypted: it was altered, or belongs to another key"
+            _(
+                "{place} of the store cannot be decrypted: it was altered, or belongs to another key",
+                place=place,
+            )
         )
 
     def renew(self, sealed: bytes, place: str) -> bytes | None:
@@ -136,11 +145,11 @@ class StoreKeys:
         Raises:
             UnreadableInputError: It was made with another key, or altered.
         """
-        generation, _, sealed = stored.partition(" ")
+        generation, _ignored, sealed = stored.partition(" ")
         with suppress(ValueError):
             opened = Sealer(key.derive("keys of the store")).open(bytes.fromhex(sealed), f"keys {generation}")
             secrets = json.loads(opened)
             data = tuple(ReviewKey(bytes.fromhex(one)) for one in secrets["data"])
             case = bytes.fromhex(secrets["case"])
             return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
-        raise UnreadableInputError("the keys of the store were altered. Restore a backup")
+        raise UnreadableInputError(_("the keys of the store were altered. Restore a backup"))

@@ -39,6 +39,7 @@ from inverse_deid.core.errors import (
     StageError,
     UnreadableInputError,
 )
+from inverse_deid.core.wording import _
 from inverse_deid.review.store.database import (
     BUSY_SECONDS,
     WRITES,
@@ -222,7 +223,7 @@ class Transaction:
                 facts[row.case_id] = parsed[row.id]
         for case_id in case_ids:
             if case_id not in facts:
-                raise ReviewError(f"the store has no case {case_id}")
+                raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
         return facts
 
     def finish(self) -> None:
@@ -240,7 +241,10 @@ class Transaction:
             write_entries(self.connection, self.store.trail_key, head, self.now(), entries, changed)
         elif marks:
             raise StageError(
-                f"rows were changed without an entry of the trail: {', '.join(sorted(marks)[:5])}"
+                _(
+                    "rows were changed without an entry of the trail: {marks}",
+                    marks=", ".join(sorted(marks)[:5]),
+                )
             )
 
     def _mark_users(self, names: Collection[str]) -> Marks:
@@ -300,7 +304,9 @@ class ReviewStore:
             yield
             return
         if not self._turn.acquire(timeout=BUSY_SECONDS):
-            raise OutputError("others are writing to the store. Nothing of this step was stored. Try again")
+            raise OutputError(
+                _("others are writing to the store. Nothing of this step was stored. Try again")
+            )
         try:
             yield
         finally:
@@ -358,8 +364,10 @@ class ReviewStore:
         generation = str(stored.get(KEYS, "")).partition(" ")[0]
         if (stored.get(VERSION), generation) != (str(SCHEMA_VERSION), str(self.keys.generation)):
             raise OutputError(
-                "another program gave the store other tables or another key. Stop this program, and start it "
-                "again with a version and a key that belong to the store"
+                _(
+                    "another program gave the store other tables or another key. Stop this program, and "
+                    "start it again with a version and a key that belong to the store"
+                )
             )
 
     def rewrite(self, tables: Sequence[str]) -> bool:
@@ -394,7 +402,11 @@ def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time)
     try:
         if version != SCHEMA_VERSION:
             raise UnreadableInputError(
-                f"{_name_store(address)} has the older version {version}. Run inverse-deid review migrate"
+                _(
+                    "{store} has the older version {version}. Run inverse-deid review migrate",
+                    store=_name_store(address),
+                    version=version,
+                )
             )
         with store.reading() as transaction:
             store.load_settings(transaction)
@@ -416,7 +428,9 @@ def open_any_version(
     """
     path, name = store_path(address), _name_store(address)
     if path is not None and not path.is_file():
-        raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init")
+        raise UnreadableInputError(
+            _("{path} does not exist. Make a store with inverse-deid review init", path=path)
+        )
     engine = make_engine(address)
     is_open = False
     try:
@@ -424,19 +438,28 @@ def open_any_version(
         version = stored.get(VERSION)
         if version is None:
             raise UnreadableInputError(
-                f"{name} is not a review store. Give one made by inverse-deid review init"
+                _("{name} is not a review store. Give one made by inverse-deid review init", name=name)
             )
         if version not in map(str, range(1, SCHEMA_VERSION + 1)):
             raise UnreadableInputError(
-                f"{name} has version {version}, and this program knows only {SCHEMA_VERSION} and older ones. "
-                "Install a newer program"
+                _(
+                    "{name} has version {version}, and this program knows only {schema_version} and "
+                    "older ones. Install a newer program",
+                    name=name,
+                    version=version,
+                    schema_version=SCHEMA_VERSION,
+                )
             )
         keys = None
         with suppress(UnreadableInputError):
             keys = StoreKeys.unwrap(stored.get(KEYS, ""), key)
         if keys is None:
             raise ConfigurationError(
-                f"the key does not belong to {name}. Give the key that it was made with, or its newest one"
+                _(
+                    "the key does not belong to {name}. Give the key that it was made with, or its "
+                    "newest one",
+                    name=name,
+                )
             )
         is_open = True
         return ReviewStore(engine, keys, clock), int(version)
@@ -447,7 +470,7 @@ def open_any_version(
 
 def _name_store(address: str | Path) -> str:
     # A URL can contain a password.
-    return "the store" if store_path(address) is None else str(address)
+    return _("the store") if store_path(address) is None else str(address)
 
 
 def _read_meta(engine: Engine) -> dict[str, str]:

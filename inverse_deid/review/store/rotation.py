@@ -22,6 +22,7 @@ from typing import Any
 from sqlalchemy import Row, Table, and_, delete, select, true, tuple_, update
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.review.store.deletion import erase
 from inverse_deid.review.store.entries import TrailEvent, lock_head, store_head
 from inverse_deid.review.store.keys import ReviewKey
@@ -77,7 +78,9 @@ def rotate_key(
         ReviewError: The trail or a row was altered, and new seals would hide it.
     """
     if key.secret == new_key.secret:
-        raise ConfigurationError("the new key is the old one. Make another with: inverse-deid key new FILE")
+        raise ConfigurationError(
+            _("the new key is the old one. Make another with: inverse-deid key new FILE")
+        )
     n_values = n_damaged = 0
     with _open_begun(address, key, new_key, by=by, clock=clock) as store:
         if len(store.keys.data) > 1:
@@ -121,7 +124,7 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
         # Triggers could forge rows at any moment: a row is checked as it was read for its new seal.
         reseal(transaction, by=by, check=partial(recorded.check, store.seals))
         if missing := recorded.list_missing():
-            raise ReviewError(f"{missing[0].problem}. Restore a backup")
+            raise ReviewError(_("{problem}. Restore a backup", problem=missing[0].problem))
         transaction.delete(SESSIONS, true())
         transaction.execute(delete(FAILURES))  # hashes that nobody can compare any more
         transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))

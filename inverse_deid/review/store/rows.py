@@ -36,6 +36,7 @@ from sqlalchemy import (
 )
 
 from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.wording import _
 from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, META, METADATA, SOURCES
 
 SEALED = tuple(table for table in METADATA.sorted_tables if table.info.get("sealed"))
@@ -62,8 +63,11 @@ class RowSeals:
         values = {column.name: row._mapping[column] for column in select_sealed(table)}
         if not self.is_sealed(table, values):
             raise UnreadableInputError(
-                f"{name_row(table, values)} of the store was altered outside the program. Run inverse-deid "
-                "review verify, and restore a backup"
+                _(
+                    "{row} of the store was altered outside the program. Run inverse-deid review verify, "
+                    "and restore a backup",
+                    row=name_row(table, values),
+                )
             )
         return row
 
@@ -148,7 +152,9 @@ class RecordedRows:
             UnreadableInputError: It is not as the trail left it.
         """
         if fault := self._find_fault(seals, table, values):
-            raise UnreadableInputError(f"{name_row(table, values)} of the store {fault}. Restore a backup")
+            raise UnreadableInputError(
+                _("{row} of the store {fault}. Restore a backup", row=name_row(table, values), fault=fault)
+            )
 
     def list_missing(self) -> list[Suspect]:
         found = []

@@ -16,6 +16,7 @@ import msgspec
 from sqlalchemy import func, select
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError
+from inverse_deid.core.wording import _
 from inverse_deid.files.facts import FileFacts
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.records import ReadOptions
@@ -98,12 +99,14 @@ def read_masking(transaction: Transaction, source_id: int) -> SourceMasking:
     found = select(MASKINGS, INTAKES).join(INTAKES, INTAKES.c.masking_id == MASKINGS.c.id)
     rows = transaction.read(found.where(INTAKES.c.source_id == source_id), MASKINGS, INTAKES)
     if not rows:
-        raise ReviewError(f"the store has no file {source_id}")
+        raise ReviewError(_("the store has no file {source_id}", source_id=source_id))
     (row,) = rows
     with suppress(TypeError, KeyError, msgspec.ValidationError, ConfigurationError):
         output = OutputSettings.load(json.loads(row.output), transaction.store.case_key)
         return SourceMasking(MaskingFacts.from_json(json.loads(row.facts)), output, row.fingerprint)
-    raise ReviewError(f"the settings of file {source_id} are of a newer program. Install a newer one")
+    raise ReviewError(
+        _("the settings of file {source_id} are of a newer program. Install a newer one", source_id=source_id)
+    )
 
 
 @dataclass(slots=True)

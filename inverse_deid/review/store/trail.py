@@ -29,6 +29,7 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.core.files import write_whole
+from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review.store import rows
 from inverse_deid.review.store.entries import (
@@ -51,7 +52,7 @@ ORIGINAL_SHOWN = "original shown"
 """A user saw the original of a case; `new` is the way: `reading page`, `dispute`, `causality form`, `import`,
 `export jsonl` and the like. Values of a file that waits are `original of a file shown`. The masked text of an
 agreed or released case is `masked text shown`, by `finished case`, `causality form` or `sample`."""
-UNREADABLE = "this entry cannot be read"
+UNREADABLE = N_("this entry cannot be read")
 MAX_PROBLEMS = 20
 SEALED_EVENT = "rows sealed"
 """How the event begins from which on the replay of a trail explains the tables."""
@@ -118,7 +119,7 @@ def read_recorded(transaction: Transaction) -> rows.RecordedRows:
     check, recorded = _follow(transaction)
     if not check.is_intact or list(recorded.copy().compare(transaction.connection, transaction.store.seals)):
         raise ReviewError(
-            "the trail or a row was altered. Run inverse-deid review verify, and restore a backup"
+            _("the trail or a row was altered. Run inverse-deid review verify, and restore a backup")
         )
     return recorded
 
@@ -137,7 +138,9 @@ def _follow(
     for row in transaction.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000):
         link = chain.add(str(row.line), row.hash)
         if chain.n != row.number:
-            chain.problems.append(f"entry {row.number} is in place {chain.n}: one was removed or moved")
+            chain.problems.append(
+                _("entry {number} is in place {n}: one was removed or moved", number=row.number, n=chain.n)
+            )
         recorded.follow(chain.n, link.case, link.rows, is_begin=link.event.startswith(SEALED_EVENT))
         chain.problems += recorded.compare_acting(chain.n, link.acting)
     return chain.check(find_head(transaction.connection), transaction.store.trail_key), recorded
@@ -170,8 +173,11 @@ def check_for_export(transaction: Transaction) -> HeldBack:
             problems.append(one.problem)
     if problems:
         raise NotAllowedError(
-            f"the store was altered outside the program: {problems[0]}. Nothing is exported. Run "
-            "inverse-deid review verify, and restore a backup"
+            _(
+                "the store was altered outside the program: {problem}. Nothing is exported. Run "
+                "inverse-deid review verify, and restore a backup",
+                problem=problems[0],
+            )
         )
     return HeldBack(cases, sources)
 
@@ -194,21 +200,21 @@ def verify_export(
     head: TrailHead | None = None
     for parsed in read_lines(path):
         if head is not None:
-            chain.problems.append("the head is followed by another line")
+            chain.problems.append(_("the head is followed by another line"))
         if isinstance(parsed.get("entry"), dict):
             chain.add(encode_entry(parsed["entry"]), str(parsed.get("hash")))
         elif isinstance(parsed.get("head"), dict):
             try:
                 head = msgspec.convert(parsed["head"], TrailHead)
             except msgspec.ValidationError:
-                chain.problems.append("the head cannot be read")
+                chain.problems.append(_("the head cannot be read"))
                 head = TrailHead()
         else:
-            chain.problems.append(f"the line after entry {chain.n} is not an entry of a trail")
+            chain.problems.append(_("the line after entry {n} is not an entry of a trail", n=chain.n))
     check = chain.check(head, None if key is None else key.derive("trail"))
     if public_key is None or (head is not None and head.is_signed(public_key)):
         return check
-    problem = "the signature of the head is broken or missing, or the public key belongs to another store"
+    problem = _("the signature of the head is broken or missing, or the public key belongs to another store")
     return replace(check, problems=(*check.problems, problem))
 
 
@@ -225,10 +231,12 @@ def read_anchors(path: Path) -> Anchors:
             try:
                 head = msgspec.convert(given, TrailHead)
             except msgspec.ValidationError:
-                raise UnreadableInputError(f"{path} has a line that cannot be read") from None
+                raise UnreadableInputError(_("{path} has a line that cannot be read", path=path)) from None
             found.setdefault(head.n_entries, set()).add(head.hash)
     if not found:
-        raise UnreadableInputError(f"{path} is neither an export of a trail nor a file of anchors")
+        raise UnreadableInputError(
+            _("{path} is neither an export of a trail nor a file of anchors", path=path)
+        )
     return found
 
 
@@ -306,7 +314,7 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
         OutputError: It cannot be written.
     """
     if path.exists() and not force:
-        raise OutputExistsError(f"{path} already exists", remedies=[OVERWRITE])
+        raise OutputExistsError(_("{path} already exists", path=path), remedies=[OVERWRITE])
     lines = encode_export(store)
     write_whole(path, lines, private=True)
     return count_entries(store)
@@ -345,30 +353,40 @@ class _HashChain:
         except (msgspec.MsgspecError, UnicodeError):
             entry = _Link()
         if entry.number != self.n:
-            self.problems.append(f"entry {self.n} has another number: one was removed or moved")
+            self.problems.append(_("entry {n} has another number: one was removed or moved", n=self.n))
         elif entry.previous != self._last:
-            self.problems.append(f"entry {self.n} does not follow the one before it")
+            self.problems.append(_("entry {n} does not follow the one before it", n=self.n))
         if hash_line(line) != stated_hash:
-            self.problems.append(f"entry {self.n} was changed after it was written")
+            self.problems.append(_("entry {n} was changed after it was written", n=self.n))
         if self._anchors.get(self.n, {stated_hash}) != {stated_hash}:
-            self.problems.append(f"entry {self.n} is not the one of the earlier trail")
+            self.problems.append(_("entry {n} is not the one of the earlier trail", n=self.n))
         if entry.at < self._at:
-            self._notes.append(f"the clock was put back before entry {self.n}")
+            self._notes.append(_("the clock was put back before entry {n}", n=self.n))
         self._last, self._at = stated_hash, entry.at
         return entry
 
     def check(self, head: TrailHead | None, key: bytes | None) -> TrailCheck:
         if head is None:
-            self.problems.append("the sealed head is missing")
+            self.problems.append(_("the sealed head is missing"))
         else:
             if key is not None and not head.is_sealed(key):
-                self.problems.append("the seal of the head is broken, or the key belongs to another store")
+                self.problems.append(_("the seal of the head is broken, or the key belongs to another store"))
             if head.n_entries != self.n or head.hash != self._last:
-                self.problems.append(f"the trail ends at entry {self.n}, but its head says {head.n_entries}")
+                self.problems.append(
+                    _(
+                        "the trail ends at entry {n}, but its head says {n_entries}",
+                        n=self.n,
+                        n_entries=head.n_entries,
+                    )
+                )
         n_earlier = max(self._anchors, default=0)
         if n_earlier > self.n:
             self.problems.append(
-                f"the trail ends at entry {self.n}, but an earlier one has {n_earlier}: its end was cut off"
+                _(
+                    "the trail ends at entry {n}, but an earlier one has {n_earlier}: its end was cut off",
+                    n=self.n,
+                    n_earlier=n_earlier,
+                )
             )
         return TrailCheck(self.n, tuple(self.problems[:MAX_PROBLEMS]), tuple(self._notes[:MAX_PROBLEMS]))
 

@@ -17,6 +17,7 @@ from inverse_deid.core.errors import ConfigurationError, Remedy, ReviewError, Un
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
+from inverse_deid.core.wording import N_, _
 
 CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
 """Meaning of the category codes of a reviewer."""
@@ -34,19 +35,21 @@ class StoredState(StrEnum):
     def _missing_(cls, value: object) -> NoReturn:
         # The program never stores anything else.
         raise UnreadableInputError(
-            "a state in the store was altered outside the program. Run inverse-deid review verify, and "
-            "restore a backup"
+            _(
+                "a state in the store was altered outside the program. Run inverse-deid review verify, "
+                "and restore a backup"
+            )
         )
 
 
 class CaseState(StoredState):
     """How far a case is."""
 
-    NEW = "new"
-    IN_REVIEW = "in review"
-    AGREED = "agreed"
-    DISAGREED = "disagreed"
-    RELEASED = "released"
+    NEW = N_("new")
+    IN_REVIEW = N_("in review")
+    AGREED = N_("agreed")
+    DISAGREED = N_("disagreed")
+    RELEASED = N_("released")
 
 
 class UserRole(StrEnum):
@@ -57,9 +60,9 @@ class UserRole(StrEnum):
     trail, and never see the text of a case.
     """
 
-    REVIEWER = "reviewer"
-    ADJUDICATOR = "adjudicator"
-    ADMIN = "admin"
+    REVIEWER = N_("reviewer")
+    ADJUDICATOR = N_("adjudicator")
+    ADMIN = N_("admin")
 
     def includes(self, other: UserRole) -> bool:
         """Whether this role may do all that the other may.
@@ -116,15 +119,15 @@ class ReviewPolicy:
 
     def __post_init__(self) -> None:
         if self.approvals not in (1, 2):
-            raise ConfigurationError("a case must have 1 or 2 approvals")
+            raise ConfigurationError(_("a case must have 1 or 2 approvals"))
         if self.blind_to_model and self.approvals < 2:
             raise ConfigurationError(
-                "is for the second reviewer",
+                _("is for the second reviewer"),
                 choice="blind_to_model",
-                remedies=[Remedy("approvals", "2", step="use it with {}")],
+                remedies=[Remedy("approvals", "2", step=N_("use it with {}"))],
             )
         if not 1 <= self.lock_minutes <= 24 * 60:
-            raise ConfigurationError("a lock must last 1 to 1440 minutes")
+            raise ConfigurationError(_("a lock must last 1 to 1440 minutes"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +146,9 @@ class ReviewLimits:
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_locks <= 10_000:
-            raise ConfigurationError("one person must be able to hold 1 to 10,000 cases")
+            raise ConfigurationError(_("one person must be able to hold 1 to 10,000 cases"))
         if not 1 <= self.cases_per_hour <= 1_000_000:
-            raise ConfigurationError("the usual number of cases per hour must be 1 to 1,000,000")
+            raise ConfigurationError(_("the usual number of cases per hour must be 1 to 1,000,000"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +193,13 @@ class TokenRange:
 
     def __post_init__(self) -> None:
         if not 0 <= self.first < self.stop:
-            raise ReviewError(f"{self.first}-{self.stop} is not a range of words: it must not be empty")
+            raise ReviewError(
+                _(
+                    "{first}-{stop} is not a range of words: it must not be empty",
+                    first=self.first,
+                    stop=self.stop,
+                )
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +226,13 @@ class ReviewAction:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.ranges) <= MAX_RANGES:
-            raise ReviewError(f"an action must have 1 to {MAX_RANGES:,} ranges of words")
+            raise ReviewError(
+                _("an action must have 1 to {max_ranges:,} ranges of words", max_ranges=MAX_RANGES)
+            )
         if self.kind is ActionKind.CATEGORY and self.category is None:
-            raise ReviewError("no category was given")
+            raise ReviewError(_("no category was given"))
         if self.kind is ActionKind.UNMASK and self.category is not None:
-            raise ReviewError("an unmasked word has no category. Leave it out")
+            raise ReviewError(_("an unmasked word has no category. Leave it out"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

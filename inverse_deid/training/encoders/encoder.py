@@ -22,6 +22,7 @@ from keras import layers, ops
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.pieces import N_SHAPES
 from inverse_deid.training.encoders.weights import (
     Tensors,
@@ -315,7 +316,11 @@ def read_pretrained(
         tensors = without_prefix(read_tensors(folder / "model.safetensors"), shape.model_type)
         if kept and max(kept) >= shape.num_hidden_layers:
             raise ConfigurationError(
-                f"{folder}: has {shape.num_hidden_layers} layers. Correct encoder.layers"
+                _(
+                    "{folder}: has {num_hidden_layers} layers. Correct encoder.layers",
+                    folder=folder,
+                    num_hidden_layers=shape.num_hidden_layers,
+                )
             )
         numbers = tuple(kept) or tuple(range(shape.num_hidden_layers))
         body = EncoderBody(
@@ -328,8 +333,11 @@ def read_pretrained(
         if isinstance(error, ConfigurationError):
             raise
         raise ConfigurationError(
-            f"{folder}: not a BERT or MPNet encoder. Give a folder with config.json, vocab.txt and "
-            "model.safetensors"
+            _(
+                "{folder}: not a BERT or MPNet encoder. Give a folder with config.json, vocab.txt and "
+                "model.safetensors",
+                folder=folder,
+            )
         ) from error
     return body, tuple(pieces)
 

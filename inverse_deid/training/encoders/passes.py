@@ -23,6 +23,7 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import BoolArray, Document, IntArray
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example, windows, with_dropouts
@@ -167,8 +168,11 @@ class PassMaker:
         values = json.loads(about.read_text(encoding="utf-8"))
         if values["key"] != self.key:
             raise ConfigurationError(
-                f"{self.folder}: passes of another configuration or other data. Delete the folder, "
-                "or name another one"
+                _(
+                    "{folder}: passes of another configuration or other data. Delete the folder, or name "
+                    "another one",
+                    folder=self.folder,
+                )
             )
         return Vocabulary(values["pieces"])
 

@@ -15,6 +15,7 @@ import keras
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.settings import as_plain_values
+from inverse_deid.core.wording import _
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import feature_names
@@ -109,7 +110,9 @@ class TrainedEncoder:
             read_heads(network, read_tensors(folder / "heads.safetensors"))
             provenance = dict(about["provenance"])
         except READING_ERRORS as error:
-            raise ConfigurationError(f"{folder}: not a trained encoder. Train it again") from error
+            raise ConfigurationError(
+                _("{folder}: not a trained encoder. Train it again", folder=folder)
+            ) from error
         return TrainedEncoder(
             network=network,
             pieces=pieces,
@@ -153,7 +156,10 @@ def train_encoder(
     refuse_other_folder(folder)
     if config.training.window > MOST_PIECES_OF_WINDOW - 2:
         raise ConfigurationError(
-            f"training.window: an encoder reads at most {MOST_PIECES_OF_WINDOW - 2} tokens"
+            _(
+                "training.window: an encoder reads at most {most_pieces_of_window} tokens",
+                most_pieces_of_window=MOST_PIECES_OF_WINDOW - 2,
+            )
         )
     data = read_documents(config, around.say)
     keras.utils.set_random_seed(config.training.seed)
@@ -216,10 +222,13 @@ def read_further(config: RunConfig, weights: Path, folder: Path, around: Encoder
             folder exists and is not one that was written so.
     """
     if config.encoder.reading_passes == 0:
-        raise ConfigurationError("encoder.reading_passes is 0, so nothing would be read. Raise it")
+        raise ConfigurationError(_("encoder.reading_passes is 0, so nothing would be read. Raise it"))
     if folder.exists() and not (folder / _READ).exists():
         raise ConfigurationError(
-            f"{folder}: exists, and is not an encoder that has read texts. Name another folder"
+            _(
+                "{folder}: exists, and is not an encoder that has read texts. Name another folder",
+                folder=folder,
+            )
         )
     data = read_documents(config, around.say)
     keras.utils.set_random_seed(config.training.seed)
@@ -263,7 +272,7 @@ def _logs(
     state = checkpoints.read()
     n_done = state.epoch if state else 0
     if n_done:
-        around.say(f"resuming after pass {n_done} of {n_passes}")
+        around.say(_("resuming after pass {n_done} of {n_passes}", n_done=n_done, n_passes=n_passes))
     return [TrainingLog(own, around.say, n_done=n_done, show=around.show), Events(own)]
 
 
@@ -281,9 +290,11 @@ def _opinions(
 
 def _check_classes(teacher: TrainedEncoder, config: RunConfig) -> None:
     if teacher.class_names != class_names(config.network.targets):
-        raise ConfigurationError("teacher and network have different classes. Correct network.targets")
+        raise ConfigurationError(_("teacher and network have different classes. Correct network.targets"))
     if teacher.feature_names != feature_names(config.network.feature_set):
-        raise ConfigurationError("teacher and network read different features. Correct network.feature_set")
+        raise ConfigurationError(
+            _("teacher and network read different features. Correct network.feature_set")
+        )
 
 
 def _recipe(config: RunConfig, data: RunDocuments) -> EpochRecipe:

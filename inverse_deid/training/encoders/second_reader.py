@@ -11,6 +11,7 @@ from pathlib import Path
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.settings import as_plain_values
+from inverse_deid.core.wording import _
 from inverse_deid.masking.scorers import CarefulScorer, NetworkScorer
 from inverse_deid.network.folder import model_fingerprint, read_model, refuse_other_folder
 from inverse_deid.network.second_reader import EncoderParts, read_encoder, write_encoder
@@ -52,8 +53,11 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
     data = read_documents(config, say)
     if not _has_this_split(parts, config):
         raise ModelError(
-            f"{readers.encoder}: trained with another split, so it may have seen what is held out here. "
-            "Train it again"
+            _(
+                "{encoder}: trained with another split, so it may have seen what is held out here. Train "
+                "it again",
+                encoder=readers.encoder,
+            )
         )
     interned = InternedWords()
     scorer = CarefulScorer(NetworkScorer(read_model(readers.model), interned), parts)
@@ -61,7 +65,7 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
     points = operating_points(scored, config.calibration)
     figures = measure_all(scored, points)
     for name, of_corpus in figures.items():
-        say(f"{name}, held out: {of_corpus}")
+        say(_("{name}, held out: {of_corpus}", name=name, of_corpus=of_corpus))
     write_encoder(
         dataclasses.replace(
             parts,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
+from inverse_deid.core.wording import _
 from inverse_deid.network.batches import blend_targets, group_by_length, group_evenly
 from inverse_deid.network.checkpoints import Checkpoints, State
 from inverse_deid.network.config import TrainingConfig
@@ -339,7 +340,7 @@ class StoredOpinions:
             inputs["pieces"] = self._numbers[inputs["pieces"]]
             found[tokens] = self._network.predict_on_batch(inputs)
         if not np.isfinite(found).all():
-            raise StageError("the opinion of the teacher is not a number. Train it again")
+            raise StageError(_("the opinion of the teacher is not a number. Train it again"))
         self._folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}.partial")
         with partial.open("wb") as file:

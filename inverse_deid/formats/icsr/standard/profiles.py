@@ -20,6 +20,7 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import make_settings, read_toml
+from inverse_deid.core.wording import _
 from inverse_deid.formats.icsr.standard.elements import Element, ElementKind, elements
 
 DEFAULT_PROFILE = "third-party"
@@ -76,7 +77,12 @@ class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             for entry in getattr(self, action):
                 if entry in entries:
                     raise ConfigurationError(
-                        f"{entry!r} is listed under {entries[entry]} and {action}. List it once"
+                        _(
+                            "{entry!r} is listed under {entrie} and {action}. List it once",
+                            entry=entry,
+                            entrie=entries[entry],
+                            action=action,
+                        )
                     )
                 entries[entry] = action
         return {
@@ -145,7 +151,9 @@ def builtin_profile(name: str) -> Profile:
     settings = _read_builtin().get(name)
     if settings is None:
         known = ", ".join(builtin_names())
-        raise ConfigurationError(f"unknown profile {name!r}. Choose one of {known}, or give a TOML file")
+        raise ConfigurationError(
+            _("unknown profile {name!r}. Choose one of {known}, or give a TOML file", name=name, known=known)
+        )
     return _make_profile(name, settings)
 
 
@@ -168,7 +176,7 @@ def profile_from(name: str, table: Mapping[str, Any]) -> Profile:
     try:
         return _make_profile(name, make_settings(table, ProfileSettings))
     except ConfigurationError as error:
-        raise ConfigurationError(f"profile {name}: {error}") from error
+        raise ConfigurationError(_("profile {name}: {error}", name=name, error=error)) from error
 
 
 @lru_cache(maxsize=1)
@@ -179,7 +187,7 @@ def _read_builtin() -> Mapping[str, ProfileSettings]:
 
 def _make_profile(name: str, settings: ProfileSettings) -> Profile:
     if settings.base is not None and settings.otherwise is not None:
-        raise ConfigurationError("base and otherwise exclude each other. Give one of them")
+        raise ConfigurationError(_("base and otherwise exclude each other. Give one of them"))
     listed = settings.list_actions()
     if settings.base is not None:
         base = builtin_profile(settings.base)
@@ -228,12 +236,18 @@ def _find_elements(entry: str, action: FieldAction) -> Iterator[Element]:
     found = [e for e in elements().values() if (e.id.startswith(entry[:-1]) if is_start else e.id == entry)]
     if not found:
         raise ConfigurationError(
-            f"{entry!r} under {action} is not a known E2B element. See the list in docs/icsr.md"
+            _(
+                "{entry!r} under {action} is not a known E2B element. See the list in docs/icsr.md",
+                entry=entry,
+                action=action,
+            )
         )
     for element in found:
         problem = _find_problem(element, action)
         if problem and not is_start:
-            raise ConfigurationError(f"{element.id} cannot be under {action}: {problem}")
+            raise ConfigurationError(
+                _("{id} cannot be under {action}: {problem}", id=element.id, action=action, problem=problem)
+            )
         if not problem:
             yield element
 

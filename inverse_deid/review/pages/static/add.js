@@ -1,5 +1,6 @@
 // Files are sent one by one as bare bytes; each shows where it is and what is wrong with it.
-import { change, count, Line, list, size } from "./files.js";
+import { change, countDocuments, Line, list, size } from "./files.js";
+import { _, ngettext } from "./texts.js";
 
 const AT_ONCE = 2;
 const SKIPPED = /^(\.|~\$|thumbs\.db$|desktop\.ini$)/i;
@@ -15,9 +16,9 @@ let nFaults = 0;
 
 function summarise() {
   const parts = [];
-  if (nSending + waiting.length) parts.push(`${count(nSending + waiting.length, "file", "files")} to send`);
-  if (nReady) parts.push(`${count(nReady, "file is", "files are")} ready`);
-  if (nFaults) parts.push(`${nFaults} cannot be used`);
+  if (nSending + waiting.length) parts.push(ngettext("{n} file to send", "{n} files to send", nSending + waiting.length));
+  if (nReady) parts.push(ngettext("{n} file is ready", "{n} files are ready", nReady));
+  if (nFaults) parts.push(_("{n} cannot be used", { n: nFaults }));
   element("summary").textContent = parts.join(", ");
   element("next").hidden = !nReady || nSending + waiting.length > 0;
 }
@@ -26,7 +27,7 @@ function fail(line, message) {
   nFaults += 1;
   line.show({ told: message, isFault: true });
   line.offer({
-    Dismiss: () => {
+    [_("Dismiss")]: () => {
       nFaults -= 1;
       line.element.remove();
       summarise();
@@ -39,10 +40,11 @@ function showFile(line, file) {
   const isReady = file.state === "ready";
   nReady += isReady;
   nFaults += Boolean(file.problem);
-  const documents = file.n_expected ? count(file.n_expected, "document", "documents") : "";
-  line.show({ told: file.problem || `ready · ${documents} · ${size(file.n_bytes)}`, isFault: Boolean(file.problem), details: file.facts });
+  const documents = file.n_expected ? countDocuments(file.n_expected) : "";
+  const told = file.problem || _("ready · {documents} · {size}", { documents, size: size(file.n_bytes) });
+  line.show({ told, isFault: Boolean(file.problem), details: file.facts });
   line.offer({
-    Remove: async () => {
+    [_("Remove")]: async () => {
       try {
         await change(file.id, token, "remove");
         nReady -= isReady;
@@ -62,7 +64,7 @@ function send(line, file, name) {
     const finish = (body) => {
       if (request.status === 401) location.assign("/log-in");
       if (request.status === 200 && body) showFile(line, body);
-      else fail(line, body?.error ?? "The program cannot be reached. Is it still running?");
+      else fail(line, body?.error ?? _("The program cannot be reached. Is it still running?"));
       done();
     };
     request.open("POST", "/add/file");
@@ -72,7 +74,7 @@ function send(line, file, name) {
     request.setRequestHeader("X-File-Name", encodeURIComponent(name.toWellFormed?.() ?? name));
     request.upload.addEventListener("progress", (event) => {
       const share = event.lengthComputable ? event.loaded / event.total : 0;
-      line.show(share < 1 ? { told: "sending", share } : { told: "looking into it", share });
+      line.show(share < 1 ? { told: _("sending"), share } : { told: _("looking into it"), share });
     });
     request.addEventListener("load", () => finish(request.response));
     for (const kind of ["error", "abort"]) request.addEventListener(kind, () => finish(null));
@@ -84,7 +86,7 @@ async function sendNext() {
   while (nSending < AT_ONCE && waiting.length) {
     nSending += 1;
     const { line, file, name } = waiting.shift();
-    line.show({ told: "sending", share: 0 });
+    line.show({ told: _("sending"), share: 0 });
     send(line, file, name).then(() => {
       nSending -= 1;
       summarise();
@@ -98,10 +100,10 @@ function add(file, name) {
   if (SKIPPED.test(name.split("/").at(-1))) return;
   const line = new Line(name);
   element("files").append(line.element);
-  if (file.size > limit * 1048576) fail(line, `Is larger than ${limit} MB. Split it into smaller files.`);
-  else if (!file.size) fail(line, "Is empty.");
+  if (file.size > limit * 1048576) fail(line, _("Is larger than {limit} MB. Split it into smaller files.", { limit }));
+  else if (!file.size) fail(line, _("Is empty."));
   else {
-    line.show({ told: "waiting" });
+    line.show({ told: _("waiting") });
     waiting.push({ line, file, name });
   }
 }
@@ -130,7 +132,7 @@ async function takeDropped(items) {
     } catch {
       const line = new Line(entry.name);
       element("files").append(line.element);
-      fail(line, "Cannot be read. Copy it to a local folder and add it again.");
+      fail(line, _("Cannot be read. Copy it to a local folder and add it again."));
     }
   }
   sendNext();

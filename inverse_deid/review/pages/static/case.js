@@ -5,6 +5,7 @@ import { Latch } from "./latch.js";
 import { Reader } from "./reader.js";
 import { Queue, Refused, answered, post } from "./requests.js";
 import { fillLegend, sentence, showWhy } from "./why.js";
+import { _, ngettext } from "./texts.js";
 
 const main = document.getElementById("main");
 const element = (id) => document.getElementById(id);
@@ -30,7 +31,7 @@ async function begin() {
   try {
     show(await answered(globalThis.opening));
   } catch (error) {
-    trouble(error.message, [["Back to the list of cases", () => location.assign("/")]]);
+    trouble(error.message, [[_("Back to the list of cases"), () => location.assign("/")]]);
     element("saved").textContent = "";
   }
 }
@@ -42,7 +43,7 @@ function show(data) {
   if (old?.n === state.n) state.seen = old.seen;
   element("name").textContent = data.name;
   showLegend();
-  element("state").textContent = state.isApproved ? "approved by you" : data.state;
+  element("state").textContent = state.isApproved ? _("approved by you") : data.state;
   const here = reader?.here ?? -1;
   fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
   reader = new Reader(element("reader"), state);
@@ -66,7 +67,7 @@ function choose(first, stop, { from = first } = {}) {
   clearTimeout(spoken);
   spoken = setTimeout(() => {
     const [a, b] = reader.picked;
-    element("spoken").textContent = b - a > 1 ? `${b - a} words selected` : sentence(state, a);
+    element("spoken").textContent = b - a > 1 ? _("{n} words selected", { n: b - a }) : sentence(state, a);
   }, 120);
 }
 
@@ -78,7 +79,7 @@ function nextStop(i, step) {
 function toStop(step) {
   const edge = step > 0 ? reader.picked[1] - 1 : reader.picked[0];
   const found = nextStop(edge, step);
-  if (found === null) say(`no doubtful word ${step > 0 ? "after" : "before"} this one`);
+  if (found === null) say(step > 0 ? _("no doubtful word after this one") : _("no doubtful word before this one"));
   else choose(found, found + 1);
 }
 
@@ -106,7 +107,7 @@ function decide(action, { category = null, all = false } = {}) {
   const [first, stop] = reader.picked;
   const item = { to: "act", payload: { kind: action, ranges: [[first, stop]], category, all_mentions: all } };
   if (!apply(item) && !all) {
-    say(action === "mask" ? "already masked" : "already kept");
+    say(action === "mask" ? _("already masked") : _("already kept"));
     return;
   }
   queue.add(item);
@@ -136,7 +137,7 @@ function apply(item) {
 function stored(item, body) {
   if (item.to === "note") {
     fillNotes(element("notes"), body.notes, (first, stop) => choose(first, stop));
-    say("note stored");
+    say(_("note stored"));
     return;
   }
   state.revision = body.revision;
@@ -155,7 +156,7 @@ function stored(item, body) {
   for (const waiting of queue.waiting) apply(waiting);
   if (isUndo && body.changed.length) choose(body.changed[0][0], body.changed[0][1]);
   else showWhy(element("why-body"), state, reader.picked);
-  if (body.changed.length > 1) say(`${body.changed.length} places changed`);
+  if (body.changed.length > 1) say(_("{n} places changed", { n: body.changed.length }));
 }
 
 async function reload() {
@@ -163,7 +164,7 @@ async function reload() {
     show(await post(`/${kind}/${caseId}/open`, token, {}));
     return true;
   } catch (error) {
-    trouble(error.message, [["Back to the list of cases", () => location.assign("/")]]);
+    trouble(error.message, [[_("Back to the list of cases"), () => location.assign("/")]]);
     return false;
   }
 }
@@ -171,21 +172,21 @@ async function reload() {
 function refused(item, error) {
   halted = error;
   const n = queue.waiting.length;
-  const what = `${n} ${n === 1 ? "decision is" : "decisions are"} not stored yet.`;
-  const discard = [`Discard ${n === 1 ? "it" : "them"}`, () => afresh(false)];
+  const what = ngettext("{n} decision is not stored yet.", "{n} decisions are not stored yet.", n);
+  const discard = [ngettext("Discard it", "Discard them", n), () => afresh(false)];
   if (error.status === 409) {
-    trouble(`This case was changed in another window. ${what}`, [["Load it and apply them again", () => afresh(true)], discard]);
+    trouble(_("This case was changed in another window. {what}", { what }), [[_("Load it and apply them again"), () => afresh(true)], discard]);
   } else if (error.status === 400 || error.status === 403) {
     if (queue.waiting[0] === item) queue.waiting.shift();
-    trouble(`Not stored. ${error.message}`, [["Continue", () => afresh(true)]]);
+    trouble(_("Not stored. {problem}", { problem: error.message }), [[_("Continue"), () => afresh(true)]]);
   } else if (error.status === 423) {
-    trouble(`${error.message} ${what}`, [["Open it again", () => afresh(true)], discard]);
+    trouble(`${error.message} ${what}`, [[_("Open it again"), () => afresh(true)], discard]);
   } else if (error.status === 401) {
-    trouble(`Your session has ended. ${what} Log in in another window of this browser, then load the case again here.`, [
-      ["Log in", () => location.assign("/log-in")],
+    trouble(_("Your session has ended. {what} Log in in another window of this browser, then load the case again here.", { what }), [
+      [_("Log in"), () => location.assign("/log-in")],
     ]);
   } else {
-    trouble(`${error.message} ${what} Nothing is lost while this page stays open.`, [["Try again", retry]]);
+    trouble(_("{problem} {what} Nothing is lost while this page stays open.", { problem: error.message, what }), [[_("Try again"), retry]]);
   }
 }
 
@@ -234,7 +235,7 @@ function calm() {
 
 const canChange = () => {
   if (!state || !state.n) return false;
-  if (state.isApproved) say("you have approved this case, so it can no longer be changed");
+  if (state.isApproved) say(_("you have approved this case, so it can no longer be changed"));
   return !state.isApproved;
 };
 
@@ -248,7 +249,7 @@ function categorise(category, all) {
 function turn(to) {
   if (!canChange()) return;
   const can = to === "undo" ? state.canUndo : state.canRedo;
-  if (!can && !queue.waiting.length) say(to === "undo" ? "nothing to undo" : "nothing to redo");
+  if (!can && !queue.waiting.length) say(to === "undo" ? _("nothing to undo") : _("nothing to redo"));
   else queue.add({ to, payload: {} });
 }
 
@@ -256,9 +257,9 @@ async function approve() {
   if (isApproving || !canChange() || queue.isHalted) return;
   const shown = state;
   isApproving = true;
-  say("approving");
+  say(_("approving"));
   await queue.empty();
-  if (state !== shown) say("not approved: the case was reloaded");
+  if (state !== shown) say(_("not approved: the case was reloaded"));
   isApproving = state === shown && (await isApproved({}));
 }
 
@@ -271,10 +272,10 @@ async function isApproved(answer) {
     return true;
   } catch (error) {
     if (error instanceof Refused && error.status === 428) {
-      say("not approved yet");
+      say(_("not approved yet"));
       return (await askAnyway(error.message)) && isApproved({ anyway: error.body.n_unseen });
     }
-    trouble(`Not approved. ${error.message}`, [["Reload the case", () => afresh(true)]]);
+    trouble(_("Not approved. {problem}", { problem: error.message }), [[_("Reload the case"), () => afresh(true)]]);
     return false;
   }
 }
@@ -311,9 +312,11 @@ function showSeen() {
     all += 1;
     seen += state.seen[i];
   }
-  const name = state.disputed ? "in dispute" : state.model ? "doubtful" : "masks";
-  const none = state.disputed ? "no word in dispute" : state.model ? "no doubtful word" : "no mask";
-  element("seen").textContent = all ? `${seen} of ${all} ${name} seen` : none;
+  const doubtful = state.model
+    ? [_("{seen} of {all} doubtful seen", { seen, all }), _("no doubtful word")]
+    : [_("{seen} of {all} masks seen", { seen, all }), _("no mask")];
+  const disputed = [_("{seen} of {all} in dispute seen", { seen, all }), _("no word in dispute")];
+  element("seen").textContent = (state.disputed ? disputed : doubtful)[all ? 0 : 1];
 }
 
 function showSaved() {
@@ -321,7 +324,7 @@ function showSaved() {
   const n = queue.waiting.length;
   const box = element("saved");
   box.classList.toggle("busy", n > 0);
-  box.textContent = n ? `storing ${n}…` : state ? `stored · ${state.revision}` : "";
+  box.textContent = n ? _("storing {n}…", { n }) : state ? _("stored · {revision}", { revision: state.revision }) : "";
   for (const [name, can] of [["undo", state?.canUndo], ["redo", state?.canRedo]]) {
     document.querySelector(`[data-do="${name}"]`).classList.toggle("dim", !can && !n);
   }
@@ -388,7 +391,7 @@ element("reader").addEventListener("keydown", (event) => {
 const mayRepeat = new Set(["next", "previous"]);
 
 function act(name) {
-  if (name === "approve" && !latch.isOpen) say("not approved: release the key, then press it again");
+  if (name === "approve" && !latch.isOpen) say(_("not approved: release the key, then press it again"));
   else does[name]();
 }
 

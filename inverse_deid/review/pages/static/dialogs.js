@@ -1,4 +1,6 @@
 // Category menu, note, list of notes.
+import { _ } from "./texts.js";
+
 const element = (id) => document.getElementById(id);
 const POINTER_MS = 700;
 
@@ -70,7 +72,7 @@ export function askCategory(state, chosen) {
 export function askNote([first, stop], state, save) {
   const text = element("note-text");
   const words = state.words.slice(first, Math.min(stop, first + 6)).join(" ");
-  element("note-where").textContent = `On “${words}${stop - first > 6 ? " …" : ""}”`;
+  element("note-where").textContent = _("On “{words}”", { words: words + (stop - first > 6 ? " …" : "") });
   text.value = "";
   const done = () => {
     if (!text.value.trim()) return;
@@ -96,7 +98,7 @@ export function fillNotes(list, notes, go) {
         const button = document.createElement("button");
         button.type = "button";
         button.className = "quiet";
-        button.textContent = "show";
+        button.textContent = _("show");
         button.addEventListener("click", () => go(note.tokens.first, note.tokens.stop));
         item.append(" ", button);
       }

@@ -1,5 +1,6 @@
 // What the pages show of a file that was added, and the small requests that change it.
 import { answered, post } from "./requests.js";
+import { _, ngettext } from "./texts.js";
 
 export const MOVING = ["queued", "masking"];
 
@@ -21,17 +22,20 @@ export function make(tag, text = "", attributes = {}) {
   return element;
 }
 
-export const count = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+export const shown = (n) => n.toLocaleString("en");
+
+export const countDocuments = (n) => ngettext("{n} document", "{n} documents", n, { n: shown(n) });
 
 export function size(n) {
-  if (n < 1024) return `${n} bytes`;
+  if (n < 1024) return _("{n} bytes", { n });
   return n < 1048576 ? `${Math.round(n / 1024)} KB` : `${(n / 1048576).toFixed(1)} MB`;
 }
 
 export function duration(seconds) {
-  if (seconds < 50) return "less than a minute";
+  if (seconds < 50) return _("less than a minute");
   const minutes = Math.round(seconds / 60);
-  return minutes < 90 ? `about ${count(minutes, "minute", "minutes")}` : `about ${Math.round(minutes / 60)} hours`;
+  if (minutes < 90) return ngettext("about {n} minute", "about {n} minutes", minutes);
+  return _("about {n} hours", { n: Math.round(minutes / 60) });
 }
 
 // A line for a file, filled again and again without losing the focus of its buttons.
@@ -40,7 +44,7 @@ export class Line {
     this.element = make("li", "", { class: "upload" });
     this.name = make("span", name, { class: "name" });
     this.state = make("span", "", { class: "told" });
-    this.bar = make("progress", "", { max: "1", "aria-label": `Progress of ${name}` });
+    this.bar = make("progress", "", { max: "1", "aria-label": _("Progress of {name}", { name }) });
     this.buttons = make("span", "", { class: "row end" });
     this.details = make("ul", "", { class: "details small" });
     this.known = new Map();

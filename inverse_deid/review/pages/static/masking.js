@@ -1,22 +1,29 @@
 // How far each file is, asked again and again; a reload loses nothing, as the server knows it all.
-import { change, count, duration, Line, list, MOVING } from "./files.js";
+import { change, countDocuments, duration, Line, list, MOVING, shown } from "./files.js";
+import { _, ngettext } from "./texts.js";
 
 const element = (id) => document.getElementById(id);
 const token = element("summary").dataset.token;
 const lines = new Map();
-const TOLD = { ready: "waits for your choices", queued: "waits for its turn", stopped: "stopped", failed: "cannot be masked" };
+const TOLD = {
+  ready: _("waits for your choices"),
+  queued: _("waits for its turn"),
+  stopped: _("stopped"),
+  failed: _("cannot be masked"),
+};
 
 function describe(file) {
   const details = file.facts;
   const warnings = details.filter((one) => one.is_warning);
   if (file.state === "masking") {
     const share = file.n_expected ? Math.min(1, file.n_done / file.n_expected) : 0;
-    const left = file.seconds_left === null ? "" : `, ${duration(file.seconds_left)} left`;
-    return { told: `${file.n_done.toLocaleString("en")} of ${count(file.n_expected, "document", "documents")}${left}`, share, details };
+    const left = file.seconds_left === null ? "" : _(", {duration} left", { duration: duration(file.seconds_left) });
+    const told = _("{n} of {documents}", { n: shown(file.n_done), documents: countDocuments(file.n_expected) });
+    return { told: told + left, share, details };
   }
   if (file.state === "done") {
-    const left = warnings.length ? `, ${count(warnings.length, "warning", "warnings")}` : "";
-    return { told: `masked · ${count(file.n_done, "document", "documents")}${left}`, details };
+    const left = warnings.length ? ngettext(", {n} warning", ", {n} warnings", warnings.length, { n: shown(warnings.length) }) : "";
+    return { told: _("masked · {documents}", { documents: countDocuments(file.n_done) }) + left, details };
   }
   return { told: file.problem || TOLD[file.state], isFault: Boolean(file.problem), details };
 }
@@ -42,11 +49,12 @@ function summarise(files, isReady) {
   const open = named(...MOVING);
   const stopped = named("stopped");
   const nDocuments = done.reduce((sum, file) => sum + file.n_done, 0);
-  let text = files.length ? `${done.length} of ${count(files.length, "file is", "files are")} masked` : "No file was added.";
-  if (nDocuments) text += ` (${count(nDocuments, "document", "documents")})`;
-  if (open.length && !isReady) text = "The program is getting ready. This takes a few seconds.";
-  else if (open.length) text += `, ${open.length} to go. You can close this page, the work goes on.`;
-  else if (stopped.length) text += `, ${stopped.length} stopped.`;
+  let text = _("No file was added.");
+  if (files.length) text = ngettext("{done} of {n} file is masked", "{done} of {n} files are masked", files.length, { done: done.length, n: shown(files.length) });
+  if (nDocuments) text += ` (${countDocuments(nDocuments)})`;
+  if (open.length && !isReady) text = _("The program is getting ready. This takes a few seconds.");
+  else if (open.length) text += _(", {n} to go. You can close this page, the work goes on.", { n: open.length });
+  else if (stopped.length) text += _(", {n} stopped.", { n: stopped.length });
   else if (files.length) text += ".";
   if (element("summary").textContent !== text) element("summary").textContent = text;
   element("read").hidden = !done.length || open.length > 0;
@@ -70,10 +78,10 @@ function show({ files, is_ready: isReady, fault: message }) {
     const line = lines.get(file.id);
     line.show(describe(file));
     const actions = {};
-    if (MOVING.includes(file.state)) actions.Stop = () => act([file.id], "stop");
-    if (file.state === "stopped") actions["Go on"] = () => act([file.id], "resume");
-    if (file.state === "done") actions["Hide"] = () => act([file.id], "remove");
-    else if (file.state !== "masking" && file.state !== "queued") actions.Remove = () => act([file.id], "remove");
+    if (MOVING.includes(file.state)) actions[_("Stop")] = () => act([file.id], "stop");
+    if (file.state === "stopped") actions[_("Go on")] = () => act([file.id], "resume");
+    if (file.state === "done") actions[_("Hide")] = () => act([file.id], "remove");
+    else if (file.state !== "masking" && file.state !== "queued") actions[_("Remove")] = () => act([file.id], "remove");
     line.offer(actions);
   }
   if (message) fault(message);

@@ -1,5 +1,6 @@
 // The text on both sides, built once from text nodes; a key updates only the words it affects.
 import { isJoined, isLeak, isLoss, isMine, markerOf, runAround } from "./case_state.js";
+import { _ } from "./texts.js";
 
 const MIN_FIRST_TOKENS = 150;
 const PIXELS_PER_TOKEN = 3500;
@@ -181,14 +182,14 @@ export class Reader {
   // Category of a mask, once at its end; "?" where a look is needed; "you" after your own change.
   code(i, joined) {
     const { state } = this;
-    if (!state.decided[i]) return "differ";
+    if (!state.decided[i]) return _("differ");
     if (state.keep[i]) {
-      if (state.known[i]) return "known!";
+      if (state.known[i]) return _("known!");
       return isLeak(state, i) ? "?" : "";
     }
     if (joined && state.categories[i] === state.categories[i + 1]) return "";
-    const tag = state.categoryNames[state.categories[i]]?.tag ?? "unknown";
-    return `${tag}${isMine(state, i) && !state.disputed ? " · you" : ""}${isLoss(state, i) ? " ?" : ""}`;
+    const tag = state.categoryNames[state.categories[i]]?.tag ?? _("unknown");
+    return `${tag}${isMine(state, i) && !state.disputed ? _(" · you") : ""}${isLoss(state, i) ? " ?" : ""}`;
   }
 
   go(i, anchor = i) {

@@ -1,4 +1,6 @@
 // Small requests, one at a time, each with the revision returned by the one before.
+import { _ } from "./texts.js";
+
 export class Refused extends Error {
   constructor(status, message, body = {}) {
     super(message);
@@ -21,15 +23,15 @@ export async function answered(sent) {
   try {
     answer = await sent;
   } catch {
-    throw new Refused(0, "The server cannot be reached.");
+    throw new Refused(0, _("The server cannot be reached."));
   }
   let body = {};
   try {
     body = await answer.json();
   } catch {
-    if (answer.ok) throw new Refused(0, "The response of the server cannot be read.");
+    if (answer.ok) throw new Refused(0, _("The response of the server cannot be read."));
   }
-  if (!answer.ok) throw new Refused(answer.status, body.error ?? `The server responded with status ${answer.status}.`, body);
+  if (!answer.ok) throw new Refused(answer.status, body.error ?? _("The server responded with status {status}.", { status: answer.status }), body);
   return body;
 }
 
@@ -63,7 +65,7 @@ export class Queue {
         this.stored(item, body);
       } catch (error) {
         this.isHalted = true;
-        this.refused(item, error instanceof Refused ? error : new Refused(-1, "The page made an error."));
+        this.refused(item, error instanceof Refused ? error : new Refused(-1, _("The page made an error.")));
       }
       this.changed();
     }

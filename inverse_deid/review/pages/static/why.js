@@ -1,19 +1,20 @@
 // Explains in plain words why a word is masked or kept, how sure the tool is, and what the signs mean.
 import { isLeak, isLoss, isMine, mentions, pSafe, threshold } from "./case_state.js";
+import { _ } from "./texts.js";
 
 export function sentence(state, i) {
-  const said = state.decided[i] ? (state.keep[i] ? "kept" : "masked") : "not decided";
+  const said = state.decided[i] ? (state.keep[i] ? _("kept") : _("masked")) : _("not decided");
   const category = state.keep[i] ? null : state.categoryNames[state.categories[i]]?.title;
-  const alarm = isLeak(state, i) || isLoss(state, i) ? "please check" : null;
+  const alarm = isLeak(state, i) || isLoss(state, i) ? _("please check") : null;
   const sure = state.model ? howSure(pSafe(state, i), threshold(state, i)) : null;
-  return [state.words[i], said, category, alarm, state.known[i] ? "known identifier" : null, sure].filter(Boolean).join(", ");
+  return [state.words[i], said, category, alarm, state.known[i] ? _("known identifier") : null, sure].filter(Boolean).join(", ");
 }
 
 export function showWhy(box, state, [first, stop]) {
   const i = first;
   const words = document.createElement("p");
   words.className = "word";
-  words.textContent = Array.from({ length: Math.min(stop - first, 12) }, (_, k) => state.words[first + k]).join(" ") + (stop - first > 12 ? " …" : "");
+  words.textContent = Array.from({ length: Math.min(stop - first, 12) }, (_word, k) => state.words[first + k]).join(" ") + (stop - first > 12 ? " …" : "");
   const list = document.createElement("dl");
   const line = (name, value, kind = "") => {
     const dt = document.createElement("dt");
@@ -23,17 +24,18 @@ export function showWhy(box, state, [first, stop]) {
     dd.className = kind;
     list.append(dt, dd);
   };
-  line("Now", now(state, i));
-  if (isLeak(state, i)) line("Check", "may identify somebody", "alarm");
-  if (isLoss(state, i)) line("Check", "may be masked needlessly", "alarm");
+  line(_("Now"), now(state, i));
+  if (isLeak(state, i)) line(_("Check"), _("may identify somebody"), "alarm");
+  if (isLoss(state, i)) line(_("Check"), _("may be masked needlessly"), "alarm");
   state.reviewers.forEach((one, k) => {
     const category = state.categoryNames[one.categories[i]]?.title;
-    line(`Reviewer ${k + 1}`, one.keep[i] ? "keeps it" : `masks it${category ? ` as ${category}` : ""}`);
+    const masks = category ? _("masks it as {category}", { category }) : _("masks it");
+    line(_("Reviewer {number}", { number: k + 1 }), one.keep[i] ? _("keeps it") : masks);
   });
   if (state.model) modelLines(state, i, line);
-  if (state.known[i]) line("Known", "part of a known identifier of this case");
+  if (state.known[i]) line(_("Known"), _("part of a known identifier of this case"));
   const places = stop - first <= 8 ? mentions(state, first, stop).length : 1;
-  line("Found", places > 1 ? `${places} times in the case` : "only here");
+  line(_("Found"), places > 1 ? _("{n} times in the case", { n: places }) : _("only here"));
   box.replaceChildren(words, list);
   const picture = document.getElementById("scale");
   picture.toggleAttribute("hidden", !state.model);
@@ -41,36 +43,38 @@ export function showWhy(box, state, [first, stop]) {
 }
 
 function now(state, i) {
-  if (!state.decided[i]) return "the two reviewers differ";
+  if (!state.decided[i]) return _("the two reviewers differ");
   const category = state.categoryNames[state.categories[i]]?.title;
-  const said = state.keep[i] ? "kept" : `masked${category ? ` as ${category}` : ""}`;
+  const masked = category ? _("masked as {category}", { category }) : _("masked");
+  const said = state.keep[i] ? _("kept") : masked;
   if (!isMine(state, i)) return said;
-  return `${said}. The tool ${state.modelKeep[i] ? "kept" : "masked"} it.`;
+  return state.modelKeep[i] ? _("{said}. The tool kept it.", { said }) : _("{said}. The tool masked it.", { said });
 }
 
 function modelLines(state, i, line) {
   const reason = state.reasonNames[state.model.reasons[i]];
-  const said = state.modelKeep[i] ? "Why kept" : "Why masked";
+  const said = state.modelKeep[i] ? _("Why kept") : _("Why masked");
   if (reason) line(said, reason);
-  line("How sure", `${howSure(pSafe(state, i), threshold(state, i))}.${needed(pSafe(state, i), threshold(state, i))}`);
-  line("Word lists", state.rulesSafe[i] ? "an ordinary or medical word" : "not among the safe words");
+  line(_("How sure"), `${howSure(pSafe(state, i), threshold(state, i))}.${needed(pSafe(state, i), threshold(state, i))}`);
+  line(_("Word lists"), state.rulesSafe[i] ? _("an ordinary or medical word") : _("not among the safe words"));
 }
 
 // As many digits as tell the two numbers apart; never 0 or 100 %, as the tool never knows.
 function percent(share, other) {
-  if (share >= 0.9995) return "more than 99.9\u00a0%";
-  if (share < 0.01) return "less than 1\u00a0%";
+  if (share >= 0.9995) return _("more than 99.9\u00a0%");
+  if (share < 0.01) return _("less than 1\u00a0%");
   const digits = [0, 1, 2].find((n) => other === null || share === other || (100 * share).toFixed(n) !== (100 * other).toFixed(n)) ?? 2;
   return `${(100 * share).toFixed(share > 0.99 ? Math.max(1, digits) : digits)}\u00a0%`;
 }
 
 export function howSure(p, limit) {
-  return p === null ? "it is not known how sure the tool is" : `${percent(p, limit)} sure that this is not an identifier`;
+  if (p === null) return _("it is not known how sure the tool is");
+  return _("{percent} sure that this is not an identifier", { percent: percent(p, limit) });
 }
 
 function needed(p, limit) {
-  if (limit === null) return " Such words are never kept by the tool.";
-  return ` Such words are kept from ${percent(limit, p)} on.`;
+  if (limit === null) return _(" Such words are never kept by the tool.");
+  return _(" Such words are kept from {percent} on.", { percent: percent(limit, p) });
 }
 
 // On a scale on which small differences near 0 and 100 % are visible.
@@ -93,15 +97,15 @@ export function fillLegend(box, state) {
     p.append(t, ` ${text}`);
     lines.push(p);
   };
-  line("gN d1", "masked", "a mask, with its category at its end", "patient");
-  line("leak d3", "word", "kept, but please check: it may identify somebody", "?");
-  line("gN d3 loss", "masked", "masked, but please check: it may be needless", "patient ?");
-  line("known", "word", "a known identifier of the case, or a mention of it");
-  line("mine", "word", state.disputed ? "changed by a person" : "changed by you");
-  if (state.disputed) line("open d0", "word", "the two reviewers differ: please decide", "differ");
+  line("gN d1", _("masked"), _("a mask, with its category at its end"), _("patient"));
+  line("leak d3", _("word"), _("kept, but please check: it may identify somebody"), "?");
+  line("gN d3 loss", _("masked"), _("masked, but please check: it may be needless"), _("patient ?"));
+  line("known", _("word"), _("a known identifier of the case, or a mention of it"));
+  line("mine", _("word"), state.disputed ? _("changed by a person") : _("changed by you"));
+  if (state.disputed) line("open d0", _("word"), _("the two reviewers differ: please decide"), _("differ"));
   const strength = document.createElement("p");
   strength.className = "dim";
-  strength.textContent = "The stronger the colour, the less sure the tool is.";
+  strength.textContent = _("The stronger the colour, the less sure the tool is.");
   lines.push(strength);
   for (const group of state.data.legend.groups) {
     const titles = state.categoryNames.filter((one) => one.group === group.letter).map((one) => one.title);

@@ -1,4 +1,6 @@
 // The page to try the service. Texts are in this page alone: not stored, not in an address.
+import { _, ngettext } from "./texts.js";
+
 const $ = (id) => document.getElementById(id);
 const main = $("main");
 const hasDetails = main.hasAttribute("data-has-details");
@@ -7,8 +9,8 @@ const EXAMPLE =
   "Two hours later the patient had urticaria and a temp of 38.9 C, pulse 104, BP 128/84. Cetirizine 10 mg was given with relief. The rash resolved within 3 days. " +
   "Mr. Okonkwo was seen again by Dr. Amara Lindqvist on 15-OCT-2019 and has recovered. Rechallenge was not done.";
 const WARNINGS = {
-  "not-english": "This text seems not to be English. Identifiers may be missed in it, and facts may be lost.",
-  "markers-only": "Dates and ages could not be worked out, so they are masked.",
+  "not-english": _("This text seems not to be English. Identifiers may be missed in it, and facts may be lost."),
+  "markers-only": _("Dates and ages could not be worked out, so they are masked."),
 };
 let token = "";
 let current = -1;
@@ -29,10 +31,10 @@ async function send(path, headers, body) {
     const sent = token ? { ...headers, Authorization: `Bearer ${token}` } : headers;
     answer = await fetch(path, { method: "POST", headers: sent, body, cache: "no-store", credentials: "omit" });
   } catch {
-    throw new Refused(0, "The service cannot be reached.");
+    throw new Refused(0, _("The service cannot be reached."));
   }
   if (answer.ok) return answer;
-  let problem = `The service answered with status ${answer.status}.`;
+  let problem = _("The service answered with status {status}.", { status: answer.status });
   try {
     problem = (await answer.json()).error ?? problem;
   } catch {
@@ -62,7 +64,7 @@ function ask(problem) {
   if (problem.status === 401) {
     token = "";
     $("door").hidden = false;
-    report("The token is missing or wrong.");
+    report(_("The token is missing or wrong."));
     $("token").focus();
   } else report(problem.message);
 }
@@ -70,13 +72,13 @@ function ask(problem) {
 async function mask() {
   const text = $("original").value;
   if (!text.trim()) {
-    report("There is no text. Paste one into the box.");
+    report(_("There is no text. Paste one into the box."));
     $("original").focus();
     return;
   }
   const number = ++running;
   $("mask").disabled = true;
-  $("counts").textContent = "masking …";
+  $("counts").textContent = _("masking …");
   try {
     const body = { id: "text", text, settings: readSettings(), ...(hasDetails ? { details: "words" } : {}) };
     const answer = await (await send("/mask", { "Content-Type": "application/json" }, JSON.stringify(body))).json();
@@ -124,7 +126,7 @@ function pieces(answer, sent) {
 
 function show(answer, sent) {
   report((answer.warnings ?? []).map((one) => WARNINGS[one]).join(" "), true);
-  if (answer.failed) report("This text could not be analysed. It is masked completely.");
+  if (answer.failed) report(_("This text could not be analysed. It is masked completely."));
   maskedText = answer.text;
   words = [];
   current = -1;
@@ -139,7 +141,7 @@ function show(answer, sent) {
   });
   $("masked").replaceChildren(...parts);
   $("why")?.replaceChildren(hint);
-  $("counts").textContent = `${answer.n_masked} of ${answer.n_tokens} words masked`;
+  $("counts").textContent = _("{masked} of {n} words masked", { masked: answer.n_masked, n: answer.n_tokens });
   $("copy").disabled = false;
 }
 
@@ -170,7 +172,7 @@ function explain(i, isSpoken) {
   $("why").replaceChildren(head, ...lines);
   if (isSpoken) {
     span.scrollIntoView({ block: "nearest" });
-    $("spoken").textContent = `${text}, ${kind === "mask" ? "masked" : "kept"}. ${why[0]}`;
+    $("spoken").textContent = kind === "mask" ? _("{text}, masked. {why}", { text, why: why[0] }) : _("{text}, kept. {why}", { text, why: why[0] });
   }
 }
 
@@ -193,10 +195,10 @@ async function maskFile() {
   const file = $("file").files[0];
   const done = $("file-done");
   done.replaceChildren();
-  if (!file) return report("Choose a file first.");
-  if (file.size > Number(main.dataset.maxBytes)) return report("The file is too large for this service.");
+  if (!file) return report(_("Choose a file first."));
+  if (file.size > Number(main.dataset.maxBytes)) return report(_("The file is too large for this service."));
   report("");
-  done.textContent = "masking …";
+  done.textContent = _("masking …");
   $("mask-file").disabled = true;
   const form = new FormData();
   for (const one of $("text-columns").value.split(",").map((name) => name.trim()).filter(Boolean)) form.append("text_column", one);
@@ -208,11 +210,11 @@ async function maskFile() {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(await answer.blob());
     link.download = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition"))?.[1] ?? "masked";
-    link.textContent = `Save ${link.download}`;
+    link.textContent = _("Save {name}", { name: link.download });
     link.className = "button";
-    const failed = counts.failed ? `, ${counts.failed} could not be analysed and are masked completely` : "";
+    const failed = counts.failed ? _(", {n} could not be analysed and are masked completely", { n: counts.failed }) : "";
     const said = [...(counts.said ?? []), ...(counts.warnings ?? [])].map((one) => ` ${one.replace(/\.$/, "")}.`).join("");
-    done.replaceChildren(link, ` ${counts.n_documents} ${counts.n_documents === 1 ? "document" : "documents"}${failed}.${said}`);
+    done.replaceChildren(link, ` ${ngettext("{n} document", "{n} documents", counts.n_documents)}${failed}.${said}`);
   } catch (problem) {
     done.replaceChildren();
     ask(problem);
@@ -254,9 +256,9 @@ for (const kind of ["mouseover", "click"])
 $("copy").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(maskedText);
-    $("counts").textContent = "copied";
+    $("counts").textContent = _("copied");
   } catch {
-    report("The browser does not let this page copy. Select the text and copy it.");
+    report(_("The browser does not let this page copy. Select the text and copy it."));
   }
 });
 const useToken = () => {
