@@ -198,7 +198,7 @@ def list_names(file: GivenFile, options: ReadOptions) -> dict[Kind, list[str]]:
 
 
 def give_names(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -> None:
-    """Let the `renames` of options number the ids and parts of a file.
+    """Let the `renames` of options number the ids and parts of a file, and close it.
 
     Files of one document each, and case safety reports, are left alone.
     """
@@ -206,8 +206,9 @@ def give_names(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) 
         return
     # Kept columns would wait for a writer.
     options = replace(options, keep_columns=(), keep_all_columns=False, keep_unchecked=())
-    with input_errors():
-        for _ignored in kind.open(stream, options, name).records():
+    with stream, input_errors():
+        source = kind.open(stream, options, name)
+        for _ignored in source.records():
             pass
 
 
