@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import keras
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.core.values import FloatArray
+from inverse_deid.core.values import FloatArray, IntArray
 from inverse_deid.core.wording import _
 from inverse_deid.network.batches import (
     Example,
@@ -48,64 +48,35 @@ JITTER = 8
 """Tokens by which windows of a batch may differ in length more than they need to."""
 
 
-class Epochs(Protocol):
-    """What `fit_epochs` reads: a `keras.utils.PyDataset` with as many batches in every epoch."""
+class EpochBatches(keras.utils.PyDataset):  # type: ignore[misc]
+    """Batches of windows of similar length, as many in every epoch: Keras wants that.
 
-    n_batches: int
-    n_tokens: int
-
-    def begin(self, epoch: int) -> None:
-        """Make the batches of an epoch, counted from 0, unless they are there."""
-
-
-class TokenBatches(keras.utils.PyDataset):  # type: ignore[misc]
-    """The batches of every epoch: inputs of the network, targets and weights of the tokens.
-
-    Windows, dropouts and order depend on `config.seed` and the epoch alone. The number of batches is that of
-    the first epoch, or the one given: Keras wants the same in every epoch.
+    Which windows come together depends on the seed and the epoch alone. A subclass takes the windows of an
+    epoch, and reads a group of them.
 
     Args:
-        data: Gives the examples of each epoch, counted from 0.
-        network: What reads them.
-        config: The training.
-        dictionary_columns: Feature columns that `dictionary_dropout` hides.
+        size: About how long a batch is, with padding.
+        jitter: By how much windows of a batch may differ in length more than they need to.
+        seed: Of the order.
         n_batches: Batches of an epoch, at least 2; 0 = as many as the first epoch fills.
     """
 
-    def __init__(
-        self,
-        data: EpochData,
-        network: keras.Model,
-        config: TrainingConfig,
-        dictionary_columns: Sequence[int] = (),
-        n_batches: int = 0,
-    ) -> None:
+    def __init__(self, size: int, jitter: int, seed: int, n_batches: int = 0) -> None:
         super().__init__()
-        self.n_batches = n_batches
-        self.n_tokens = 0
-        self._data, self._config, self._columns = data, config, dictionary_columns
-        self._names = [t.name for t in network.inputs]
-        self._n_classes = int(network.output_shape[-1])
-        self._max_characters = int(network.get_layer("characters").output.shape[1])
-        self._epoch = -1
-        self._is_running = False
-        self._windows: list[Example] = []
+        self.n_batches, self.n_tokens, self.epoch = n_batches, 0, -1
+        self._size, self._jitter, self._seed = size, jitter, seed
         self._groups: list[list[int]] = []
+        self._is_running = False
 
     def begin(self, epoch: int) -> None:
-        """Make the windows of an epoch, and put them into groups."""
-        if epoch == self._epoch:
+        """Make the batches of an epoch, counted from 0, unless they are there."""
+        if epoch == self.epoch:
             return
-        config = self._config
-        examples = self._data(epoch)
-        rng = np.random.default_rng([config.seed, epoch])
-        cut = windows(examples, config.window, rng)
-        self._windows = [with_dropouts(window, config, self._columns, rng) for window in cut]
-        lengths = [len(window) for window in cut]
-        self.n_batches = self.n_batches or max(2, len(group_by_length(lengths, config.batch_tokens)))
-        self._groups = group_evenly(lengths, self.n_batches, JITTER, rng)
-        self.n_tokens = sum(lengths)
-        self._epoch = epoch
+        rng = np.random.default_rng([self._seed, epoch])
+        lengths = self.take(epoch, rng)
+        self.n_batches = self.n_batches or max(2, len(group_by_length(lengths, self._size)))
+        self._groups = group_evenly(lengths, self.n_batches, self._jitter, rng)
+        self.epoch = epoch
 
     @property
     def num_batches(self) -> int:
@@ -116,13 +87,64 @@ class TokenBatches(keras.utils.PyDataset):  # type: ignore[misc]
         """Note that Keras begins to train."""
         self._is_running = True
 
-    def __getitem__(self, index: int) -> tuple[dict[str, np.ndarray], FloatArray, FloatArray]:
+    def __getitem__(self, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
         """Return a batch.
 
         Before an epoch begins, Keras reads two and learns from them which sizes vary: so they do.
         """
-        group = [self._windows[i] for i in self._groups[index if self._is_running else 0]]
-        batch = pad_examples(group, self._max_characters, n_more=0 if self._is_running else index)
+        if self._is_running:
+            return self.read(self._groups[index], index, 0)
+        return self.read(self._groups[0], index, index)
+
+    def take(self, epoch: int, rng: np.random.Generator) -> Sequence[int] | IntArray:
+        """Take the windows of an epoch, set `n_tokens`, and return their lengths."""
+        raise NotImplementedError
+
+    def read(
+        self, group: Sequence[int], index: int, n_more: int
+    ) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
+        """Return inputs, targets and weights of a batch, `n_more` longer than its longest window."""
+        raise NotImplementedError
+
+
+class TokenBatches(EpochBatches):
+    """The batches of a network: inputs, class probabilities to learn, and weights of the tokens.
+
+    Args:
+        data: Gives the examples of each epoch, counted from 0.
+        network: What reads them.
+        config: The training.
+        dictionary_columns: Feature columns that `dictionary_dropout` hides.
+        n_batches: As in `EpochBatches`.
+    """
+
+    def __init__(
+        self,
+        data: EpochData,
+        network: keras.Model,
+        config: TrainingConfig,
+        dictionary_columns: Sequence[int] = (),
+        n_batches: int = 0,
+    ) -> None:
+        super().__init__(config.batch_tokens, JITTER, config.seed, n_batches)
+        self._data, self._config, self._columns = data, config, dictionary_columns
+        self._names = [t.name for t in network.inputs]
+        self._n_classes = int(network.output_shape[-1])
+        self._max_characters = int(network.get_layer("characters").output.shape[1])
+        self._windows: list[Example] = []
+
+    def take(self, epoch: int, rng: np.random.Generator) -> list[int]:
+        """Cut the examples of an epoch into windows, and hide some of what they say."""
+        cut = windows(self._data(epoch), self._config.window, rng)
+        self._windows = [with_dropouts(window, self._config, self._columns, rng) for window in cut]
+        self.n_tokens = sum(map(len, cut))
+        return [len(window) for window in cut]
+
+    def read(
+        self, group: Sequence[int], index: int, n_more: int
+    ) -> tuple[dict[str, np.ndarray], FloatArray, FloatArray]:
+        """Return a batch."""
+        batch = pad_examples([self._windows[i] for i in group], self._max_characters, n_more)
         inputs = {name: batch.inputs[name] for name in self._names}
         return inputs, batch.targets(self._n_classes), batch.weights
 
@@ -224,7 +246,7 @@ def fit(  # noqa: PLR0913 - what a training is made of
 class Run:
     """One run of `epochs` epochs over `data`, from a state on, with what watches it; `seed` is of dropout."""
 
-    data: Epochs
+    data: EpochBatches
     epochs: int
     seed: int
     state: State
@@ -274,7 +296,7 @@ def _begin(run: Run, epoch: int) -> None:
 class Figures(keras.callbacks.Callback):  # type: ignore[misc]
     """Adds `tokens` and `tokens_per_second` to the logs of an epoch. Refuses a loss that is not a number."""
 
-    def __init__(self, data: Epochs) -> None:
+    def __init__(self, data: EpochBatches) -> None:
         super().__init__()
         self._data = data
         self._start = 0.0

@@ -21,11 +21,11 @@ import numpy.typing as npt
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.core.wording import _
-from inverse_deid.network.batches import blend_targets, group_by_length, group_evenly
+from inverse_deid.network.batches import blend_targets, group_by_length
 from inverse_deid.network.checkpoints import Checkpoints, State
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.pieces import Vocabulary
-from inverse_deid.network.training import Run, WarmUpThenDecay, fit_epochs, make_loss
+from inverse_deid.network.training import EpochBatches, Run, WarmUpThenDecay, fit_epochs, make_loss
 from inverse_deid.training.config import EncoderConfig
 from inverse_deid.training.encoders.encoder import EncoderBody, build_guesser
 from inverse_deid.training.encoders.passes import Pass
@@ -44,15 +44,20 @@ _WEIGHT_DECAY = 0.01
 _CLIP_NORM = 1.0
 
 
-def gather_windows(one: Pass, windows: IntArray, pad: int) -> tuple[dict[str, np.ndarray], IntArray]:
-    """Return windows of a pass as the inputs of an encoder, and the numbers of their tokens in the pass."""
+def gather_windows(
+    one: Pass, windows: IntArray, pad: int, n_more: int = 0
+) -> tuple[dict[str, np.ndarray], IntArray]:
+    """Return windows of a pass as the inputs of an encoder, and the numbers of their tokens in the pass.
+
+    They are padded to the length of the longest and `n_more`.
+    """
     piece_starts, token_starts = one.piece_bounds[windows], one.token_bounds[windows]
     n_pieces = one.piece_bounds[windows + 1] - piece_starts
     n_tokens = one.token_bounds[windows + 1] - token_starts
     rows = np.repeat(np.arange(len(windows)), n_tokens)
     before = np.cumsum(n_tokens) - n_tokens
     tokens = np.arange(len(rows)) + (token_starts - before)[rows]
-    longest = int(n_pieces.max())
+    longest = int(n_pieces.max()) + n_more
     positions = np.arange(longest)
     valid = positions < n_pieces[:, None]
     places = np.minimum(piece_starts[:, None] + positions, len(one.pieces) - 1)
@@ -68,67 +73,18 @@ def gather_windows(one: Pass, windows: IntArray, pad: int) -> tuple[dict[str, np
     return {**integers, "features": one.features[tokens].astype(np.float32)}, tokens
 
 
-class WindowBatches(keras.utils.PyDataset):  # type: ignore[misc]
-    """The windows of every pass in groups of similar length, as many groups in each pass.
-
-    Order depends on the seed and the pass alone. A subclass says what is read of a group.
+class ClassBatches(EpochBatches):
+    """Batches of tokens with their classes. Where labels are in doubt, a teacher decides alone.
 
     Args:
         passes: Gives the windows.
-        batch_pieces: Approximate number of pieces per batch, with padding.
-        seed: Of the order.
-        n_batches: Batches of a pass, at least 2; 0 = as many as the first pass fills.
+        vocabulary: Of the encoder.
+        config: Seed, and weights of what the teacher says.
+        encoder: Size of a batch.
+        opinions: Of a teacher.
+        n_batches: As in `EpochBatches`.
+        n_classes: Of the encoder.
     """
-
-    def __init__(self, passes: Passes, batch_pieces: int, seed: int, n_batches: int = 0) -> None:
-        super().__init__()
-        self.n_batches = n_batches
-        self.n_tokens = 0
-        self._passes, self._batch_pieces, self._seed = passes, batch_pieces, seed
-        self.number = -1
-        self._groups: list[list[int]] = []
-        self._is_running = False
-
-    def begin(self, epoch: int) -> None:
-        """Take a pass, and put its windows into groups."""
-        if epoch == self.number:
-            return
-        self.one = self._passes(epoch)
-        lengths = np.diff(self.one.piece_bounds)
-        self.n_batches = self.n_batches or max(2, len(group_by_length(lengths, self._batch_pieces)))
-        rng = np.random.default_rng([self._seed, epoch])
-        self._groups = group_evenly(lengths, self.n_batches, _JITTER, rng)
-        self.n_tokens = len(self.one.first)
-        self.number = epoch
-
-    @property
-    def num_batches(self) -> int:
-        """The batches of a pass, as Keras asks for them."""
-        return self.n_batches
-
-    def on_epoch_begin(self) -> None:
-        """Note that Keras begins to train."""
-        self._is_running = True
-
-    def __getitem__(self, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
-        """Return a batch.
-
-        Before a pass begins, Keras reads two and learns from them which sizes vary: so they do.
-        """
-        group = np.array(self._groups[index if self._is_running else 0], np.int32)
-        inputs, targets, weights = self.read(group, index)
-        if not self._is_running:
-            for name in ("pieces", "owners") if "owners" in inputs else ("pieces",):
-                inputs[name] = np.pad(inputs[name], ((0, 0), (0, index)), mode="edge")
-        return inputs, targets, weights
-
-    def read(self, group: IntArray, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
-        """Return inputs, targets and weights of a group of windows."""
-        raise NotImplementedError
-
-
-class ClassBatches(WindowBatches):
-    """Batches of tokens with their classes; where labels are in doubt, a teacher decides alone."""
 
     def __init__(  # noqa: PLR0913 - what a batch is made of
         self,
@@ -141,52 +97,56 @@ class ClassBatches(WindowBatches):
         *,
         n_classes: int,
     ) -> None:
-        super().__init__(passes, encoder.batch_pieces, config.seed, n_batches)
-        self._pad, self._config, self._opinions, self._n_classes = (
-            vocabulary.pad,
-            config,
-            opinions,
-            n_classes,
-        )
+        super().__init__(encoder.batch_pieces, _JITTER, config.seed, n_batches)
+        self._passes, self._pad, self._config = passes, vocabulary.pad, config
+        self._opinions, self._n_classes = opinions, n_classes
 
-    def begin(self, epoch: int) -> None:
+    def take(self, epoch: int, rng: np.random.Generator) -> IntArray:
         """Take a pass, with the teacher's opinion of it."""
-        if epoch == self.number:
-            return
-        super().begin(epoch)
-        opinion = np.zeros((self.n_tokens, 0), np.float16)
-        self._weights = self.one.weights.astype(np.float32)
+        one = self._one = self._passes(epoch)
+        self.n_tokens = len(one.first)
+        self._opinion = np.zeros((self.n_tokens, 0), np.float16)
+        self._weights = one.weights.astype(np.float32)
         if self._opinions is not None:
             in_doubt = self._weights == 0
             share = np.where(in_doubt, 1.0, self._config.teacher_weight)[:, None]
-            opinion = (self._opinions(epoch, self.one) * share).astype(np.float16)
+            self._opinion = (self._opinions(epoch, one) * share).astype(np.float16)
             self._weights[in_doubt] = self._config.weak_weight
-        self._opinion = opinion
+        return np.diff(one.piece_bounds)
 
-    def read(self, group: IntArray, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
+    def read(
+        self, group: Sequence[int], index: int, n_more: int
+    ) -> tuple[dict[str, np.ndarray], FloatArray, FloatArray]:
         """Return inputs, class probabilities to learn, and weights."""
-        inputs, tokens = gather_windows(self.one, group, self._pad)
-        labels = self.one.labels[tokens].astype(np.int32)
+        inputs, tokens = gather_windows(self._one, np.array(group, np.int32), self._pad, n_more)
+        labels = self._one.labels[tokens].astype(np.int32)
         return inputs, blend_targets(labels, self._opinion[tokens], self._n_classes), self._weights[tokens]
 
 
-class HiddenWords(WindowBatches):
+class HiddenWords(EpochBatches):
     """Batches of pieces of which some are hidden, and are to be guessed."""
 
     def __init__(
         self, texts: Pass, vocabulary: Vocabulary, encoder: EncoderConfig, seed: int, n_batches: int = 0
     ) -> None:
-        super().__init__(lambda epoch: texts, encoder.batch_pieces, seed, n_batches)
-        self._vocabulary, self._hiding_seed = vocabulary, seed
+        super().__init__(encoder.batch_pieces, _JITTER, seed, n_batches)
+        self._texts, self._vocabulary, self._hiding_seed = texts, vocabulary, seed
 
-    def read(self, group: IntArray, index: int) -> tuple[dict[str, np.ndarray], np.ndarray, FloatArray]:
+    def take(self, epoch: int, rng: np.random.Generator) -> IntArray:
+        """Take all texts."""
+        self.n_tokens = len(self._texts.first)
+        return np.diff(self._texts.piece_bounds)
+
+    def read(
+        self, group: Sequence[int], index: int, n_more: int
+    ) -> tuple[dict[str, np.ndarray], IntArray, FloatArray]:
         """Return pieces and the places of the hidden ones, these, and weights of 1."""
-        rng = np.random.default_rng([self._hiding_seed, self.number, index])
-        inputs, _ = gather_windows(self.one, group, self._vocabulary.pad)
+        rng = np.random.default_rng([self._hiding_seed, self.epoch, index])
+        inputs, _ = gather_windows(self._texts, np.array(group, np.int32), self._vocabulary.pad, n_more)
         pieces, owners = inputs["pieces"], inputs["owners"]
         chosen: BoolArray = rng.random(len(inputs["first"]) + 1) < _HIDDEN_IN_READING
-        chosen[-1] = False
         chosen[rng.integers(len(chosen) - 1)] = True  # at least one word
+        chosen[-1] = False
         to_guess = chosen[owners]
         fate = rng.random(pieces.shape)
         others = rng.choice(pieces.ravel(), pieces.shape)
