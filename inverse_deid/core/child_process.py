@@ -39,7 +39,6 @@ SECONDS_PER_MIB = 0.5
 
 _NAME = "inverse-deid reader"
 _POLL_SECONDS = 0.1
-_STOP = "stop"
 
 Found = TypeVar("Found")
 Question = TypeVar("Question")
@@ -122,6 +121,7 @@ class LimitedProcess:
         self._lock = threading.Lock()
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection[Any, Any]
+        self._max_bytes = 0  # what the child may take at most
 
     def call(
         self,
@@ -182,23 +182,24 @@ class LimitedProcess:
                 reply = yield _decode(said.content, asks)
                 task.deadline += time.monotonic() - asked
                 self._send(reply)
-            is_over = True
-            if said.peak_bytes > MAX_MEMORY_BYTES // 2:
-                self.end()  # memory is not always given back, and the next file has a right to all of it
+            # Memory is not always given back, and the next file has a right to all of it.
+            is_over = said.peak_bytes <= MAX_MEMORY_BYTES // 2
             if said.kind == "error":
                 raise _restore_error(_decode(said.content, _SaidError))
             return cast(Found, _decode(said.content, returns))
-        except GeneratorExit:  # whoever asked had an error
-            is_over = self._send(_STOP)
-            raise
         finally:
-            if not is_over:
-                self.end()
-            self._lock.release()
+            try:
+                if (
+                    not is_over
+                ):  # also when whoever asked had an error: what the child says next would be of this talk
+                    self.end()
+            finally:
+                self._lock.release()
 
     def _begin(self, task: _Talk, work: object) -> None:
-        if self._process is None or not self._process.is_alive():
-            self._start()
+        is_alive = self._process is not None and self._process.is_alive()
+        if not is_alive or self._max_bytes < task.max_bytes:
+            self._start(task.max_bytes)
             deadline, task.deadline = task.deadline, time.monotonic() + MAX_SECONDS
             began = time.monotonic()
             self._hear(task)
@@ -232,14 +233,25 @@ class LimitedProcess:
             raise task.refuse()
         return said
 
-    def _start(self) -> None:
+    def _start(self, max_bytes: int) -> None:
         self.end()
         context = multiprocessing.get_context("spawn")
-        self._pipe, other = context.Pipe()
-        self._process = context.Process(target=_work, args=(other,), name=_NAME, daemon=True)
-        with no_keyboard_signals():
-            self._process.start()
-        other.close()
+        pipe, other = context.Pipe()
+        process = context.Process(target=_work, args=(other, max_bytes), name=_NAME, daemon=True)
+        problem = ""
+        try:
+            with no_keyboard_signals():
+                process.start()
+            self._process, self._pipe, self._max_bytes = process, pipe, max_bytes
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+        finally:
+            other.close()
+        if problem:
+            pipe.close()
+            raise StageError(
+                _("a child process cannot be started ({problem}). Try again later", problem=problem)
+            )
 
     def end(self) -> None:
         """Kill the child, whatever it does."""
@@ -273,7 +285,7 @@ class _Talk:
             _(
                 "could not be read within {memory}{max_seconds:g} s. Split it or save it again",
                 memory=memory,
-                max_seconds=self._max_seconds,
+                max_seconds=round(self._max_seconds, 1),
             )
         )
 
@@ -307,10 +319,10 @@ def _restore_error(said: _SaidError) -> InverseDeidError:
     return kind(said.message, remedies=said.remedies)
 
 
-def _work(pipe: Connection[Any, Any]) -> None:
+def _work(pipe: Connection[Any, Any], most_bytes: int) -> None:
     """Do what the parent asks for, one piece of work after the other."""
     threading.Thread(target=end_with_parent, daemon=True).start()
-    _limit(MAX_MEMORY_BYTES)
+    _limit(most_bytes, is_final=True)
 
     def say(kind: _Kind, what: object, n_bytes: int = 0) -> None:
         content = msgspec.msgpack.encode(what)
@@ -327,8 +339,6 @@ def _work(pipe: Connection[Any, Any]) -> None:
                 found = work(*given)
                 if isinstance(found, GeneratorType):
                     found = _ask_all(found, say, pipe)
-                if found is _STOPPED:
-                    continue
                 say("result", found)
             except MemoryError:
                 say("result", None, 1 << 62)
@@ -336,9 +346,6 @@ def _work(pipe: Connection[Any, Any]) -> None:
                 plain = strip_error(error)
                 say("error", _SaidError(type(plain).__name__, str(plain), plain.remedies))
             found = work = given = None
-
-
-_STOPPED = object()
 
 
 def _ask_all(talk: Generator[Any, Any, Any], say: Callable[..., None], pipe: Connection[Any, Any]) -> Any:  # noqa: ANN401
@@ -350,13 +357,13 @@ def _ask_all(talk: Generator[Any, Any, Any], say: Callable[..., None], pipe: Con
             return stop.value
         say("question", question)
         reply = pipe.recv()
-        if reply == _STOP:
-            talk.close()
-            return _STOPPED
 
 
-def _limit(max_bytes: int) -> None:
-    """Limit the memory of this process where the system can, and write no memory to a disk if it crashes."""
+def _limit(max_bytes: int, *, is_final: bool = False) -> None:
+    """Limit the memory of this process where the system can, and write no memory to a disk if it crashes.
+
+    A final limit cannot be raised again.
+    """
     try:
         import resource
     except ImportError:  # Windows
@@ -364,7 +371,7 @@ def _limit(max_bytes: int) -> None:
     for kind, limit in ((resource.RLIMIT_DATA, 2 * max_bytes), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(kind)[1]
         limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)  # noqa: PLW2901
-        resource.setrlimit(kind, (limit, hard))
+        resource.setrlimit(kind, (limit, limit if is_final else hard))
 
 
 def _measure_peak() -> int:

@@ -67,8 +67,8 @@ def mask_read(
     """
     kept = check_kept(masker, "row") if kept is None else kept
     kept.judge(records)
-    masked = iter(mask_texts(masker, [one.texts for one in records if one.texts is not None]))
-    cases = [None if one.texts is None else _give_new_id(next(masked), one.new_id) for one in records]
+    masked = iter(mask_texts(masker, [texts for one in records if (texts := one.texts) is not None]))
+    cases = [None if one.bare is None else _give_new_id(next(masked), one.new_id) for one in records]
     return [
         MaskedRecord(() if case is None else case.docs, case, changes)
         for case, changes in zip(cases, kept.settle(records, cases), strict=True)

@@ -103,7 +103,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 def list_facts(facts: FileFacts, describe: Describe | None = None) -> list[Fact]:
-    """Return all facts but the number of documents as sentences, what went wrong first.
+    """Return all facts but the number of documents as sentences, single records last.
 
     Args:
         facts: Of a file, or of several.
@@ -116,11 +116,11 @@ def list_facts(facts: FileFacts, describe: Describe | None = None) -> list[Fact]
     """
     say = describe or (lambda reason, _remedies: _(reason))
     return [
-        *(Fact("failures", f"{where}: {say(reason, how)}", True) for where, reason, how in facts.failures),
-        *(Fact("warnings", f"{where}: {say(reason, how)}", True) for where, reason, how in facts.warnings),
         *_describe_language(facts),
         *_describe_columns(facts.columns),
         *_describe_parts(facts),
+        *(Fact("warnings", f"{where}: {say(reason, how)}", True) for where, reason, how in facts.warnings),
+        *(Fact("failures", f"{where}: {say(reason, how)}", True) for where, reason, how in facts.failures),
     ]
 
 

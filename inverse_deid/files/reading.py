@@ -18,7 +18,7 @@ import msgspec
 
 from inverse_deid.core.batches import BATCH_CHARS, BATCH_RECORDS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.errors import ConfigurationError, InputError, RefusedRecordError, Remedy, StageError
-from inverse_deid.core.values import MaskedDocument
+from inverse_deid.core.values import KnownIdentifier, MaskedDocument
 from inverse_deid.core.wording import _
 from inverse_deid.files.facts import Failure, FileFacts
 from inverse_deid.files.given import GivenFile
@@ -39,7 +39,9 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         number: Its position as people count it.
         place: Where people find it ("row 3").
-        texts: Its texts as a case, None = no text.
+        bare: Its texts as a case without what is known of them, None = no text.
+        known: What is known of texts, each once: all texts of a case report share it.
+        known_of: The position in `known` of each text.
         kept: Its values of kept columns.
         columns: The column of each text, () = the file has one text per record.
         new_id: What is written instead of its id, "" = its id.
@@ -52,7 +54,9 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     place: str
-    texts: CaseTexts | None = None
+    bare: CaseTexts | None = None
+    known: tuple[tuple[str | KnownIdentifier, ...], ...] = ()
+    known_of: tuple[int, ...] = ()
     kept: tuple[KeptCell, ...] = ()
     columns: tuple[str, ...] = ()
     new_id: str = ""
@@ -69,11 +73,18 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, record: Record, unit: str) -> ReadRecord:
         """Return a record without its file; `unit` is the name of a record."""
         is_readable = not record.problem or record.is_frame  # whoever writes a frame can mask all of it
-        has_texts = is_readable and bool(record.docs or record.report is not None)
+        texts = texts_of(record) if is_readable and (record.docs or record.report is not None) else None
+        docs = () if texts is None else texts.docs
+        known: dict[tuple[str | KnownIdentifier, ...], int] = {}
+        for doc in docs:
+            known.setdefault(doc.known, len(known))
+        bare = tuple(replace(doc, known=()) for doc in docs)
         return cls(
             number=record.number,
             place=record.place or (f"{_(unit)} {record.number}" if record.number else ""),
-            texts=texts_of(record) if has_texts else None,
+            bare=None if texts is None else replace(texts, docs=bare),
+            known=tuple(known),
+            known_of=tuple(known[doc.known] for doc in docs),
             kept=record.kept,
             columns=record.columns,
             new_id=record.new_id,
@@ -83,6 +94,14 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
             is_report=record.report is not None,
             is_frame=record.is_frame,
         )
+
+    @property
+    def texts(self) -> CaseTexts | None:
+        """Its texts as a case, None = no text."""
+        if self.bare is None:
+            return None
+        docs = zip(self.bare.docs, self.known_of, strict=True)
+        return replace(self.bare, docs=tuple(replace(doc, known=self.known[at]) for doc, at in docs))
 
 
 class ReadBatch(msgspec.Struct, frozen=True):
@@ -136,6 +155,11 @@ def read_cases(file: GivenFile, options: ReadOptions) -> Generator[ReadBatch, No
     return find_facts(source, file.name)
 
 
+def read_first(file: GivenFile, options: ReadOptions) -> list[ReadRecord]:
+    """Return the first records of a file; raises as `read_cases`."""
+    return next(read_cases(file, options), ReadBatch([])).records
+
+
 Writes = Generator[ReadBatch | bytes, Sequence[MaskedRecord | None] | None, Written]
 """Asks for what is written of each record of a batch (None = left out), and gives the bytes of the file."""
 
@@ -166,7 +190,7 @@ def write_cases(file: GivenFile, options: ReadOptions, writing: Writing) -> Writ
             except RefusedRecordError as error:
                 refused.append(Failure(read.place, str(error), error.remedies))
             else:
-                n_cases += read.texts is not None and not read.is_frame
+                n_cases += read.bare is not None and not read.is_frame
         if target.tell() >= _PIECE_BYTES:
             yield _take(target)
     sink.finish()

@@ -123,7 +123,8 @@ def survey_file(name: str, data: bytes) -> FileSurvey:
 
 def _read_table(file: GivenFile, columns: Sequence[SurveyedColumn], n_rows: int, read_as: str) -> FileFacts:
     """Read a table as it probably will be: with its narratives masked and all else dropped."""
-    texts = [one.name for one in columns if one.is_narrative] or [one.name for one in columns if one.values]
+    longest = max(columns, key=lambda one: max(map(len, one.values), default=0))
+    texts = [one.name for one in columns if one.is_narrative] or [longest.name]
     facts = FileFacts(read_as={read_as: 1} if read_as else {})
     with suppress(InverseDeidError):  # the user chooses other columns
         options = ReadOptions(text_columns=tuple(texts) or ("text",), without_id=True)

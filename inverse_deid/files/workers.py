@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from inverse_deid.core.child_process import LimitedProcess
+from inverse_deid.core.errors import StageError
+from inverse_deid.core.wording import _
 
 MAX_FILES_AT_ONCE = 2
+_POLL_SECONDS = 0.1
 
 
 @contextmanager
-def borrow_worker() -> Iterator[LimitedProcess]:
-    """Wait for a child process that nobody uses, and give it back at the end."""
+def borrow_worker(is_stopped: Callable[[], bool] = lambda: False) -> Iterator[LimitedProcess]:
+    """Wait for a child process that nobody uses, and give it back at the end.
+
+    Raises:
+        StageError: Nobody waits any more.
+    """
     idle = _idle_workers()
-    worker = idle.get()
+    worker: LimitedProcess | None = None
+    while worker is None:
+        if is_stopped():
+            raise StageError(_("the time of the request is over"))
+        with suppress(Empty):
+            worker = idle.get(timeout=_POLL_SECONDS)
     try:
         yield worker
     finally:
@@ -26,6 +38,6 @@ def borrow_worker() -> Iterator[LimitedProcess]:
 @cache
 def _idle_workers() -> SimpleQueue[LimitedProcess]:
     found: SimpleQueue[LimitedProcess] = SimpleQueue()
-    for _ in range(MAX_FILES_AT_ONCE):
+    for _number in range(MAX_FILES_AT_ONCE):
         found.put(LimitedProcess())
     return found

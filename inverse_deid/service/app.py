@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 import math
-import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +43,7 @@ from inverse_deid.service.clients import Client, TooOftenError
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.files import (
     MAX_FILES_WAITING,
+    NAME_OF_PART,
     FileJob,
     FileRequest,
     FileTooLargeError,
@@ -69,7 +69,6 @@ _OPEN_PATHS = frozenset({"/health", "/", "/docs", "/openapi.json"})
 """They have nothing of a request in them, and a browser cannot send a token with the address of a page."""
 _PATHS = frozenset({"/mask", "/mask-file", "/metrics"}) | _OPEN_PATHS
 _CLIENT = "inverse_deid.client"
-_NAME_OF_PART = re.compile(r" \(.*\)", re.DOTALL)
 _MAX_WARNINGS = 20
 """So many are in a header, which servers and clients limit to some kilobytes."""
 _NAMELESS = ("n_other_language", "removed", "read_as")
@@ -254,7 +253,7 @@ def _describe_counts(tally: Tally) -> dict[str, object]:
     """Return the counts of a file for a header. Headers are logged, so files in archives have no name."""
     facts = tally.facts
     first = facts.warnings[:_MAX_WARNINGS]
-    warnings = [f"{_NAME_OF_PART.sub('', one.where)}: {one.reason}" for one in first]
+    warnings = [f"{NAME_OF_PART.sub('', one.where)}: {one.reason}" for one in first]
     if n_more := len(facts.warnings) - len(warnings):
         warnings.append(_("... and {n_more} more", n_more=n_more))
     return {

@@ -44,6 +44,8 @@ from inverse_deid.service.choices import describe_problem
 MAX_FILES_WAITING = 8
 MAX_FORM_FIELDS = 64
 MAX_FIELD_BYTES = 64 * 1024
+NAME_OF_PART = re.compile(r" \(.*\)", re.DOTALL)
+"""In the place of a part of an archive; answers are logged, so they do not have it."""
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
 _REPEATED = frozenset({"text_column", "keep_column", "keep_unchecked"})
 _SINGLE = frozenset(
@@ -303,7 +305,7 @@ class FileJob:
         writing = Writing(secrets.token_bytes(32), chosen.masking.marker)
         problem = ""
         try:
-            with borrow_worker() as worker:
+            with borrow_worker(lambda: self._is_stopped) as worker:
                 talk = worker.talk(
                     write_cases,
                     file,
@@ -339,6 +341,7 @@ class FileJob:
 
 
 def _refuse(place: str, problem: str, remedies: tuple[Remedy, ...]) -> FormatError:
+    place = NAME_OF_PART.sub("", place)
     where = f"{place} " if place else ""
     message = _(
         "the file cannot be masked: {where}{problem}. Nothing of it is returned", where=where, problem=problem

@@ -13,7 +13,6 @@ import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -192,8 +191,8 @@ def write_old_names(store: ReviewStore, target: BinaryIO, *, by: str) -> None:
         renames = Renames()
         out = _Releases(transaction, renames=renames)
         out.list_sources()
-        if out.problems:
-            raise ReviewError(out.problems[0])
+        if problems := out.problems + out.unnumbered:
+            raise ReviewError(problems[0])
         target.writelines(list_rows(renames))
     with store.writing() as transaction:
         transaction.record(TrailEvent(user=by, event="list of old names downloaded"))
@@ -266,6 +265,7 @@ class _Releases:
         self.n_cases = 0
         self.n_left_out = 0
         self.problems = [*self._held_back.sources.values(), *self._held_back.cases.values()]
+        self.unnumbered: list[str] = []
         self.columns: dict[str, str] = {}
 
     def _is_wanted(self, case: Row[Any]) -> bool:
@@ -305,15 +305,17 @@ class _Releases:
         form, number = FORMATS[source.format], renames.name("file", source.export_name)
         new_name = number + form.suffix_of(PurePosixPath(source.name))
         self._new_names[source.id] = str(form.written_name(PurePosixPath(new_name)))
-        with suppress(InverseDeidError):
+        try:
             masking = self._add_names(source, read_masking(self._transaction, source.id))
             file = GivenFile(source.name, form, read_original(self._transaction, source.id))
             with borrow_worker() as worker:
-                options = masking.output.read_options
+                options = replace(masking.output.read_options, renames=None)
                 found = worker.call(list_names, file, options, n_bytes=len(file.data))
             for kind, names in found.items():
                 for one in names:
                     renames.name(kind, one)
+        except InverseDeidError as error:
+            self.unnumbered.append(f"{source.export_name}: {error}")
 
     def _add_names(self, source: Row[Any], masking: SourceMasking) -> SourceMasking:
         """Return how a file is written with new names, if there are any."""

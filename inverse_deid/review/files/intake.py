@@ -16,7 +16,6 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import msgspec
 from sqlalchemy import func, insert, select
 
 from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
@@ -58,6 +57,7 @@ from inverse_deid.review.store.sources import (
     hash_file,
     hash_masking,
     lock_numbers,
+    seal_facts,
     store_masking,
     store_numbers,
 )
@@ -352,17 +352,17 @@ class _Intake:
         if record.problem:
             where = f"{file.job.shown} {record.place}"
             file.tally.fail(where, _("{problem}. It was left out", problem=record.problem), record.remedies)
-        elif record.texts is None:
+        elif (texts := record.texts) is None:
             self._check_kept(file, [record])
         elif record.is_report:
             name = _("{job} case {number}", job=file.job.name, number=record.number)
-            yield _Item(file, record.number, name, record.texts.docs, record)
+            yield _Item(file, record.number, name, texts.docs, record)
         else:
-            name = record.texts.docs[0].id
+            name = texts.docs[0].id
             known = self._settings.known.get(name, ())
             docs = tuple(
                 dataclasses.replace(doc, id=column, known=(*doc.known, *known))
-                for doc, column in zip(record.texts.docs, record.columns or (name,), strict=True)
+                for doc, column in zip(texts.docs, record.columns or (name,), strict=True)
             )
             if record.is_numbered:
                 file.numbered.add(record.number)
@@ -480,9 +480,7 @@ class _Intake:
             "content_hash": file.content_hash,
             "added_at": store.now(),
             "added_by": self._by,
-            "sealed_facts": store.sealer.seal(
-                msgspec.json.encode(file.tally.facts), f"facts of file {source_id}"
-            ),
+            "sealed_facts": seal_facts(transaction, source_id, file.tally.facts),
         }
         transaction.insert(INTAKES, intake)
         contents = file.waiting.contents()

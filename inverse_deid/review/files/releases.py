@@ -143,8 +143,8 @@ class SourceRelease:
             if kind.holds_cases:
                 self.problems.append(f"{self._source.export_name} {record.place}: {record.problem}")
             return None
-        masked = None if record.texts is None else self._mask(self._cases.get(record.number), record)
-        if record.texts is not None and masked is None:
+        masked = None if record.bare is None else self._mask(self._cases.get(record.number), record)
+        if record.bare is not None and masked is None:
             if kind.needs_all_records:
                 raise ReviewError(
                     _(

@@ -26,8 +26,9 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
-from inverse_deid.files.given import open_given
-from inverse_deid.files.reading import ReadBatch, read_cases
+from inverse_deid.files.facts import FileFacts
+from inverse_deid.files.given import MAX_FILE_BYTES, open_given
+from inverse_deid.files.reading import read_first
 from inverse_deid.files.survey import survey_file
 from inverse_deid.files.workers import borrow_worker
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
@@ -57,6 +58,8 @@ from inverse_deid.review.store.sources import read_file_facts
 LOG = logging.getLogger("inverse_deid.review")
 
 _IDLE_SECONDS = 60.0
+PACKED = 20
+"""How many times as large a packed file is expected to be at most; a larger one may take no more."""
 
 
 _STEPS = {
@@ -150,7 +153,10 @@ class IntakeService:
         try:
             data = read_bytes(self.store, upload_id)
             with borrow_worker() as worker:
-                survey = worker.call(survey_file, upload.facts.name, data, n_bytes=len(data))
+                n_bytes = len(data) * (PACKED if upload.facts.name.lower().endswith(".gz") else 1)
+                survey = worker.call(
+                    survey_file, upload.facts.name, data, n_bytes=min(n_bytes, MAX_FILE_BYTES)
+                )
             known = find_source(self.store, open_given(upload.facts.name, data))
         except InverseDeidError as error:
             return refuse(explain_problem(str(error), error.remedies))
@@ -185,11 +191,7 @@ class IntakeService:
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
         kept = KeptColumns(None, kinds=kinds)
         with borrow_worker() as worker:
-            talk = worker.talk(read_cases, file, options, n_bytes=len(file.data))
-            try:
-                first = next(talk, ReadBatch([])).records
-            finally:
-                talk.close()
+            first = worker.call(read_first, file, options, n_bytes=len(file.data))
         kept.judge(first)
         kept.refuse_masked(first, dates="dates" in cases.replaced, ages="ages" in cases.replaced)
 
@@ -345,8 +347,13 @@ class IntakeService:
             known = find_source(self.store, given)
             if known is not None:
                 # The program was stopped after the file was in the store, and before that was noted.
-                tally = Tally(n_documents=known[1])
-                tally.add_facts(read_file_facts(self.store, known[:1])[known[0]])
+                found = read_file_facts(self.store, known[:1]).get(known[0], FileFacts())
+                tally = Tally(
+                    n_documents=known[1],
+                    n_other_language=found.n_other_language,
+                    other_language=list(found.other_language),
+                )
+                tally.add_facts(found)
                 return tally
             settings = LoadSettings(
                 facts=state_facts(masker, chosen.masking),

@@ -264,11 +264,16 @@ def _read(transaction: Transaction, upload_id: int | None = None) -> Iterator[Up
         yield Upload(id=row.id, state=UploadState(row.state), n_bytes=row.n_bytes, facts=facts)
 
 
+_ENDED = (UploadState.DONE, UploadState.FAILED)
+
+
 def _set(transaction: Transaction, upload: Upload, state: UploadState, facts: UploadFacts) -> None:
+    if state in _ENDED and facts.survey is not None:  # the first values of columns go with the file
+        facts = msgspec.structs.replace(facts, survey=msgspec.structs.replace(facts.survey, columns=()))
     sealed = transaction.sealer.seal(msgspec.json.encode(facts), f"waiting {upload.id}")
     changed = update(WAITING).where(WAITING.c.id == upload.id)
     transaction.execute(changed.values(state=state.value, sealed=sealed))
-    if state in (UploadState.DONE, UploadState.FAILED):
+    if state in _ENDED:
         transaction.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload.id))
 
 

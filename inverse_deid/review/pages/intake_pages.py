@@ -120,7 +120,8 @@ def describe_facts(facts: FileFacts) -> list[dict[str, object]]:
     shown = [
         {"text": f"{one.text.removesuffix('.')}.", "is_warning": one.is_warning} for one in found[:MAX_FACTS]
     ]
-    if n_more := len(found) - len(shown):
+    n_unlisted = facts.n_failures - len(facts.failures)
+    if n_more := len(found) - len(shown) + n_unlisted:
         shown.append({"text": _("... and {n_more:,} more.", n_more=n_more), "is_warning": True})
     return shown
 

@@ -21,8 +21,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Row, Table, delete, select, true
 
-from inverse_deid.core.errors import ReviewError, UnreadableInputError
+from inverse_deid.core.errors import InverseDeidError, ReviewError, UnreadableInputError
 from inverse_deid.core.wording import _
+from inverse_deid.files.facts import FileFacts
 from inverse_deid.files.given import GivenFile
 from inverse_deid.files.reading import take_out
 from inverse_deid.files.workers import borrow_worker
@@ -31,7 +32,14 @@ from inverse_deid.formats.registry import FORMATS
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import SEALED
-from inverse_deid.review.store.sources import hash_file, list_sources, lock_numbers, read_masking
+from inverse_deid.review.store.sources import (
+    hash_file,
+    list_sources,
+    lock_numbers,
+    read_facts_of,
+    read_masking,
+    seal_facts,
+)
 from inverse_deid.review.store.tables import (
     ACTIONS,
     CASES,
@@ -45,13 +53,14 @@ from inverse_deid.review.store.tables import (
     SAMPLES,
     SOURCES,
     TRAIL,
+    WAITING,
     WAITING_PIECES,
 )
 from inverse_deid.review.store.values import CaseState
 
 SECONDS_PER_DAY = 86_400.0
 
-_HOLD_TEXT = (CONTENTS, SOURCES, NOTES, FORMS, WAITING_PIECES)
+_HOLD_TEXT = (CONTENTS, SOURCES, INTAKES, NOTES, FORMS, WAITING, WAITING_PIECES)
 _IDS_AT_ONCE = 500
 
 
@@ -203,6 +212,7 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
     with store.writing() as transaction:
         lock_numbers(transaction)
         counts = _delete_rows(transaction, CASES.c.source_id.in_(chosen))
+        _forget_uploads(transaction)
         transaction.delete(INTAKES, INTAKES.c.source_id.in_(chosen))
         n_files = transaction.delete(SOURCES, mine)
         transaction.delete(MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
@@ -247,7 +257,10 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
         sealed = store.sealer.seal(data, f"file {source_id}")
         transaction.update(SOURCES, SOURCES.c.id == source_id, sealed=sealed)
         content_hash = hash_file(store.file_key, data)
-        transaction.update(INTAKES, INTAKES.c.source_id == source_id, content_hash=content_hash)
+        facts = seal_facts(transaction, source_id, _forget_case(transaction, source_id, len(case_ids)))
+        mine = INTAKES.c.source_id == source_id
+        transaction.update(INTAKES, mine, content_hash=content_hash, sealed_facts=facts)
+        _forget_uploads(transaction)
         transaction.record(
             *[TrailEvent(user=by, event="case deleted", case=one.id, name=one.name) for one in cases]
         )
@@ -255,6 +268,24 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
         for ids in _in_parts(case_ids):
             counts += _delete_rows(transaction, CASES.c.id.in_(ids))
     return _count(counts)
+
+
+def _forget_case(transaction: Transaction, source_id: int, n_cases: int) -> FileFacts:
+    """Return the facts of a file without what they say of single cases, and with fewer cases."""
+    facts = read_facts_of(transaction, [source_id])[source_id]
+    n_documents = max(0, facts.n_documents - n_cases)
+    return msgspec.structs.replace(
+        facts,
+        n_documents=n_documents,
+        n_other_language=min(facts.n_other_language, n_documents),
+        other_language=(),
+        failures=(),
+    )
+
+
+def _forget_uploads(transaction: Transaction) -> None:
+    """Delete the notes on uploads that are over: they may tell of what is deleted."""
+    transaction.execute(delete(WAITING).where(WAITING.c.state.in_(("done", "failed"))))
 
 
 def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:
@@ -276,8 +307,21 @@ def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[in
     output = read_masking(transaction, source.id).output
     options = replace(output.read_options, profile=output.profile)
     file = GivenFile(source.name, kind, transaction.sealer.open(source.sealed, f"file {source.id}"))
-    with borrow_worker() as worker:
-        written = worker.call(take_out, file, options, frozenset(numbers), n_bytes=len(file.data))
+    written, problem = None, ""
+    try:
+        with borrow_worker() as worker:
+            written = worker.call(take_out, file, options, frozenset(numbers), n_bytes=len(file.data))
+    except InverseDeidError as error:
+        problem = str(error)
+    if problem:
+        raise ReviewError(
+            _(
+                "file {id} cannot be read without the case ({problem}). Delete the whole file, and add the "
+                "other cases again",
+                id=source.id,
+                problem=problem,
+            )
+        )
     if written is None:
         raise ReviewError(
             _(

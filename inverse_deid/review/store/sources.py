@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import func, select
 
-from inverse_deid.core.errors import ConfigurationError, ReviewError
+from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
 from inverse_deid.core.wording import _
 from inverse_deid.files.facts import FileFacts
 from inverse_deid.formats.icsr.standard.profiles import Profile
@@ -74,15 +74,24 @@ class SourceRow:
 
 def read_file_facts(store: ReviewStore, source_ids: Collection[int]) -> dict[int, FileFacts]:
     """Return what was found in files when they were masked, by the id of the file."""
-    found = select(INTAKES.c.source_id, INTAKES.c.sealed_facts)
-    found = found.where(INTAKES.c.source_id.in_(source_ids))
     with store.reading() as transaction:
-        return {
-            row.source_id: msgspec.json.decode(
-                transaction.sealer.open(row.sealed_facts, f"facts of file {row.source_id}"), type=FileFacts
-            )
-            for row in transaction.execute(found)
-        }
+        return read_facts_of(transaction, source_ids)
+
+
+def read_facts_of(transaction: Transaction, source_ids: Collection[int]) -> dict[int, FileFacts]:
+    """Return what was found in files; damaged facts are none (`verify` names their row)."""
+    found = select(INTAKES.c.source_id, INTAKES.c.sealed_facts)
+    facts = dict.fromkeys(source_ids, FileFacts())
+    for row in transaction.execute(found.where(INTAKES.c.source_id.in_(source_ids))):
+        with suppress(UnreadableInputError, msgspec.MsgspecError):
+            opened = transaction.sealer.open(row.sealed_facts, f"facts of file {row.source_id}")
+            facts[row.source_id] = msgspec.json.decode(opened, type=FileFacts)
+    return facts
+
+
+def seal_facts(transaction: Transaction, source_id: int, facts: FileFacts) -> bytes:
+    """Return the sealed facts of a file."""
+    return transaction.sealer.seal(msgspec.json.encode(facts), f"facts of file {source_id}")
 
 
 def read_facts(transaction: Transaction, case_id: int) -> MaskingFacts:

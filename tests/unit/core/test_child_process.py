@@ -1,6 +1,8 @@
 """Work in a child process: limits of memory and time, and what happens when the child dies."""
 
 import ctypes
+import multiprocessing
+import multiprocessing.context
 import os
 import signal
 import subprocess
@@ -119,7 +121,8 @@ def test_a_large_file_may_take_more_memory(shared):
     assert shared.call(allocate, given, n_bytes=n_bytes) == given
 
 
-def test_an_error_of_an_answer_is_raised_and_the_child_stays(shared):
+def test_an_error_of_an_answer_is_raised_and_the_next_call_has_another_child(shared):
+    """What the child says next would be of the call that is over."""
     pid = shared.call(get_pid)
 
     def refuse(_number):
@@ -127,7 +130,36 @@ def test_an_error_of_an_answer_is_raised_and_the_child_stays(shared):
 
     with pytest.raises(FormatError, match=r"^no more$"):
         answer_all(shared.talk(ask_twice, 1), refuse)
-    assert shared.call(get_pid) == pid
+    assert shared.call(get_pid) != pid
+    assert is_gone(pid)
+
+
+def test_a_child_that_cannot_be_started_does_not_keep_the_next_call_waiting(monkeypatch):
+    process = LimitedProcess()
+
+    def fail(_process):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(multiprocessing.context.SpawnProcess, "start", fail)
+        for _ in range(2):
+            with pytest.raises(StageError, match="cannot be started"):
+                process.call(get_pid)
+    assert process.call(get_pid) != os.getpid()
+    process.end()
+
+
+def ask_after(n_bytes: int) -> Generator[int, int, int]:
+    large = bytearray(n_bytes)
+    return (yield len(large))
+
+
+def test_a_large_file_that_is_given_up_does_not_count_for_the_next(shared):
+    n_bytes = 128 * 1024 * 1024
+    talk = shared.talk(ask_after, MAX_MEMORY_BYTES + n_bytes, n_bytes=n_bytes)
+    assert next(talk) == MAX_MEMORY_BYTES + n_bytes
+    talk.close()
+    assert shared.call(allocate, 1) == 1
 
 
 def test_an_error_is_raised_without_its_context(shared):
