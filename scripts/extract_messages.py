@@ -17,7 +17,7 @@ from typing import NamedTuple
 import jinja2
 from jinja2.ext import extract_from_ast
 
-from inverse_deid.core.template_texts import find_script_texts
+from inverse_deid.core.pages.template_texts import find_script_texts
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "inverse_deid"

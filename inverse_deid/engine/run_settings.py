@@ -76,13 +76,14 @@ class RunSettings:
         return self.load_profile()
 
 
-def fingerprint_run(
+def fingerprint_run(  # noqa: PLR0913 - all that shapes an output
     masker: CaseMasker,
     plan: PlanSettings,
     read_options: ReadOptions,
     profile: Profile | None,
     known: KnownOfDocuments,
     *,
+    marker: str,
     rename_list: Path | None = None,
 ) -> str:
     """Return one hash of everything that shapes the output of a run.
@@ -93,6 +94,7 @@ def fingerprint_run(
         read_options: How input files are read.
         profile: What happens to the structured fields of case reports, None = there are none.
         known: Identifiers of documents.
+        marker: Replaces a text of a case report that cannot be shown at all.
         rename_list: The file of the new names, None = names stay.
     """
     return settings_fingerprint(
@@ -105,6 +107,7 @@ def fingerprint_run(
         plan.annotations,
         plan.maps,
         profile,
+        marker,
         hash_known(known),
         None if rename_list is None else rename_list.resolve(),
     )

@@ -22,7 +22,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.errors import ConfigurationError, Remedy, StageError
 from inverse_deid.core.values import FloatArray, IntArray
 from inverse_deid.core.wording import _
 from inverse_deid.network.batches import (
@@ -395,10 +395,10 @@ def enough_memory(what: str) -> Iterator[None]:
             raise
         raise StageError(
             _(
-                "the device ran out of memory {what}. Lower training.batch_tokens or "
-                "network.token_units, or use --device cpu",
+                "the device ran out of memory {what}. Lower training.batch_tokens or network.token_units",
                 what=what,
-            )
+            ),
+            remedies=[Remedy("device", "cpu")],
         ) from None
 
 

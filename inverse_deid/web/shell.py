@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import describe_error
 from inverse_deid.core.packaged import SHARED_PAGES
-from inverse_deid.core.template_texts import (
+from inverse_deid.core.pages.template_texts import (
     TEMPLATE_TEXTS,
     ScriptText,
     find_script_texts,

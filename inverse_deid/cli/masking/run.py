@@ -113,7 +113,9 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, plan: Pl
     read_options = replace(options.read_options, renames=renames)
     with open_masker(options, known) as masker:
         profile = load_profile() if any(_may_hold_cases(job) for job in jobs) else None
-        fingerprint = fingerprint_run(masker, plan, read_options, profile, known, rename_list=options.rename)
+        fingerprint = fingerprint_run(
+            masker, plan, read_options, profile, known, marker=marker, rename_list=options.rename
+        )
         seal_key = masker.settings.key or b""
         journal = Journal(options.folder, fingerprint, seal_key)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):

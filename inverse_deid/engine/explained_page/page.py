@@ -19,7 +19,7 @@ from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.files import printable, write_whole
 from inverse_deid.core.packaged import SHARED_PAGES
-from inverse_deid.core.template_texts import TEMPLATE_TEXTS
+from inverse_deid.core.pages.template_texts import TEMPLATE_TEXTS
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.planning import Job

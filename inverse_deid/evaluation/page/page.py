@@ -9,8 +9,8 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import UnsetType
 
+from inverse_deid.core.pages.template_texts import TEMPLATE_TEXTS
 from inverse_deid.core.phi import HYPER_CLASS_OF
-from inverse_deid.core.template_texts import TEMPLATE_TEXTS
 from inverse_deid.core.wording import N_, _
 from inverse_deid.evaluation.added_reports import AddedReport
 from inverse_deid.evaluation.measures.curves import Reliability, ReliabilityBin, choose_corners

@@ -26,7 +26,7 @@ from service_client import client_of
 import inverse_deid
 from inverse_deid.cli.main import main
 from inverse_deid.core import errors, wording
-from inverse_deid.core.template_texts import find_script_texts
+from inverse_deid.core.pages.template_texts import find_script_texts
 from inverse_deid.review.store.values import UserRole
 
 PACKAGE = Path(inverse_deid.__file__).parent

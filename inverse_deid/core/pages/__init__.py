@@ -1,0 +1,1 @@
+"""What all pages share: their style sheet and scripts, and the texts of their templates."""
