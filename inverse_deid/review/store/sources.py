@@ -79,7 +79,7 @@ def read_file_facts(store: ReviewStore, source_ids: Collection[int]) -> dict[int
 
 
 def read_facts_of(transaction: Transaction, source_ids: Collection[int]) -> dict[int, FileFacts]:
-    """Return what was found in files; damaged facts are none (`verify` names their row)."""
+    """Return what was found in files; damaged facts count as nothing found (`verify` names their row)."""
     found = select(INTAKES.c.source_id, INTAKES.c.sealed_facts)
     facts = dict.fromkeys(source_ids, FileFacts())
     for row in transaction.execute(found.where(INTAKES.c.source_id.in_(source_ids))):

@@ -8,8 +8,9 @@ import pytest
 from extract_messages import Message
 from pseudo_language import LANGUAGE, mark, unmarked, write_catalogue
 
-from inverse_deid.core import template_texts, wording
+from inverse_deid.core import wording
 from inverse_deid.core.errors import ConfigurationError, Remedy, add_remedies
+from inverse_deid.core.pages import template_texts
 from inverse_deid.core.wording import N_, _, current_language, find_catalogue, ngettext, speaking
 
 MESSAGES = (
