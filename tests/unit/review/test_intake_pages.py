@@ -30,6 +30,8 @@ from inverse_deid.review.flow.reading import open_case
 from inverse_deid.review.flow.work_list import list_cases
 from inverse_deid.review.pages.application import _list_intake_routes, make_application
 from inverse_deid.review.people.accounts import begin_session, find_user
+from inverse_deid.review.store.deletion import delete_case
+from inverse_deid.review.store.sources import read_file_facts
 from inverse_deid.review.store.tables import WAITING_PIECES
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import LayerRevision, UserRole, WorkFilter
@@ -443,3 +445,19 @@ def test_a_page_offers_what_mends_an_error_if_it_has_a_field_for_it():
     assert explain_problem("is not UTF-8", [Remedy("encoding", "cp1252")]) == "is not UTF-8"
     found = [Remedy(step="leave it out"), Remedy("keep_unchecked", step="name it with {}")]
     assert explain_problem("has a name", found) == "has a name. Leave it out, or choose Keep unchecked"
+
+
+def test_values_of_columns_go_with_their_file(desk):
+    """What the choices page shows of a table is original text: nothing of it outlives the bytes."""
+    data = f"id,text,name\n7,{LONG},{CANARY}\n8,well,{CANARY}\n".encode()
+    added = desk.add("cases.csv", data).json()["id"]
+    assert CANARY in repr([one.facts.survey.columns[2].values for one in list_uploads(desk.store)])
+    desk.choose({f"column {added} {n}": fate for n, fate in enumerate(("id", "masked", "dropped"))})
+    (done,) = desk.wait(*ENDED)
+    assert done["state"] == "done"
+    (upload,) = list_uploads(desk.store)
+    assert upload.facts.survey.columns == ()
+    delete_case(desk.store, 1, by="you")
+    assert list_uploads(desk.store) == ()
+    facts = read_file_facts(desk.store, [1])[1]
+    assert (facts.n_documents, facts.columns["name"]) == (1, "dropped")
