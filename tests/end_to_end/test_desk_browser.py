@@ -245,16 +245,15 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
         assert "8 of 8 files are masked" in page.inner_text("#summary")
         page.click("#read")
         page.get_by_role("link", name="Next case").click()
-        n_cases = 0
+        n_cases, corrections = 0, [correct_by_keyboard, correct_by_mouse]
         while "/cases/" in page.url:
             page.wait_for_selector(READY)
-            if n_cases == 0:
-                correct_by_keyboard(page)
-            elif n_cases == 1:
-                correct_by_mouse(page)
+            ends_as_text = page.locator(".original .t").last.text_content() == "drug"
+            if corrections and ends_as_text:  # a case report can end with another text
+                corrections.pop(0)(page)
             approve_case(page)
             n_cases += 1
-        assert n_cases == N_CASES
+        assert (n_cases, corrections) == (N_CASES, [])
         page.goto(address.partition("open/")[0] + "files")
         with page.expect_download() as started:
             page.get_by_role("button", name="Download all as a zip").click()
