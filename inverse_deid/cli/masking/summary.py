@@ -147,11 +147,8 @@ def alarm_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
         ['WARNING: a.xlsx sheet 2: has no ids.']
     """
     alarms = [fact for fact in list_facts(tally.facts, describe_problem) if fact.is_warning]
-    for field, mark in (
-        ("failures", "inverse-deid"),
-        ("warnings", "WARNING"),
-        ("n_other_language", "WARNING"),
-    ):
+    for field in dict.fromkeys(["failures", "warnings", *(fact.field for fact in alarms)]):
+        mark = "inverse-deid" if field == "failures" else "WARNING"
         lines = [f"{mark}: {fact.text}" for fact in alarms if fact.field == field]
         if field == "n_other_language":
             lines = [_("{line}. `inverse-deid mask --run-report` lists them", line=line) for line in lines]
