@@ -27,6 +27,8 @@ import inverse_deid
 from inverse_deid.cli.main import main
 from inverse_deid.core import errors, wording
 from inverse_deid.core.pages.template_texts import find_script_texts
+from inverse_deid.files import workers
+from inverse_deid.formats.pdf import source as pdf_source
 from inverse_deid.review.store.values import UserRole
 
 PACKAGE = Path(inverse_deid.__file__).parent
@@ -46,7 +48,19 @@ def folder(tmp_path_factory):
 def locale(folder, monkeypatch):
     monkeypatch.setenv(wording.LOCALE_VARIABLE, str(folder))
     monkeypatch.setenv("LANGUAGE", LANGUAGE)
-    return folder
+    renew_children()  # those of other tests do not know the folder
+    yield folder
+    renew_children()
+
+
+def renew_children():
+    """Let the next file be read by a process that is started for it."""
+    idle = workers._idle_workers()
+    for _number in range(workers.MAX_FILES_AT_ONCE):
+        with workers.borrow_worker() as worker:
+            worker.end()
+        assert not idle.empty()
+    pdf_source._reader().end()
 
 
 # ---- what users are shown
