@@ -19,7 +19,7 @@ SECOND_READER_SHA256 = "d18ebc158735f09db8348a4b7165ec2c3979fb24156904047632aed7
 """Of the second reader's `manifest.json`."""
 
 
-SHARED_PAGES = Path(__file__).with_name("pages")
+SHARED_PAGES = Path(__file__).parent / "pages" / "static"
 """The style sheets and the icon of all pages; nothing of a case."""
 
 

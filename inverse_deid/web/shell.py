@@ -80,7 +80,7 @@ class Pages:
         return f"/static/{digest.hexdigest()[:16]}"
 
     def mount(self) -> Mount:
-        shared = StaticFiles(directory=self.folder, packages=[("inverse_deid.core", "pages")])
+        shared = StaticFiles(directory=self.folder, packages=[("inverse_deid.core", "pages/static")])
         return Mount(self.address, shared)
 
     def render(self, template: str, **values: object) -> str:

@@ -540,7 +540,7 @@ def test_the_scan_of_templates_finds_them(template, words):
     assert find_bare_words(template) == words
 
 
-SCRIPTS = [*sorted(PACKAGE.rglob("static/*.js")), *sorted((PACKAGE / "core/pages").glob("*.js"))]
+SCRIPTS = sorted(PACKAGE.rglob("static/*.js"))
 OF_SCRIPTS = re.compile(
     r"^(row end|input, textarea, button|details small|patient \?|use strict)$|^[gt][N$]|^(application|multipart)/|A 43-year-old|^Two hours later|^Mr\. Okonkwo"
 )
