@@ -172,8 +172,14 @@ def decide_kept(p_safe, p_kept, low=0.8, high=0.9, **flags):
         (0.0, 1.0, {"name": True}, False, Reason.NAME_ONLY_WORD),
         (0.0, 1.0, {"never": True}, False, Reason.NEVER_SAFE_WORD),
         (0.0, 1.0, {"veto": True, "lifted": True}, True, Reason.KEPT_CATEGORY),
-        (0.6, 0.39, {"veto": True, "lifted": True}, False, Reason.VETO_PATTERN),  # not sure of the category
-        (1.0, 0.0, {"never": True, "lifted": True}, False, Reason.NEVER_SAFE_WORD),
+        (0.6, 0.39, {"veto": True, "lifted": True}, True, Reason.KEPT_CATEGORY),
+        (1.0, 0.0, {"never": True, "lifted": True}, True, Reason.KEPT_CATEGORY),
+        (0.6, 0.36, {"never": True, "lifted": True}, False, Reason.NEVER_SAFE_WORD),  # may be of another
+        (1.0, 0.0, {"never": True}, False, Reason.NEVER_SAFE_WORD),
+        (1.0, np.nan, {"never": True, "lifted": True}, False, Reason.NEVER_SAFE_WORD),
+        # A capitalised word may be a name that the network takes for a word: sure of the category.
+        (0.99, 0.009, {"never": True, "lifted": True, "maybe_name": True}, False, Reason.NEVER_SAFE_WORD),
+        (0.3, 0.699, {"never": True, "lifted": True, "maybe_name": True}, True, Reason.KEPT_CATEGORY),
         (0.0, 0.98, {"maybe_name": True}, False, Reason.BELOW_THRESHOLD),
     ],
 )
