@@ -11,7 +11,8 @@ is sure that a word is safe or of a kept category, and, if it may be a name, sur
 
 Beyond the thesis, both thresholds rise in documents that are crowded with protected health information
 (PHI) and fall in those with little of it, but never for a word that the rules do not call safe
-(docs/decisions/0005); and a capitalised word that may be a name needs more.
+(docs/decisions/0005); and a capitalised word that may be a name needs more. So does a safe word of a name
+list at the beginning of a sentence, since its capital tells nothing (docs/decisions/0012).
 """
 
 from __future__ import annotations
@@ -171,15 +172,17 @@ def compute_shifts(
     """Return by how many logits the threshold of each token is moved: float64 (n_tokens,).
 
     In a document that seems to have little PHI, a lone surname is easily missed. So a low density
-    lowers the thresholds of safe words, numbers and shorthand only.
+    lowers the thresholds of safe words, numbers and shorthand only, and not that of a word of a name list
+    that begins a sentence.
 
     Args:
         verdicts: What the rules say.
         densities: float64 () or (n_tokens,), `log_density` of the document of each token.
         thresholds: Only their slope matters.
     """
-    moved = thresholds.density_slope * np.where(verdicts.word, np.maximum(densities, 0), densities)
-    moved = moved + np.where(verdicts.maybe_name, _NAME_LOGITS, 0.0)
+    is_doubtful = verdicts.word | verdicts.opening
+    moved = thresholds.density_slope * np.where(is_doubtful, np.maximum(densities, 0), densities)
+    moved = moved + np.where(verdicts.maybe_name | verdicts.opening, _NAME_LOGITS, 0.0)
     return np.where(verdicts.certain, np.minimum(moved, 0) - _CERTAIN_LOGITS, moved)
 
 

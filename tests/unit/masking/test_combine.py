@@ -109,6 +109,15 @@ def test_a_low_density_lowers_no_threshold_of_a_word_that_is_not_safe():
     assert (limits([0.999, 0.001] * 150, 0.8, word=word) > 0.9).all()
 
 
+def test_a_safe_word_that_may_open_with_a_name_is_judged_as_a_word_that_may_be_a_name():
+    sparse, crowded = [0.999] * 300, [0.999, 0.001] * 150
+    opening, safe = np.arange(300) % 2 == 0, np.ones(300, bool)
+    found = limits(sparse, 0.8, safe=safe, opening=opening)
+    assert found[opening] == pytest.approx(float(shift_threshold(0.9, 1.25)))
+    assert (found[~opening] < 0.5).all()
+    assert (limits(crowded, 0.8, safe=safe, opening=opening)[opening] > shift_threshold(0.9, 1.25)).all()
+
+
 def test_no_document_moves_a_threshold_farther_than_two_steps():
     assert log_density(np.zeros(10_000, np.float32)) == 2
     assert log_density(np.ones(10_000, np.float32)) == -2
