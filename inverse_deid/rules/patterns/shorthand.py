@@ -43,15 +43,10 @@ _CALLED = "".join(
     rf"(?<=\b{word} )|"
     for word in ("called", "call", "calling", "dialed", "dialled", "rang", "phoned", "ring", "activated")
 ).rstrip("|")
-_REPORTERS = (
-    r"(?:physician|doctor|gp|pharmacist|nurse|midwife|dentist|paramedic|consumer|patient|parent|mother|father|relative|"
-    r"carer|caregiver|health\s?care\s(?:professional|provider)|hcp|lawyer|investigator|study\s(?:nurse|coordinator))"
-)
-_REPORTER_WORDS = (
-    r"(?:physician|doctor|gp|pharmacist|nurse|midwife|dentist|paramedic|consumer|patient|parent|mother|father|relative|"
-    r"carer|caregiver|professional|provider|health|healthcare|care|hcp|lawyer|investigator|study|coordinator)"
-)
-"""The first and the last words of them."""
+_WORKERS = r"(?:physician|doctor|pharmacist|nurse|midwife|dentist|paramedic|consumer)"
+_LAYPEOPLE = r"(?:patient|parent|mother|father|relative|carer|caregiver|consumer)"
+_REPORTERS = rf"(?:{_WORKERS}|{_LAYPEOPLE}|health\s?care\s(?:professional|provider)|hcp|lawyer|investigator)"
+"""Not `GP`, which may be initials."""
 _FEW = (
     rf"(?:[1-9]\d?|{HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|"
     r"(?:a\s)?(?:few|couple\sof)|several)"
@@ -80,7 +75,7 @@ SHORTHAND: Mapping[str, str] = MappingProxyType(
         "is-emergency-number": rf"{NO_LABEL}(?:(?:{_CALLED}){_EMERGENCY}(?!\s(?-i:[A-Z]))|(?<![\w/.,#-]){_EMERGENCY}"
         r"(?=\s(?:(?:was|were)\s)?(?:called|activated|dispatched|ambulance|crew|operator|responders?)\b))",
         "is-reporter": rf"\b(?:reporter(?:\s(?:type|qualification|occupation))?|reported\sby|notifier)\s?[:=]\s?{_REPORTERS}"
-        rf"(?=\s?(?:[.,;|)(/\r\n]|\Z))|\b{_REPORTERS}\s?\(\s?{_REPORTERS}\s?\)",
+        rf"(?=\s?(?:[.,;|)(/\r\n]|\Z))|\b{_WORKERS}\s?\(\s?{_LAYPEOPLE}\s?\)",
         "in-time-course": rf"\b(?:after|for|within|over|lasted|lasting|another|following)\s(?:about\s|approximately\s|approx\s|only\s|"
         rf"the\s(?:first|last|next|past|following)\s)?{_COUNT_OF_TIME}{_NO_AGE_AFTER}|"
         rf"(?<![\w.,/#:-]){_COUNT_OF_TIME}\s(?:later|ago|after|before|following|post|prior|into|earlier|apart)\b",
@@ -107,7 +102,7 @@ SHORTHAND_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "is-emergency-number": [Anchor(r"(?:911|999|112)\Z")],
         "is-reporter": [
             Anchor(r"(?:reporter|reported|notifier)\Z"),
-            Anchor(rf"{_REPORTER_WORDS}\Z", behind=f"{SPACES}(", next=_REPORTER_WORDS),
+            Anchor(rf"{_WORKERS}\Z", behind=f"{SPACES}(", next=_LAYPEOPLE),
         ],
         "in-time-course": [
             Anchor(r"(?:after|for|within|over|lasted|lasting|another|following)\Z", behind=SPACES),
