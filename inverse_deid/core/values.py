@@ -251,6 +251,8 @@ class RuleVerdicts:
             term, or a name that owns something: the threshold is infinite.
         word: Letters alone and not safe: a low density of PHI in the document does not lower its threshold.
         maybe_name: A capitalised word, not safe, in no clinical list: its threshold is higher.
+        opening: A safe word of a name list that begins a sentence with a capital, which tells nothing: its
+            threshold is that of a word that may be a name, and no low density lowers it.
         lifted: All that always masks this token belongs to categories that the user keeps.
         plain: In a safe dictionary, or up to four capitals, and in no unsafe one: no list has it as a name.
     """
@@ -264,6 +266,7 @@ class RuleVerdicts:
     name: BoolArray
     word: BoolArray
     maybe_name: BoolArray
+    opening: BoolArray
     lifted: BoolArray
     plain: BoolArray
 
@@ -275,7 +278,7 @@ class RuleVerdicts:
     @property
     def earns_low(self) -> BoolArray:
         """Whose threshold is `low` instead of `high`: bool (n_tokens,)."""
-        return self.safe | self.fact | self.certain
+        return (self.safe & ~self.opening) | self.fact | self.certain
 
     @property
     def always_masked(self) -> BoolArray:

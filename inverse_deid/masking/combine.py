@@ -6,12 +6,13 @@ written-out number that is not safe, words in a pattern that may only mask, and 
 only lists of names know.
 A category that the user keeps counts as safe: its probability is added to `p_safe` before the comparison,
 which is then with a stricter threshold than `high`, since the rules and a low density say nothing about
-which category a word is of. What always masks words of that category alone gives way where the network is
-sure of the category.
+which category a word is of. Rules that only mask words of kept categories give way to it: where the network
+is sure that a word is safe or of a kept category, and, if it may be a name, sure of the category.
 
 Beyond the thesis, both thresholds rise in documents that are crowded with protected health information
 (PHI) and fall in those with little of it, but never for a word that the rules do not call safe
-(docs/decisions/0005); and a capitalised word that may be a name needs more.
+(docs/decisions/0005); and a capitalised word that may be a name needs more. So does a safe word of a name
+list at the beginning of a sentence, since its capital tells nothing (docs/decisions/0012).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _NAME_LOGITS = 1.25
 _CERTAIN_LOGITS = 12.0
 """How far the threshold of a closed clinical expression is below `low`."""
 _SURE_OF_KEPT = 0.5
-"""The least probability of the kept categories at which what only they forbid may be kept."""
+"""The least probability of the kept categories at which a word that may be a name is kept, although their
+rules forbid it."""
 _CATEGORY_LOGITS = 1.25
 """How far the threshold of a word that is kept because of its category is above `high`."""
 _LEAST_OF_CATEGORY = 0.95
@@ -142,7 +144,7 @@ def _limits_of_kept(
     density = np.asarray(log_density(p_safe) if densities is None else densities)
     logits = compute_shifts(verdicts, np.maximum(density, 0), thresholds) + _CATEGORY_LOGITS
     limits = np.maximum(shift_threshold(thresholds.high, logits), np.float32(_LEAST_OF_CATEGORY))
-    given_way = verdicts.lifted & (p_kept >= _SURE_OF_KEPT)
+    given_way = verdicts.lifted & (~verdicts.maybe_name | (p_kept >= _SURE_OF_KEPT))
     return np.where(verdicts.always_masked & ~given_way, np.float32(np.inf), limits).astype(np.float32)
 
 
@@ -170,15 +172,17 @@ def compute_shifts(
     """Return by how many logits the threshold of each token is moved: float64 (n_tokens,).
 
     In a document that seems to have little PHI, a lone surname is easily missed. So a low density
-    lowers the thresholds of safe words, numbers and shorthand only.
+    lowers the thresholds of safe words, numbers and shorthand only, and not that of a word of a name list
+    that begins a sentence.
 
     Args:
         verdicts: What the rules say.
         densities: float64 () or (n_tokens,), `log_density` of the document of each token.
         thresholds: Only their slope matters.
     """
-    moved = thresholds.density_slope * np.where(verdicts.word, np.maximum(densities, 0), densities)
-    moved = moved + np.where(verdicts.maybe_name, _NAME_LOGITS, 0.0)
+    is_doubtful = verdicts.word | verdicts.opening
+    moved = thresholds.density_slope * np.where(is_doubtful, np.maximum(densities, 0), densities)
+    moved = moved + np.where(verdicts.maybe_name | verdicts.opening, _NAME_LOGITS, 0.0)
     return np.where(verdicts.certain, np.minimum(moved, 0) - _CERTAIN_LOGITS, moved)
 
 

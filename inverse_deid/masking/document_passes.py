@@ -23,6 +23,8 @@ from inverse_deid.text.tokenizer import JoinedTokens, tokenize, tokens_touched
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
 _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass.DATE)]
 _CERTAIN = 0.5
+_SAFE_OPENING = 0.85
+"""From this `p_safe` on, a word that is masked for its place is no reason to mask its other mentions."""
 _MIN_LETTERS = 3
 _MIN_CLEAR_LETTERS = 4
 """Letters below which a name looks like shorthand: `Alb`."""
@@ -94,6 +96,7 @@ def mask_names_everywhere(
     named = masked & (decisions.categories == _NAME)
     surely = named & (decisions.p_safe < _CERTAIN)
     maybe = named & ~verdicts.plain & (tokens.ends - tokens.starts >= _MIN_CLEAR_LETTERS)
+    maybe &= ~(verdicts.opening & (decisions.p_safe >= _SAFE_OPENING))
     with_title = (verdicts.titled & masked) | speakers
     decisions = mask_more(decisions, _find_initials(tokens, speakers), Reason.OTHER_MENTION)
     for listed, reason in (

@@ -27,7 +27,9 @@ from inverse_deid.replacement.dates.replacing import born_on
 from inverse_deid.rules.people import BEFORE_PEOPLE, SPEECH
 from inverse_deid.rules.shapes import WORD_CLASSES, word_set
 
-_AGE, _DATE = (tuple(HyperClass).index(one) for one in (HyperClass.AGE, HyperClass.DATE))
+_AGE, _DATE, _NAME = (
+    tuple(HyperClass).index(one) for one in (HyperClass.AGE, HyperClass.DATE, HyperClass.NAME)
+)
 _HIGH_AGE_YEARS = 90
 _HIGH_WORD = re.compile(
     r"(?:mid|late|early)?(?:ninet(?:y|ies|ieth)|ninty|hundred(?:th|s)?)\w*|nonagenarians?|"
@@ -199,7 +201,8 @@ def _find_bare_times(tokens: Tokens, decisions: Decisions, by_category: BoolArra
     """
     found = np.zeros(len(tokens), np.bool_)
     is_date = decisions.categories == _DATE
-    for i in np.flatnonzero(by_category & is_date).tolist():
+    may_be_name = by_category & (is_date | (decisions.categories == _NAME))
+    for i in np.flatnonzero(may_be_name).tolist():
         word = tokens.words[i].casefold()
         before = tokens.words[i - 1] if i > 0 and _is_near(tokens, i - 1, i) else ""
         after = tokens.words[i + 1] if i + 1 < len(tokens) and _is_near(tokens, i, i + 1) else ""

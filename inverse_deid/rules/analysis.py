@@ -93,13 +93,15 @@ def judge(
     # A single letter or a pair of capitals is not a whole name.
     in_capitals, n_chars = rows.has("all-upper-case", ids), rows.n_chars[ids]
     word = ~safe & ~has_digit & ((n_chars > 2) | ((n_chars == 2) & ~in_capitals))
-    name = maybe_name = np.zeros(len(ids), np.bool_)
+    name = maybe_name = opening = np.zeros(len(ids), np.bool_)
     if policy == "case-aware":
         # CT is more often a scan than a court.
         only_street = (flags & np.uint32(_NEVER_FLAGS)) == np.uint32(WordFlag.STREET)
         never &= ~(only_street & in_safe & rows.has("is-two-letters", ids) & in_capitals)
         maybe_name = word & _may_be_name(ids, rows, context)
         maybe_name &= ~certain & ~brand
+        opening = safe & context.sentence_start & ~context.mostly_upper & ~in_capitals & ~context.eponym
+        opening &= ((flags & np.uint32(_NAME_FLAGS)) != 0) & ~certain & _may_be_name(ids, rows, context)
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
     long_number = rows.long_number[ids] & ~context.code
     unlisted = ~in_unsafe & (in_safe | (in_capitals & (n_chars <= _MAX_SHORTHAND)))
@@ -113,6 +115,7 @@ def judge(
         name=name | context.owner,
         word=word,
         maybe_name=maybe_name,
+        opening=opening,
         lifted=np.zeros(len(ids), np.bool_),
         plain=unlisted & ~has_digit & ~rows.foreign[ids],
     )

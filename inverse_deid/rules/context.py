@@ -151,7 +151,8 @@ def describe_context(
         eponym=phrases[PhraseKind.EPONYM],
         place=phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         holiday=phrases[PhraseKind.HOLIDAY],
-        titled=titled,
+        # `nurse (Parent)` has two roles, and no name.
+        titled=titled & ~hits["is-reporter"],
         label=layout.line_start & layout.before_colon,
         domain=domain,
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),

@@ -247,6 +247,28 @@ PIECES += [
     "the big nine-oh",
     "aged one hundred years and four months",
 ]
+PIECES += [
+    "dec appetite",
+    "Dear Doctor,",
+    "called 911",
+    "999 was called",
+    "Reporter: midwife.",
+    "study nurse (Parent)",
+    "after 4 days",
+    "a few weeks later",
+    "on the ninth morning",
+    "post-op day 2",
+    "pain was rated 3-4/10",
+    "3/10 in severity",
+    "grip 5/5",
+    "the E.R.",
+    "A&E",
+    "SJS/TEN overlap",
+    "PGY-4",
+    "EMT-P",
+    "\nD.9.1  ",
+    "/ G.k.2.r  ",
+]
 PIECES += ["a 5ish girl", "short of forty", "Excel turned the onset into 44291"]
 PIECES += ["3 May 2021", "3rd of March, 1998", "May 3, 2021", "mar/2020", "hosp no: 12", "New York City"]
 PIECES += [

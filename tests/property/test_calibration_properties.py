@@ -22,7 +22,7 @@ from inverse_deid.training.config import CalibrationConfig
 
 P_SAFE = st.sampled_from([0.0, 1e-6, 0.2, 0.5, 0.500001, 0.9, 0.9999999, 1.0]) | st.floats(0, 1, width=32)
 DENSITY = st.sampled_from([0.0, -2.0, 2.0]) | st.floats(-2, 2)
-RULES = st.sampled_from(["", "", "safe", "never", "veto", "name", "word", "maybe_name"])
+RULES = st.sampled_from(["", "", "safe", "never", "veto", "name", "word", "maybe_name", "opening"])
 TOKENS = st.tuples(st.booleans(), P_SAFE, RULES, DENSITY)
 SLOPES = st.sampled_from([0.0, 1.0]) | st.floats(0, 1.5)
 AIMS = st.floats(0.05, 1.0)

@@ -22,8 +22,13 @@ from inverse_deid.rules.patterns.brand_names import (
     BRANDS,
     SUBSTANCES,
 )
-
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+from inverse_deid.rules.patterns.shorthand import (
+    HOURS_IN_WORDS,
+    MONTH,
+    NO_LABEL,
+    SHORTHAND,
+    SHORTHAND_ANCHORS,
+)
 
 # --- Laboratory values ---
 
@@ -128,21 +133,12 @@ _TAIL = (
     rf"[\s,;]{{1,2}}{_OF_RANGE}{_RANGE}{_ANY_UNIT}?){{0,3}}"
 )
 """Flag and limits after a value."""
-_BARE_VALUE = rf"{_TEST}{_LINK}{_GAP}{_NO_YEAR}{_NUMBER}(?![\s-]\d{{3}})(?!\s?{_MONTH})"
+_BARE_VALUE = rf"{_TEST}{_LINK}{_GAP}{_NO_YEAR}{_NUMBER}(?![\s-]\d{{3}})(?!\s?{MONTH})"
 _CELL_VALUE = (
     rf"(?:{_CLEAR_RANGE}{_ANY_UNIT}?|{_NO_YEAR}{_SMALL_NUMBER}{_ANY_UNIT}?|{_NUMBER}{_WIDE_UNIT}|"
     rf"{_NUMBER}(?={_CELL}{_WIDE_UNIT})|{_ANY_UNIT}|{_LETTER}|high|low|normal|negative|positive|-)"
     r"(?=\s*(?:[\t|;\r\n]|\Z)|[ ]{2})"
 )
-_NO_LABEL = "".join(
-    rf"(?<!\b{label}{sign} )"
-    for label in (
-        "mrn", "no", "nr", "number", "id", "record", "account", "acct", "case", "file", "nhs", "ssn", "room", "ward",
-        "policy", "phone", "tel", "ext",
-    )
-    for sign in ("", ":", r"\.")
-)  # fmt: skip
-"""Before a value without a test: it would be an identifier with a unit after it."""
 
 # --- Births and times ---
 
@@ -154,12 +150,11 @@ _AND_DAYS = (
 _SPAN = rf"{_WEEKS}(?:{_AND_DAYS}|\s?(?:-|\u2013|to)\s?{_WEEKS})?"
 _WEEK_WORD = r"[\s-]?(?:weeks?|wks?)\b['\u2019]?"
 _GESTATION = r"(?:gestation(?:al)?|pregnan(?:t|cy)|amenorrh?o?ea|GA|EGA)\b"
-_SCORE = rf"(?:10|\d)(?!\d|\.\d|\s?{_MONTH})"
+_SCORE = rf"(?:10|\d)(?!\d|\.\d|\s?{MONTH})"
 _MINUTES = (
     r"(?:\s(?:at|after|in)\s(?:\d{1,2}|one|five|ten)(?:(?:\s?(?:,|/|and|&)\s?){1,2}(?:\d{1,2}|one|five|ten)){0,2}"
     r"\s?(?:min(?:ute)?s?)\b)"
 )
-_HOURS_IN_WORDS = r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 
 _OF_NOBODY = (
     "".join(
@@ -183,7 +178,7 @@ _OF_NOBODY = (
 # --- Doses in words and forms ---
 
 _COUNT = (
-    rf"(?:{_HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|eighteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty)"
+    rf"(?:{HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|eighteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty)"
     r"(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|(?:(?:one|two|three|four|five|six|seven|eight)\s)?hundred(?:\sand\sfifty)?|"
     r"(?:one|two|five|ten)\sthousand|half|quarter|couple)"
 )
@@ -242,7 +237,6 @@ _FRAMES = (
     r"timepoint|time\spoint|day\s\d{1,2})"
 )
 _SEASON = r"(?:spring|summer|autumn|winter|fall)"
-
 CERTAIN_PATTERNS = compile_patterns(
     {
         "in-point-of-course": rf"\b(?:the\s)?(?:week|wk|day|month|cycle|visit|session|dose|course|period)\s\d{{1,2}}(?:,?\sday\s\d{{1,2}})?(?=,?\s{_FRAMES}\b(?!\s(?:no|number|id)\b))|"
@@ -276,11 +270,11 @@ CERTAIN_PATTERNS = compile_patterns(
         rf",?\s?[(\[]\s?{_ANY_UNIT}\s?[)\]](?:{_LINK}{_GAP}{_NUMBER})?){_TAIL}",
         "in-risen-value": rf"{_TEST}(?:(?:[\s:=,(-]{{1,3}}(?:levels?|values?|count|was|were|had)\b){{0,2}}\s(?:rose|risen|increased|elevated|peaked|"
         r"raised|fell|dropped|decreased|reached(?!\s(?:8[5-9]|9\d|1[01]\d)\b)|up|down)(?:\s(?:to|at|from|of|up|about|over)){0,2}|\s(?:(?:levels?|values?|count)\s)?of)"
-        rf"\s{_NO_YEAR}{_NUMBER}(?:\s?(?:to|->|\u2192|and)\s?{_NO_YEAR}{_NUMBER}(?!\s?{_MONTH}))?(?:,?\sand\s{_TEST}\s(?:to|at|of|from)\s{_NO_YEAR}{_NUMBER})?",
+        rf"\s{_NO_YEAR}{_NUMBER}(?:\s?(?:to|->|\u2192|and)\s?{_NO_YEAR}{_NUMBER}(?!\s?{MONTH}))?(?:,?\sand\s{_TEST}\s(?:to|at|of|from)\s{_NO_YEAR}{_NUMBER})?",
         "in-list-of-values": rf"{_BARE_VALUE}{_ANY_UNIT}?(?:\s?(?:,|;|/|and)\s?(?:and\s)?{_BARE_VALUE}{_ANY_UNIT}?){{1,12}}",
         "in-row-of-values": rf"(?<![^\n\r\t| ])(?:{_TEST}{_CELL}{_CELL_VALUE}|\b{_SHORT_TESTS}{_CELL}(?:\d{{1,3}}(?![\w.,/-])|{_FEW_DIGITS}(?={_CELL}{_ANY_UNIT})))"
         rf"(?:{_CELL}{_CELL_VALUE}){{0,12}}|(?<![^\n\r]){_TEST},{_NUMBER},{_ANY_UNIT}(?:,{_CLEAR_RANGE}(?=[,\r\n]|\Z))?",
-        "in-value-with-unit": rf"(?<![\w.,/#-])(?=\d[^/\n]{{0,18}}/){_NO_LABEL}(?<!\d )(?:{_DIGITS}(?!\s?k?\s?/\s?l(?!\w)){_WIDE_UNIT}|{_FEW_DIGITS}{_NARROW_UNIT}){_TAIL}",
+        "in-value-with-unit": rf"(?<![\w.,/#-])(?=\d[^/\n]{{0,18}}/){NO_LABEL}(?<!\d )(?:{_DIGITS}(?!\s?k?\s?/\s?l(?!\w)){_WIDE_UNIT}|{_FEW_DIGITS}{_NARROW_UNIT}){_TAIL}",
         "in-reference-range": rf"\b(?:(?:normal|reference|ref\.?|therapeutic|target)\s(?:ranges?|intervals?|values?|limits?)|range|nr|uln|lln)"
         rf"(?:\s(?:is|was|of|for\s(?:men|women|adults)))?(?:\s?[:=,]|\s)\s?[(\[]?{_RANGE}{_ANY_UNIT}?|"
         rf"\b(?:normal|reference|ref\.?)\s?:?\s(?:<|>|\u2264|\u2265)\s?{_LIMIT}(?![\d/]|[.,-]\d)|"
@@ -301,14 +295,15 @@ CERTAIN_PATTERNS = compile_patterns(
         rf"\b(?:born|birth|delivered|delivery|preterm|premature(?:ly)?|prematurity|induced|labou?r|section|caesarean|cesarean)"
         rf"\s(?:at|in|of|after)\s(?:about\s|approximately\s)?{_SPAN}{_WEEK_WORD}(?!\s?(?:old|ago|later|after|post|of\sage))|"
         rf"\bweek\s{_WEEKS}\sof\s(?:the\s|her\s)?(?:pregnancy|gestation)\b",
-        "in-clock-time": rf"(?<![\w.:,/-])(?=[\d:.\s]{{1,8}}o)(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?\s?o\s?['\u2019]?\s?clock\b|\b(?:half|quarter)\s(?:past|to)\s(?:{_HOURS_IN_WORDS})\b|"
-        rf"\b(?:{_HOURS_IN_WORDS})\so\s?['\u2019]?\s?clock\b",
+        "in-clock-time": rf"(?<![\w.:,/-])(?=[\d:.\s]{{1,8}}o)(?:1[0-2]|[1-9])(?:[:.][0-5]\d)?\s?o\s?['\u2019]?\s?clock\b|\b(?:half|quarter)\s(?:past|to)\s(?:{HOURS_IN_WORDS})\b|"
+        rf"\b(?:{HOURS_IN_WORDS})\so\s?['\u2019]?\s?clock\b",
         "in-literature": rf"{_OF_NOBODY}\b(?:PMID|PubMed)(?:\s(?:ID|number|no))?(?:\s?[:#.=]{{1,2}}\s?|\s)\d{{5,8}}(?![\w-])|"
         rf"{_OF_NOBODY}\bPMIDs:?\s(?:\d{{7,8}}(?:,\s?|\sand\s|,\sand\s)){{0,9}}\d{{7,8}}(?![\w-])|\b(?:PMC\s?ID(?:\s?:\s?|\s))?PMC\d{{6,8}}(?![\w-])",
         "in-dose-in-words": rf"\b{_COUNT}(?:\sand\sa\s(?:half|quarter))?(?:\s(?:a|of\sa))?[\s-]{_FORM_OF_DRUG}(?![\s-](?:old|street|st|road|rd)\b)",
         "is-form-label": r"(?<![^\n\r\t|;.,:)\]/ ])(?:(?:sex|gender)(?:\s?\(m/f\))?\s?[:=]\s?(?-i:[MF])(?!\w|\.\w)|"
-        r"(?:sex|gender|initials|race|ethnicity|country|weight|height)(?=\s?[:=]))|"
+        r"(?:sex|gender|initials|race|ethnicity|country|weight|height|route|indication|outcome|reporter|onset)(?=\s?[:=]))|"
         rf"{_row_of(_FORM_CELLS, _RARE_FORM_CELLS)}|(?<![\w/.])(?-i:N/A|n/a)(?![\w/]|\.\w)",
+        **SHORTHAND,
         "is-brand-beside-substance": BRAND_BESIDE_SUBSTANCE,
     }
 )
@@ -320,7 +315,7 @@ SILENT_FACT_PATTERNS = compile_patterns(
     {
         # Five digits or more need a word or a sign between, unlike the record of a patient with the initials CK.
         "in-value-without-unit": rf"{_TEST}(?:{_GAP}{_NO_YEAR}{_SMALL_NUMBER}|(?=\s?[=:]|\s(?:was|were|is|of|levels?|above|over)\b)"
-        rf"{_LINK}{_GAP}{_NO_YEAR}{_NUMBER})(?![\s-]\d{{3}})(?!\s?{_MONTH})",
+        rf"{_LINK}{_GAP}{_NO_YEAR}{_NUMBER})(?![\s-]\d{{3}})(?!\s?{MONTH})",
         "in-time-of-four-digits": rf"(?:(?<=\bat )|(?!19|20)(?:{_BEFORE_TIME}))(?:[01]\d|2[0-3])[0-5]\d"
         r"(?=\s?(?:[,;)]|\.\s|\.?\Z|(?-i:and|on|he|she|the|with|when|after|to)\b))",
         "is-brand-with-dose": BRAND_WITH_DOSE,
@@ -420,20 +415,22 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         ],
         "in-clock-time": [
             Anchor(r"(?:1[0-2]|[1-9])(?:o(?:clock)?)?\Z"),
-            Anchor(rf"(?:half|quarter|{_HOURS_IN_WORDS})\Z"),
+            Anchor(rf"(?:half|quarter|{HOURS_IN_WORDS})\Z"),
         ],
         "in-literature": [Anchor(r"(?:pmids?|pubmed|pmc|pmcid|pmc\d{6,8})\Z")],
         "in-dose-in-words": [
             Anchor(
-                rf"(?:{_HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|eighteen|twenty|thirty|forty|fifty|sixty|seventy|"
+                rf"(?:{HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|eighteen|twenty|thirty|forty|fifty|sixty|seventy|"
                 r"eighty|hundred|half|quarter|couple)\Z"
             )
         ],
         "is-form-label": [
             Anchor(
-                r"(?:sex|gender|initials|race|ethnicity|weight|height|country|state|dob|occupation|reporter|n)\Z"
+                r"(?:sex|gender|initials|race|ethnicity|weight|height|country|state|dob|occupation|reporter|route|"
+                r"indication|outcome|onset|n)\Z"
             ),
         ],
+        **SHORTHAND_ANCHORS,
         "is-brand-beside-substance": [_BRAND_ANCHOR, Anchor(rf"(?:{'|'.join(SUBSTANCES)}|co)\Z")],
         "in-value-without-unit": [_TEST_ANCHOR],
         "in-time-of-four-digits": [Anchor(r"(?:[01]\d|2[0-3])[0-5]\d\Z", before=" ")],

@@ -109,6 +109,15 @@ def test_a_low_density_lowers_no_threshold_of_a_word_that_is_not_safe():
     assert (limits([0.999, 0.001] * 150, 0.8, word=word) > 0.9).all()
 
 
+def test_a_safe_word_that_may_open_with_a_name_is_judged_as_a_word_that_may_be_a_name():
+    sparse, crowded = [0.999] * 300, [0.999, 0.001] * 150
+    opening, safe = np.arange(300) % 2 == 0, np.ones(300, bool)
+    found = limits(sparse, 0.8, safe=safe, opening=opening)
+    assert found[opening] == pytest.approx(float(shift_threshold(0.9, 1.25)))
+    assert (found[~opening] < 0.5).all()
+    assert (limits(crowded, 0.8, safe=safe, opening=opening)[opening] > shift_threshold(0.9, 1.25)).all()
+
+
 def test_no_document_moves_a_threshold_farther_than_two_steps():
     assert log_density(np.zeros(10_000, np.float32)) == 2
     assert log_density(np.ones(10_000, np.float32)) == -2
@@ -172,8 +181,14 @@ def decide_kept(p_safe, p_kept, low=0.8, high=0.9, **flags):
         (0.0, 1.0, {"name": True}, False, Reason.NAME_ONLY_WORD),
         (0.0, 1.0, {"never": True}, False, Reason.NEVER_SAFE_WORD),
         (0.0, 1.0, {"veto": True, "lifted": True}, True, Reason.KEPT_CATEGORY),
-        (0.6, 0.39, {"veto": True, "lifted": True}, False, Reason.VETO_PATTERN),  # not sure of the category
-        (1.0, 0.0, {"never": True, "lifted": True}, False, Reason.NEVER_SAFE_WORD),
+        (0.6, 0.39, {"veto": True, "lifted": True}, True, Reason.KEPT_CATEGORY),
+        (1.0, 0.0, {"never": True, "lifted": True}, True, Reason.KEPT_CATEGORY),
+        (0.6, 0.36, {"never": True, "lifted": True}, False, Reason.NEVER_SAFE_WORD),  # may be of another
+        (1.0, 0.0, {"never": True}, False, Reason.NEVER_SAFE_WORD),
+        (1.0, np.nan, {"never": True, "lifted": True}, False, Reason.NEVER_SAFE_WORD),
+        # A capitalised word may be a name that the network takes for a word: sure of the category.
+        (0.99, 0.009, {"never": True, "lifted": True, "maybe_name": True}, False, Reason.NEVER_SAFE_WORD),
+        (0.3, 0.699, {"never": True, "lifted": True, "maybe_name": True}, True, Reason.KEPT_CATEGORY),
         (0.0, 0.98, {"maybe_name": True}, False, Reason.BELOW_THRESHOLD),
     ],
 )

@@ -111,17 +111,18 @@ CODES = {one.value.lower(): number for number, one in enumerate(HyperClass)}
 PLAIN = frozenset(["page", "notes", "patients", "ref", "MRN", "badge", "licence", "car", "site"])
 
 
-def left_of(text, kept, *, masked=()):
+def left_of(text, kept, *, masked=(), suspected=None):
     """Return which words are kept if the network takes all for one category that the user keeps.
 
     Args:
         text: Its words are kept for the category `kept`.
         kept: The only category that the user keeps.
         masked: Words that are masked, with their category.
+        suspected: The most probable category of identifiers of the others, None = `kept`.
     """
     tokens = tokenize(text)
     other = dict(masked)
-    kinds = [CODES[other.get(word, kept)] for word in tokens.words]
+    kinds = [CODES[other.get(word, suspected or kept)] for word in tokens.words]
     keep = np.array([word not in other for word in tokens.words])
     reasons = np.where(keep, Reason.KEPT_CATEGORY, Reason.BELOW_THRESHOLD).astype(np.uint8)
     n = len(tokens)
@@ -184,6 +185,13 @@ def test_the_year_of_a_birth_is_not_an_age():
 )
 def test_times_that_are_names_need_a_word_of_time(text, left):
     assert left_of(text, "date") == left
+
+
+@pytest.mark.parametrize(
+    ("text", "left"), [("may; april told", "told"), ("in may; since april", "in may since april")]
+)
+def test_times_that_the_network_might_take_for_names_need_a_word_of_time(text, left):
+    assert left_of(text, "date", suspected="name") == left
 
 
 def test_a_word_that_is_surely_of_a_masked_category_elsewhere_stays_masked():

@@ -188,6 +188,25 @@ def test_names_that_only_lists_know(analysers, text, word, name, maybe_name):
     assert not any(verdict(analysers, "literal", text, word)[flag] for flag in ("name", "maybe_name"))
 
 
+@pytest.mark.parametrize(
+    ("text", "word", "opening"),
+    [
+        ("Rash again. Hope felt dizzy", "Hope", True),
+        ("Hope felt dizzy", "Hope", True),
+        ("rash\nHope took it twice", "Hope", True),
+        ("we all hope he is well", "hope", False),
+        ("I gave Hope ibuprofen", "Hope", False),  # not safe, so its threshold is higher anyway
+        ("HOPE FELT DIZZY TODAY", "HOPE", False),  # all words have capitals
+        ("Ibuprofen was given", "Ibuprofen", False),
+        ("Symptoms began today", "Symptoms", False),  # in no list of names
+        ("Parkinson's disease was known", "Parkinson", False),
+    ],
+)
+def test_safe_words_of_name_lists_at_the_beginning_of_a_sentence(analysers, text, word, opening):
+    assert verdict(analysers, "case-aware", text, word)["opening"] is opening
+    assert not verdict(analysers, "literal", text, word)["opening"]
+
+
 @pytest.mark.parametrize("text", ["a Johnson & Johnson vaccine", "a Johnson and Johnson vaccine"])
 def test_an_ampersand_joins_a_phrase(analysers, text):
     assert verdict(analysers, "case-aware", text, "Johnson")["safe"]

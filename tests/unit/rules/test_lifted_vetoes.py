@@ -62,7 +62,7 @@ def test_kept_classes_change_no_feature_and_no_other_verdict(lexicon):
     )
     assert np.array_equal(plain.features, kept.features)
     assert plain.verdicts.lifted.sum() == 0 < kept.verdicts.lifted.sum()
-    for name in ("safe", "never", "veto", "titled", "name", "word", "maybe_name"):
+    for name in ("safe", "never", "veto", "titled", "name", "word", "maybe_name", "opening"):
         assert np.array_equal(getattr(plain.verdicts, name), getattr(kept.verdicts, name))
 
 
