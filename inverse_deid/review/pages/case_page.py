@@ -6,7 +6,7 @@ categories: no meaning is carried by colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -36,6 +36,7 @@ from inverse_deid.review.store.values import (
     MaskingFacts,
     ModelTokens,
     ReviewAction,
+    CopiedValue,
     TokenRange,
 )
 from inverse_deid.text.rendering import JOINING_GAPS, forbidden_gaps, replace_gap
@@ -85,6 +86,10 @@ N_LEVELS = 5
 
 _ASK_FIRST = 428
 """HTTP status: a condition must be met first, here a user's yes to a question."""
+
+LONG_VALUE = 200
+LONG_LINES = 4
+"""A kept value of more characters or lines is folded."""
 
 _Range = tuple[int, int]
 
@@ -276,10 +281,28 @@ def _encode_layer(layer: LayerTokens) -> dict[str, Any]:
         "keep": _encode_digits(layer.keep),
         "decided": _encode_digits(layer.decided),
         "categories": layer.categories.tolist(),
+        "copied": None if view.copied is None else describe_copied(view.copied),
     }
 
 
 def _encode_model(model: ModelTokens) -> dict[str, Any]:
+def describe_copied(copied: Sequence[CopiedValue]) -> list[dict[str, object]]:
+    """Return the values that are released beside a case, as the pages show them."""
+    said = {
+        "date": _("a date, replaced as those of the text are"),
+        "age": _("an age, replaced as those of the text are"),
+    }
+    return [
+        {
+            "column": one.column,
+            "value": said[one.replaced] if one.replaced else one.value,
+            "is_replaced": bool(one.replaced),
+            "is_long": len(one.value) > LONG_VALUE or one.value.count("\n") >= LONG_LINES,
+        }
+        for one in copied
+    ]
+
+
     return {
         "keep": _encode_digits(model.decisions.keep),
         "doubtful": _encode_digits(model.is_doubtful),
