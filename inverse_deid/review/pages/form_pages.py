@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import _
-from inverse_deid.review.flow.approval import release, withdraw
+from inverse_deid.review.flow.approval import can_undo_approval, release, undo_approval, withdraw
 from inverse_deid.review.flow.causality import (
     CausalityForm,
     Preserved,
@@ -74,6 +74,7 @@ def show_finished(visit: Visit) -> Response:
         can_release=line.state is CaseState.AGREED,
         is_released=line.state is CaseState.RELEASED,
         copied=_describe_copied(visit),
+        can_undo=can_undo_approval(visit.store, visit.user, visit.case_id),
     )
 
 
@@ -108,6 +109,14 @@ def withdraw_case(visit: Visit) -> Response:
     withdraw(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
     return visit.redirect("/", _("Case {name} is back in review.", name=name))
+
+
+def undo_own_approval(visit: Visit) -> Response:
+    """Reopen a case for the user who approved it, and show it to them."""
+    undo_approval(visit.store, visit.user, visit.case_id)
+    name = read_line(visit.store, visit.case_id).name
+    notice = _("Your approval of case {name} is undone. Your decisions are kept.", name=name)
+    return visit.redirect(f"/cases/{visit.case_id}", notice)
 
 
 def ask_preserved(visit: Visit) -> Response:
