@@ -363,7 +363,7 @@ def test_an_approval_lists_what_was_unmasked_and_the_trail_has_the_number(chromi
             press(ann, "Shift+U")
             ann.get_by_role("alertdialog").get_by_text("these 2 words").wait_for()
             press(ann, "Tab", "Enter")
-            ann.locator("#saved").get_by_text("2 places changed").wait_for()
+            stored(ann, 2)
             assert not bar.is_visible()
             approve(ann, uncovered=True)
             notice = "You uncovered 3 words. The tool was sure that they must be masked."
