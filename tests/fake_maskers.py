@@ -67,6 +67,21 @@ def near_the_threshold() -> FakeMasker:
     return NearTheThreshold(str.islower)
 
 
+class MasksInDoubt(FakeMasker):
+    """Masks what it masks with a probability just below the threshold."""
+
+    def _mask(self, doc: Document) -> MaskedDocument:
+        masked = super()._mask(doc)
+        masked.decisions.p_safe[~masked.decisions.keep] = 0.8999
+        masked.decisions.thresholds[~masked.decisions.keep] = 0.9
+        return masked
+
+
+def masks_in_doubt() -> FakeMasker:
+    """Like `mask_capitals`, but in doubt about every word that is masked."""
+    return MasksInDoubt(str.islower)
+
+
 def keep_all() -> FakeMasker:
     return FakeMasker(lambda word: True)
 

@@ -43,6 +43,7 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
         known: What is known of texts, each once: all texts of a case report share it.
         known_of: The position in `known` of each text.
         kept: Its values of kept columns.
+        copied: If there are unchecked columns: its values of all columns that are copied, checked or not.
         columns: The column of each text, () = the file has one text per record.
         new_id: What is written instead of its id, "" = its id.
         problem: Why it cannot be masked, "" = it can.
@@ -58,6 +59,7 @@ class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
     known: tuple[tuple[str | KnownIdentifier, ...], ...] = ()
     known_of: tuple[int, ...] = ()
     kept: tuple[KeptCell, ...] = ()
+    copied: tuple[KeptCell, ...] = ()
     columns: tuple[str, ...] = ()
     new_id: str = ""
     problem: str = ""
@@ -150,9 +152,33 @@ def read_cases(file: GivenFile, options: ReadOptions) -> Generator[ReadBatch, No
     reader = _CountingReader(file.data)
     with input_errors():
         source = file.format.open(io.BufferedReader(reader), options, file.name)
+    copied = _read_copied(file, options)
     for batch in batch_records(guard_records(source.records())):
-        yield ReadBatch([ReadRecord.of(record, source.unit) for record in batch], reader.n_bytes)
+        read = [ReadRecord.of(record, source.unit) for record in batch]
+        yield ReadBatch(
+            [msgspec.structs.replace(one, copied=_take_copied(copied, one)) for one in read], reader.n_bytes
+        )
     return find_facts(source, file.name)
+
+
+def _read_copied(file: GivenFile, options: ReadOptions) -> Iterator[Record] | None:
+    # Values of unchecked columns are in no record, so the file is read as if they were checked.
+    # None = it has no such column.
+    if not options.keep_unchecked:
+        return None
+    options = replace(options, keep_columns=options.kept_columns, keep_unchecked=())
+    with input_errors():
+        source = file.format.open(io.BytesIO(file.data), options, file.name)
+    return guard_records(source.records())
+
+
+def _take_copied(copied: Iterator[Record] | None, read: ReadRecord) -> tuple[KeptCell, ...]:
+    if copied is None:
+        return ()
+    record = next(copied, None)
+    if record is None or record.number != read.number:
+        raise StageError(_("the copied columns do not fit the records, so nothing of the file is used"))
+    return record.kept
 
 
 def read_first(file: GivenFile, options: ReadOptions) -> list[ReadRecord]:

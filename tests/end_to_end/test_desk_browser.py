@@ -202,6 +202,7 @@ def correct_by_keyboard(page):
 def correct_by_mouse(page):
     """Mask another word, which is not masked."""
     page.locator(".original .t").get_by_text("rash", exact=True).first.dblclick()
+    page.locator("[data-do=mask]").click()
     page.wait_for_function("() => /stored · 1/.test(document.querySelector('#saved').textContent)")
 
 
@@ -427,8 +428,14 @@ def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
         check(page)
         page.click("#next")
         page.locator("input[value=kept]").last.check(force=True)
+        page.locator("input[value='kept unchecked']").nth(1).check(force=True)
         page.wait_for_selector("#example:not([aria-busy])")
         check(page)
+        page.get_by_role("button", name="Mask ").click()
+        page.get_by_text("Column “reporter” would leave unmasked").wait_for()
+        page.wait_for_selector("#example:not([aria-busy])")
+        check(page)
+        page.get_by_label("Copy “reporter” unmasked").check()
         page.get_by_role("button", name="Mask ").click()
         page.wait_for_selector("#read:not([hidden])")
         check(page)
@@ -437,6 +444,15 @@ def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
         page.goto(address.partition("open/")[0] + "next")
         page.wait_for_selector(READY)
         approve_case(page)
+        page.wait_for_selector(READY)
+        check(page)
+        page.get_by_role("button", name="Undo approval").click()
+        page.get_by_text("Your decisions are kept.").wait_for()
+        page.wait_for_selector(READY)
+        approve_case(page)
+        page.goto(address.partition("open/")[0] + "cases/2")
+        page.locator(".row2.copied", has_text=f"Ann {CANARY}").wait_for()
+        check(page)
         for path in ("files", "files/delete"):
             page.goto(address.partition("open/")[0] + path)
             check(page)

@@ -13,7 +13,7 @@ from statistics import median
 
 import pytest
 from fake_maskers import mask_capitals, near_the_threshold
-from review_stores import PASSWORD, store_of
+from review_stores import PASSWORD, read_entries, store_of
 from review_visitors import account
 from served_apps import served_app
 
@@ -81,10 +81,20 @@ def stored(page, revision):
     page.locator("#saved").get_by_text(f"stored · {revision}", exact=True).wait_for()
 
 
-def approve(page):
-    """Approve, and wait for another page."""
+def unmask_sure(page):
+    """Unmask words that the tool was sure of: the key asks first."""
+    page.keyboard.press("u")
+    page.wait_for_selector("#uncover[open]")
+    press(page, "Tab", "Enter")
+
+
+def approve(page, *, uncovered=False):
+    """Approve, after a question if words were `uncovered` of which the tool was sure; wait for another page."""
     before = page.url
     page.keyboard.press("Shift+Enter")
+    if uncovered:
+        page.wait_for_selector("#anyway[open]")
+        press(page, "Tab", "Enter")
     page.wait_for_url(lambda url: url != before)
 
 
@@ -157,6 +167,9 @@ def test_the_masked_side_shows_the_text_to_be_released(chromium, tmp_path):
             page.wait_for_selector(READY)
             for revision, keys in enumerate((["n"], ["Home", "u"], ["End", "u"], ["ArrowLeft", "m"])):
                 press(page, *keys)
+                if "u" in keys:
+                    page.wait_for_selector("#uncover[open]")
+                    press(page, "Tab", "Enter")
                 if revision:
                     stored(page, revision)
                 shown = page.evaluate(
@@ -282,6 +295,96 @@ def test_a_double_click_does_not_answer_the_question(chromium, tmp_path):
         assert n_released() == 1
 
 
+def masked_side(page):
+    return page.evaluate("[...document.querySelectorAll('.masked')].map(p => p.textContent).join('')")
+
+
+def test_a_double_click_selects_and_unmasks_nothing(chromium, tmp_path):
+    texts = ["seen by Ann-Marie Okonkwo today"]
+    with reviewed_by_one(chromium, tmp_path, texts, mask_capitals()) as (ann, _):
+        before = masked_side(ann)
+        for word in ("Okonkwo", "today"):
+            ann.locator(".original .t").get_by_text(word, exact=True).dblclick()
+        ann.locator(".masked .x").dblclick()
+        ann.wait_for_timeout(300)
+        assert masked_side(ann) == before
+        picked = ann.locator(".original .picked").all_text_contents()
+        assert picked == ["Ann", "Marie", "Okonkwo"]
+        ann.locator("#saved").get_by_text("stored · 0", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("answer", ["Escape", "Enter", " ", "u"])
+def test_what_the_tool_was_sure_of_stays_masked_unless_the_answer_is_yes(chromium, tmp_path, answer):
+    with reviewed_by_one(chromium, tmp_path, TEXTS[:1], mask_capitals()) as (ann, n_released):
+        ann.locator(".original .t").get_by_text("Okonkwo", exact=True).click()
+        before = masked_side(ann)
+        press(ann, "u")
+        dialog = ann.get_by_role("alertdialog", name="Unmask?")
+        dialog.get_by_text("The tool was sure that this word must be masked: Okonkwo. Unmask it?").wait_for()
+        press(ann, answer)
+        ann.wait_for_timeout(200)
+        if answer == "u":
+            press(ann, "Escape")
+        ann.wait_for_function("() => document.activeElement.id === 'reader'")
+        assert masked_side(ann) == before
+        assert n_released() == 0
+
+
+def test_a_held_key_unmasks_nothing_that_the_tool_was_sure_of(chromium, tmp_path):
+    with reviewed_by_one(chromium, tmp_path, TEXTS[:1], mask_capitals()) as (ann, _):
+        ann.locator(".original .t").get_by_text("Okonkwo", exact=True).click()
+        hold(ann, "u", "KeyU", seconds=1, shift=False)
+        hold(ann, "Enter", "Enter", seconds=1, shift=False)
+        ann.wait_for_timeout(200)
+        assert "Okonkwo" not in masked_side(ann)
+
+
+def test_an_approval_lists_what_was_unmasked_and_the_trail_has_the_number(chromium, tmp_path):
+    texts = ["Okonkwo came, then Okonkwo and OKONKWO left"]
+    with store_of(tmp_path, texts, clock=time.time, masker=mask_capitals(), approvals=1) as store:
+        account(store, "ann", UserRole.REVIEWER)
+        with served(store) as address:
+            ann = person(chromium, address, "ann")
+            ann.goto(address + "/cases/1")
+            ann.wait_for_selector(READY)
+            press(ann, "Home")
+            unmask_sure(ann)
+            stored(ann, 1)
+            bar = ann.locator("#elsewhere")
+            bar.get_by_text("The same word stays masked in 2 other places.").wait_for()
+            bar.get_by_role("button", name="Unmask everywhere in the case").click()
+            ann.get_by_role("alertdialog").get_by_text("these 2 words").wait_for()
+            press(ann, "Escape")
+            assert masked_side(ann).count("PHI") == 2
+            press(ann, "Shift+Enter")
+            ann.get_by_role("alertdialog").get_by_text("You uncovered 1 word.").wait_for()
+            press(ann, "Escape")
+            assert count_cases(store)[CaseState.RELEASED] == 0
+            press(ann, "Shift+U")
+            ann.get_by_role("alertdialog").get_by_text("these 2 words").wait_for()
+            press(ann, "Tab", "Enter")
+            stored(ann, 2)
+            assert not bar.is_visible()
+            approve(ann, uncovered=True)
+            notice = "You uncovered 3 words. The tool was sure that they must be masked."
+            ann.get_by_text(notice).wait_for()
+            assert ann.faults == []
+        said = [entry["new"] for entry in read_entries(store, 1) if entry["event"] == "approve"]
+        assert said == ["words unmasked: 3, of which the tool was sure: 3"]
+
+
+def test_a_doubtful_word_is_unmasked_by_one_key(chromium, tmp_path):
+    with reviewed_by_one(chromium, tmp_path, TEXTS[:1], near_the_threshold()) as (ann, n_released):
+        press(ann, "Home", "m")
+        stored(ann, 1)
+        press(ann, "u")
+        stored(ann, 2)
+        assert ann.locator("dialog[open]").count() == 0
+        press(ann, *["n"] * 12)
+        approve(ann)
+        assert n_released() == 1
+
+
 def test_a_held_key_undoes_one_step_and_selects_no_category(chromium, address, store):
     page = person(chromium, address, "ann")
     page.goto(address + "/cases/1")
@@ -335,7 +438,8 @@ def test_conflict_is_shown_and_nothing_is_lost(chromium, address, store):
     press(other, "Home", "m")
     stored(other, 1)
     page.bring_to_front()
-    press(page, "End", "u")
+    press(page, "End")
+    unmask_sure(page)
     page.wait_for_selector("#trouble:not([hidden])")
     assert "1 decision is not stored yet" in page.inner_text("#trouble-text")
     page.click("#trouble button >> nth=0")

@@ -214,7 +214,8 @@ class TestWhatIsServed:
             note = ann.ask("/cases/1/note", text=payload, revision=revision)
             assert note.json()["notes"][0]["text"] == payload
             printed = [ann.get("/cases/1/print").text]
-            ann.ask("/cases/1/approve", revision=revision)
+            asked = ann.ask("/cases/1/approve", revision=revision).json()
+            ann.ask("/cases/1/approve", revision=revision, uncovered=asked["n_uncovered"])
             printed += [ann.get(f"/cases/1/{page}").text for page in ("finished", "form")]
             for html in printed:
                 sheet = re.search(r"<article[^>]*>(.*?)</article>", html, re.DOTALL).group(1)
@@ -396,7 +397,10 @@ class TestReviewing:
         asked = ann.ask("/cases/1/approve", revision=revision, **said)
         n_unseen = 4 if "seen" in said else 6
         question = f"You have not looked at {n_unseen} doubtful words. Approve anyway?"
-        assert (asked.status_code, asked.json()) == (428, {"error": question, "n_unseen": n_unseen})
+        assert (asked.status_code, asked.json()) == (
+            428,
+            {"error": question, "n_unseen": n_unseen, "n_uncovered": 0},
+        )
         assert not ann.ask("/cases/1/open").json()["is_approved"]
 
     @pytest.mark.parametrize("said", [{"anyway": 6}, {"seen": [[0, 7]]}, {"seen": [[0, 3]], "anyway": 4}])
@@ -404,6 +408,20 @@ class TestReviewing:
         ann = visitor(doubtful, "ann")
         revision = ann.ask("/cases/1/open").json()["revision"]
         assert ann.ask("/cases/1/approve", revision=revision, **said).json()["state"] == "released"
+
+    @pytest.mark.parametrize("said", [{}, {"uncovered": True}, {"uncovered": 2}, {"anyway": 1}])
+    def test_an_approval_lists_the_words_that_were_unmasked(self, store, said):
+        ann = visitor(store, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        revision = ann.act(1, revision, "unmask", (2, 3)).json()["revision"]
+        asked = ann.ask("/cases/1/approve", revision=revision, **said)
+        question = "You uncovered 1 word. The tool was sure that it must be masked. Approve?"
+        assert asked.status_code == 428
+        assert asked.json() == {"error": question, "n_unseen": 0, "n_uncovered": 1}
+        assert not ann.ask("/cases/1/open").json()["is_approved"]
+        done = ann.ask("/cases/1/approve", revision=revision, uncovered=1)
+        assert done.json()["state"] == "in review"
+        assert "You uncovered 1 word." in unescape(ann.get("/").text)
 
     def test_a_form_without_a_script_approves_nothing(self, doubtful):
         ann = visitor(doubtful, "ann")

@@ -154,6 +154,21 @@ class TestMessages:
         assert notice(ann.get(following)) == ""
         assert notice(bea.get(approve(bea, 1)["next"])) == "Case c1 approved. Released."
 
+    def test_the_message_after_an_approval_undoes_it_before_others_work_on_the_case(self, store):
+        ann, bea = visitor(store, "ann"), visitor(store, "bea")
+        page = ann.get(approve(ann, 1)["next"]).text
+        assert 'action="/cases/1/undo-approval"' in page and 'id="undo-approval"' in page
+        done = ann.send("/cases/1/undo-approval")
+        assert done.headers["location"] == "/cases/1"
+        assert notice(ann.get("/cases/1")) == "Your approval of case c1 is undone. Your decisions are kept."
+        assert not ann.ask("/cases/1/open").json()["is_approved"]
+        approve(ann, 1)
+        assert ann.ask("/cases/1/open").json()["can_reopen"]
+        assert bea.send("/cases/1/undo-approval").status_code == 403
+        assert 'id="undo-approval"' not in bea.get(approve(bea, 1)["next"]).text
+        assert ann.send("/cases/1/undo-approval").status_code == 403
+        assert not ann.ask("/cases/1/open").json()["can_reopen"]
+
     def test_disagreement_and_its_settlement(self, store):
         ann, bea = visitor(store, "ann"), visitor(store, "bea")
         carl = visitor(store, "carl", UserRole.ADJUDICATOR)

@@ -136,6 +136,16 @@ contain a name
             for record, case in zip(records, cases, strict=True)
         ]
 
+    def find_replaced(self, cells: Collection[KeptCell]) -> dict[KeptCell, str]:
+        """Return which cells that were judged get another value, as dates and ages of the text do.
+
+        Returns:
+            "date" or "age" of each such cell.
+        """
+        verdicts = self._learn(cells)
+        sorts = {cell: verdicts[cell].sort for cell in cells}
+        return {cell: sort for cell, sort in sorts.items() if sort and self._masks(sort)}
+
     def refuse_masked(self, records: Iterable[HasKept], *, dates: bool, ages: bool) -> None:
         """Refuse dates and ages that a policy would mask, before anything is masked.
 

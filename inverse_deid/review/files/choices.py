@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -18,12 +19,14 @@ from inverse_deid.choices.questions import Question, list_questions
 from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
-from inverse_deid.core.wording import _
+from inverse_deid.core.wording import N_, _
 from inverse_deid.files.survey import SurveyedColumn
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.tables.columns import ColumnFate
+from inverse_deid.formats.tables.columns import ColumnFate, looks_like_a_name, plain_name
+from inverse_deid.formats.tables.kept_cells import KeptCell
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.masking.choices import Chosen, choose_settings
+from inverse_deid.masking.kept.forms import judge_form
 from inverse_deid.masking.maskers import BuildMasker, Maskers
 from inverse_deid.replacement.case_texts import CaseTexts
 
@@ -143,7 +146,7 @@ _FREE_TEXT_WORDS = 5
 
 
 def find_danger(column: SurveyedColumn) -> str:
-    """Say why a column should not be kept as it is, "" = nothing speaks against it.
+    """Say why a column should not be kept as it is, "" = nothing speaks against it; to be translated.
 
     Example:
         >>> find_danger(SurveyedColumn("reporter_name", ("A. Li",), is_narrative=False, is_unique=True))
@@ -153,12 +156,56 @@ def find_danger(column: SurveyedColumn) -> str:
     """
     values = column.values
     if column.is_narrative or any(len(value.split()) > _FREE_TEXT_WORDS for value in values):
-        return _("It contains free text, which can name people.")
+        return N_("It contains free text, which can name people.")
     if {word.casefold() for word in _WORD.findall(column.name)} & set(_IDENTIFYING_WORDS.split()):
-        return _("Its name says that it may identify a person.")
+        return N_("Its name says that it may identify a person.")
     if any(_IDENTIFYING_VALUE.search(value) for value in values):
-        return _("Its values look like dates, numbers, names or addresses of people.")
+        return N_("Its values look like dates, numbers, names or addresses of people.")
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """A column that is copied unmasked only after a second confirmation."""
+
+    number: int  # its place in the file, from 0
+    column: str = field(repr=False)
+    fate: ColumnFate
+    found: str  # why it needs one; to be translated
+
+    @property
+    def recorded(self) -> str:
+        """What the trail says of it: a name that could be a cell is not written."""
+        name = self.column if looks_like_a_name(plain_name(self.column)) else str(self.number + 1)
+        return f"column {name} {self.fate}. {self.found}"
+
+
+def find_concerns(columns: Sequence[SurveyedColumn], fates: Mapping[str, ColumnFate]) -> list[Concern]:
+    """Return the columns whose copying has to be confirmed: what looks like people, and what nobody checks.
+
+    Example:
+        >>> columns = [SurveyedColumn("site", ("Oslo 3",), is_narrative=False, is_unique=False)]
+        >>> find_concerns(columns, {"site": ColumnFate.KEPT})
+        []
+        >>> find_concerns(columns, {"site": ColumnFate.UNCHECKED})[0].recorded
+        'column site kept unchecked. Nothing in it is checked, whatever it contains.'
+    """
+    found = []
+    for number, column in enumerate(columns):
+        fate, danger = fates[column.name], find_danger(column)
+        if fate is ColumnFate.UNCHECKED:
+            danger = danger or N_("Nothing in it is checked, whatever it contains.")
+        if fate is ColumnFate.KEPT and not column.is_narrative and _is_replaced(column):
+            continue
+        if fate.is_kept and danger:
+            found.append(Concern(number, column.name, fate, danger))
+    return found
+
+
+def _is_replaced(column: SurveyedColumn) -> bool:
+    # Dates and ages of a column that is checked follow those of the text.
+    verdicts = [judge_form(KeptCell(column.name, value), None) for value in column.values]
+    return bool(verdicts) and all(one is not None and one.sort for one in verdicts)
 
 
 def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:

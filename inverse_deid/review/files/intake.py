@@ -62,7 +62,7 @@ from inverse_deid.review.store.sources import (
     store_numbers,
 )
 from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, SOURCES
-from inverse_deid.review.store.values import CaseState, MaskingFacts, ReviewPolicy
+from inverse_deid.review.store.values import CaseState, CopiedValue, MaskingFacts, ReviewPolicy
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
 
@@ -420,11 +420,23 @@ class _Intake:
             )
         masked = iter(results)
         for item in items:
-            _keep(item, [next(masked) for _ in item.docs])
+            _keep(item, [next(masked) for _ in item.docs], self._list_copied(item))
         if items:
             self._settings.on_progress(len(items), sum(len(one.tokens) for one in results))
         for file in dict.fromkeys(item.file for item in items):
             self._settings.on_file(file.describe())
+
+    def _list_copied(self, item: _Item) -> tuple[CopiedValue, ...]:
+        """Return what is released beside the texts of a case; readers see it."""
+        cells = [cell for cell in item.record.copied or item.record.kept if cell.value]
+        replaced = item.file.kept.find_replaced(item.record.kept) if item.file.kept is not None else {}
+        unchecked = set(self._settings.read_options.keep_unchecked)
+        return tuple(
+            CopiedValue(cell.column, "", replaced[cell])
+            if cell in replaced and cell.column not in unchecked
+            else CopiedValue(cell.column, cell.value)
+            for cell in cells
+        )
 
     def _write(self) -> None:
         """Write the files that are complete, in one transaction."""
@@ -497,9 +509,9 @@ class _Intake:
             transaction.execute(insert(CONTENTS), sealed_rows)
 
 
-def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
+def _keep(item: _Item, masked: Sequence[MaskedDocument], copied: tuple[CopiedValue, ...]) -> None:
     """Let a masked case wait for the end of its file, and count it."""
-    content = join_texts(item.docs, masked)
+    content = join_texts(item.docs, masked, copied)
     is_failed = any(one.failed for one in masked)
     tally = item.file.tally
     tally.add_case(masked)

@@ -37,6 +37,7 @@ from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.maskers import BuildMasker, Maskers
 from inverse_deid.review.files.choices import (
+    Concern,
     Examples,
     MaskingChoices,
     describe_fates,
@@ -202,10 +203,12 @@ class IntakeService:
         ids: Iterable[int],
         *,
         by: str,
+        confirmed: Mapping[int, Sequence[Concern]] | None = None,
     ) -> int:
         """Queue files that are ready, with the choices and what happens to the columns of tables.
 
-        The trail says what `by` chose, without the names of columns.
+        The trail says what `by` chose, without the names of columns. Only columns that may name people and
+        are copied all the same, which `by` has `confirmed`, are named.
 
         Returns:
             How many files were queued.
@@ -226,6 +229,10 @@ class IntakeService:
                 UploadState.QUEUED,
                 only_from=(UploadState.READY,),
                 event=TrailEvent(user=by, event=f"file queued for masking: {said}"),
+                more=[
+                    TrailEvent(user=by, event="kept column confirmed", new=one.recorded)
+                    for one in (confirmed or {}).get(upload_id, ())
+                ],
                 **changes,
             )
             n_queued += queued is not None

@@ -6,7 +6,7 @@ away, its pieces are deleted. After a crash everything that was complete is stil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -195,12 +195,13 @@ def change_upload(
     *,
     only_from: tuple[UploadState, ...] = tuple(UploadState),
     event: TrailEvent | None = None,
+    more: Sequence[TrailEvent] = (),
     **changes: object,
 ) -> Upload | None:
     """Set the state and facts of a file; return it, None = it is gone or in another state than `only_from`.
 
     The bytes of a file that is done or failed are deleted. `event` enters the trail with the name of the
-    file.
+    file, and so do `more`.
     """
     with store.writing() as transaction:
         upload = next(_read(transaction, upload_id), None)
@@ -209,7 +210,7 @@ def change_upload(
         facts = msgspec.structs.replace(upload.facts, **changes)
         _set(transaction, upload, state, facts)
         if event is not None:
-            transaction.record(replace(event, name=facts.name))
+            transaction.record(*(replace(one, name=facts.name) for one in (event, *more)))
         return msgspec.structs.replace(upload, state=state, facts=facts)
 
 

@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, delete
+from sqlalchemy import Row, delete, or_, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.values import BoolArray
 from inverse_deid.core.wording import _
-from inverse_deid.review.flow.cases import drop_lock, lock_row, read_user_name, set_state
-from inverse_deid.review.flow.contents import read_content, read_model
+from inverse_deid.review.flow.cases import (
+    check_assignee,
+    drop_lock,
+    lock_row,
+    read_row,
+    read_user_name,
+    set_state,
+    take_lock,
+)
+from inverse_deid.review.flow.contents import CaseContent, read_content, read_model
 from inverse_deid.review.flow.editing import check_layer
-from inverse_deid.review.flow.layers import find_layer, list_layers, replay_approved, replay_layer
-from inverse_deid.review.flow.oversight import refuse_adder, refuse_hand
+from inverse_deid.review.flow.layers import (
+    find_layer,
+    list_layers,
+    read_base,
+    replay_approved,
+    replay_layer,
+)
+from inverse_deid.review.flow.oversight import lock_user, read_limits, refuse_adder, refuse_hand
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.sources import read_facts
-from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS
+from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, TRAIL
 from inverse_deid.review.store.values import CaseState, LayerKind, LayerRevision, TokenRange, User, UserRole
+
+_UNDONE = "approval undone"
+_EXPORTS = ("released text", "annotated documents")
+"""How the entries of the trail begin when texts leave the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """Words of a case that a reviewer unmasked, and how many of them the tool was sure to mask."""
+
+    n_words: int
+    n_sure: int
 
 
 def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
     """Approve the user's layer, review or adjudication, and give the lock back; return the case's new state.
 
     With the last approval that the policy requires, the case is agreed (and released, if the policy
-    releases automatically) or disagreed; an adjudicator's approval settles a disagreement.
+    releases automatically) or disagreed; an adjudicator's approval settles a disagreement. The trail records
+    how many words were unmasked.
 
     Raises:
         StaleRevisionError: The layer has another revision.
@@ -39,8 +69,8 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
         number = case.n_approvals + 1
         if is_review and number > store.policy.approvals:
             raise NotAllowedError(_("case {id} has all its approvals. Take another case", id=case.id))
+        content = read_content(transaction, case.id)
         if not is_review:
-            content = read_content(transaction, case.id)
             n_undecided = int((~replay_layer(transaction, layer, content).decided).sum())
             if n_undecided:
                 raise ReviewError(
@@ -53,7 +83,9 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
         drop_lock(transaction, case.id)
         user = read_user_name(transaction, at.user_id)
         event = "approve" if is_review else "settle"
-        transaction.record(TrailEvent(user=user, event=event, case=case.id, name=case.name))
+        found = _count_uncovered(transaction, layer, content)
+        said = f"words unmasked: {found.n_words}, of which the tool was sure: {found.n_sure}"
+        transaction.record(TrailEvent(user=user, event=event, case=case.id, name=case.name, new=said))
         if is_review and number < store.policy.approvals:
             return CaseState(case.state)
         return _conclude(transaction, case, at.user_id, is_review=is_review)
@@ -83,17 +115,117 @@ def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[
     """
     with store.reading() as transaction:
         layer = find_layer(transaction, user_id, case_id)
-        content = read_content(transaction, case_id)
-        if layer.kind == LayerKind.ADJUDICATION.value:
-            sides = replay_approved(transaction, case_id, content)
-            doubts = sides[0].keep != sides[-1].keep
-        elif layer.is_blind:
+        if layer.is_blind:
             return 0
-        else:
-            doubts = read_model(content, read_facts(transaction, case_id)).is_doubtful.copy()
+        doubts = _find_stops(transaction, layer, read_content(transaction, case_id))
     for one in seen:
         doubts[one.first : one.stop] = False
     return int(doubts.sum())
+
+
+def _find_stops(transaction: Transaction, layer: Row[Any], content: CaseContent) -> BoolArray:
+    # The words that the user should look at: bool (n_tokens,).
+    if layer.kind == LayerKind.ADJUDICATION.value:
+        sides = replay_approved(transaction, layer.case_id, content)
+        disputed: BoolArray = sides[0].keep != sides[-1].keep
+        return disputed
+    return read_model(content, read_facts(transaction, layer.case_id)).is_doubtful.copy()
+
+
+def count_uncovered(store: ReviewStore, user_id: int, case_id: int) -> Uncovered:
+    """Count the words that were masked when the user began, and that they unmasked.
+
+    The tool was sure of those that it masked itself and that are not among the words to look at. A reviewer
+    who is blind to the model began with the bare text, so they uncover nothing.
+
+    Raises:
+        NotAllowedError: The user never opened the case.
+    """
+    with store.reading() as transaction:
+        layer = find_layer(transaction, user_id, case_id)
+        return _count_uncovered(transaction, layer, read_content(transaction, case_id))
+
+
+def _count_uncovered(transaction: Transaction, layer: Row[Any], content: CaseContent) -> Uncovered:
+    base, now = read_base(transaction, layer, content), replay_layer(transaction, layer, content)
+    uncovered = ~base.keep & now.keep & now.decided
+    if not uncovered.any():
+        return Uncovered(0, 0)
+    sure = uncovered & ~content.decisions.keep & ~_find_stops(transaction, layer, content)
+    return Uncovered(int(uncovered.sum()), int(sure.sum()))
+
+
+def can_undo_approval(store: ReviewStore, user: User, case_id: int) -> bool:
+    """Whether `undo_approval` would reopen the case for this user now."""
+    with store.reading() as transaction:
+        case, layer = read_row(transaction, case_id), _find_approved(transaction, case_id, user.id)
+        return not _find_obstacle(transaction, case, user.id, layer)
+
+
+def undo_approval(store: ReviewStore, user: User, case_id: int) -> None:
+    """Take back the user's own approval; they hold the case again, with all their decisions.
+
+    Raises:
+        NotAllowedError: The user did not approve the case, another reader has worked on it since, or released
+            text left the store since.
+        CaseLockedError: The case is assigned to another user, or the user holds too many other cases.
+        ReviewError: The case does not exist.
+    """
+    with store.writing() as transaction:
+        lock_user(transaction, user.id)
+        case = lock_row(transaction, case_id)
+        layer = _find_approved(transaction, case_id, user.id)
+        obstacle = _find_obstacle(transaction, case, user.id, layer)
+        if layer is None or obstacle:
+            raise NotAllowedError(obstacle)
+        check_assignee(case, user.id)
+        take_lock(transaction, case, user.id)
+        if case.state != CaseState.IN_REVIEW.value:
+            set_state(transaction, case, CaseState.IN_REVIEW, user.id)
+        reopened = {"approval": None, "revision": layer.revision + 1, "seen_at": transaction.now()}
+        transaction.update(LAYERS, LAYERS.c.id == layer.id, **reopened)
+        changes = {"n_approvals": 0}
+        if read_limits(transaction).only_assigned:
+            changes["assignee_id"] = user.id
+        transaction.update(CASES, CASES.c.id == case_id, **changes)
+        event = TrailEvent(user=user.name, event=_UNDONE, case=case_id, name=case.name)
+        transaction.record(event)
+
+
+def _find_approved(transaction: Transaction, case_id: int, user_id: int) -> Row[Any] | None:
+    rows = list_layers(transaction, case_id, LayerKind.REVIEW, approved=True)
+    return next((row for row in rows if row.user_id == user_id), None)
+
+
+def _find_obstacle(transaction: Transaction, case: Row[Any], user_id: int, layer: Row[Any] | None) -> str:
+    # Why the approval of a layer cannot be undone, "" = it can.
+    if layer is None:
+        return _("you have not approved case {id}", id=case.id)
+    others = [row for row in list_layers(transaction, case.id, LayerKind.REVIEW) if row.user_id != user_id]
+    is_held = case.lock_user_id not in (None, user_id) and (case.lock_until or 0) > transaction.now()
+    if is_held or any(row.approval is not None or row.is_blind or row.n_done for row in others):
+        return _("another reader works on case {id}, so your approval cannot be undone", id=case.id)
+    if case.state != CaseState.IN_REVIEW.value and _has_left(transaction, case.id):
+        return _(
+            "released text was downloaded since you approved case {id}. Return it to review instead",
+            id=case.id,
+        )
+    return ""
+
+
+def _has_left(transaction: Transaction, case_id: int) -> bool:
+    # Whether any released text left the store after the last approval of a case.
+    found = select(TRAIL.c.line).order_by(TRAIL.c.number.desc())
+    begins = or_(
+        *(TRAIL.c.line.contains(f'"event":"{one}', autoescape=True) for one in (*_EXPORTS, "approve"))
+    )
+    for line in transaction.execute(found.where(begins)).yield_per(100).scalars():
+        entry = json.loads(line)
+        if str(entry["event"]).startswith(_EXPORTS):
+            return True
+        if entry["event"] == "approve" and entry["case"] == case_id:
+            return False
+    return True
 
 
 def release(store: ReviewStore, user: User, case_id: int) -> None:

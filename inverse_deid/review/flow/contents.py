@@ -35,7 +35,14 @@ from inverse_deid.masking.combine import limit_of_safe_words
 from inverse_deid.review.store.keys import Sealer
 from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.tables import CONTENTS
-from inverse_deid.review.store.values import CATEGORIES, NO_CATEGORY, CasePart, MaskingFacts, ModelTokens
+from inverse_deid.review.store.values import (
+    CATEGORIES,
+    NO_CATEGORY,
+    CasePart,
+    CopiedValue,
+    MaskingFacts,
+    ModelTokens,
+)
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 
 BETWEEN_PARTS = "\n\n"
@@ -95,9 +102,13 @@ class CaseContent:
     tokens: Tokens = field(repr=False)
     decisions: Decisions = field(repr=False)  # of the model, with categories that index `HyperClass`
     is_known: BoolArray = field(repr=False)  # bool (n_tokens,), tokens of the known identifiers
+    # What is released beside the texts, None = an earlier version did not store it.
+    copied: tuple[CopiedValue, ...] | None = field(default=(), repr=False)
 
 
-def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> CaseContent:
+def join_texts(
+    docs: Sequence[Document], masked: Sequence[MaskedDocument], copied: tuple[CopiedValue, ...] = ()
+) -> CaseContent:
     """Put the texts of a case, which share their known identifiers, and their masked documents into one."""
 
     def join(arrays: Sequence[npt.NDArray[Any]], kind: type) -> npt.NDArray[Any]:
@@ -122,7 +133,7 @@ def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> Ca
         for name, kind in _DECISIONS.items()
     }
     is_known = KnownIdentifiers(known).among(tokens)
-    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known)
+    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known, copied)
 
 
 def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
@@ -132,6 +143,7 @@ def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
         "known": [
             [one.value, str(one.sort)] if isinstance(one, KnownIdentifier) else one for one in content.known
         ],
+        "copied": [[one.column, one.value, one.replaced] for one in content.copied or ()],
     }
     columns: dict[str, npt.NDArray[Any]] = {
         "starts": content.tokens.starts,
@@ -176,6 +188,7 @@ def read_content(transaction: Transaction, case_id: int) -> CaseContent:
         Tokens(text, words, starts, ends),
         Decisions(**{name: columns[name].astype(kind) for name, kind in _DECISIONS.items()}),
         columns["known"].astype(np.bool_),
+        tuple(CopiedValue(*one) for one in stored["copied"]) if "copied" in stored else None,
     )
 
 

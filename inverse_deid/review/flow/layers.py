@@ -22,11 +22,13 @@ from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.flow.contents import CaseContent, encode_categories
 from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.rows import hash_actions
+from inverse_deid.review.store.sources import read_masking
 from inverse_deid.review.store.tables import ACTIONS, LAYERS
 from inverse_deid.review.store.values import (
     CATEGORIES,
     NO_CATEGORY,
     CasePart,
+    CopiedValue,
     LayerKind,
     LayerTokens,
     MaskingFacts,
@@ -217,6 +219,16 @@ def read_final(transaction: Transaction, case_id: int, content: CaseContent) -> 
             )
         )
     return final
+
+
+def read_copied(
+    transaction: Transaction, case: Row[Any], content: CaseContent
+) -> tuple[CopiedValue, ...] | None:
+    """Return the values that are released beside the texts of a case, None = they were never stored."""
+    if content.copied is not None:
+        return content.copied
+    options = read_masking(transaction, case.source_id).output.read_options
+    return None if options.kept_columns or options.keep_all_columns else ()
 
 
 def render_case(content: CaseContent, layer: LayerTokens, facts: MaskingFacts) -> Rendering:

@@ -23,6 +23,7 @@ from inverse_deid.review.flow.contents import read_content, read_model
 from inverse_deid.review.flow.layers import (
     find_layer,
     list_layers,
+    read_copied,
     read_steps,
     render_case,
     replay_approved,
@@ -45,6 +46,7 @@ from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES
 from inverse_deid.review.store.values import (
     CaseState,
     CaseView,
+    CopiedValue,
     DisputeView,
     LayerKind,
     Note,
@@ -159,6 +161,16 @@ def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView,
     return view, render_case(content, view.layer, view.facts)
 
 
+def list_copied(store: ReviewStore, user: User, case_id: int) -> tuple[CopiedValue, ...] | None:
+    """Return what is released beside the texts of a case, for a user who is shown its masked text.
+
+    None = the case has kept columns, but an earlier version of the program did not store their values.
+    """
+    refuse_admin(user)
+    with store.reading() as transaction:
+        return read_copied(transaction, read_row(transaction, case_id), read_content(transaction, case_id))
+
+
 def _view(transaction: Transaction, user: User, case_id: int) -> CaseView:
     refuse_admin(user)
     layer = find_layer(transaction, user.id, case_id)
@@ -185,6 +197,7 @@ def _view(transaction: Transaction, user: User, case_id: int) -> CaseView:
         can_redo=layer.n_done < n_actions and layer.approval is None,
         is_approved=layer.approval is not None,
         notes=_read_notes(transaction, case_id, user, sees_all=sees_all),
+        copied=read_copied(transaction, case, content),
     )
 
 

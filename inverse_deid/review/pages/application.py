@@ -327,6 +327,7 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/finished", reviewer, form_pages.show_finished),
         ("POST", case + "/release", adjudicator, form_pages.release_case),
         ("POST", case + "/withdraw", adjudicator, form_pages.withdraw_case),
+        ("POST", case + "/undo-approval", reviewer, form_pages.undo_own_approval),
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),

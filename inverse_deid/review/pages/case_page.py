@@ -6,7 +6,7 @@ categories: no meaning is carried by colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -18,8 +18,14 @@ from inverse_deid.choices.names import CLASS_NAMES, TYPE_NAMES
 from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import Reason, Tokens, show_name
-from inverse_deid.core.wording import N_, _
-from inverse_deid.review.flow.approval import approve, count_unseen
+from inverse_deid.core.wording import N_, _, ngettext
+from inverse_deid.review.flow.approval import (
+    Uncovered,
+    approve,
+    can_undo_approval,
+    count_uncovered,
+    count_unseen,
+)
 from inverse_deid.review.flow.editing import act, add_note, redo, undo
 from inverse_deid.review.flow.reading import close_case, keep_lock, open_case, open_dispute, view_case
 from inverse_deid.review.flow.work_list import read_line
@@ -30,6 +36,7 @@ from inverse_deid.review.store.values import (
     MAX_RANGES,
     ActionKind,
     CaseView,
+    CopiedValue,
     DisputeView,
     LayerRevision,
     LayerTokens,
@@ -80,6 +87,10 @@ CATEGORY_TAGS: Mapping[PhiType, str] = {**TYPE_NAMES} | {
 }
 """Short names, shown at the end of a mask."""
 
+LONG_VALUE = 200
+LONG_LINES = 4
+"""A kept value of more characters or lines is folded."""
+
 N_LEVELS = 5
 """Strengths of colour that show doubt."""
 
@@ -112,6 +123,7 @@ class _Approval(_Change):
     seen: list[_Range] = []
     is_dispute: bool = False
     anyway: object = None
+    uncovered: object = None
 
 
 def show_case(visit: Visit) -> Response:
@@ -128,7 +140,8 @@ def show_case(visit: Visit) -> Response:
 def send_case(visit: Visit) -> Response:
     """Lock a case and send it, as far as the reviewer may see it."""
     view = open_case(visit.store, visit.user, visit.case_id)
-    return JSONResponse(encode_case(view, view.facts))
+    can_reopen = view.is_approved and can_undo_approval(visit.store, visit.user, visit.case_id)
+    return JSONResponse({**encode_case(view, view.facts), "can_reopen": can_reopen})
 
 
 def send_dispute(visit: Visit) -> Response:
@@ -162,35 +175,68 @@ def store_note(visit: Visit) -> Response:
 def approve_case(visit: Visit) -> Response:
     """Approve, and name the next page.
 
-    If doubtful words were not looked at, the response is a question, and only a second request that
-    states their number approves.
+    If doubtful words were not looked at, or words were unmasked that the tool was sure of, the response is a
+    question, and only a second request that states their numbers approves.
     """
     given = visit.parse(_Approval)
     seen = [TokenRange(*one) for one in given.seen]
     n_unseen = count_unseen(visit.store, visit.user.id, visit.case_id, seen)
-    if n_unseen and (type(given.anyway) is not int or given.anyway != n_unseen):
-        n, word = f"{n_unseen:,}", "word" if n_unseen == 1 else "words"
-        words = (
-            _("{n} {word} in dispute. Settle", n=n, word=word)
-            if given.is_dispute
-            else _("{n} doubtful {word}. Approve", n=n, word=word)
-        )
-        question = _("You have not looked at {words} anyway?", words=words)
-        return JSONResponse({"error": question, "n_unseen": n_unseen}, status_code=_ASK_FIRST)
+    uncovered = count_uncovered(visit.store, visit.user.id, visit.case_id)
+    is_open = not (_states(given.anyway, n_unseen) and _states(given.uncovered, uncovered.n_sure))
+    if is_open:
+        question = _ask_first(n_unseen, uncovered, is_dispute=given.is_dispute)
+        numbers = {"n_unseen": n_unseen, "n_uncovered": uncovered.n_sure}
+        return JSONResponse({"error": question, **numbers}, status_code=_ASK_FIRST)
     state = approve(visit.store, _locate(visit, given))
     response = JSONResponse({"state": state.value, "next": find_next(visit)})
     name = read_line(visit.store, visit.case_id).name
     done = "settled" if given.is_dispute else "approved"
-    visit.notify(
-        response,
-        _(
-            "Case {name} {done}.{after_approval}",
-            name=name,
-            done=done,
-            after_approval=visit.audience.after_approval[state],
-        ),
+    said = _(
+        "Case {name} {done}.{after_approval}",
+        name=name,
+        done=done,
+        after_approval=visit.audience.after_approval[state],
     )
+    if uncovered.n_words:
+        said = f"{said} {_list_uncovered(uncovered)}"
+    is_undoable = can_undo_approval(visit.store, visit.user, visit.case_id)
+    visit.notify(response, said, undo_case=visit.case_id if is_undoable else 0)
     return response
+
+
+def _states(given: object, number: int) -> bool:
+    # Nothing has to be stated of 0.
+    return not number or (type(given) is int and given == number)
+
+
+def _ask_first(n_unseen: int, uncovered: Uncovered, *, is_dispute: bool) -> str:
+    said = [_list_uncovered(uncovered)] if uncovered.n_sure else []
+    if n_unseen:
+        n, word = f"{n_unseen:,}", "word" if n_unseen == 1 else "words"
+        words = (
+            _("{n} {word} in dispute. Settle", n=n, word=word)
+            if is_dispute
+            else _("{n} doubtful {word}. Approve", n=n, word=word)
+        )
+        said.append(_("You have not looked at {words} anyway?", words=words))
+    else:
+        said.append(_("Settle?") if is_dispute else _("Approve?"))
+    return " ".join(said)
+
+
+def _list_uncovered(found: Uncovered) -> str:
+    said = ngettext("You uncovered {n:,} word.", "You uncovered {n:,} words.", found.n_words, n=found.n_words)
+    if not found.n_sure:
+        return said
+    if found.n_sure == found.n_words:
+        sure = ngettext(
+            "The tool was sure that it must be masked.",
+            "The tool was sure that they must be masked.",
+            found.n_words,
+        )
+    else:
+        sure = _("The tool was sure that {n:,} of them must be masked.", n=found.n_sure)
+    return f"{said} {sure}"
 
 
 def keep_open(visit: Visit) -> Response:
@@ -235,8 +281,26 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
         "reviewers": [] if dispute is None else [_encode_layer(one) for one in dispute.reviewers],
         "disputed": "" if dispute is None else _encode_digits(dispute.disputed),
         "notes": msgspec.to_builtins(view.notes),
+        "copied": None if view.copied is None else describe_copied(view.copied),
         "legend": _list_legend(),
     }
+
+
+def describe_copied(copied: Sequence[CopiedValue]) -> list[dict[str, object]]:
+    """Return the values that are released beside a case, as the pages show them."""
+    said = {
+        "date": _("a date, replaced as those of the text are"),
+        "age": _("an age, replaced as those of the text are"),
+    }
+    return [
+        {
+            "column": one.column,
+            "value": said[one.replaced] if one.replaced else one.value,
+            "is_replaced": bool(one.replaced),
+            "is_long": len(one.value) > LONG_VALUE or one.value.count("\n") >= LONG_LINES,
+        }
+        for one in copied
+    ]
 
 
 def _list_legend() -> dict[str, object]:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import _
-from inverse_deid.review.flow.approval import release, withdraw
+from inverse_deid.review.flow.approval import can_undo_approval, release, undo_approval, withdraw
 from inverse_deid.review.flow.causality import (
     CausalityForm,
     Preserved,
@@ -29,8 +29,9 @@ from inverse_deid.review.flow.quality import (
     record_reading,
     summarise_reviewers,
 )
-from inverse_deid.review.flow.reading import view_masked
+from inverse_deid.review.flow.reading import list_copied, view_masked
 from inverse_deid.review.flow.work_list import count_cases, read_line
+from inverse_deid.review.pages.case_page import describe_copied
 from inverse_deid.review.pages.list_pages import count_shown
 from inverse_deid.review.pages.visits import Visit, read_number
 from inverse_deid.review.store.values import CaseState, UserRole
@@ -72,6 +73,8 @@ def show_finished(visit: Visit) -> Response:
         state_name=visit.audience.name_state(line.state),
         can_release=line.state is CaseState.AGREED,
         is_released=line.state is CaseState.RELEASED,
+        copied=_describe_copied(visit),
+        can_undo=can_undo_approval(visit.store, visit.user, visit.case_id),
     )
 
 
@@ -86,7 +89,14 @@ def show_print(visit: Visit) -> Response:
         revision=view.revision,
         is_approved=view.is_approved,
         masked=masked.text,
+        copied=None if view.copied is None else describe_copied(view.copied),
     )
+
+
+def _describe_copied(visit: Visit) -> list[dict[str, object]] | None:
+    # Of a case whose masked text the user is shown.
+    copied = list_copied(visit.store, visit.user, visit.case_id)
+    return None if copied is None else describe_copied(copied)
 
 
 def release_case(visit: Visit) -> Response:
@@ -99,6 +109,14 @@ def withdraw_case(visit: Visit) -> Response:
     withdraw(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
     return visit.redirect("/", _("Case {name} is back in review.", name=name))
+
+
+def undo_own_approval(visit: Visit) -> Response:
+    """Reopen a case for the user who approved it, and show it to them."""
+    undo_approval(visit.store, visit.user, visit.case_id)
+    name = read_line(visit.store, visit.case_id).name
+    notice = _("Your approval of case {name} is undone. Your decisions are kept.", name=name)
+    return visit.redirect(f"/cases/{visit.case_id}", notice)
 
 
 def ask_preserved(visit: Visit) -> Response:
@@ -192,7 +210,12 @@ def read_case(visit: Visit) -> Response:
     masked = read_masked(visit.store, visit.user, visit.case_id, "sample")
     name = read_line(visit.store, visit.case_id).name
     return visit.render(
-        "sample_case.html", case_id=visit.case_id, name=name, masked=masked, n_left=len(to_read)
+        "sample_case.html",
+        case_id=visit.case_id,
+        name=name,
+        masked=masked,
+        n_left=len(to_read),
+        copied=_describe_copied(visit),
     )
 
 

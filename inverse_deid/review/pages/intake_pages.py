@@ -6,7 +6,7 @@ is posted on its own, as bare bytes: its name is in a header, so that no address
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from starlette.concurrency import run_in_threadpool
@@ -22,7 +22,15 @@ from inverse_deid.files.given import MAX_FILE_BYTES
 from inverse_deid.files.survey import FileSurvey
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.tables.columns import ColumnFate, is_header
-from inverse_deid.review.files.choices import EXAMPLE, QUESTIONS, MaskingChoices, find_danger, find_refusal
+from inverse_deid.review.files.choices import (
+    EXAMPLE,
+    QUESTIONS,
+    Concern,
+    MaskingChoices,
+    find_concerns,
+    find_danger,
+    find_refusal,
+)
 from inverse_deid.review.files.service import IntakeService, explain_problem
 from inverse_deid.review.files.waiting import (
     PIECE_BYTES,
@@ -158,7 +166,11 @@ def show_choices(visit: Visit) -> Response:
 
 
 def _render_choices(
-    visit: Visit, choices: MaskingChoices, chosen: Mapping[int, Mapping[str, ColumnFate]], message: str
+    visit: Visit,
+    choices: MaskingChoices,
+    chosen: Mapping[int, Mapping[str, ColumnFate]],
+    message: str,
+    concerns: Mapping[int, Sequence[Concern]] | None = None,
 ) -> Response:
     service = _service(visit)
     ready = [one for one in list_uploads(service.store) if one.state is UploadState.READY]
@@ -171,12 +183,14 @@ def _render_choices(
             continue
         fates = chosen.get(upload.id, {})
         shown[upload.id] = upload.facts.name
+        asked = {one.number: one for one in (concerns or {}).get(upload.id, ())}
         columns = [
             (
                 number,
                 column,
                 fates.get(column.name, ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED),
-                find_danger(column),
+                _(find_danger(column)) if find_danger(column) else "",
+                asked.get(number),
                 [(one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)],
             )
             for number, column in enumerate(surveyed.columns)
@@ -210,6 +224,7 @@ def submit_choices(visit: Visit) -> Response:
     ids = [number for number in numbers if number is not None]
     columns: dict[int, dict[str, ColumnFate]] = {}
     checked: list[int] = []
+    concerns: dict[int, list[Concern]] = {}
     message = ""
     for upload in list_uploads(service.store):
         if upload.id not in ids or upload.state is not UploadState.READY:
@@ -223,6 +238,7 @@ def submit_choices(visit: Visit) -> Response:
             for number, column in enumerate(survey.columns)
         }
         columns[upload.id] = fates
+        concerns[upload.id] = find_concerns(survey.columns, fates)
         problem = _find_problem(survey, fates, is_header=visit.text(f"header {upload.id}") == "yes")
         try:
             service.check_columns(upload, fates, choices)
@@ -230,9 +246,16 @@ def submit_choices(visit: Visit) -> Response:
             problem = problem or explain_problem(str(error), error.remedies)
         if problem:
             message = message or f"{upload.facts.name}: {problem}"
+    is_confirmed = all(
+        visit.text(f"copies {upload_id} {one.number}") == one.fate.value
+        for upload_id, found in concerns.items()
+        for one in found
+    )
+    if not (message or is_confirmed):
+        message = _("Nothing is masked yet. Confirm each column that would be copied unmasked")
     if message:
-        return _render_choices(visit, choices, columns, make_sentence(message))
-    service.submit(choices, columns, checked, by=visit.user.name)
+        return _render_choices(visit, choices, columns, make_sentence(message), concerns)
+    service.submit(choices, columns, checked, by=visit.user.name, confirmed=concerns)
     return RedirectResponse("/masking", status_code=303)
 
 

@@ -30,7 +30,7 @@ MAX_CHECKED_AT_ONCE = 20_000
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "words": (N_("decisions on words"), ("change", "undo", "redo")),
     "originals": (N_("originals shown"), ("original ", "masked text shown")),
-    "states": (N_("approvals and releases"), ("begin", "approve", "settle", "state")),
+    "states": (N_("approvals and releases"), ("begin", "approv", "settle", "state")),
     "assign": (N_("assignments and locks"), ("assign", "lock broken")),
     "notes": (N_("notes and forms"), ("note", "causality form")),
     "sample": (N_("sample"), ("sample ", "read for sample ")),
@@ -38,6 +38,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         N_("files in and out"),
         (
             "file ",
+            "kept column ",
             "files removed",
             "everything deleted",
             "case deleted",
@@ -64,6 +65,7 @@ _WHOLE = {
     "begin": N_("Began to review the case"),
     "approve": N_("Approved the case"),
     "settle": N_("Settled the disagreement"),
+    "approval undone": N_("Undid their approval of the case"),
     "note": N_("Added a note"),
     "causality form": N_("Filled in the causality form"),
 }

@@ -136,8 +136,10 @@ class Visit:
 
     def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
         """Return a page for the user, with the message of their last action, if any."""
-        notice = self._read_notice()
-        response = render_page(self.request, template, self.session, notice=notice, **values)
+        notice, case_id = self._read_notice()
+        response = render_page(
+            self.request, template, self.session, notice=notice, undo_case=case_id, **values
+        )
         if NOTICE_COOKIE in self.request.cookies:
             response.delete_cookie(NOTICE_COOKIE)
         return response
@@ -148,11 +150,14 @@ class Visit:
         self.notify(response, notice)
         return response
 
-    def notify(self, response: Response, notice: str) -> None:
-        """Let the next page show a message once: it travels in a cookie, encrypted for this session."""
+    def notify(self, response: Response, notice: str, *, undo_case: int = 0) -> None:
+        """Let the next page show a message once: it travels in a cookie, encrypted for this session.
+
+        With `undo_case`, the message has a button that undoes the user's approval of this case.
+        """
         if notice:
             sealed = self.store.sealer.seal(
-                notice[:MAX_NOTICE_CHARS].encode("utf-8", "replace"), self._notice_place
+                f"{undo_case} {notice[:MAX_NOTICE_CHARS]}".encode("utf-8", "replace"), self._notice_place
             )
             value = base64.urlsafe_b64encode(sealed).decode()
             set_cookie(self.request, response, NOTICE_COOKIE, value, max_age=NOTICE_SECONDS)
@@ -161,13 +166,16 @@ class Visit:
     def _notice_place(self) -> str:
         return f"notice for {self.session.csrf_token}"
 
-    def _read_notice(self) -> str:
-        # "" = none, or one of another session.
+    def _read_notice(self) -> tuple[str, int]:
+        # The message, "" = none, or one of another session; and the case whose approval it undoes, 0 = none.
         try:
             sealed = base64.urlsafe_b64decode(self.request.cookies.get(NOTICE_COOKIE, ""))
-            return self.store.sealer.open(sealed, self._notice_place).decode()
+            case_id, _space, notice = (
+                self.store.sealer.open(sealed, self._notice_place).decode().partition(" ")
+            )
+            return notice, int(case_id)
         except (ValueError, UnreadableInputError):
-            return ""
+            return "", 0
 
     @property
     def _search_place(self) -> str:
@@ -445,6 +453,7 @@ def render_page(
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
         "notice": "",
+        "undo_case": 0,
         "path": request.scope["path"],
         "intake": request.app.state.intake is not None,
         "audience": request.app.state.audience,

@@ -271,6 +271,15 @@ class CasePart:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedValue:
+    """A value of a column that is copied into the released file, without any decision of a reader."""
+
+    column: str = field(repr=False)
+    value: str = field(repr=False)  # "" = it is replaced
+    replaced: str = ""  # "date" or "age": it is replaced as those of the text are, "" = it is copied as it is
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A note of a user ("" = hidden) on a case or on some of its tokens (None = on the case)."""
 
@@ -299,6 +308,7 @@ class CaseView:
     can_redo: bool
     is_approved: bool  # the layer can no longer change
     notes: tuple[Note, ...]  # for adjudicators also those of others, unnamed
+    copied: tuple[CopiedValue, ...] | None = ()  # what is released beside the text, None = not known
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -33,7 +33,7 @@ from inverse_deid.review.people.accounts import begin_session, find_user
 from inverse_deid.review.store.deletion import delete_case
 from inverse_deid.review.store.sources import read_file_facts
 from inverse_deid.review.store.tables import WAITING_PIECES
-from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.trail import TrailFilter, list_entries, verify_store
 from inverse_deid.review.store.values import LayerRevision, UserRole, WorkFilter
 
 TABLE = b"id,text,country,reporter_name\n7,seen by Okonkwo,norway,Ann Li\n8,well,spain,Bob\n"
@@ -190,9 +190,41 @@ def test_a_kept_column_that_must_not_leave_comes_back_with_its_choices(desk, nam
     assert f"row 2, column &#39;{name}&#39;" in answer.text
     assert "or choose Keep unchecked" in answer.text
     assert f'name="column {added} 1" value="kept" checked' in answer.text
-    desk.choose({f"column {added} 0": "masked", f"column {added} 1": "kept unchecked"})
+    unchecked = {f"column {added} 0": "masked", f"column {added} 1": "kept unchecked"}
+    assert desk.choose(unchecked).status_code == 400
+    desk.choose({**unchecked, f"copies {added} 1": "kept unchecked"})
     (done,) = desk.wait(*ENDED)
     assert done["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("column", "fate", "found"),
+    [
+        ("reporter_name", "kept", "Its name says that it may identify a person."),
+        ("reporter_name", "kept unchecked", "Its name says that it may identify a person."),
+        ("country", "kept unchecked", "Nothing in it is checked, whatever it contains."),
+    ],
+)
+def test_a_column_that_may_name_people_is_kept_only_after_a_second_yes(desk, column, fate, found):
+    added = desk.add("cases.csv", f"text,{column}\n{LONG},norway\n".encode()).json()["id"]
+    given = {f"column {added} 0": "masked", f"column {added} 1": fate}
+    answer = desk.choose(given)
+    assert answer.status_code == 400
+    assert f"Column “{column}” would leave unmasked, in every case. {found}" in answer.text
+    assert list_uploads(desk.store)[0].state is UploadState.READY
+    other = "kept" if fate == "kept unchecked" else "kept unchecked"
+    for said in ("yes", other):
+        assert desk.choose({**given, f"copies {added} 1": said}).status_code == 400
+    assert desk.choose({**given, f"copies {added} 1": fate}).status_code == 303
+    entries = [one.event for one in list_entries(desk.store, TrailFilter())[0]]
+    (entry,) = [one for one in entries if one.event == "kept column confirmed"]
+    assert (entry.name, entry.new) == ("cases.csv", f"column {column} {fate}. {found}")
+
+
+def test_a_column_of_dates_that_follow_the_text_needs_no_second_yes(desk):
+    added = desk.add("cases.csv", f"text,onset\n{LONG},2019-10-12\n".encode()).json()["id"]
+    given = {f"column {added} 0": "masked", f"column {added} 1": "kept"}
+    assert desk.choose(given, dates="year").status_code == 303
 
 
 def test_a_kept_column_with_a_name_fails_its_file(desk):

@@ -1,7 +1,8 @@
 """A case from new to released: layers, states, locks, two reviewers, adjudication."""
 
 import pytest
-from review_stores import TEXT, change, place, review, store_of, user
+from fake_maskers import masks_in_doubt
+from review_stores import TEXT, change, place, read_entries, review, store_of, user
 from sqlalchemy import literal, select
 
 from inverse_deid.core.errors import (
@@ -12,9 +13,19 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Reason
-from inverse_deid.review.flow.approval import approve, release, withdraw
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.flow.approval import (
+    Uncovered,
+    approve,
+    can_undo_approval,
+    count_uncovered,
+    release,
+    undo_approval,
+    withdraw,
+)
 from inverse_deid.review.flow.causality import read_masked
 from inverse_deid.review.flow.editing import act, add_note, redo, undo
+from inverse_deid.review.flow.oversight import set_limits
 from inverse_deid.review.flow.reading import (
     close_case,
     keep_lock,
@@ -25,6 +36,7 @@ from inverse_deid.review.flow.reading import (
 )
 from inverse_deid.review.flow.work_list import assign, count_cases, list_cases, next_case
 from inverse_deid.review.store.tables import CASES
+from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import (
     CATEGORIES,
     NO_CATEGORY,
@@ -33,6 +45,7 @@ from inverse_deid.review.store.values import (
     LayerKind,
     LayerRevision,
     ReviewAction,
+    ReviewLimits,
     TokenRange,
     UserRole,
     WorkFilter,
@@ -146,6 +159,105 @@ def test_one_approval_releases_under_such_a_policy(alone):
     ann = user(alone, "ann")
     assert review(alone, ann, mask=[5]) is CaseState.RELEASED
     assert read_masked(alone, ann, 1, "finished case") == "seen by PHI today, then PHI left"
+
+
+def approvals_in_trail(store):
+    return [one["new"] for one in read_entries(store, 1) if one["event"] in ("approve", "settle")]
+
+
+def test_an_approval_counts_the_words_that_were_unmasked_from_the_layer(alone):
+    ann = user(alone, "ann")
+    at = place(alone, ann)
+    assert count_uncovered(alone, ann.id, 1) == Uncovered(0, 0)
+    at, _ = change(alone, at, MASK, 5)
+    at, _ = change(alone, at, UNMASK, 5)  # the tool kept it
+    at, _ = change(alone, at, UNMASK, 2)
+    assert count_uncovered(alone, ann.id, 1) == Uncovered(1, 1)
+    approve(alone, at)
+    assert approvals_in_trail(alone) == ["words unmasked: 1, of which the tool was sure: 1"]
+
+
+def test_of_doubtful_words_that_were_unmasked_the_tool_was_not_sure(tmp_path):
+    with store_of(tmp_path, masker=masks_in_doubt(), approvals=1) as store:
+        ann = user(store, "ann")
+        review(store, ann, keep=[2])
+        assert approvals_in_trail(store) == ["words unmasked: 1, of which the tool was sure: 0"]
+
+
+def test_a_blind_reviewer_does_not_learn_what_the_model_masked(tmp_path):
+    with store_of(tmp_path, blind_to_model=True) as store:
+        review(store, user(store, "ann"))
+        bob = user(store, "bob")
+        open_case(store, bob, 1)
+        assert count_uncovered(store, bob.id, 1) == Uncovered(0, 0)
+
+
+def test_an_adjudicator_uncovers_words_in_dispute_and_others(store):
+    review(store, user(store, "ann"))
+    review(store, user(store, "bob"), keep=[2], mask=[0])
+    eve = user(store, "eve", UserRole.ADJUDICATOR)
+    at = LayerRevision(eve.id, 1, open_dispute(store, eve, 1).case.revision)
+    for token in (0, 2):
+        at, _ = change(store, at, UNMASK, token)
+    assert count_uncovered(store, eve.id, 1) == Uncovered(2, 0)
+    approve(store, at)
+    assert approvals_in_trail(store)[-1] == "words unmasked: 2, of which the tool was sure: 0"
+
+
+def test_an_approval_is_undone_with_all_decisions_until_text_leaves(alone, tmp_path):
+    ann = user(alone, "ann")
+    review(alone, ann, mask=[5])
+    assert can_undo_approval(alone, ann, 1)
+    undo_approval(alone, ann, 1)
+    view = view_case(alone, ann, 1)
+    assert (view.state, view.is_approved, kept(view)) == (CaseState.IN_REVIEW, False, only_masked(2, 5))
+    assert read_entries(alone, 1)[-1]["event"] == "approval undone"
+    assert verify_store(alone).is_intact
+    approve(alone, LayerRevision(ann.id, 1, view.revision))
+    export_released(alone, tmp_path / "out")
+    assert not can_undo_approval(alone, ann, 1)
+    with pytest.raises(NotAllowedError, match="downloaded since"):
+        undo_approval(alone, ann, 1)
+    withdraw(alone, user(alone, "eve", UserRole.ADJUDICATOR), 1)
+    review(alone, ann)  # approved again after the export
+    assert can_undo_approval(alone, ann, 1)
+
+
+def test_nobody_undoes_the_approval_of_another_or_none(alone):
+    ann, bob = user(alone, "ann"), user(alone, "bob")
+    place(alone, bob)
+    with pytest.raises(NotAllowedError, match="you have not approved"):
+        undo_approval(alone, bob, 1)
+    close_case(alone, bob, 1)
+    review(alone, ann)
+    with pytest.raises(NotAllowedError, match="you have not approved"):
+        undo_approval(alone, bob, 1)
+    assert count_cases(alone)[CaseState.RELEASED] == 1
+
+
+def test_the_first_approval_is_undone_only_before_the_second_reader_works(store):
+    ann, bob = user(store, "ann"), user(store, "bob")
+    review(store, ann)
+    place(store, bob)
+    with pytest.raises(NotAllowedError, match="another reader works"):
+        undo_approval(store, ann, 1)  # he holds the case
+    close_case(store, bob, 1)
+    undo_approval(store, ann, 1)
+    approve(store, LayerRevision(ann.id, 1, view_case(store, ann, 1).revision))
+    change(store, LayerRevision(bob.id, 1, open_case(store, bob, 1).revision), MASK, 0)
+    close_case(store, bob, 1)
+    assert not can_undo_approval(store, ann, 1)  # he decided on a word
+    approve(store, place(store, bob))
+    assert not can_undo_approval(store, ann, 1) and not can_undo_approval(store, bob, 1)
+
+
+def test_an_undone_approval_is_assigned_where_only_assigned_cases_are_read(alone):
+    ann = user(alone, "ann")
+    assign(alone, user(alone, "dora", UserRole.ADMIN), (1,), ann.id)
+    set_limits(alone, ReviewLimits(only_assigned=True), by="dora")
+    review(alone, ann)
+    undo_approval(alone, ann, 1)
+    assert not open_case(alone, ann, 1).is_approved
 
 
 def test_an_approved_layer_cannot_change(alone):

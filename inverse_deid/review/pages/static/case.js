@@ -1,6 +1,6 @@
 // The reading page: actions of keys, mouse and buttons.
-import { isJoined, isStop, mentions, runAround, stateOf } from "./case_state.js";
-import { askAnyway, askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
+import { isJoined, isStop, isSure, mentions, runAround, stateOf } from "./case_state.js";
+import { ask, askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
 import { Latch } from "./latch.js";
 import { Reader } from "./reader.js";
 import { Queue, Refused, answered, post } from "./requests.js";
@@ -44,10 +44,12 @@ function show(data) {
   element("name").textContent = data.name;
   showLegend();
   element("state").textContent = state.isApproved ? _("approved by you") : data.state;
+  element("reopen").hidden = !data.can_reopen;
   const here = reader?.here ?? -1;
   fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
   reader = new Reader(element("reader"), state);
   element("reader").removeAttribute("aria-busy");
+  element("elsewhere").hidden = true;
   latch.shut();
   const first = here >= 0 ? here : nextStop(-1, 1) ?? 0;
   if (state.n) choose(first, first + 1);
@@ -104,6 +106,7 @@ function stepRow(by) {
 
 function decide(action, { category = null, all = false } = {}) {
   if (!canChange()) return;
+  element("elsewhere").hidden = true;
   const [first, stop] = reader.picked;
   const item = { to: "act", payload: { kind: action, ranges: [[first, stop]], category, all_mentions: all } };
   if (!apply(item) && !all) {
@@ -113,6 +116,64 @@ function decide(action, { category = null, all = false } = {}) {
   queue.add(item);
   showWhy(element("why-body"), state, reader.picked);
 }
+
+// Words that the tool was sure of are unmasked only after a question; doubtful ones at once.
+async function unmask({ all = false } = {}) {
+  if (!canChange()) return;
+  const shown = state;
+  const picked = [...reader.picked];
+  const sure = new Set();
+  for (const [first, stop] of all ? mentions(state, ...picked) : [picked]) {
+    for (let i = first; i < stop; i += 1) if (isSure(state, i)) sure.add(i);
+  }
+  if (sure.size && !(await ask("uncover", askSure(sure)))) {
+    say(_("left masked"));
+    return;
+  }
+  if (state !== shown) {
+    say(_("not unmasked: the case was reloaded"));
+    return;
+  }
+  choose(...picked);
+  decide("unmask", { all });
+}
+
+function askSure(sure) {
+  const some = [...sure].slice(0, 8).map((i) => state.words[i]).join(", ") + (sure.size > 8 ? ", …" : "");
+  return ngettext(
+    "The tool was sure that this word must be masked: {words}. Unmask it?",
+    "The tool was sure that these {n} words must be masked: {words}. Unmask them?",
+    sure.size,
+    { words: some },
+  );
+}
+
+// After words were unmasked in one place: where the same words stay masked.
+function showElsewhere([first, stop]) {
+  const n = mentions(state, first, stop).filter(([a, b]) => {
+    if (a < stop && b > first) return false;
+    for (let i = a; i < b; i += 1) if (!state.keep[i]) return true;
+    return false;
+  }).length;
+  if (!n) return;
+  const place =
+    stop - first > 1
+      ? ngettext("The same words stay masked in {n} other place.", "The same words stay masked in {n} other places.", n)
+      : ngettext("The same word stays masked in {n} other place.", "The same word stays masked in {n} other places.", n);
+  element("elsewhere-text").textContent = place;
+  element("elsewhere-all").textContent = _("Unmask everywhere in the case");
+  element("elsewhere-leave").textContent = _("Leave masked");
+  element("elsewhere-all").onclick = () => {
+    choose(first, stop);
+    unmask({ all: true });
+  };
+  element("elsewhere").hidden = false;
+}
+
+element("elsewhere-leave").addEventListener("click", () => {
+  element("elsewhere").hidden = true;
+  element("reader").focus();
+});
 
 // Show what an action will do before the server answers; true if anything changes.
 function apply(item) {
@@ -156,6 +217,7 @@ function stored(item, body) {
   for (const waiting of queue.waiting) apply(waiting);
   if (isUndo && body.changed.length) choose(body.changed[0][0], body.changed[0][1]);
   else showWhy(element("why-body"), state, reader.picked);
+  if (item.payload.kind === "unmask" && !item.payload.all_mentions) showElsewhere(item.payload.ranges[0]);
   if (body.changed.length > 1) say(_("{n} places changed", { n: body.changed.length }));
 }
 
@@ -250,7 +312,10 @@ function turn(to) {
   if (!canChange()) return;
   const can = to === "undo" ? state.canUndo : state.canRedo;
   if (!can && !queue.waiting.length) say(to === "undo" ? _("nothing to undo") : _("nothing to redo"));
-  else queue.add({ to, payload: {} });
+  else {
+    element("elsewhere").hidden = true;
+    queue.add({ to, payload: {} });
+  }
 }
 
 async function approve() {
@@ -273,7 +338,7 @@ async function isApproved(answer) {
   } catch (error) {
     if (error instanceof Refused && error.status === 428) {
       say(_("not approved yet"));
-      return (await askAnyway(error.message)) && isApproved({ anyway: error.body.n_unseen });
+      return (await ask("anyway", error.message)) && isApproved({ anyway: error.body.n_unseen, uncovered: error.body.n_uncovered });
     }
     trouble(_("Not approved. {problem}", { problem: error.message }), [[_("Reload the case"), () => afresh(true)]]);
     return false;
@@ -341,9 +406,9 @@ const does = {
   next: () => toStop(1),
   previous: () => toStop(-1),
   mask: () => decide("mask"),
-  unmask: () => decide("unmask"),
+  unmask: () => unmask(),
   "mask-all": () => decide("mask", { all: true }),
-  "unmask-all": () => decide("unmask", { all: true }),
+  "unmask-all": () => unmask({ all: true }),
   category: () => canChange() && askCategory(state, categorise),
   undo: () => turn("undo"),
   redo: () => turn("redo"),
@@ -418,7 +483,7 @@ element("reader").addEventListener("pointerleave", () => {
 
 element("reader").addEventListener("dblclick", (event) => {
   const i = tokenUnder(event);
-  if (i !== undefined) decide(state.keep[i] ? "mask" : "unmask");
+  if (i !== undefined) choose(...runAround(state, i));
 });
 
 document.querySelector(".tools").addEventListener("click", (event) => {

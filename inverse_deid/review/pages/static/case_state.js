@@ -65,6 +65,9 @@ export function isStop(state, i) {
   return !state.keep[i] && !(i > 0 && isJoined(state, i - 1));
 }
 
+// What the tool masked itself and is sure of; never where it is not shown, as for a blind reviewer.
+export const isSure = (state, i) => Boolean(state.modelKeep && !state.keep[i] && !state.modelKeep[i] && !isStop(state, i));
+
 const isPlain = /^[\x20-\x7e]*$/;
 const fold = (word) => (isPlain.test(word) ? word : word.normalize("NFKD").replace(/\p{M}/gu, "")).toLowerCase();
 

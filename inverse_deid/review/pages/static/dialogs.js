@@ -12,14 +12,14 @@ export function openDialog(dialog) {
 }
 
 // Modal; neither a held key nor the second half of a double click answers it. Returns true for yes.
-export function askAnyway(question) {
-  const dialog = element("anyway");
+export function ask(name, question) {
+  const dialog = element(name);
   const opened = performance.now();
-  element("anyway-text").textContent = question;
+  element(`${name}-text`).textContent = question;
   for (const one of document.querySelectorAll("dialog[open]")) one.close();
   dialog.returnValue = "";
   dialog.showModal();
-  element("anyway-back").focus();
+  element(`${name}-back`).focus();
   dialog.onclick = (event) => {
     const isKey = event.detail === 0;
     if (event.detail > 1 || (!isKey && performance.now() - opened < POINTER_MS)) event.preventDefault();

@@ -10,6 +10,47 @@ const TOKENS_AT_ONCE = 250;
 const LONG_ROW = 60;
 const SENTENCE_END = /^[.!?]["')\]]*\s+$/;
 
+// Values of kept columns leave as they are: they come first on the masked side, whole, long ones folded.
+function addCopied(box, copied) {
+  if (copied && !copied.length) return;
+  const row = document.createElement("div");
+  row.className = "row2 copied";
+  const section = document.createElement("section");
+  const heading = document.createElement("h2");
+  if (copied === null) {
+    heading.className = "fault";
+    heading.textContent = _("This case has kept columns, but an earlier version did not store their values for this page. Delete the file and add it again to see them.");
+    section.append(heading);
+  } else {
+    heading.textContent = _("Kept columns, copied unmasked");
+    const list = document.createElement("dl");
+    for (const one of copied) {
+      const line = document.createElement("div");
+      const name = document.createElement("dt");
+      const value = document.createElement("dd");
+      name.textContent = one.column;
+      if (one.is_replaced) value.className = "dim";
+      value.append(one.is_long ? fold(one.value) : one.value);
+      line.append(name, value);
+      list.append(line);
+    }
+    section.append(heading, list);
+  }
+  row.append(document.createElement("div"), section);
+  box.append(row);
+}
+
+function fold(value) {
+  const details = document.createElement("details");
+  const summary = document.createElement("summary");
+  const whole = document.createElement("div");
+  summary.textContent = `${value.slice(0, 60)}…`;
+  whole.className = "whole";
+  whole.textContent = value;
+  details.append(summary, whole);
+  return details;
+}
+
 export class Reader {
   constructor(box, state) {
     this.box = box;
@@ -24,6 +65,7 @@ export class Reader {
     this.parts = new Map(state.data.parts.map((part) => [part.first, part.name]));
     this.built = 0;
     this.box.replaceChildren();
+    addCopied(this.box, state.data.copied);
     this.isTwofold = globalThis.innerWidth > 720;
     this.lineChars = Math.max(10, this.box.clientWidth / (this.isTwofold ? 2 : 1) - 42) / PIXELS_PER_CHAR;
     this.buildTo(Math.max(MIN_FIRST_TOKENS, (globalThis.innerWidth * globalThis.innerHeight) / PIXELS_PER_TOKEN));
