@@ -174,7 +174,7 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     if settings.careful:
         encoder = read_encoder(settings.second_reader or packaged_second_reader())
         refuse_training_documents(options.gold, encoder.provenance)
-    assembly = assemble(settings)
+    assembly = assemble(settings, seeks_thresholds=True)
     calibrated = _choose_thresholds(gold, calibration, assembly, aim)
     write_json(options.out, _certificate(calibrated, assembly, options))
     for line in (*_found_lines(calibrated, calibration, options), "", *_guarantee_lines(calibration, aim)):

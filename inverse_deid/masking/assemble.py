@@ -36,7 +36,7 @@ from inverse_deid.core.wording import N_, _
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, load_lexicon
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages, TokenScorer
-from inverse_deid.masking.scorers import open_scorer
+from inverse_deid.masking.scorers import CarefulScorer, open_scorer
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.analysis import RuleAnalyser
@@ -138,7 +138,7 @@ def build_deidentifier(settings: MaskingSettings, parts: LoadedParts | None = No
         # None = no network, or one of another kind
         "device": getattr(assembly.stages.scorer, "device", None),
     }
-    return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
+    return Deidentifier(assembly.stages, _fingerprint(settings, assembly.stages, *hashes), made_of)
 
 
 def load_parts(settings: MaskingSettings) -> LoadedParts:
@@ -164,8 +164,16 @@ def _name_parts(settings: MaskingSettings) -> tuple[object, ...]:
     return (settings.model, settings.lexicon, *readers, settings.n_threads, settings.device)
 
 
-def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Assembly:
-    """Return the stages of a de-identifier; arguments and errors are those of `build_deidentifier`."""
+def assemble(
+    settings: MaskingSettings, parts: LoadedParts | None = None, *, seeks_thresholds: bool = False
+) -> Assembly:
+    """Return the stages of a de-identifier; raise as `build_deidentifier` does.
+
+    Args:
+        settings: What is masked, and how.
+        parts: What was loaded before for the same model and lexicon; None = load them.
+        seeks_thresholds: The thresholds are still to be found: a second reader reads as with a certificate.
+    """
     kept = _check_kept(settings)
     certificate = None if settings.certificate is None else _read_certificate(settings)
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
@@ -200,9 +208,12 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
                     Remedy("allow_low_thresholds", step=N_("accept these with {}")),
                 ],
             )
+    scorer = parts.scorer
+    if isinstance(scorer, CarefulScorer):
+        scorer = scorer.reading_at(None if seeks_thresholds else _name_limits(settings))
     stages = Stages(
         analyser=parts.analyser.judging(settings.policy, kept),
-        scorer=parts.scorer,
+        scorer=scorer,
         thresholds=thresholds,
         marker_for=markers_of(settings.replace, settings.marker),
         allow=PhraseList(sorted(settings.allow)),
@@ -237,6 +248,13 @@ def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
 
 def _keeps_years(settings: MaskingSettings) -> bool:
     return settings.keep_years and permits_years(settings.categories)
+
+
+def _name_limits(settings: MaskingSettings) -> str | None:
+    """Return the operating point whose words are read a second time; None = thresholds of another source."""
+    if settings.certificate is not None or settings.low is not None or settings.high is not None:
+        return None
+    return settings.operating_point or "balanced"
 
 
 def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
@@ -350,7 +368,7 @@ _HASHED_OTHERWISE = frozenset({"operating_point", "low", "high", "allow_low_thre
 """Choices whose effect is in the thresholds; that of files is in their hashes."""
 
 
-def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
+def _fingerprint(settings: MaskingSettings, stages: Stages, *hashes: str) -> str:
     # Of everything that can change the output. Not threads, nor the device.
     choices: dict[str, object] = {}
     for choice in CHOICES:
@@ -359,5 +377,8 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
             continue
         value = getattr(settings, choice.name, None)  # None = a setting of cases
         choices[choice.name] = sorted(value) if isinstance(value, frozenset) else value
-    parts = (choices, astuple(thresholds), hashes, _keeps_years(settings))
+    numbers = astuple(stages.thresholds)
+    if isinstance(stages.scorer, CarefulScorer):
+        numbers += astuple(stages.scorer.doubt)
+    parts = (choices, numbers, hashes, _keeps_years(settings))
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

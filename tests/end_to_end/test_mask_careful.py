@@ -11,11 +11,13 @@ from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document
-from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, load_parts, packaged_model
+from inverse_deid.network.doubt import Doubt
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.second_reader import SecondReader, read_encoder, write_encoder
 
 TEXT = "The patient took aspirin for fever and had a rash; seen by Lindqvist in Velmo on 3/4."
+NO_DOUBT = {"balanced": Doubt(0.0, 0.0, 0.0)}
 POINTS = {"balanced": Thresholds(0.6, 0.9), "strict": Thresholds(0.9, 0.95)}
 
 
@@ -24,7 +26,7 @@ def encoder(folder, **changes):
     parts = tiny_encoder(
         **{
             "graph": graph_of_one_feature(1e-6, 1e-6),
-            "doubtful": (0.0, 1.0),
+            "doubtful": {},
             "first_reader": model_fingerprint(packaged_model()),
             "operating_points": POINTS,
             **changes,
@@ -48,13 +50,13 @@ def test_the_second_reader_decides_where_the_network_is_unsure(tmp_path):
 
 def test_what_is_not_doubtful_stays_as_the_network_says(tmp_path):
     alone = mask(low=0.6, high=0.9)
-    both = mask(careful=True, second_reader=encoder(tmp_path / "encoder", doubtful=(0.0, 0.0)))
+    both = mask(careful=True, second_reader=encoder(tmp_path / "encoder", doubtful=NO_DOUBT))
     assert both.text == alone.text
     assert both.decisions.p_safe.tolist() == alone.decisions.p_safe.tolist()
 
 
 def test_the_operating_points_are_those_of_both_readers(tmp_path):
-    folder = encoder(tmp_path / "encoder", doubtful=(0.0, 0.0))
+    folder = encoder(tmp_path / "encoder", doubtful=NO_DOUBT)
     deidentifier = build_deidentifier(
         MaskingSettings(careful=True, second_reader=folder, operating_point="strict")
     )
@@ -62,6 +64,52 @@ def test_the_operating_points_are_those_of_both_readers(tmp_path):
     assert deidentifier.made_of["model_sha256"] == "+".join(
         map(model_fingerprint, (packaged_model(), folder))
     )
+
+
+LIMITED = {"balanced": Doubt(0.0, 0.0, 0.0), "strict": Doubt(0.0, 1.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "rereads"),
+    [
+        ({}, False),
+        ({"operating_point": "balanced"}, False),
+        ({"operating_point": "strict"}, True),
+        ({"low": 0.6}, True),
+        ({"high": 0.9}, True),
+    ],
+)
+def test_which_words_are_read_again_belongs_to_the_operating_point(tmp_path, settings, rereads):
+    """Thresholds of a user may be as low as those of any operating point, so the widest limits apply."""
+    folder = encoder(tmp_path / "encoder", doubtful=LIMITED)
+    both = mask(careful=True, second_reader=folder, **settings)
+    assert both.decisions.keep.any() != rereads
+    assert not both.failed
+
+
+def test_one_loaded_scorer_serves_pipelines_of_several_operating_points(tmp_path):
+    folder = encoder(tmp_path / "encoder", doubtful=LIMITED)
+    settings = [
+        MaskingSettings(careful=True, second_reader=folder, operating_point=one)
+        for one in ("balanced", "strict", "balanced")
+    ]
+    parts = load_parts(settings[0])
+    pipelines = [build_deidentifier(one, parts) for one in settings]
+    kept = [one.mask(Document("1", TEXT)).decisions.keep.any() for one in pipelines]
+    assert kept == [True, False, True]
+    assert len({one.fingerprint for one in pipelines}) == 2
+
+
+def test_the_limits_of_doubt_are_in_the_fingerprint(tmp_path):
+    folder = encoder(
+        tmp_path / "encoder", doubtful=LIMITED, operating_points=dict.fromkeys(POINTS, POINTS["strict"])
+    )
+    one, other = (
+        build_deidentifier(MaskingSettings(careful=True, second_reader=folder, operating_point=point))
+        for point in ("balanced", "strict")
+    )
+    assert one.made_of["thresholds"] == other.made_of["thresholds"]
+    assert one.fingerprint != other.fingerprint
 
 
 def test_a_second_reader_of_another_network_is_refused(tmp_path):
