@@ -29,7 +29,7 @@ _CATEGORIES = (
 )
 CHOICES: tuple[tuple[tuple[str, ...], ...], ...] = (
     ((), ("--operating-point", "strict"), ("--operating-point", "lenient")),
-    ((), ("--careful",)),
+    ((), ("--careful",), ("--fast",)),
     ((), *(("--categories", one) for one in _CATEGORIES.split())),
     ((), ("--replace", "category"), (*KEY, "--replace", "surrogate")),
     ((), ("--dates", "year"), ("--dates", "relative-day"), (*KEY, "--dates", "shift")),
@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("--combinations", type=int, default=200)
     parser.add_argument("--seed", type=int, default=20261128)
     parser.add_argument(
-        "--defaults", action="store_true", help="mask with the three operating points and --careful only"
+        "--defaults", action="store_true", help="mask with two operating points and --fast only"
     )
     options = parser.parse_args()
     n_same, differ = 0, []
@@ -114,7 +114,7 @@ def main() -> int:
             for given in options.inputs:
                 runs = [()] if given.suffix != ".jsonl" else list_runs(options.combinations, options.seed)
                 if options.defaults:
-                    runs = [(), ("--operating-point", "strict"), ("--careful",)]
+                    runs = [(), ("--operating-point", "strict"), ("--fast",)]
                 for run in runs:
                     with ThreadPoolExecutor(2) as pool:
                         old, new = pool.map(

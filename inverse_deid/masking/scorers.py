@@ -28,7 +28,12 @@ from inverse_deid.network.config import FeatureSet
 from inverse_deid.network.doubt import Doubt
 from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
 from inverse_deid.network.scorer import Scorer, ScorerInput
-from inverse_deid.network.second_reader import EncoderParts, SecondReader, read_encoder
+from inverse_deid.network.second_reader import (
+    EncoderParts,
+    SecondReader,
+    find_first_reader,
+    read_encoder,
+)
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
@@ -93,7 +98,7 @@ def open_scorer(
                     folder=folder,
                 ),
                 remedies=[
-                    Remedy("careful", step=N_("leave out {}")),
+                    Remedy("reading", "fast", step=N_("use {}")),
                     Remedy(step=N_("calibrate it with this model")),
                 ],
             )
@@ -102,7 +107,7 @@ def open_scorer(
     if second_reader is not None:
         raise ConfigurationError(
             _("{folder}: a model of this kind has no second reader", folder=folder),
-            remedies=[Remedy("careful", step=N_("leave out {}"))],
+            remedies=[Remedy("reading", "fast", step=N_("use {}"))],
         )
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
@@ -119,6 +124,18 @@ def open_scorer(
         )
     open_folder: OpenScorer = next(iter(found)).load()
     return open_folder(folder)
+
+
+def is_paired(folder: Path, second_reader: Path) -> bool:
+    """Tell whether a second reader was calibrated with a model; True if either is damaged.
+
+    Masking then says what is damaged, instead of reading with less care.
+    """
+    if _read_kind(folder) is not None:
+        return False
+    first_reader = find_first_reader(second_reader)
+    is_readable = bool(first_reader) and (folder / "manifest.json").is_file()
+    return not is_readable or first_reader == model_fingerprint(folder)
 
 
 def _read_kind(folder: Path) -> str | None:

@@ -157,6 +157,14 @@ def read_encoder(folder: Path) -> EncoderParts:
         ) from error
 
 
+def find_first_reader(folder: Path) -> str:
+    """Return `EncoderParts.first_reader` without a check of the folder, "" = it cannot be read."""
+    try:
+        return str(json.loads((folder / "config.json").read_text(encoding="utf-8"))["first_reader"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ""
+
+
 def is_encoder(folder: Path) -> bool:
     """Tell whether a folder has the manifest of an encoder; it may be damaged."""
     try:

@@ -55,7 +55,7 @@ def test_the_pair_has_thresholds_figures_and_the_name_of_the_network(tmp_path, g
     assert list(parts.operating_points) == ["strict", "balanced", "lenient"]
     (figures,) = parts.provenance["held_out"].values()
     assert figures["balanced"]["recall"] >= config.calibration.balanced_recall
-    settings = MaskingSettings(careful=True, second_reader=tmp_path / "pair")
+    settings = MaskingSettings(reading="careful", second_reader=tmp_path / "pair")
     assert "rash" in build_deidentifier(settings).mask(Document("1", "The rash lasted two days.")).text
     assert not any("Okonkwo" in line for line in lines)
 
