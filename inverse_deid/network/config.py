@@ -97,6 +97,7 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         dictionary_dropout: Share of tokens whose dictionary features are hidden.
         synthetic: Documents injected or invented in each epoch.
         weak: Weakly labelled real carriers in each epoch.
+        mentions: Share of the weakly labelled carriers in which a few bare names are planted.
         repeats: Epochs in a row over the same augmented data; more than 1 if teachers read slowly.
         keep_share: Share of gold spans that are left as they are in each epoch.
         recased: Share of the gold, injected and invented documents of each epoch that are rewritten: half of
@@ -108,6 +109,7 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             those of other documents with fresh digits (*exchange*, for any language), *none*.
         teacher_weight: Share of the teachers' opinion in the target of a token that
             has a label, if there are teachers.
+        labels_first: Of an identifier, the teachers' share is less the safer they call it.
         patience: Stop after this number of epochs without gain in validation, and keep the
             best epoch; 0 = train all epochs and keep the last.
         stop_precision: Precision at which validation measures recall.
@@ -129,6 +131,7 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     dictionary_dropout: Share = 0.15
     synthetic: Count = 1500
     weak: Count = 450
+    mentions: Share = 0.0
     repeats: Size = 1
     keep_share: Share = 0.12
     recased: Share = 0.0
@@ -136,6 +139,7 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     validation_share: ShareBelowOne = 0.12
     surrogates: Surrogates = "english"
     teacher_weight: Share = 0.7
+    labels_first: bool = False
     patience: Count = 0
     stop_precision: Share = 0.95
     class_weights: Mapping[str, Positive] = {}

@@ -21,6 +21,7 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
+from inverse_deid.training.corpora.mentions import mention_names
 from inverse_deid.training.corpora.surrogates import (
     SurrogateMaker,
     identifiers_by_type,
@@ -71,6 +72,7 @@ class EpochMaker:
             recipe.vectors,
             teachers=recipe.teachers,
             teacher_weight=recipe.training.teacher_weight,
+            labels_first=recipe.training.labels_first,
         )
         exchanged = recipe.training.surrogates == "exchange"
         self._identifiers = identifiers_by_type(recipe.gold if exchanged else ())
@@ -92,8 +94,11 @@ class EpochMaker:
                 doc = inject(draw_carrier(self._recipe.carriers, rng), maker, rng)
                 yield self._rewritten(doc, writing), weak
         if self._recipe.carriers:
+            mentions = random.Random(f"{config.seed}:{epoch}:mentions")  # apart, as above
             for _ in range(config.weak):
-                yield draw_carrier(self._recipe.carriers, rng), weak
+                doc = draw_carrier(self._recipe.carriers, rng)
+                is_chosen = mentions.random() < config.mentions
+                yield (mention_names(doc, maker.names, mentions) if is_chosen else doc), weak
 
     def _fresh(self, doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
         """Return a gold document with other identifiers, as the configuration asks for."""

@@ -56,6 +56,9 @@ class EncoderConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         reading_passes: Passes over the texts, without marks, in which hidden words are guessed beforehand.
         reading_rate: Peak of the learning rate of these.
         layers: Layers of the pre-trained encoder that are kept, from 0; none named = all.
+        wide: Units that are kept of the dense part of each layer, those of the largest weights; 0 = all.
+        shortest_window: If above 0, windows are cut again at every pass, at random, to between this number
+            and `training.window` tokens, as a second reader reads them.
     """
 
     batch_pieces: Size = 2560
@@ -66,6 +69,8 @@ class EncoderConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reading_passes: Count = 0
     reading_rate: Positive = 2e-4
     layers: tuple[Count, ...] = ()
+    wide: Count = 0
+    shortest_window: Count = 0
 
 
 class RunData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,6 +24,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import FloatArray, IntArray
 from inverse_deid.core.wording import _
 from inverse_deid.network.pieces import N_SHAPES
+from inverse_deid.training.config import EncoderConfig
 from inverse_deid.training.encoders.weights import (
     Tensors,
     names_of_layer,
@@ -39,6 +40,7 @@ READING_ERRORS = (OSError, EOFError, KeyError, TypeError, ValueError)
 """What reading damaged weights can raise."""
 HEADS = ("shape_vectors", "feature_map", "feature_dense", "classes")
 """The layers beside the encoder's body, which are not pre-trained."""
+_DENSE = ("wide", "narrow")
 _FORBIDDEN = -1e9
 _FARTHEST = 128
 
@@ -296,13 +298,13 @@ def _small(deviation: float = 0.02) -> keras.initializers.Initializer:
 
 
 def read_pretrained(
-    folder: Path, kept: Sequence[int] = (), dtype: str = "float32"
+    folder: Path, chosen: EncoderConfig | None = None, dtype: str = "float32"
 ) -> tuple[EncoderBody, tuple[str, ...]]:
     """Read a pre-trained encoder, without its pooling layer, and the pieces of its vocabulary.
 
     Args:
         folder: With `config.json`, `vocab.txt` and `model.safetensors` of a BERT or MPNet encoder.
-        kept: The layers to keep, from 0; none named = all.
+        chosen: Its `layers` and `wide` say what is kept; None = all.
         dtype: The dtype policy of Keras: `float32` or `mixed_bfloat16`.
 
     Raises:
@@ -314,6 +316,7 @@ def read_pretrained(
         if shape.model_type not in ("bert", "mpnet") or config.get("hidden_act", "gelu") != "gelu":
             raise ValueError("another architecture")
         tensors = without_prefix(read_tensors(folder / "model.safetensors"), shape.model_type)
+        kept = chosen.layers if chosen else ()
         if kept and max(kept) >= shape.num_hidden_layers:
             raise ConfigurationError(
                 _(
@@ -323,9 +326,9 @@ def read_pretrained(
                 )
             )
         numbers = tuple(kept) or tuple(range(shape.num_hidden_layers))
-        body = EncoderBody(
-            BodyShape(**{**asdict(shape), "num_hidden_layers": len(numbers)}), name="body", dtype=dtype
-        )
+        wide = min(chosen.wide if chosen else 0, shape.intermediate_size) or shape.intermediate_size
+        own = {**asdict(shape), "num_hidden_layers": len(numbers), "intermediate_size": wide}
+        body = EncoderBody(BodyShape(**own), name="body", dtype=dtype)
         body.build()
         _fill_body(body, tensors, numbers)
         pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
@@ -354,9 +357,26 @@ def _fill_body(body: EncoderBody, tensors: Tensors, numbers: Sequence[int]) -> N
     if body.distances is not None:
         body.distances.set_weights([tensors["encoder.relative_attention_bias.weight"]])
     for part, number in zip(body.parts, numbers, strict=True):
+        of_layer = dict(tensors)
+        wide, narrow = (
+            f"{theirs}.weight" for ours, theirs, _ in names_of_layer(kind, number) if ours in _DENSE
+        )
+        units = _strongest(tensors[wide], tensors[narrow], body.shape.intermediate_size)
+        bias_of_wide = wide.replace("weight", "bias")
+        of_layer |= {
+            wide: tensors[wide][units],
+            bias_of_wide: tensors[bias_of_wide][units],
+            narrow: tensors[narrow][:, units],
+        }
         for ours, theirs, is_dense in names_of_layer(kind, number):
-            weight, bias = tensors[f"{theirs}.weight"], tensors[f"{theirs}.bias"]
+            weight, bias = of_layer[f"{theirs}.weight"], of_layer[f"{theirs}.bias"]
             getattr(part, ours).set_weights([weight.T if is_dense else weight, bias])
+
+
+def _strongest(wide: FloatArray, narrow: FloatArray, n_units: int) -> IntArray:
+    """Return the units of a dense part, in order, whose weights (n_units, n) and (n, n_units) are largest."""
+    strength = np.linalg.norm(wide, axis=1) * np.linalg.norm(narrow, axis=0)
+    return np.sort(np.argsort(-strength, kind="stable")[:n_units])
 
 
 def write_pretrained(body: EncoderBody, pieces: Sequence[str], folder: Path) -> None:

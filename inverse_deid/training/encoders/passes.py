@@ -29,14 +29,14 @@ from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example, windows, with_dropouts
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.encoding import gap_codes
-from inverse_deid.network.pieces import Vocabulary, Window, encode_window
+from inverse_deid.network.pieces import SHAPES, Vocabulary, Window, encode_window
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.augmentation import EpochRecipe, examples_of_worker, start_worker
 
 _ABOUT = "about.json"
 _NOBODY = -1
-_ON_HOW_TO_LEARN = {"epochs", "learning_rate", "warm_up", "final_rate", "clip_norm", "teacher_weight"}
+_ON_HOW_TO_LEARN = {"epochs", "learning_rate", "warm_up", "final_rate", "clip_norm", "repeats"}
 """Settings of a training that do not change what is read."""
 _TEXTS_AT_ONCE = 1000
 
@@ -53,6 +53,7 @@ class Pass:
         features: float16 (n_tokens, n_features).
         labels: uint8 (n_tokens,), 0 = safe.
         weights: float16 (n_tokens,), weight of each token in the loss.
+        opinion: float16 (n_tokens, n_classes), as in `Example`; (n_tokens, 0) = no teachers.
         piece_bounds: int32 (n_windows + 1,), where the pieces of each window begin.
         token_bounds: int32 (n_windows + 1,), where the tokens of each window begin.
     """
@@ -64,6 +65,7 @@ class Pass:
     features: npt.NDArray[np.float16] = field(repr=False)
     labels: npt.NDArray[np.uint8] = field(repr=False)
     weights: npt.NDArray[np.float16] = field(repr=False)
+    opinion: npt.NDArray[np.float16] = field(repr=False)
     piece_bounds: IntArray = field(repr=False)
     token_bounds: IntArray = field(repr=False)
 
@@ -95,7 +97,10 @@ class Hiding:
 
 
 def gather(
-    encoded: Sequence[Window], labels: Iterable[npt.ArrayLike] = (), weights: Iterable[npt.ArrayLike] = ()
+    encoded: Sequence[Window],
+    labels: Iterable[npt.ArrayLike] = (),
+    weights: Iterable[npt.ArrayLike] = (),
+    opinions: Iterable[npt.NDArray[np.float16]] = (),
 ) -> Pass:
     """Put windows one after the other. Without labels all tokens are safe, and weigh 1."""
     n_pieces = np.array([0, *(len(window.pieces) for window in encoded)])
@@ -107,7 +112,7 @@ def gather(
     ]
     first = [window.first + start for window, start in zip(encoded, piece_bounds, strict=False)]
     total = int(token_bounds[-1])
-    marks, loads = list(labels), list(weights)
+    marks, loads, said = list(labels), list(weights), list(opinions)
     return Pass(
         pieces=np.concatenate([window.pieces for window in encoded]).astype(np.int32),
         owners=np.concatenate(owners).astype(np.int32),
@@ -116,6 +121,7 @@ def gather(
         features=np.concatenate([window.features for window in encoded]).astype(np.float16),
         labels=np.concatenate(marks).astype(np.uint8) if marks else np.zeros(total, np.uint8),
         weights=np.concatenate(loads).astype(np.float16) if loads else np.ones(total, np.float16),
+        opinion=np.concatenate(said) if said else np.zeros((total, 0), np.float16),
         piece_bounds=piece_bounds.astype(np.int32),
         token_bounds=token_bounds.astype(np.int32),
     )
@@ -134,7 +140,54 @@ def training_pass(
     for example in cut:
         is_hidden: BoolArray = rng.random(len(example)) < hiding.words * np.where(example.labels > 0, 2, 1)
         encoded.append(encode_window(example.words, example.gaps, example.features, vocabulary, is_hidden))
-    return gather(encoded, [e.labels for e in cut], [e.weights for e in cut])
+    opinions = [e.opinion for e in cut if e.opinion is not None]
+    return gather(encoded, [e.labels for e in cut], [e.weights for e in cut], opinions)
+
+
+def cut_again(one: Pass, shortest: int, longest: int, rng: np.random.Generator) -> Pass:
+    """Cut the windows of a pass into shorter ones, of `shortest` to `longest` tokens each.
+
+    The last of a window may be shorter. Every one begins and ends with the pieces that windows have there.
+    """
+    cuts = [
+        _draw_cuts(start, end, shortest, longest, rng)
+        for start, end in zip(one.token_bounds[:-1], one.token_bounds[1:], strict=True)
+    ]
+    bounds = np.concatenate([np.zeros(1, np.int64), *cuts])
+    starts, ends = bounds[:-1], bounds[1:]
+    of_window = np.searchsorted(one.token_bounds, ends, "left") - 1
+    last_pieces = one.piece_bounds[of_window + 1] - 1
+    is_last = ends == one.token_bounds[of_window + 1]
+    piece_starts = one.first[starts]
+    piece_ends = np.where(is_last, last_pieces, one.first[np.minimum(ends, len(one.first) - 1)])
+    n_pieces = piece_ends - piece_starts + 2
+    piece_bounds = np.concatenate([[0], np.cumsum(n_pieces)])
+    shift = np.repeat(piece_starts - 1 - piece_bounds[:-1], n_pieces)
+    source = np.arange(piece_bounds[-1]) + shift
+    heads, tails = piece_bounds[:-1], piece_bounds[1:] - 1
+    pieces, owners = one.pieces[source], one.owners[source]
+    pieces[heads], pieces[tails] = one.pieces[0], one.pieces[-1]
+    owners[heads] = owners[tails] = _NOBODY
+    shapes = one.shapes.copy()
+    shapes[starts] = shapes[starts] % len(SHAPES) + len(SHAPES)
+    return replace(
+        one,
+        pieces=pieces,
+        owners=owners,
+        first=(one.first - np.repeat(piece_starts - 1 - heads, ends - starts)).astype(np.int32),
+        shapes=shapes,
+        piece_bounds=piece_bounds.astype(np.int32),
+        token_bounds=bounds.astype(np.int32),
+    )
+
+
+def _draw_cuts(
+    start: int, end: int, shortest: int, longest: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Return the ends of the new windows of one window."""
+    sizes = rng.integers(shortest, longest + 1, -(-(end - start) // shortest))
+    ends = start + np.cumsum(sizes)
+    return np.append(ends[ends < end], end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +195,7 @@ class PassMaker:
     """Makes the pass of any number in a worker process, and writes it to a file.
 
     `pieces` are those of the encoder's vocabulary; `hidden_words` is the share of words to hide. `data` has
-    the hashes of the corpora.
+    the hashes of the corpora, `teachers` are the fingerprints of those of the recipe.
     """
 
     recipe: EpochRecipe = field(repr=False)
@@ -150,6 +203,7 @@ class PassMaker:
     hidden_words: float
     folder: Path
     data: Mapping[str, str] = field(default_factory=dict)
+    teachers: tuple[str, ...] = ()
 
     def begin(self) -> Vocabulary:
         """Create the folder if needed, and return the vocabulary of its passes.
@@ -183,7 +237,7 @@ class PassMaker:
         deciding = {name: value for name, value in training.items() if name not in _ON_HOW_TO_LEARN}
         network, names = as_plain_values(self.recipe.network), feature_names(self.recipe.network.feature_set)
         data = sorted(self.data.items())
-        what = repr((deciding, network, names, self.hidden_words, data, load_lexicon().sha256))
+        what = repr((deciding, network, names, self.hidden_words, data, self.teachers, load_lexicon().sha256))
         return hashlib.sha256(what.encode()).hexdigest()
 
     def path(self, number: int) -> Path:

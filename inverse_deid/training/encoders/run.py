@@ -21,9 +21,9 @@ from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.checkpoints import Checkpoints
 from inverse_deid.network.config import class_names
-from inverse_deid.network.folder import read_model, refuse_other_folder
+from inverse_deid.network.folder import model_fingerprint, read_model, refuse_other_folder
 from inverse_deid.network.pieces import MOST_PIECES_OF_WINDOW, Vocabulary
-from inverse_deid.network.second_reader import EncoderParts
+from inverse_deid.network.second_reader import EncoderParts, is_encoder, read_encoder
 from inverse_deid.training.augmentation import EpochRecipe
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.documents import RunDocuments, Say, read_documents
@@ -41,6 +41,7 @@ from inverse_deid.training.encoders.training import EncoderTraining, StoredOpini
 from inverse_deid.training.encoders.weights import read_tensors, write_tensors
 from inverse_deid.training.logs import Events, TrainingLog
 
+_HEADS = "heads.safetensors"
 _READ = "read.json"
 """Beside the weights of an encoder that has read texts: what, and from which weights it began."""
 
@@ -85,7 +86,7 @@ class TrainedEncoder:
 
         def write_files(staging: Path) -> None:
             write_pretrained(self.network.get_layer("body"), self.pieces, staging / "body")
-            write_tensors(heads_of(self.network), staging / "heads.safetensors")
+            write_tensors(heads_of(self.network), staging / _HEADS)
             about = {
                 "class_names": self.class_names,
                 "feature_names": self.feature_names,
@@ -107,7 +108,7 @@ class TrainedEncoder:
             about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
             classes, names = tuple(about["class_names"]), tuple(about["feature_names"])
             network = build_encoder(body, len(names), len(classes))
-            read_heads(network, read_tensors(folder / "heads.safetensors"))
+            read_heads(network, read_tensors(folder / _HEADS))
             provenance = dict(about["provenance"])
         except READING_ERRORS as error:
             raise ConfigurationError(
@@ -124,7 +125,7 @@ class TrainedEncoder:
     @staticmethod
     def hash_of(folder: Path) -> str:
         """Return a hash of the weights in a folder."""
-        files = ("heads.safetensors", "body/model.safetensors")
+        files = (_HEADS, "body/model.safetensors")
         return hashlib.sha256(
             ":".join(sha256_if_readable(folder / f) or "" for f in files).encode()
         ).hexdigest()
@@ -145,6 +146,8 @@ def train_encoder(
 ) -> TrainedEncoder:
     """Fine-tune an encoder, and write it into `FOLDER.training/trained`.
 
+    `weights` are those of a pre-trained encoder, or of a trained one (`TrainedEncoder`).
+
     An interrupted training resumes from the checkpoint in `FOLDER.training`.
 
     Raises:
@@ -163,7 +166,9 @@ def train_encoder(
         )
     data = read_documents(config, around.say)
     keras.utils.set_random_seed(config.training.seed)
-    body, pieces = read_pretrained(weights, config.encoder.layers, _policy(config))
+    is_trained = (weights / _HEADS).exists()
+    first = weights / "body" if is_trained else weights
+    body, pieces = read_pretrained(first, config.encoder, _policy(config))
     names, classes = feature_names(config.network.feature_set), class_names(config.network.targets)
     vocabulary = Vocabulary(pieces)
     own = folder.with_name(folder.name + ".training")
@@ -172,7 +177,9 @@ def train_encoder(
         **_describe(config, data, around.revision),
         "encoder": {
             **{k: v for k, v in as_plain_values(config.encoder).items() if not k.startswith("reading")},
-            "weights": sha256_if_readable(weights / "model.safetensors"),
+            "weights": TrainedEncoder.hash_of(weights)
+            if is_trained
+            else sha256_if_readable(weights / "model.safetensors"),
             "read": json.loads((weights / _READ).read_text("utf-8")) if (weights / _READ).exists() else None,
             "teacher": around.teacher and TrainedEncoder.hash_of(around.teacher),
         },
@@ -183,10 +190,14 @@ def train_encoder(
         hidden_words=config.encoder.hidden_words,
         folder=around.passes or own / "passes",
         data=data.hashes,
+        teachers=tuple(model_fingerprint(path) for path in config.teachers),
     )
     checkpoints = Checkpoints(own, _key(provenance, maker.key))
-    with PassesAhead(maker, config.training.epochs, around.workers) as passes:
+    n_passes = -(-config.training.epochs // config.training.repeats)
+    with PassesAhead(maker, n_passes, around.workers) as passes:
         network = build_encoder(body, len(names), len(classes))
+        if is_trained:
+            _begin_with_heads(network, weights, names, classes)
         EncoderTraining(
             network=network,
             vocabulary=vocabulary,
@@ -205,6 +216,30 @@ def train_encoder(
     if around.passes is None:
         shutil.rmtree(own / "passes")
     return trained
+
+
+def _begin_with_heads(
+    network: keras.Model, folder: Path, names: tuple[str, ...], classes: tuple[str, ...]
+) -> None:
+    """Give a network the heads of a trained encoder.
+
+    Raises:
+        ConfigurationError: It reads other features or tells other classes apart, or is damaged.
+    """
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        if (tuple(about["feature_names"]), tuple(about["class_names"])) != (names, classes):
+            raise ConfigurationError(
+                _(
+                    "{folder}: reads other features or tells other classes apart. Train it again",
+                    folder=folder,
+                )
+            )
+        read_heads(network, read_tensors(folder / _HEADS))
+    except READING_ERRORS as error:
+        raise ConfigurationError(
+            _("{folder}: not a trained encoder. Train it again", folder=folder)
+        ) from error
 
 
 def _key(provenance: Mapping[str, Any], passes: str) -> str:
@@ -304,6 +339,7 @@ def _recipe(config: RunConfig, data: RunDocuments) -> EpochRecipe:
         network=config.network,
         training=config.training,
         vectors=read_model(packaged_model()).word_vectors,
+        teachers=[read_encoder(path) if is_encoder(path) else read_model(path) for path in config.teachers],
     )
 
 
@@ -312,6 +348,7 @@ def _describe(config: RunConfig, data: RunDocuments, revision: str) -> dict[str,
     return {
         "revision": revision,
         "training": as_plain_values(config.training),
+        "teachers": [model_fingerprint(path) for path in config.teachers],
         "data_sha256": dict(data.hashes),
         "n_documents": {corpus.name: [len(corpus.train), len(corpus.held_out)] for corpus in data.corpora},
         "lexicon_sha256": load_lexicon().sha256,

@@ -28,7 +28,7 @@ from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.network.training import EpochBatches, Run, WarmUpThenDecay, fit_epochs, make_loss
 from inverse_deid.training.config import EncoderConfig
 from inverse_deid.training.encoders.encoder import EncoderBody, build_guesser
-from inverse_deid.training.encoders.passes import Pass
+from inverse_deid.training.encoders.passes import Pass, cut_again
 
 Passes = Callable[[int], Pass]
 """Returns the pass of a number, from 0."""
@@ -100,18 +100,22 @@ class ClassBatches(EpochBatches):
         super().__init__(encoder.batch_pieces, _JITTER, config.seed, n_batches)
         self._passes, self._pad, self._config = passes, vocabulary.pad, config
         self._opinions, self._n_classes = opinions, n_classes
+        self._shortest = encoder.shortest_window
 
     def take(self, epoch: int, rng: np.random.Generator) -> IntArray:
         """Take a pass, with the teacher's opinion of it."""
-        one = self._one = self._passes(epoch)
+        one = self._passes(epoch // self._config.repeats)
         self.n_tokens = len(one.first)
-        self._opinion = np.zeros((self.n_tokens, 0), np.float16)
+        self._opinion = one.opinion
         self._weights = one.weights.astype(np.float32)
         if self._opinions is not None:
             in_doubt = self._weights == 0
             share = np.where(in_doubt, 1.0, self._config.teacher_weight)[:, None]
-            self._opinion = (self._opinions(epoch, one) * share).astype(np.float16)
+            self._opinion = (self._opinions(epoch // self._config.repeats, one) * share).astype(np.float16)
             self._weights[in_doubt] = self._config.weak_weight
+        if self._shortest:
+            one = cut_again(one, self._shortest, self._config.window, rng)
+        self._one = one
         return np.diff(one.piece_bounds)
 
     def read(

@@ -10,13 +10,14 @@ from tiny_encoders import PIECES
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
-from inverse_deid.network.pieces import Vocabulary
+from inverse_deid.network.pieces import SHAPES, Vocabulary, encode_window
 from inverse_deid.training.augmentation import EpochRecipe
 from inverse_deid.training.encoders.passes import (
     Hiding,
     Pass,
     PassesAhead,
     PassMaker,
+    cut_again,
     gather,
     text_pass,
     training_pass,
@@ -62,6 +63,66 @@ def test_hidden_words_are_hidden():
     assert (one.pieces[one.first] == VOCABULARY.hidden).all()
 
 
+def long_pass():
+    examples = [e for seed in range(3) for e in tiny.examples(tiny.network_config(), seed)]
+    opinions = np.random.default_rng(1)
+    examples = [
+        dataclasses.replace(e, opinion=opinions.random((len(e), 2)).astype(np.float16)) for e in examples
+    ]
+    return training_pass(
+        examples, VOCABULARY, TrainingConfig(window=40), Hiding(0.0), np.random.default_rng(0)
+    )
+
+
+@pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (2, 5), (3, 3), (500, 600)])
+def test_windows_that_are_cut_again_have_the_same_tokens(shortest, longest):
+    one = long_pass()
+    cut = cut_again(one, shortest, longest, np.random.default_rng(2))
+    for name in ("labels", "weights", "features", "opinion"):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(one, name))
+    assert set(one.token_bounds) <= set(cut.token_bounds)
+    sizes = np.diff(cut.token_bounds)
+    assert sizes.min() >= 1
+    assert sizes.max() <= longest
+    assert cut.n_windows > one.n_windows or shortest == 500
+    np.testing.assert_array_equal(cut.pieces[cut.first], one.pieces[one.first])
+    for i in range(cut.n_windows):
+        begin, end = cut.piece_bounds[i : i + 2]
+        assert (cut.pieces[begin], cut.pieces[end - 1]) == (VOCABULARY.begin, VOCABULARY.end)
+        tokens = np.arange(*cut.token_bounds[i : i + 2])
+        assert set(cut.owners[begin:end]) == {-1, *tokens.tolist()}
+        assert (cut.owners[cut.first[tokens]] == tokens).all()
+        assert cut.shapes[tokens[0]] >= len(SHAPES)
+    inner = np.setdiff1d(np.arange(len(one.first)), cut.token_bounds[:-1])
+    np.testing.assert_array_equal(cut.shapes[inner], one.shapes[inner])
+
+
+def test_windows_are_cut_otherwise_each_time():
+    one, rng = long_pass(), np.random.default_rng(3)
+    first, second = cut_again(one, 2, 6, rng), cut_again(one, 2, 6, rng)
+    assert first.token_bounds.tolist() != second.token_bounds.tolist()
+
+
+def test_a_cut_window_is_what_a_reader_encodes():
+    """Pieces, owners and shapes are those of `encode_window` on the same tokens."""
+    examples = tiny.examples(tiny.network_config())
+    one = training_pass(
+        examples, VOCABULARY, TrainingConfig(window=10_000), Hiding(0.0), np.random.default_rng(0)
+    )
+    cut = cut_again(one, 3, 7, np.random.default_rng(4))
+    for i in range(cut.n_windows):
+        start, end = cut.token_bounds[i : i + 2]
+        of = int(np.searchsorted(one.token_bounds, end, "left") - 1)
+        inside = slice(start - one.token_bounds[of], end - one.token_bounds[of])
+        e = examples[of]
+        wanted = encode_window(e.words[inside], e.gaps[inside], e.features[inside], VOCABULARY)
+        pieces = slice(*cut.piece_bounds[i : i + 2])
+        np.testing.assert_array_equal(cut.pieces[pieces], wanted.pieces)
+        np.testing.assert_array_equal(cut.shapes[start:end], wanted.shapes)
+        owners = np.where(wanted.owners < len(wanted.first), wanted.owners + start, -1)
+        np.testing.assert_array_equal(cut.owners[pieces], owners)
+
+
 def test_a_pass_comes_back_from_its_file(tmp_path):
     one = training_pass(
         tiny.examples(tiny.network_config()),
@@ -98,12 +159,19 @@ def test_a_worker_makes_passes_that_another_encoder_can_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"hidden_words": 0.5}, {"data": {"a": "other"}}, {"recipe": recipe(window=7)}]
+    "change",
+    [
+        {"hidden_words": 0.5},
+        {"data": {"a": "other"}},
+        {"recipe": recipe(window=7)},
+        {"teachers": ("another",)},
+        {"recipe": recipe(teacher_weight=0.1)},
+    ],
 )
 def test_passes_of_another_configuration_are_refused(tmp_path, change):
     maker = PassMaker(recipe=recipe(), pieces=PIECES, hidden_words=0.0, folder=tmp_path, data={"a": "b"})
     maker.begin()
-    dataclasses.replace(maker, recipe=recipe(epochs=99, teacher_weight=0.1)).begin()
+    dataclasses.replace(maker, recipe=recipe(epochs=99, repeats=3)).begin()
     with pytest.raises(ConfigurationError, match="another configuration"):
         dataclasses.replace(maker, **change).begin()
 

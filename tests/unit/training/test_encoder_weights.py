@@ -12,6 +12,7 @@ from reference_encoders import MOST, MPNET_PIECES, SIZE, encode, read_plainly, w
 from tiny_encoders import PIECES
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.training.config import EncoderConfig
 from inverse_deid.training.encoders.encoder import distance_bins, read_pretrained, write_pretrained
 from inverse_deid.training.encoders.weights import read_tensors, write_tensors
 
@@ -69,12 +70,35 @@ def test_names_may_begin_with_that_of_the_model_and_be_old(tmp_path):
 
 def test_the_layers_to_keep_are_named(tmp_path):
     folder = write_tiny(tmp_path)
-    body, _ = read_pretrained(folder, kept=(1,))
+    body, _ = read_pretrained(folder, EncoderConfig(layers=(1,)))
     whole, _ = read_pretrained(folder)
     assert len(body.parts) == body.shape.num_hidden_layers == 1
     np.testing.assert_array_equal(body.parts[0].query.kernel, whole.parts[1].query.kernel)
     with pytest.raises(ConfigurationError, match="has 2 layers"):
-        read_pretrained(folder, kept=(0, 2))
+        read_pretrained(folder, EncoderConfig(layers=(0, 2)))
+
+
+def test_the_strongest_units_of_the_dense_part_are_kept(tmp_path):
+    folder = write_tiny(tmp_path)
+    whole, _ = read_pretrained(folder)
+    body, _ = read_pretrained(folder, EncoderConfig(wide=3))
+    assert body.shape.intermediate_size == 3
+    for part, of in zip(body.parts, whole.parts, strict=True):
+        wide, narrow = np.asarray(of.wide.kernel), np.asarray(of.narrow.kernel)
+        strength = np.linalg.norm(wide, axis=0) * np.linalg.norm(narrow, axis=1)
+        units = sorted(np.argsort(strength)[-3:])
+        np.testing.assert_array_equal(part.wide.kernel, wide[:, units])
+        np.testing.assert_array_equal(part.wide.bias, np.asarray(of.wide.bias)[units])
+        np.testing.assert_array_equal(part.narrow.kernel, narrow[units])
+        np.testing.assert_array_equal(part.query.kernel, of.query.kernel)
+
+
+def test_more_units_than_there_are_change_nothing(tmp_path):
+    folder = write_tiny(tmp_path)
+    body, _ = read_pretrained(folder, EncoderConfig(wide=10_000))
+    whole, _ = read_pretrained(folder)
+    given, lengths = windows(len(PIECES))
+    np.testing.assert_array_equal(body(given, lengths), whole(given, lengths))
 
 
 def halves(values):

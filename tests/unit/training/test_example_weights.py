@@ -116,6 +116,43 @@ def test_the_opinion_is_the_mean_of_the_teachers(teachers):
     assert np.allclose(both, (first + second) / 2, atol=1e-3)
 
 
+def test_a_label_counts_more_the_surer_teachers_are_that_an_identifier_is_safe(teachers):
+    opinion, usual, first = (
+        maker(teachers=teachers, **options).make(DOC, Weights())
+        for options in (
+            {"teacher_weight": 1.0},
+            {"teacher_weight": 0.5},
+            {"teacher_weight": 0.5, "labels_first": True},
+        )
+    )
+    is_phi = first.labels > 0
+    np.testing.assert_array_equal(first.opinion[~is_phi], usual.opinion[~is_phi])
+    p_safe = opinion.opinion[:, :1].astype(np.float32)
+    wanted = 0.5 * (1 - p_safe) * opinion.opinion.astype(np.float32)
+    np.testing.assert_allclose(first.opinion[is_phi], wanted[is_phi], atol=2e-3)
+    assert first.opinion[is_phi].sum() < usual.opinion[is_phi].sum()
+
+
+def test_a_share_of_the_weakly_labelled_narratives_has_names_planted():
+    carriers = [
+        Document(str(i), f"The patient had a rash and took Benadryl {i} times. He slept.") for i in range(40)
+    ]
+
+    def drawn(mentions):
+        recipe = EpochRecipe(
+            gold=[],
+            carriers=carriers,
+            network=CONFIG,
+            training=tiny.training_config(synthetic=0, weak=200, mentions=mentions),
+            vectors=tiny.vectors(CONFIG),
+        )
+        return [doc for doc, _ in EpochMaker(recipe).documents(0)]
+
+    without, some, all_of_them = (sum(bool(doc.spans) for doc in drawn(share)) for share in (0.0, 0.4, 1.0))
+    assert (without, all_of_them) == (0, 200)
+    assert 55 < some < 105
+
+
 @pytest.mark.parametrize(
     ("network", "complaint"),
     [

@@ -32,6 +32,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.evaluation.causality_set import packaged_causality_set, read_causality_set
 from inverse_deid.lexicon.entries import word_key
 from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.corpora.mentions import words_that_are_names
 from inverse_deid.training.corpora.people import load_name_pools
 from inverse_deid.training.corpora.synthetic import generate_documents
 from inverse_deid.training.corpora.templates import load_lookalikes
@@ -40,7 +41,10 @@ from inverse_deid.training.corpora.wordlists import load_lines, load_lists, read
 ROOT = Path(__file__).parents[3]
 NARRATIVES = ROOT / "narratives"
 SECOND = NARRATIVES / "causality-second.jsonl"
-DOCUMENTS = [NARRATIVES / f"{name}.jsonl" for name in ("invented", "letters-train", "letters-dev")]
+DOCUMENTS = [
+    NARRATIVES / f"{name}.jsonl"
+    for name in ("invented", "letters-train", "letters-dev", "words-as-names", "forms-and-shorthand")
+]
 GOLDEN = ROOT / "tests" / "golden"
 N_WORDS_SHARED = 9
 """A run of words that two texts do not share by chance."""
@@ -63,6 +67,7 @@ def generated_names() -> frozenset[str]:
     names: list[str] = [name for _, name, _ in load_lookalikes()]
     for origin in load_name_pools().origins:
         names += (*origin.given, *origin.surnames)
+    names += words_that_are_names()
     lists = {**load_lists("words"), **load_lists("origins")}
     names += (name for title, listed in lists.items() if _NAME_LIST.search(title) for name in listed)
     return frozenset(parts(names))
