@@ -30,9 +30,9 @@ FLOORS = "floors.toml"
 Form = Literal["alone", "long"]
 FORMS: tuple[Form, ...] = ("alone", "long")
 SYSTEMS: Mapping[str, MaskingSettings] = {
-    "default": MaskingSettings(n_threads=1),
-    "careful": MaskingSettings(careful=True, n_threads=1),
-    "strict": MaskingSettings(operating_point="strict", n_threads=1),
+    "careful": MaskingSettings(reading="careful", n_threads=1),
+    "fast": MaskingSettings(reading="fast", n_threads=1),
+    "fast-strict": MaskingSettings(reading="fast", operating_point="strict", n_threads=1),
 }
 """The settings that are measured, by name."""
 

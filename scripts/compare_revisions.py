@@ -6,9 +6,10 @@ Each INPUT is a JSON Lines file (also .gz) with "id" and "text", or a folder of 
 narratives are drawn from them, one from each INPUT in turn. Runs:
 
 - points: each of `--points`; balanced is the default of `mask`.
-- careful: the same with a second reader, which takes about 15 times as long.
+- careful: the same with a second reader, which takes several times as long.
 - choices: every value of every choice of `mask` once, and `--combinations` random ones that are valid.
-  Of these, 4 % read twice.
+  Of these, 4 % read twice. All runs without a reading of their own read fast; a revision from before there
+  was `--fast` does so by default.
 - formats: the first 40 narratives in files of every format, and files with text in all hidden places.
 
 A run is the same if both statuses are the same and all files that are written are the same to the byte.
@@ -85,6 +86,9 @@ SAMPLES: Mapping[str, tuple[str, ...]] = {
     "high": ("0.9", "0.95", "0.99"),
 }
 """Values of choices that have more than can be listed."""
+FAST = "--fast"
+READINGS = {FAST, "--careful", "--second-reader", "--rules-only"}
+"""Options that say how often words in doubt are read."""
 OUTPUTS = (
     (),
     ("--explain",),
@@ -119,7 +123,7 @@ def options_of(setting: Setting) -> tuple[str, ...]:
     """Return the options of the command for a setting.
 
     Example:
-        >>> options_of({"dates": "year", "day_first": "no", "careful": "yes"})
+        >>> options_of({"dates": "year", "day_first": "no", "reading": "careful"})
         ('--dates', 'year', '--month-first', '--careful')
     """
     words: list[str] = []
@@ -128,6 +132,8 @@ def options_of(setting: Setting) -> tuple[str, ...]:
         options = [f"--{one.replace('_', '-')}" for one in (choice.option or name).split("/")]
         if choice.kind in ("flag", "order"):
             words.append(options[value == "no"])
+        elif choice.are_options:
+            words.append(f"--{value}")
         else:
             words += [options[0], value]
     return tuple(words)
@@ -139,8 +145,6 @@ def complete(setting: Setting, rng: random.Random) -> dict[str, str]:
     Example:
         >>> complete({"ages": "keep-under-90", "dates": "shift"}, random.Random(1))
         {'ages': 'keep-under-90', 'dates': 'shift', 'key': 'KEY'}
-        >>> complete({"second_reader": "SECOND_READER"}, random.Random(1))
-        {'second_reader': 'SECOND_READER', 'careful': 'yes'}
     """
     made = dict(setting)
     for rule in CONTRADICTIONS:
@@ -255,7 +259,7 @@ class Revision:
         """Mask, and return the status and what was written, by name."""
         place = self.folder / out
         place.mkdir()
-        words = [self._place(word, place) for word in options]
+        words = [self._place(word, place) for word in options if word != FAST or self.can_read_twice]
         status = self.run(["mask", str(given), "--out", str(place / "out"), "--quiet", *words])
         written = (one for one in sorted(place.rglob("*")) if one.is_file() and not one.name.startswith("."))
         found = {one.relative_to(place).as_posix(): one.read_bytes() for one in written}
@@ -263,6 +267,12 @@ class Revision:
             one.rmdir() if one.is_dir() else one.unlink()
         place.rmdir()
         return status, found
+
+    @property
+    def can_read_twice(self) -> bool:
+        """Whether the revision reads twice by default, so that it has an option to read fast."""
+        table = self.folder / "code" / "inverse_deid" / "choices" / "table.py"
+        return "ReadingMode" in table.read_text(encoding="utf-8")
 
     def _place(self, word: str, place: Path) -> str:
         # Both revisions get the same words of the new one.
@@ -314,6 +324,8 @@ class Comparison:
     def compare(self, given: Path, options: tuple[str, ...]) -> str:
         """Mask with both and count the outcome: same, differs, refused by both, or refused by the old one."""
         more = ("--offsets",) if given.suffix == ".jsonl" else ()
+        if READINGS.isdisjoint(options):
+            more += (FAST,)
         if "--threads" not in options:
             more += ("--threads", "1")
         moved = "--dates" in options and options[options.index("--dates") + 1] != "mask"
@@ -348,7 +360,7 @@ def compare_choices(comparison: Comparison, given: Path, n_combinations: int, se
     for setting in draw_combinations(seed):
         if n_done == n_combinations:
             break
-        is_careful = "careful" in setting
+        is_careful = setting.get("reading") == "careful" or "second_reader" in setting
         if is_careful and n_careful == n_combinations // 25:
             continue
         valid = comparison.compare(given, options_of(setting)) != "refused by both"
@@ -363,7 +375,7 @@ def make_certificate(new: Revision) -> None:
     """Let the new revision guarantee thresholds, so that there is a certificate to give."""
     gold = ROOT / "narratives" / "letters-dev.jsonl"
     aim = ("--target-leak-rate", "0.5", "--confidence", "0.9")
-    status = new.run(["calibrate", str(gold), *aim, "--out", str(new.folder / "CERTIFICATE")])
+    status = new.run(["calibrate", str(gold), *aim, FAST, "--out", str(new.folder / "CERTIFICATE")])
     if status:
         raise RuntimeError(f"calibrate ended with {status}: {new.last_message()}")
 
@@ -379,7 +391,7 @@ def compare_all(comparison: Comparison, options: argparse.Namespace, folder: Pat
     for runs in options.runs:
         started, comparison.found = time.monotonic(), Counter()
         if runs in ("points", "careful"):
-            careful = {"careful": "yes"} if runs == "careful" else {}
+            careful = {"reading": "careful"} if runs == "careful" else {}
             for point in options.points:
                 comparison.compare(given, options_of({**POINTS[point], **careful}))
         elif runs == "choices":

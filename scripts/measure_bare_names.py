@@ -24,7 +24,9 @@ def main() -> None:
     parser.add_argument("--operating-point", default="balanced", choices=["strict", "balanced", "lenient"])
     parser.add_argument("--sentences", type=int, default=6, help="sentences for each surname")
     options = parser.parse_args()
-    deidentifier = build_deidentifier(MaskingSettings(operating_point=options.operating_point))
+    deidentifier = build_deidentifier(
+        MaskingSettings(reading="fast", operating_point=options.operating_point)
+    )
     print(report(outcomes(deidentifier, cases(options.sentences))))
 
 

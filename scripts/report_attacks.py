@@ -141,11 +141,11 @@ def render_report(figures: Figures, first: Figures, n_texts: Mapping[str, int], 
         f"Made by\n\n```\n{command}\n```\n",
         f"- revision {revision() or 'unknown'}",
         f"- model {model_fingerprint(packaged_model())[:12]}, "
-        f"second reader of `--careful` {model_fingerprint(packaged_second_reader())[:12]}",
+        f"second reader {model_fingerprint(packaged_second_reader())[:12]}",
         f"- {sum(n_texts.values())} invented texts of {len(kinds)} kinds (`tests/golden/attacks`), alone "
         "and inside 8 to 12 clean sentences (long)",
-        "- percent of the marked tokens that are masked, with default settings, `--careful`, and "
-        "`--operating-point strict`",
+        "- percent of the marked tokens that are masked, by default (careful), with `--fast`, and with "
+        "`--fast --operating-point strict`",
         "- *day one*: before the first rule that was written after these texts",
         f"- the bar is {100 * BAR:.0f} by default, in both forms, for the kinds that show it. All others are "
         "only measured",

@@ -48,13 +48,13 @@ UTILITY = {
     "time to onset": "ONSET",
     "tests and measurements": "LAB",
 }
-UNDER_CHANGES = ("strict", "balanced (default)", "lenient", "strict, --careful", "balanced, --careful")
+UNDER_CHANGES = ("strict", "balanced (default)", "lenient", "strict, --fast", "balanced, --fast")
 SYSTEMS = {
     "balanced (default)": [],
     "strict": ["--operating-point", "strict"],
     "lenient": ["--operating-point", "lenient"],
-    "balanced, --careful": ["--careful"],
-    "strict, --careful": ["--operating-point", "strict", "--careful"],
+    "balanced, --fast": ["--fast"],
+    "strict, --fast": ["--operating-point", "strict", "--fast"],
     "rules only, case-aware": ["--rules-only"],
     "rules only, literal (as published)": ["--rules-only", "--policy", "literal"],
 }
@@ -191,7 +191,7 @@ def report_utility() -> None:
     print("|---" * (len(UTILITY) + 3) + "|")
     relative = ["--dates", "relative-day"]
     ways = {"masked": [], "`--dates relative-day`": relative}
-    ways |= {f"{title}, `--careful`": [*options, "--careful"] for title, options in ways.items()}
+    ways |= {f"{title}, `--fast`": [*options, "--fast"] for title, options in ways.items()}
     for title, options in ways.items():
         with tempfile.TemporaryDirectory() as folder:
             figures_file = Path(folder) / "utility.json"

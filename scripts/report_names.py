@@ -302,18 +302,21 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="model folder, by default the packaged one")
     parser.add_argument("--narratives", type=int, default=2000)
     parser.add_argument("--golden-sentences", type=int, default=2, help="for each surname of the golden test")
-    parser.add_argument("--careful", action="store_true", help="with the packaged second reader")
+    parser.add_argument("--fast", action="store_true", help="without the packaged second reader")
     options = parser.parse_args()
     require_clean_revision(options.out)
     settings = MaskingSettings(
-        operating_point=options.operating_point, model=options.model, careful=options.careful, n_threads=1
+        operating_point=options.operating_point,
+        model=options.model,
+        reading="fast" if options.fast else "careful",
+        n_threads=1,
     )
     deidentifier = build_deidentifier(settings)
     figures = count(measure(deidentifier, make_cases(options.narratives)))
     golden = bare_names.outcomes(deidentifier, bare_names.cases(options.golden_sentences))
     command = " ".join(["python scripts/report_names.py", *sys.argv[1:]])
     model = f"{model_fingerprint(options.model or packaged_model())[:12]}, {options.operating_point}"
-    if options.careful:
+    if not options.fast:
         model += f", with the second reader {model_fingerprint(packaged_second_reader())[:12]}"
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "report.md").write_text(render_report(figures, golden, command, model), encoding="utf-8")

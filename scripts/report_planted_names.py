@@ -14,7 +14,7 @@ import csv
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,7 @@ import numpy as np
 from held_out_names import N_CARRIERS, N_NARRATIVES, SEED, build_documents, read_narratives
 
 from inverse_deid.choices.categories import parse_categories
+from inverse_deid.choices.table import ReadingMode
 from inverse_deid.core.phi import HyperClass, PhiType
 from inverse_deid.core.revision import require_clean_revision, revision
 from inverse_deid.core.values import BoolArray, Document
@@ -40,7 +41,7 @@ from inverse_deid.masking.pipeline import Deidentifier
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.text.tokenizer import tokenize
 
-READERS: Mapping[str, bool] = {"default": False, "careful": True}
+READERS: Sequence[ReadingMode] = ("careful", "fast")
 """Whether the second reader is asked, by name."""
 CHOICES = ("name", "all")
 MASKS = ("labelled NAME", "all masks")
@@ -152,9 +153,9 @@ def measure(
 ) -> Figures:
     """Mask the documents with every reader and choice of categories, and count."""
     groups, figures = group_names(docs), {}
-    for reader, careful in READERS.items():
+    for reader in READERS:
         for categories in CHOICES:
-            settings = MaskingSettings(careful=careful, categories=parse_categories(categories), n_threads=1)
+            settings = MaskingSettings(reading=reader, categories=parse_categories(categories), n_threads=1)
             masked = list(mask(build(settings), docs))
             for masks in MASKS:
                 counted = count(masked, groups, only_names=masks != "all masks")

@@ -38,8 +38,8 @@ Measured = Mapping[tuple[str, str], Figures]
 def measure_words(build: Callable[[MaskingSettings], Deidentifier] = build_deidentifier) -> Measured:
     """Mask all sentences with every reader; the clean texts are measured once more without any sentence."""
     found = {}
-    for reader, careful in READERS.items():
-        deidentifier = build(MaskingSettings(careful=careful, n_threads=1))
+    for reader in READERS:
+        deidentifier = build(MaskingSettings(reading=reader, n_threads=1))
         for writing in WRITINGS:
             lower = writing == "in lower case"
             cases: list[Case] = []

@@ -6,7 +6,7 @@ See docs/rebuilding.md. Needs `pip install '.[train]'`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from inverse_deid.training.config import read_run_config
 if TYPE_CHECKING:
     from inverse_deid.training.encoders.run import EncoderSurroundings, TrainedEncoder
 
+Limits = tuple[str, float, float, float]
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _OUT = click.Path(path_type=Path)
@@ -126,16 +127,24 @@ def _export(trained: TrainedEncoder, out: Path) -> None:
 @click.option("--encoder", type=_FOLDER, required=True, help="Encoder folder.")
 @click.option("--model", type=_FOLDER, required=True, help="Model folder of the network.")
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write, with thresholds.")
-@click.option("--lowest", type=click.FloatRange(0, 1), default=0.02, show_default=True)
-@click.option("--highest", type=click.FloatRange(0, 1), default=0.9998, show_default=True)
+@click.option(
+    "--doubt",
+    "doubts",
+    type=(str, float, float, float),
+    multiple=True,
+    metavar="POINT LOW HIGH HIGH_OF_NAMES",
+    help="Operating point, and the p_safe of the words that are read again. Repeat it for other points.",
+)
 @click.option("--weight", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Of the encoder.")
-def pair(config: Path, encoder: Path, model: Path, out: Path, **given: float) -> None:
+def pair(
+    config: Path, encoder: Path, model: Path, out: Path, doubts: Sequence[Limits], weight: float
+) -> None:
     """Calibrate the thresholds of network and encoder together on the held-out documents."""
-    from inverse_deid.training.encoders.second_reader import Readers, pair_readers
+    from inverse_deid.network.doubt import Doubt
+    from inverse_deid.training.encoders.second_reader import LIMITS, Readers, pair_readers
 
-    readers = Readers(
-        model=model, encoder=encoder, doubtful=(given["lowest"], given["highest"]), weight=given["weight"]
-    )
+    doubtful = {**LIMITS, **{name: Doubt(*limits) for name, *limits in doubts}}
+    readers = Readers(model=model, encoder=encoder, doubtful=doubtful, weight=weight)
     pair_readers(readers, read_run_config(config), out, click.echo)
 
 

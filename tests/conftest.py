@@ -10,6 +10,7 @@ from shared_fixtures import (
     pytest_make_parametrize_id,
     store,
     store_templates,
+    usual_reading,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "pytest_make_parametrize_id",
     "store",
     "store_templates",
+    "usual_reading",
 ]

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 25)
 settings.load_profile("unhurried")
 
+# A second reading takes several times as long, so tests that do not care about it read once.
+USUAL_READING = assemble.USUAL_READING
+assemble.USUAL_READING = "fast"
+
 # A shell starts what runs in the background with the interrupt ignored, and commands of the tests would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -56,6 +60,12 @@ def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> list[FakeMasker]:
 
     monkeypatch.setattr(assemble, "build_deidentifier", build)
     return maskers
+
+
+@pytest.fixture
+def usual_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words in doubt are read as the product does it if nobody chose a reading."""
+    monkeypatch.setattr(assemble, "USUAL_READING", USUAL_READING)
 
 
 @pytest.fixture

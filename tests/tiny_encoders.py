@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from inverse_deid.network.config import class_names
+from inverse_deid.network.doubt import Doubt
 from inverse_deid.network.second_reader import EncoderParts
 
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rash", "##es", ".", "mr", "-")
@@ -52,6 +53,6 @@ def tiny_encoder(feature: str = "has-capital-beginning", **changes: object) -> E
         "feature_names": (feature,),
         "pieces": PIECES,
         "graph": graph_of_one_feature(safe_if_set=0.01, safe_otherwise=0.99),
-        "doubtful": (0.3, 0.995),
+        "doubtful": {"balanced": Doubt(0.3, 0.995, 0.995)},
     }
     return EncoderParts(**{**values, **changes})  # type: ignore[arg-type]

@@ -65,8 +65,9 @@ def refuse_contradictions(
             _refuse_need(rule, chosen, by_name[rule.other])
         elif rule.choice in chosen:
             for one in rule.others:
-                if one in chosen:
-                    raise ConfigurationError(rule.why, choice=rule.choice, remedies=[_leave_out(one)])
+                if one in chosen and rule.value in (None, chosen[one]):
+                    value = chosen[one] if by_name[one].are_options else ""
+                    raise ConfigurationError(rule.why, choice=rule.choice, remedies=[_leave_out(one, value)])
     kept = frozenset(Category) - chosen.get("categories", frozenset(Category))
     for one, category in REPLACED_CATEGORIES.items():
         if one in chosen and category in kept:
@@ -84,8 +85,8 @@ def refuse_contradictions(
             )
 
 
-def _leave_out(name: str) -> Remedy:
-    return Remedy(name, step=N_("leave out {}"))
+def _leave_out(name: str, value: str = "") -> Remedy:
+    return Remedy(name, value, step=N_("leave out {}"))
 
 
 def _refuse_need(rule: Needs, chosen: Given, other: Choice) -> None:

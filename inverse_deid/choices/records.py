@@ -83,6 +83,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         permit: What lets requests mask less with it, None = it cannot mask less, or nothing does.
         detail_of: The choice and its value that this one describes more closely; pages ask both at once.
         shapes_output: Whether the same text can be masked otherwise with another value.
+        are_options: Of kind "values": on the command line, each value is an option of its own, without an
+            argument. Its help is the note of the value.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     permit: Permit | None = None
     detail_of: tuple[str, str] | None = None
     shapes_output: bool = True
+    are_options: bool = False
 
     def values_on(self, surface: Surface) -> tuple[Value, ...]:
         """Return the values that a surface offers."""
@@ -115,7 +118,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         """Return what it does, with notes on the values that a surface offers."""
         is_value = surface in (Surface.REQUEST, Surface.PYTHON)
         start = self.value_help if is_value and self.value_help else self.help
-        return " ".join([_(start), *(_(one.note) for one in self.values_on(surface) if one.note)])
+        notes = [(one.name, _(one.note)) for one in self.values_on(surface) if one.note]
+        return " ".join(
+            [_(start), *(f"{name}: {note}" if self.are_options else note for name, note in notes)]
+        )
 
     def default_on(self, surface: Surface) -> str | float | bool | None:
         """Return what holds on a surface if nothing is chosen."""
@@ -141,6 +147,7 @@ class Excludes(msgspec.Struct, frozen=True):
     choice: str
     others: tuple[str, ...]
     why: str  # after its name
+    value: str | None = None  # of the others; None = any that is not the default
 
 
 Contradiction = Needs | Excludes

@@ -28,6 +28,8 @@ Device = Literal["auto", "cpu", "cuda"]
 """Where the network runs; auto = on a GPU if it can, otherwise on the CPU."""
 Policy = Literal["case-aware", "literal"]
 """How the rules judge words that may be names."""
+ReadingMode = Literal["careful", "fast"]
+"""Whether a second reader reads again what the network is unsure of."""
 
 MAX_SPAN_YEARS = 17
 MAX_MARKER_CHARS = 40
@@ -96,20 +98,28 @@ _WORDS = (
         permit=Permit("strictness", N_("the operating point must be {own} or stricter")),
     ),
     Choice(
-        name="careful",
-        kind="flag",
+        name="reading",
+        kind="values",
         group=_MASKED,
-        help=N_(
-            "Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
-            "leaks and fewer needless masks (docs/masking.md)."
-        ),
-        surfaces=_OWN | {_SERVE, _DESK, _CALIBRATE},
-        default=False,
+        help=N_("How words in doubt are read (docs/masking.md)."),
+        surfaces=_OWN | {_SERVE, _DESK, _CALIBRATE, Surface.UTILITY},
+        usual=N_("careful"),
         question=N_("Should words in doubt be read a second time?"),
         values=(
-            Value("once", N_("Once is enough"), N_("Faster.")),
-            Value("twice", N_("Read twice"), N_("Slower. Hides fewer medical words.")),
+            Value(
+                "careful",
+                N_("Read twice"),
+                N_("The usual choice. Leaks less, and hides fewer medical words."),
+                N_("A second, larger network reads again what the first one is unsure of."),
+            ),
+            Value(
+                "fast",
+                N_("Once is enough"),
+                N_("Several times as fast."),
+                N_("The first network decides alone. Much faster, with more leaks and more needless masks."),
+            ),
         ),
+        are_options=True,
     ),
     Choice(
         name="allow",
@@ -352,7 +362,7 @@ _NETWORKS = (
         name="second_reader",
         kind="folder",
         group=_MODELS,
-        help=N_("For careful masking: folder of another second reader."),
+        help=N_("Folder of another second reader, which was calibrated with the model."),
         surfaces=_OWN | {_CALIBRATE},
     ),
     Choice(
@@ -373,11 +383,10 @@ PERMITS = (*dict.fromkeys(one.permit.name for one in CHOICES if one.permit is no
 """What an operator can let requests do that may mask less."""
 
 CONTRADICTIONS: tuple[Contradiction, ...] = (
-    Excludes("careful", ("rules_only",), N_("needs the network")),
-    Needs("second_reader", "careful", values=(True,)),
+    Excludes("second_reader", ("reading",), N_("is asked only where words in doubt are read twice"), "fast"),
     Excludes(
         "rules_only",
-        ("model", "operating_point", "low", "high", "allow_low_thresholds"),
+        ("model", "reading", "second_reader", "operating_point", "low", "high", "allow_low_thresholds"),
         N_("decides without the network and its thresholds"),
     ),
     Needs("date_span_years", "dates", values=("relative-day", "shift")),
@@ -397,7 +406,7 @@ class MaskChoices(TypedDict, total=False):
 
     categories: str | Iterable[str] | None
     operating_point: Literal["strict", "balanced", "lenient"] | None
-    careful: bool | None
+    reading: ReadingMode | None
     allow: Iterable[str] | None
     deny: Iterable[str] | None
     marker: str | None

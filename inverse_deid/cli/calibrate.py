@@ -41,6 +41,7 @@ from inverse_deid.masking.assemble import (
     Assembly,
     MaskingSettings,
     assemble,
+    find_reading,
     packaged_model,
     packaged_second_reader,
 )
@@ -161,7 +162,8 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     options = CalibrateOptions(choices=take_choices(given), **given)
     # The model's own thresholds are not used here.
     base = MaskingSettings(allow_low_thresholds=True)
-    settings = choose_settings(base, options.choices, date.min, surface=Surface.CALIBRATE).masking
+    chosen = choose_settings(base, options.choices, date.min, surface=Surface.CALIBRATE)
+    settings = chosen.masking
     aim = options.aim
     check_target(options.out, CERTIFICATE_FORMAT, force=options.force)
     gold = read_annotated(options.gold)
@@ -171,12 +173,14 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     refuse_too_few(calibration.n_counted, aim)
     manifest = read_manifest(settings.model or packaged_model())
     refuse_training_documents(options.gold, manifest.get("provenance") or {})
-    if settings.careful:
+    if find_reading(settings) == "careful":
         encoder = read_encoder(settings.second_reader or packaged_second_reader())
         refuse_training_documents(options.gold, encoder.provenance)
-    assembly = assemble(settings)
+    assembly = assemble(settings, seeks_thresholds=True)
     calibrated = _choose_thresholds(gold, calibration, assembly, aim)
     write_json(options.out, _certificate(calibrated, assembly, options))
+    for note in chosen.notes:
+        click.echo(_("WARNING: {note}.", note=note), err=True)
     for line in (*_found_lines(calibrated, calibration, options), "", *_guarantee_lines(calibration, aim)):
         click.echo(line)
 

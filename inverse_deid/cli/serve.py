@@ -140,12 +140,8 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     check_address(given["host"], clients, given["proxy"])
     metrics = Metrics(read_metrics_token(given["metrics_token"]))
     choices = take_choices(given)
-    masking = choose_settings(
-        None,
-        choices,
-        date.today(),
-        surface=Surface.SERVE,  # noqa: DTZ011, RUF100
-    ).masking
+    served = choose_settings(None, choices, date.today(), surface=Surface.SERVE)  # noqa: DTZ011, RUF100
+    masking = served.masking
     settings = ServiceSettings(
         operator=Operator(masking, parse_permits(given["permit"])),
         has_details=not given["no_details"],
@@ -157,6 +153,8 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     )
     parts = load_parts(masking)
     build_deidentifier(masking, parts)  # settings that cannot be used are refused before anybody asks
+    for note in served.notes:
+        click.echo(_("WARNING: {note}.", note=note), err=True)
 
     def make_masker(chosen: Chosen) -> CaseMasker:
         return CaseMasker(build_deidentifier(chosen.masking, parts), chosen.cases)

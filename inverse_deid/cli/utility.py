@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid.choices.records import Surface
 from inverse_deid.cli.parts.choice_options import choice_options, take_choices
-from inverse_deid.cli.parts.messages import name_option
+from inverse_deid.cli.parts.messages import name_choice
 from inverse_deid.cli.parts.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, name_documents
 from inverse_deid.core.wording import N_, _
@@ -33,6 +33,9 @@ from inverse_deid.evaluation.utility import (
     measure_utility,
     report_utility,
 )
+
+if TYPE_CHECKING:
+    from inverse_deid.masking.choices import Chosen
 
 SOME_FAILED = 1
 
@@ -89,7 +92,7 @@ def utility(
     """
     choices = take_choices(given)
     if masked is not None and choices:
-        chosen = _(" and ").join(map(name_option, choices))
+        chosen = _(" and ").join(map(name_choice, choices, choices.values()))
         raise ConfigurationError(
             _("{chosen} would mask the gold set. Leave it out, or MASKED", chosen=chosen)
         )
@@ -106,7 +109,7 @@ def utility(
         read = trace_sources(
             gold=gold or packaged_causality_set(),
             masked=masked,
-            model=_find_model(masked, choices.get("model")),
+            **({} if masked is not None else _find_readers(choices)),
         )
         write_json(json_path, encode_record(report_utility(result, read)))
     for line in utility_lines(result):
@@ -119,23 +122,32 @@ def utility(
     return SOME_FAILED if failed else 0
 
 
-def _find_model(masked: Path | None, model: Path | None) -> Path | None:
-    if masked is not None:
-        return None
-    from inverse_deid.masking.assemble import packaged_model
+def _choose(choices: Mapping[str, Any]) -> Chosen:
+    from inverse_deid.masking.assemble import MaskingSettings
+    from inverse_deid.masking.choices import choose_settings
 
-    return model or packaged_model()
+    # Only figures are written, so low thresholds release no text.
+    base = MaskingSettings(allow_low_thresholds=True)
+    return choose_settings(base, choices, date.min, surface=Surface.UTILITY)
+
+
+def _find_readers(choices: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the folders that mask the gold set, by role."""
+    from inverse_deid.masking.assemble import find_reading, packaged_model, packaged_second_reader
+
+    settings = _choose(choices).masking
+    second = {"second_reader": packaged_second_reader()} if find_reading(settings) == "careful" else {}
+    return {"model": settings.model or packaged_model(), **second}
 
 
 def _mask_gold(
     docs: Sequence[CausalityDocument], choices: Mapping[str, Any]
 ) -> tuple[list[MaskedOutput], list[str]]:
-    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-    from inverse_deid.masking.choices import choose_settings
+    from inverse_deid.masking.assemble import build_deidentifier
 
-    # Only figures are written, so low thresholds release no text.
-    base = MaskingSettings(allow_low_thresholds=True)
-    chosen = choose_settings(base, choices, date.min, surface=Surface.UTILITY)
+    chosen = _choose(choices)
+    for note in chosen.notes:
+        click.echo(_("WARNING: {note}.", note=note), err=True)
     found = build_deidentifier(chosen.masking).mask_many([doc.doc for doc in docs])
     outputs = [MaskedOutput(result.id, result.masks, result.text) for result in found]
     return outputs, [result.id for result in found if result.failed]

@@ -19,7 +19,7 @@ from inverse_deid.choices.categories import (
     list_categories,
     permits_years,
 )
-from inverse_deid.choices.table import CHOICES, Device, Policy
+from inverse_deid.choices.table import CHOICES, Device, Policy, ReadingMode
 from inverse_deid.core.errors import ConfigurationError, FormatError, Remedy, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HyperClass
@@ -36,7 +36,7 @@ from inverse_deid.core.wording import N_, _
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, load_lexicon
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages, TokenScorer
-from inverse_deid.masking.scorers import open_scorer
+from inverse_deid.masking.scorers import CarefulScorer, is_paired, open_scorer
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.analysis import RuleAnalyser
@@ -47,6 +47,10 @@ from inverse_deid.text.reading import read_text
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
+_BOTH = "+"
+"""Between the hashes of a network and of the second reader that was calibrated with it."""
+USUAL_READING: ReadingMode = "careful"
+"""How words in doubt are read if nobody chose it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +58,9 @@ class MaskingSettings:
     """The choices of a user when masking.
 
     Each is described in `inverse_deid.choices.table`, under the same name. Paths and thresholds that are None
-    are the packaged ones. A certificate excludes every other choice that could keep more words. The device is
-    not part of the fingerprint: on another one, a probability differs only by rounding.
+    are the packaged ones. A reading that is None is the one that `find_reading` returns. A certificate
+    excludes every other choice that could keep more words. The device is not part of the fingerprint: on
+    another one, a probability differs only by rounding.
     """
 
     model: Path | None = None
@@ -71,7 +76,7 @@ class MaskingSettings:
     allow_low_thresholds: bool = False
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
-    careful: bool = False
+    reading: ReadingMode | None = None
     second_reader: Path | None = None
     n_threads: int = 0
     device: Device = "cpu"
@@ -138,7 +143,28 @@ def build_deidentifier(settings: MaskingSettings, parts: LoadedParts | None = No
         # None = no network, or one of another kind
         "device": getattr(assembly.stages.scorer, "device", None),
     }
-    return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
+    return Deidentifier(assembly.stages, _fingerprint(settings, assembly.stages, *hashes), made_of)
+
+
+def find_reading(settings: MaskingSettings) -> ReadingMode | None:
+    """Return how words in doubt are read: None = there is no network, so none is in doubt.
+
+    A reading that was chosen holds. If none was, a user's own model that no second reader was calibrated with
+    reads alone. See `lacks_second_reader`.
+    """
+    if settings.rules_only:
+        return None
+    if settings.reading is not None:
+        return settings.reading
+    return "fast" if lacks_second_reader(settings) else USUAL_READING
+
+
+def lacks_second_reader(settings: MaskingSettings) -> bool:
+    """Tell whether words in doubt are read once only because no second reader fits the model."""
+    if settings.rules_only or settings.reading is not None or settings.second_reader is not None:
+        return False
+    is_own = settings.model is not None and USUAL_READING == "careful"
+    return is_own and not is_paired(settings.model or packaged_model(), packaged_second_reader())
 
 
 def load_parts(settings: MaskingSettings) -> LoadedParts:
@@ -150,22 +176,31 @@ def load_parts(settings: MaskingSettings) -> LoadedParts:
     if settings.rules_only:
         return LoadedParts(lexicon, interned, analyser, None, {}, "", named)
     folder = settings.model or packaged_model()
-    second = (settings.second_reader or packaged_second_reader()) if settings.careful else None
+    is_careful = find_reading(settings) == "careful"
+    second = (settings.second_reader or packaged_second_reader()) if is_careful else None
     scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device, second)
     model_sha256 = model_fingerprint(folder)
     if second is not None:
         # A certificate or a resumed run for one reader is none for both.
-        model_sha256 = f"{model_sha256}+{model_fingerprint(second)}"
+        model_sha256 = f"{model_sha256}{_BOTH}{model_fingerprint(second)}"
     return LoadedParts(lexicon, interned, analyser, scorer, points, model_sha256, named)
 
 
 def _name_parts(settings: MaskingSettings) -> tuple[object, ...]:
-    readers = (settings.rules_only, settings.careful, settings.second_reader)
+    readers = (find_reading(settings), settings.second_reader)
     return (settings.model, settings.lexicon, *readers, settings.n_threads, settings.device)
 
 
-def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Assembly:
-    """Return the stages of a de-identifier; arguments and errors are those of `build_deidentifier`."""
+def assemble(
+    settings: MaskingSettings, parts: LoadedParts | None = None, *, seeks_thresholds: bool = False
+) -> Assembly:
+    """Return the stages of a de-identifier; raise as `build_deidentifier` does.
+
+    Args:
+        settings: What is masked, and how.
+        parts: What was loaded before for the same model and lexicon; None = load them.
+        seeks_thresholds: The thresholds are still to be found: a second reader reads as with a certificate.
+    """
     kept = _check_kept(settings)
     certificate = None if settings.certificate is None else _read_certificate(settings)
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
@@ -200,9 +235,12 @@ def assemble(settings: MaskingSettings, parts: LoadedParts | None = None) -> Ass
                     Remedy("allow_low_thresholds", step=N_("accept these with {}")),
                 ],
             )
+    scorer = parts.scorer
+    if isinstance(scorer, CarefulScorer):
+        scorer = scorer.reading_at(None if seeks_thresholds else _name_limits(settings))
     stages = Stages(
         analyser=parts.analyser.judging(settings.policy, kept),
-        scorer=parts.scorer,
+        scorer=scorer,
         thresholds=thresholds,
         marker_for=markers_of(settings.replace, settings.marker),
         allow=PhraseList(sorted(settings.allow)),
@@ -237,6 +275,13 @@ def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
 
 def _keeps_years(settings: MaskingSettings) -> bool:
     return settings.keep_years and permits_years(settings.categories)
+
+
+def _name_limits(settings: MaskingSettings) -> str | None:
+    """Return the operating point whose words are read a second time; None = thresholds of another source."""
+    if settings.certificate is not None or settings.low is not None or settings.high is not None:
+        return None
+    return settings.operating_point or "balanced"
 
 
 def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
@@ -335,22 +380,24 @@ def _read_thresholds(
         "lexicon": (certificate.get("lexicon_sha256"), lexicon),
     }
     other = [name for name, (certified, ours) in bound.items() if certified != ours]
+    was_careful, is_careful = (_BOTH in str(one) for one in bound["model"])
     if other:
         raise ConfigurationError(
             _(
                 "{certificate}: was made for another {other}. Mask with what it names, or calibrate again",
                 certificate=settings.certificate,
                 other=_(" and another ").join(other),
-            )
+            ),
+            remedies=[Remedy("reading", "careful" if was_careful else "fast")] * (was_careful != is_careful),
         )
     return Thresholds.from_json(certificate["thresholds"])
 
 
-_HASHED_OTHERWISE = frozenset({"operating_point", "low", "high", "allow_low_thresholds"})
-"""Choices whose effect is in the thresholds; that of files is in their hashes."""
+_HASHED_OTHERWISE = frozenset({"operating_point", "low", "high", "allow_low_thresholds", "reading"})
+"""Choices whose effect is in the thresholds; that of files and readers is in their hashes."""
 
 
-def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
+def _fingerprint(settings: MaskingSettings, stages: Stages, *hashes: str) -> str:
     # Of everything that can change the output. Not threads, nor the device.
     choices: dict[str, object] = {}
     for choice in CHOICES:
@@ -359,5 +406,8 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
             continue
         value = getattr(settings, choice.name, None)  # None = a setting of cases
         choices[choice.name] = sorted(value) if isinstance(value, frozenset) else value
-    parts = (choices, astuple(thresholds), hashes, _keeps_years(settings))
+    numbers = astuple(stages.thresholds)
+    if isinstance(stages.scorer, CarefulScorer):
+        numbers += astuple(stages.scorer.doubt)
+    parts = (choices, numbers, hashes, _keeps_years(settings))
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -14,7 +14,8 @@ from inverse_deid.choices.reading import read_choices, refuse_contradictions
 from inverse_deid.choices.records import Surface, find_choice
 from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import InverseDeidError, add_remedies
-from inverse_deid.masking.assemble import MaskingSettings
+from inverse_deid.core.wording import _
+from inverse_deid.masking.assemble import MaskingSettings, find_reading, lacks_second_reader
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 _SURROGATE = "surrogate"
@@ -32,9 +33,18 @@ class Chosen:
         """Return the value of a choice; that of the default where nothing was chosen."""
         if name == "replace" and self.makes_surrogates:
             return _SURROGATE
+        if name == "reading":
+            return find_reading(self.masking)
         value = getattr(self.masking if name in _OF_MASKING else self.cases, name)
         choice = find_choice(CHOICES, name)
         return choice.usual if value is None and choice.usual in choice.names_on(Surface.PYTHON) else value
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings about choices that nobody made, as sentences without a full stop."""
+        if not lacks_second_reader(self.masking):
+            return ()
+        return (_("no second reader was calibrated with this model, so words in doubt are read once"),)
 
     def describe(self, hide: Callable[[Iterable[str]], str | None]) -> dict[str, Any]:
         """Return what shapes the output, for reports: no key, no folder, and of words what `hide` returns."""

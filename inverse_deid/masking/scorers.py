@@ -7,6 +7,7 @@ spaces. A folder cannot choose code that is not installed.
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 import json
 from collections.abc import Callable, Sequence
@@ -24,9 +25,15 @@ from inverse_deid.core.values import BoolArray, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
+from inverse_deid.network.doubt import Doubt
 from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
 from inverse_deid.network.scorer import Scorer, ScorerInput
-from inverse_deid.network.second_reader import EncoderParts, SecondReader, read_encoder
+from inverse_deid.network.second_reader import (
+    EncoderParts,
+    SecondReader,
+    find_first_reader,
+    read_encoder,
+)
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
@@ -41,6 +48,8 @@ CASING_FEATURES = (
 )
 """What variants c and d of the thesis give the network besides characters and words."""
 
+_NAMED = FEATURE_NAMES.index("is-possibly-name")
+"""The column of words that are in a list of surnames or first names, however they are written."""
 
 Columns = slice | npt.NDArray[np.intp]
 """Which columns of `RuleAnalysis.features` a reader is given."""
@@ -89,7 +98,7 @@ def open_scorer(
                     folder=folder,
                 ),
                 remedies=[
-                    Remedy("careful", step=N_("leave out {}")),
+                    Remedy("reading", "fast", step=N_("use {}")),
                     Remedy(step=N_("calibrate it with this model")),
                 ],
             )
@@ -98,7 +107,7 @@ def open_scorer(
     if second_reader is not None:
         raise ConfigurationError(
             _("{folder}: a model of this kind has no second reader", folder=folder),
-            remedies=[Remedy("careful", step=N_("leave out {}"))],
+            remedies=[Remedy("reading", "fast", step=N_("use {}"))],
         )
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
@@ -115,6 +124,18 @@ def open_scorer(
         )
     open_folder: OpenScorer = next(iter(found)).load()
     return open_folder(folder)
+
+
+def is_paired(folder: Path, second_reader: Path) -> bool:
+    """Tell whether a second reader was calibrated with a model; True if either is damaged.
+
+    Masking then says what is damaged, instead of reading with less care.
+    """
+    if _read_kind(folder) is not None:
+        return False
+    first_reader = find_first_reader(second_reader)
+    is_readable = bool(first_reader) and (folder / "manifest.json").is_file()
+    return not is_readable or first_reader == model_fingerprint(folder)
 
 
 def _read_kind(folder: Path) -> str | None:
@@ -180,6 +201,8 @@ class NetworkScorer:
 class CarefulScorer:
     """The network, and a second reader that reads again where the network is unsure.
 
+    `doubt` says where; None = within the widest limits of all operating points.
+
     A word that no list knows as safe may be a surname in the place of a drug. The second reader can only make
     it less safe.
 
@@ -189,16 +212,32 @@ class CarefulScorer:
     """
 
     def __init__(
-        self, network: NetworkScorer, encoder: EncoderParts, n_threads: int = 0, device: Device = "cpu"
+        self,
+        network: NetworkScorer,
+        encoder: EncoderParts,
+        n_threads: int = 0,
+        device: Device = "cpu",
+        doubt: Doubt | None = None,
     ) -> None:
         if encoder.class_names != network.class_names:
             raise ModelError(_("the second reader and the network have different classes. Train it again"))
         self._network = network
+        self._encoder = encoder
         self._second = SecondReader(encoder, n_threads, device)
+        self.doubt = encoder.doubt_at(None) if doubt is None else doubt
         self.device = " and ".join(dict.fromkeys((network.device, self._second.device)))
         self._columns = _choose_columns(encoder.feature_names)
         self._classes = _Classes(encoder.class_names)
         self.tells_classes = self._classes.are_told_apart
+
+    def reading_at(self, operating_point: str | None) -> CarefulScorer:
+        """Return a scorer that reads again what is doubtful at an operating point, and shares all else.
+
+        Without an operating point, the widest limits apply.
+        """
+        other = copy.copy(self)
+        other.doubt = self._encoder.doubt_at(operating_point)
+        return other
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
         return self.begin(tokens, analyses)()
@@ -208,7 +247,8 @@ class CarefulScorer:
 
         def read_again() -> list[Scores]:
             inputs, first = scorer_inputs(tokens, analyses, self._columns), wait()
-            reading = self._second.begin(inputs, first, self._network.interned.words_from(0))
+            doubtful = find_doubtful(self.doubt, first, analyses)
+            reading = self._second.begin(inputs, first, doubtful, self._network.interned.words_from(0))
             found = [
                 _no_safer(one, again, analysis.verdicts.word)
                 for one, again, analysis in zip(first, reading(), analyses, strict=True)
@@ -216,6 +256,24 @@ class CarefulScorer:
             return [self._classes.scores(p) for p in found]
 
         return read_again
+
+
+def find_doubtful(
+    doubt: Doubt, first: Sequence[FloatArray], analyses: Sequence[RuleAnalysis]
+) -> list[BoolArray]:
+    """Return which tokens are read again: bool (n_tokens,) per document.
+
+    A word may be a name if a list of names has it, in any case, or if no list knows it as safe.
+
+    Args:
+        doubt: The limits.
+        first: float32 (n_tokens, n_classes) per document, what the network says.
+        analyses: What the rules say of every document.
+    """
+    return [
+        doubt.among(p[:, 0], (analysis.features[:, _NAMED] > 0) | analysis.verdicts.word)
+        for p, analysis in zip(first, analyses, strict=True)
+    ]
 
 
 def _no_safer(first: FloatArray, again: FloatArray, unknown: BoolArray) -> FloatArray:

@@ -259,7 +259,10 @@ def _read_ids(case_ids: object, n_texts: int, rows: Sequence[int] | None = None)
 
 def _choose(settings: MaskingSettings | None, choices: Mapping[str, Any]) -> Chosen:
     with keyword_errors():
-        return choose_settings(settings, choices, date.today())  # noqa: DTZ011, RUF100 - a person's day
+        chosen = choose_settings(settings, choices, date.today())  # noqa: DTZ011, RUF100 - a person's day
+    for note in chosen.notes:
+        warnings.warn(note, stacklevel=3)
+    return chosen
 
 
 class _SharedMasker:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.files import write_folder
 from inverse_deid.core.packaged import SECOND_READER_SHA256, packaged_path
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
-from inverse_deid.core.values import FloatArray
+from inverse_deid.core.values import BoolArray, FloatArray
 from inverse_deid.core.wording import _
+from inverse_deid.network.doubt import Doubt, Doubts, find_widest, plan_windows
 from inverse_deid.network.encoding import gap_codes
 from inverse_deid.network.folder import (
     model_fingerprint,
@@ -39,13 +41,9 @@ from inverse_deid.network.folder import (
 from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
 from inverse_deid.network.scorer import ScorerInput, open_sessions
 
-ENCODER_FORMAT = "inverse-deid encoder 1"
+ENCODER_FORMAT = "inverse-deid encoder 2"
 _FILES = ("config.json", "pieces.txt", "encoder.onnx")
 
-OWN_TOKENS = 96
-"""Tokens of a window that are its own; windows lie side by side in a document."""
-CONTEXT_TOKENS = 16
-"""Tokens of context on either side of them."""
 _ROUNDING = 1e-3
 """How far the class probabilities of a token may be from 1 in sum; farther, and the token is masked."""
 _LEAST = 1e-9
@@ -63,7 +61,7 @@ class EncoderParts:
         feature_names: The rule features in the order in which the graph reads them.
         pieces: The word pieces of the vocabulary.
         graph: The ONNX graph.
-        doubtful: Lowest and highest `p_safe` of the tokens that are read again.
+        doubtful: Which tokens are read again at each operating point; of others, those of the widest limits.
         weight: Weight of this reader in the geometric mean of both, in [0, 1]; the network has the rest.
         first_reader: Fingerprint of the network that the operating points were calibrated with.
         operating_points: Thresholds for both readers together.
@@ -74,18 +72,20 @@ class EncoderParts:
     feature_names: tuple[str, ...]
     pieces: tuple[str, ...] = field(repr=False)
     graph: bytes = field(repr=False)
-    doubtful: tuple[float, float] = (0.0, 1.0)
+    doubtful: Doubts = field(default_factory=dict)
     weight: float = 0.5
     first_reader: str = ""
     operating_points: OperatingPoints = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        low, high = self.doubtful
-        if not 0 <= low <= high <= 1:
-            raise ConfigurationError(_("doubtful must be two probabilities, the lower one first"))
         if not 0 <= self.weight <= 1:
             raise ConfigurationError(_("the weight of the second reader must be between 0 and 1"))
+
+    def doubt_at(self, operating_point: str | None) -> Doubt:
+        """Return which tokens are read again at an operating point; None = thresholds of any other kind."""
+        known = self.doubtful.get(operating_point or "")
+        return find_widest(self.doubtful.values()) if known is None else known
 
 
 def write_encoder(parts: EncoderParts, folder: Path) -> None:
@@ -101,7 +101,7 @@ def write_encoder(parts: EncoderParts, folder: Path) -> None:
         config = {
             "class_names": parts.class_names,
             "feature_names": parts.feature_names,
-            "doubtful": parts.doubtful,
+            "doubtful": {name: doubt.as_json() for name, doubt in parts.doubtful.items()},
             "weight": parts.weight,
             "first_reader": parts.first_reader,
         }
@@ -136,19 +136,18 @@ def read_encoder(folder: Path) -> EncoderParts:
         )
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        low, high = config["doubtful"]
         return EncoderParts(
             class_names=tuple(config["class_names"]),
             feature_names=tuple(config["feature_names"]),
             pieces=tuple((folder / "pieces.txt").read_text(encoding="utf-8").splitlines()),
             graph=(folder / "encoder.onnx").read_bytes(),
-            doubtful=(float(low), float(high)),
+            doubtful={name: Doubt.from_json(one) for name, one in config["doubtful"].items()},
             weight=float(config["weight"]),
             first_reader=str(config["first_reader"]),
             operating_points=read_operating_points(manifest["operating_points"]),
             provenance=manifest["provenance"],
         )
-    except (KeyError, ValueError, TypeError, OSError, ConfigurationError) as error:
+    except (AttributeError, KeyError, ValueError, TypeError, OSError, ConfigurationError) as error:
         raise ModelError(
             _(
                 "{folder}: damaged ({name}). Install or train it again",
@@ -156,6 +155,14 @@ def read_encoder(folder: Path) -> EncoderParts:
                 name=type(error).__name__,
             )
         ) from error
+
+
+def find_first_reader(folder: Path) -> str:
+    """Return `EncoderParts.first_reader` without a check of the folder, "" = it cannot be read."""
+    try:
+        return str(json.loads((folder / "config.json").read_text(encoding="utf-8"))["first_reader"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ""
 
 
 def is_encoder(folder: Path) -> bool:
@@ -168,7 +175,7 @@ def is_encoder(folder: Path) -> bool:
 
 
 class SecondReader:
-    """Reads doubtful tokens again, `n_threads` windows at once (0 = one per core).
+    """Reads doubtful tokens again, in `n_threads` threads (0 = one per core).
 
     The graph has 8-bit weights, and the scale of its activations depends on what is read at once. So a
     window is always read alone, and a document's scores do not depend on its company.
@@ -181,19 +188,23 @@ class SecondReader:
     def __init__(self, parts: EncoderParts, n_threads: int = 0, device: Device = "cpu") -> None:
         self._vocabulary = Vocabulary(parts.pieces)
         self.device, (self._session,) = open_sessions([parts.graph], device)
-        self._doubtful = parts.doubtful
         self._weight = parts.weight
         self.class_names = parts.class_names
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "second-reader")
 
     def begin(
-        self, docs: Sequence[ScorerInput], first: Sequence[FloatArray], words: Sequence[str] | None = None
+        self,
+        docs: Sequence[ScorerInput],
+        first: Sequence[FloatArray],
+        doubtful: Sequence[BoolArray],
+        words: Sequence[str] | None = None,
     ) -> Callable[[], list[FloatArray]]:
         """Begin to read again; the returned function waits.
 
         Args:
             docs: Tokens of every document, with the features that the encoder names.
             first: float32 (n_tokens, n_classes) per document, what the network says.
+            doubtful: bool (n_tokens,) per document, which tokens are read again.
             words: The word of each number in `ScorerInput.ids`, as the rules read it; None = the tokens are
                 read as they are written.
 
@@ -204,31 +215,28 @@ class SecondReader:
         Raises:
             StageError: The encoder returned another shape than was asked for.
         """
-        low, high = self._doubtful
-        readings: list[tuple[int, slice, Future[FloatArray]]] = []
-        for row, (doc, scores) in enumerate(zip(docs, first, strict=True)):
-            doubtful = (scores[:, 0] >= low) & (scores[:, 0] <= high)
-            gaps = gap_codes(doc.tokens) if doubtful.any() else None
-            for own, read in _windows(len(doc.tokens)):
-                if gaps is not None and doubtful[own].any():
-                    seen = doc.tokens.words[read] if words is None else [words[i] for i in doc.ids[read]]
-                    window = encode_window(seen, gaps[read], doc.features[read], self._vocabulary)
-                    inputs = join_windows([window], self._vocabulary.pad)
-                    run = self._runs.submit(
-                        self._run, inputs, slice(own.start - read.start, own.stop - read.start)
-                    )
-                    readings.append((row, own, run))
+        bounds = np.cumsum([0, *map(len, doubtful)])
+        asked = np.concatenate([np.zeros(0, np.bool_), *doubtful])
+        windows = plan_windows(asked, bounds.tolist())
+        gaps = {row: gap_codes(docs[row].tokens) for row in np.unique(windows.doc).tolist()}
+        runs: list[tuple[slice, Future[FloatArray]]] = []
+        columns = (windows.doc, windows.start, windows.end, windows.first, windows.last)
+        for row, start, end, own_start, own_end in zip(*(one.tolist() for one in columns), strict=True):
+            doc, read = docs[row], slice(start - int(bounds[row]), end - int(bounds[row]))
+            seen = doc.tokens.words[read] if words is None else [words[i] for i in doc.ids[read]]
+            window = encode_window(seen, gaps[row][read], doc.features[read], self._vocabulary)
+            inputs = join_windows([window], self._vocabulary.pad)
+            run = self._runs.submit(self._run, inputs, slice(own_start - start, own_end - start))
+            runs.append((slice(own_start, own_end), run))
         self._vocabulary.trim(_KEPT_WORDS)
 
         def wait() -> list[FloatArray]:
-            found = [scores.copy() for scores in first]
-            for row, own, run in readings:
-                scores = first[row][own]
-                doubtful = (scores[:, 0] >= low) & (scores[:, 0] <= high)
-                found[row][own] = np.where(
-                    doubtful[:, None], _mean(scores, run.result(), self._weight), scores
-                )
-            return found
+            found = np.concatenate([np.zeros((0, len(self.class_names)), np.float32), *first])
+            again = np.full_like(found, np.nan)
+            for own, run in runs:
+                again[own] = run.result()
+            found[asked] = _mean(found[asked], again[asked], self._weight)
+            return [found[a:b] for a, b in pairwise(bounds.tolist())]
 
         return wait
 
@@ -239,13 +247,6 @@ class SecondReader:
         with np.errstate(invalid="ignore"):
             are_probabilities = (found >= 0).all(axis=1) & (np.abs(found.sum(axis=1) - 1) <= _ROUNDING)
         return np.where(are_probabilities[:, None], found, np.float32(np.nan))[own]
-
-
-def _windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:
-    """Cut a document into windows: the tokens that are their own, and those that are read."""
-    for start in range(0, n_tokens, OWN_TOKENS):
-        end = min(start + OWN_TOKENS, n_tokens)
-        yield slice(start, end), slice(max(0, start - CONTEXT_TOKENS), min(n_tokens, end + CONTEXT_TOKENS))
 
 
 def _mean(one: FloatArray, other: FloatArray, weight: float) -> FloatArray:

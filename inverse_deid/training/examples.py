@@ -16,7 +16,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.core.wording import _
 from inverse_deid.lexicon import Lexicon
-from inverse_deid.masking.scorers import feature_columns, feature_names
+from inverse_deid.masking.scorers import feature_columns, feature_names, find_doubtful
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, class_names, class_of
 from inverse_deid.network.encoding import WordVectors, gap_codes, word_numbers
@@ -91,7 +91,7 @@ class Teachers:
             if isinstance(parts, ModelParts)
         ]
         self._encoders = [
-            (SecondReader(parts, n_threads=1), feature_columns(parts.feature_names))
+            (SecondReader(parts, n_threads=1), parts.doubt_at(None), feature_columns(parts.feature_names))
             for parts in models
             if isinstance(parts, EncoderParts)
         ]
@@ -104,7 +104,12 @@ class Teachers:
         opinions = _mean([scorer.score(_inputs(docs, columns)) for scorer, columns in self._networks])
         if not self._encoders:
             return opinions
-        return _mean([reader.begin(_inputs(docs, columns), opinions)() for reader, columns in self._encoders])
+        analyses = [analysis for _, analysis in docs]
+        readings = [
+            reader.begin(_inputs(docs, columns), opinions, find_doubtful(doubt, opinions, analyses))()
+            for reader, doubt, columns in self._encoders
+        ]
+        return _mean(readings)
 
 
 def _inputs(docs: Sequence[tuple[Tokens, RuleAnalysis]], columns: Sequence[int]) -> list[ScorerInput]:

@@ -70,7 +70,7 @@ def warm(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     """The whole way from text to masked text, and single short narratives one after the other."""
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
-    deidentifier = build_deidentifier(MaskingSettings(n_threads=n_threads))
+    deidentifier = build_deidentifier(MaskingSettings(reading="fast", n_threads=n_threads))
 
     def run(some: Sequence[Document]) -> int:
         masked = (deidentifier.mask_many(batch) for batch in batches(some))

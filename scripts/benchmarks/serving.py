@@ -84,7 +84,7 @@ def _asked(n_requests: int, mean_tokens: float, *options: str) -> Figures:
 @contextmanager
 def _service() -> Iterator[Service]:
     """A service on a free port of the loopback address."""
-    command = [sys.executable, "-m", "inverse_deid.cli.main", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "inverse_deid.cli.main", "serve", "--fast", "--port", "0"]
     started = time.monotonic()
     with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
         try:

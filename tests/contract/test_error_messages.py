@@ -8,6 +8,8 @@ import click
 import pytest
 
 import inverse_deid
+from inverse_deid.choices.records import Surface
+from inverse_deid.choices.table import CHOICES
 from inverse_deid.cli.main import main
 from inverse_deid.cli.parts.messages import describe_error, name_option
 from inverse_deid.core import errors
@@ -109,9 +111,16 @@ def list_command_options(command, context):
 
 def test_every_choice_that_an_error_names_is_an_option():
     options = list_command_options(main, click.Context(main))
+    values = {one.name: one.names_on(Surface.MASK) for one in CHOICES if one.are_options}
     named = {path.name: list_choices(path.read_text("utf-8")) for path in PRODUCT.rglob("*.py")}
     assert sum(map(len, named.values())) > 70
-    unknown = {(path, one) for path, some in named.items() for one in some if name_option(one) not in options}
+    unknown = {
+        (path, one, value)
+        for path, some in named.items()
+        for one in some
+        for value in values.get(one, ("",))
+        if name_option(one, value) not in options
+    }
     assert unknown == set()
 
 

@@ -131,7 +131,7 @@ REFUSED = {
     "broken gzip": [*MASK, "broken.txt.gz"],
     "broken Parquet": [*MASK, "broken.parquet"],
     "not UTF-8": [*MASK, "latin.txt", "--encoding", "utf-8"],
-    "contradiction": [*MASK, "a.txt", "--rules-only", "--careful"],
+    "contradiction": [*MASK, "a.txt", "--rules-only", "--fast"],
     "a choice alone": [*MASK, "a.txt", "--age-bands", "e2b"],
     "no key": [*MASK, "a.txt", "--dates", "shift"],
     "unknown category": [*MASK, "a.txt", "--categories", "nothing"],

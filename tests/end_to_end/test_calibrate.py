@@ -330,13 +330,15 @@ def test_a_certificate_for_both_readers_holds_for_both_only(gold, case, out, tmp
     assert json.loads(certificate.read_text())["model_sha256"] == both
     low = "--allow-low-thresholds"  # at so high a leak rate
     assert run("mask", case, "--out", out, "--careful", "--certificate", certificate, low).exit_code == 0
-    refused = run("mask", case, "--out", out, "--force", "--certificate", certificate, low)
+    refused = run("mask", case, "--out", out, "--force", "--fast", "--certificate", certificate, low)
     assert "another model" in only_line(refused)
+    assert "Use --careful" in only_line(refused)
 
 
 def test_a_certificate_for_one_reader_does_not_hold_for_both(calibrated, case, out):
     refused = run("mask", case, "--out", out, "--careful", "--certificate", calibrated[1])
     assert "another model" in only_line(refused)
+    assert "Use --fast" in only_line(refused)
 
 
 def test_documents_that_the_second_reader_learned_from_are_refused(gold, tmp_path):
@@ -349,6 +351,7 @@ def test_documents_that_the_second_reader_learned_from_are_refused(gold, tmp_pat
     assert "trained on it (as mine)" in only_line(refused)
 
 
-def test_a_second_reader_needs_careful(gold, tmp_path):
-    refused = run("calibrate", gold, *AIM, "--second-reader", tmp_path, "--out", tmp_path / "none.json")
-    assert "Add --careful, or leave out --second-reader" in only_line(refused)
+def test_a_second_reader_is_not_for_a_fast_reading(gold, tmp_path):
+    second = ("--fast", "--second-reader", tmp_path)
+    refused = run("calibrate", gold, *AIM, *second, "--out", tmp_path / "none.json")
+    assert "Leave out --fast" in only_line(refused)

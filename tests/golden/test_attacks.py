@@ -42,11 +42,12 @@ def test_recall_of_no_kind_is_below_its_floor(system):
     assert below == {}
 
 
+@pytest.mark.parametrize("system", [pytest.param("careful", marks=pytest.mark.slow), "fast"])
 @pytest.mark.parametrize("n_together", [1, 10])
-def test_clean_sentences_are_kept_by_default(n_together):
+def test_clean_sentences_are_kept(system, n_together):
     sentences = read_clean_sentences()
     assert len(sentences) == len(set(sentences)) == 200
-    clean = measure_clean(build_deidentifier(SYSTEMS["default"]), sentences, n_together)
+    clean = measure_clean(build_deidentifier(SYSTEMS[system]), sentences, n_together)
     assert clean.n_tokens > 1500
     assert clean.share <= MOST_CLEAN_MASKED
 

@@ -32,9 +32,9 @@ LEAST_KEPT = {
 """Share of drugs and eponym phrases that must be kept."""
 
 
-@pytest.fixture(scope="module")
-def deidentifier():
-    return build_deidentifier(MaskingSettings())
+@pytest.fixture(scope="module", params=[pytest.param("careful", marks=pytest.mark.slow), "fast"])
+def deidentifier(request):
+    return build_deidentifier(MaskingSettings(reading=request.param))
 
 
 @pytest.fixture(scope="module")

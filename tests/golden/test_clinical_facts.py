@@ -18,13 +18,26 @@ ITEMS = [(part, item) for part, items in FILE.items() for item in items]
 LEAST_KEPT = {"coded_term": 0.5, "range": 0.8, "short_duration": 0.2}
 """Shares that the packaged network keeps where its features do not tell it enough; elsewhere all."""
 
-KEPT_LOOK_ALIKES = {"Extension [[1430]] is the ward.", "Room [[104]] was cleaned."}
-"""What the network keeps in spite of the rules, with and without these patterns."""
+_KEPT_BY_THE_NETWORK = {"Extension [[1430]] is the ward.", "Room [[104]] was cleaned."}
+KEPT_LOOK_ALIKES = {
+    "fast": _KEPT_BY_THE_NETWORK,
+    "careful": _KEPT_BY_THE_NETWORK
+    | {
+        "Mr [[N]]. [[V]]. came, and [[H]] & [[V]] left.",
+        "He had pain from [[8/10]] to [[9/10]] and then left.",
+    },
+}
+"""What is kept in spite of the rules, with and without these patterns, by reading."""
+
+
+@pytest.fixture(scope="module", params=["careful", "fast"])
+def reading(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def deidentifier():
-    return build_deidentifier(MaskingSettings())
+def deidentifier(reading):
+    return build_deidentifier(MaskingSettings(reading=reading))
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +72,12 @@ def test_rules_know_the_facts_and_not_their_look_alikes(analyser, part, item):
 
 
 @pytest.mark.parametrize(("part", "item"), ITEMS)
-def test_facts_are_kept_and_look_alikes_are_masked(deidentifier, part, item):
+def test_facts_are_kept_and_look_alikes_are_masked(deidentifier, reading, part, item):
     kept = n_facts = 0
     for marked in FILE[part][item]:
         text, identifiers, facts = parse(marked)
         keep = deidentifier.mask(Document("fact", text)).decisions.keep
-        assert marked in KEPT_LOOK_ALIKES or not keep[marked_tokens(text, identifiers)].any(), marked
+        assert marked in KEPT_LOOK_ALIKES[reading] or not keep[marked_tokens(text, identifiers)].any(), marked
         kept += int(keep[marked_tokens(text, facts)].sum())
         n_facts += len(marked_tokens(text, facts))
     assert kept >= LEAST_KEPT.get(item, 1.0) * n_facts

@@ -11,9 +11,9 @@ from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 FLOOR = 0.98
 
 
-@pytest.fixture(scope="module")
-def deidentifier():
-    return build_deidentifier(MaskingSettings())
+@pytest.fixture(scope="module", params=[pytest.param("careful", marks=pytest.mark.slow), "fast"])
+def deidentifier(request):
+    return build_deidentifier(MaskingSettings(reading=request.param))
 
 
 def recall_by_kind(deidentifier, texts):

@@ -9,9 +9,9 @@ from inverse_deid.text.rendering import INVISIBLE_MARKS, LINE_SEPARATORS, TYPOGR
 FACTS = "She took tramadol 100 mg daily and had severe nausea after ibuprofen."
 
 
-@pytest.fixture(scope="module")
-def masked():
-    deidentifier = build_deidentifier(MaskingSettings())
+@pytest.fixture(scope="module", params=["careful", "fast"])
+def masked(request):
+    deidentifier = build_deidentifier(MaskingSettings(reading=request.param))
     return lambda text: deidentifier.mask(Document("typography", text)).text
 
 

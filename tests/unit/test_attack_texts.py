@@ -55,7 +55,7 @@ def test_narratives_depend_on_the_id_alone(tmp_path):
 def test_floors_are_rounded_down_and_figures_survive_a_file(tmp_path):
     figures = {
         ("pet", system, form): Recall(3, 2)
-        for system in ("default", "careful", "strict")
+        for system in ("careful", "fast", "fast-strict")
         for form in ("alone", "long")
     }
     write_csv(tmp_path / "figures.csv", figures)

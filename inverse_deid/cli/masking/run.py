@@ -72,7 +72,9 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
         remedy = "" if is_pipe else _(". Run the same command with --resume to continue")
         click.echo(_("inverse-deid: stopped{remedy}", remedy=remedy), err=True)
         return INTERRUPTED
-    for line in alarm_lines(tally, keeps_all=options.keep_all_columns):
+    for line in alarm_lines(
+        tally, keeps_all=options.keep_all_columns, notes=options.choose(options.key).notes
+    ):
         click.echo(line, err=True)
     if not options.quiet:
         figures = figure_lines(tally, time.monotonic() - started) if options.verbose else ()

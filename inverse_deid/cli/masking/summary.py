@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,12 +134,13 @@ def fact_lines(tally: Tally) -> Iterator[str]:
     yield from (fact.text for fact in list_facts(tally.facts) if not fact.is_warning)
 
 
-def alarm_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
+def alarm_lines(tally: Tally, *, keeps_all: bool, notes: Sequence[str] = ()) -> Iterator[str]:
     """Return one line per failure and per warning: the file, the place, the fault and the remedy.
 
     Args:
         tally: Of the whole run.
         keeps_all: All columns were asked for, so that those that are copied were not named.
+        notes: Warnings about the settings.
 
     Example:
         >>> from inverse_deid.files.facts import Failure
@@ -160,6 +161,7 @@ def alarm_lines(tally: Tally, *, keeps_all: bool) -> Iterator[str]:
                 mark=mark,
                 n_more=n_more,
             )
+    yield from (_("WARNING: {note}.", note=note) for note in notes)
     copied = list_columns(tally.columns, ColumnFate.KEPT, ColumnFate.UNCHECKED, ColumnFate.ID)
     if copied and keeps_all:
         yield _("WARNING: columns copied unmasked: {copied}", copied=", ".join(copied))

@@ -22,7 +22,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 def list_options(surface: Surface, group: str | None = None, table: Table = CHOICES) -> list[AddOption]:
     """Return the options of a command for the choices of a group, None = of all groups."""
-    return [make_option(one, surface) for one in list_choices(table, surface) if group in (None, one.group)]
+    chosen = (one for one in list_choices(table, surface) if group in (None, one.group))
+    return [option for one in chosen for option in make_options(one, surface)]
 
 
 def choice_options(
@@ -45,14 +46,25 @@ def list_headings(surface: Surface, table: Table = CHOICES) -> dict[str, tuple[s
     return found
 
 
-def make_option(choice: Choice, surface: Surface) -> AddOption:
-    """Return the option of a choice; without it, the value is None."""
+def make_options(choice: Choice, surface: Surface) -> list[AddOption]:
+    """Return the option of a choice, or those of its values; without one, the value is None."""
+    if choice.are_options:
+        return [
+            click.option(
+                f"--{one.name}",
+                choice.name,
+                flag_value=one.name,
+                default=None,
+                help=_(one.note) + (_("  [default]") if one.name == choice.usual else ""),
+            )
+            for one in choice.values_on(surface)
+        ]
     default = choice.default_on(surface)
     usual = _(choice.usual) or ("" if default is None or choice.kind == "flag" else str(default))
     text = choice.help_on(surface) + (
         _(" Or set {key_variable}.", key_variable=KEY_VARIABLE) if choice.kind == "key" else ""
     )
-    return click.option(
+    option = click.option(
         "/".join(_names_of(choice)),
         choice.name,
         type=_type_of(choice, surface),
@@ -61,6 +73,7 @@ def make_option(choice: Choice, surface: Surface) -> AddOption:
         metavar=choice.metavar or None,
         help=text + _("  [default: {usual}]", usual=usual) if usual else text,
     )
+    return [option]
 
 
 def _type_of(choice: Choice, surface: Surface) -> Any:  # noqa: ANN401 - as click declares it

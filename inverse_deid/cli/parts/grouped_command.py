@@ -67,13 +67,15 @@ class GroupedCommand(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent + 2}}{command}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = {one.name: one for one in self.get_params(ctx) if isinstance(one, click.Option)}
-        rest = {str(name): N_("Other options") for name in options if name not in self.headings}
+        options: dict[str, list[click.Option]] = {}
+        for one in self.get_params(ctx):
+            if isinstance(one, click.Option):
+                options.setdefault(str(one.name), []).append(one)
+        rest = {name: N_("Other options") for name in options if name not in self.headings}
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, heading in (self.headings | rest).items():
-            record = options[name].get_help_record(ctx)
-            if record is not None:
-                sections.setdefault(heading, []).append(record)
+            shown = [one.get_help_record(ctx) for one in options[name]]
+            sections.setdefault(heading, []).extend(record for record in shown if record is not None)
         for heading, records in sections.items():
             with formatter.section(_(heading)):
                 formatter.write_dl(records)

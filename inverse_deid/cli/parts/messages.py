@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.errors import InverseDeidError, Remedy, add_remedies
 
+_VALUES_ARE_OPTIONS = {one.name for one in CHOICES if one.are_options}
 _OPTIONS = {one.name: one.option.split("/")[0] for one in CHOICES if one.option}
 """The options that are not called as the choice is."""
 
@@ -19,8 +20,20 @@ def name_option(choice: str, value: str = "") -> str:
         >>> name_option("text_column", "Case text")
         "--text-column 'Case text'"
     """
+    if value and choice in _VALUES_ARE_OPTIONS:
+        return f"--{value}"
     option = f"--{_OPTIONS.get(choice, choice).replace('_', '-')}"
     return f"{option} {shlex.quote(value)}" if value else option
+
+
+def name_choice(choice: str, value: object) -> str:
+    """Return the option of a choice that was made, without its argument.
+
+    Example:
+        >>> name_choice("dates", "year"), name_choice("reading", "fast")
+        ('--dates', '--fast')
+    """
+    return name_option(choice, str(value) if choice in _VALUES_ARE_OPTIONS else "")
 
 
 def describe_problem(message: str, remedies: Sequence[Remedy] = ()) -> str:

@@ -248,7 +248,7 @@ def _make_settings(
 
 def _report(tally: Tally, options: MaskOptions, results: Iterator[str], seconds: float) -> None:
     lines = (
-        *alarm_lines(tally, keeps_all=options.keep_all_columns),
+        *alarm_lines(tally, keeps_all=options.keep_all_columns, notes=options.choose(_ANY_KEY).notes),
         *results,
         *(figure_lines(tally, seconds) if options.verbose else ()),
     )

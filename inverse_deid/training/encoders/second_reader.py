@@ -7,36 +7,58 @@ from the encoder, the two are trained one after the other, and paired at the end
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.settings import as_plain_values
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.wording import _
 from inverse_deid.masking.scorers import CarefulScorer, NetworkScorer
+from inverse_deid.network.doubt import Doubt, Doubts
 from inverse_deid.network.folder import model_fingerprint, read_model, refuse_other_folder
 from inverse_deid.network.second_reader import EncoderParts, read_encoder, write_encoder
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.training.calibration import measure_all, operating_points
-from inverse_deid.training.config import RunConfig
+from inverse_deid.training.calibration import ScoredCorpus, measure_all, operating_points
+from inverse_deid.training.config import CalibrationConfig, RunConfig
 from inverse_deid.training.documents import Say, read_documents
 from inverse_deid.training.scoring import score_documents
 
+LIMITS: Doubts = MappingProxyType(
+    {
+        "strict": Doubt(0.02, 0.9995, 0.9998),
+        "balanced": Doubt(0.05, 0.999, 0.9998),
+        "lenient": Doubt(0.05, 0.999, 0.9998),
+    }
+)
+"""Which tokens are read again at each operating point; decision 27 says how they were chosen."""
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Readers:
     """A network and an encoder that read together.
 
     Args:
         model: Folder of the network.
         encoder: Folder of the encoder.
-        doubtful: Lowest and highest `p_safe` of the tokens that are read again.
+        doubtful: Which tokens are read again at each operating point.
         weight: Weight of the encoder in the geometric mean of both, in [0, 1].
+
+    Raises:
+        ConfigurationError: An operating point has no limits.
     """
 
     model: Path
     encoder: Path
-    doubtful: tuple[float, float] = (0.02, 0.9998)
+    doubtful: Doubts = field(default_factory=lambda: dict(LIMITS))
     weight: float = 0.8
+
+    def __post_init__(self) -> None:
+        if missing := [name for name in LIMITS if name not in self.doubtful]:
+            raise ConfigurationError(_("no limits of doubt for {missing}", missing=", ".join(missing)))
 
 
 def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = lambda line: None) -> None:
@@ -61,9 +83,19 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
         )
     interned = InternedWords()
     scorer = CarefulScorer(NetworkScorer(read_model(readers.model), interned), parts)
-    scored = [score_documents(scorer, interned, corpus.name, corpus.held_out) for corpus in data.measured]
-    points = operating_points(scored, config.calibration)
-    figures = measure_all(scored, points)
+    by_limits = {
+        doubt: [
+            score_documents(scorer.reading_at(name), interned, corpus.name, corpus.held_out)
+            for corpus in data.measured
+        ]
+        for doubt, name in {doubt: name for name, doubt in parts.doubtful.items()}.items()
+    }
+    scored = {name: by_limits[doubt] for name, doubt in parts.doubtful.items()}
+    points = find_points(scored, config.calibration)
+    figures: dict[str, dict[str, Any]] = {one.name: {} for one in data.measured}
+    for name, pair in points.items():
+        for corpus, measured in measure_all(scored[name], {name: pair}).items():
+            figures[corpus] |= measured
     for name, of_corpus in figures.items():
         say(_("{name}, held out: {of_corpus}", name=name, of_corpus=of_corpus))
     write_encoder(
@@ -79,6 +111,23 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
         ),
         folder,
     )
+
+
+def find_points(
+    scored: Mapping[str, Sequence[ScoredCorpus]], config: CalibrationConfig
+) -> dict[str, Thresholds]:
+    """Return the operating points, each for what is read again at it.
+
+    Args:
+        scored: The held-out corpora by operating point.
+        config: What each of them aims at.
+    """
+    found: dict[str, Thresholds] = {}
+    for name, corpora in scored.items():
+        pair = operating_points(corpora, config)[name]
+        stricter = min(found.values(), key=lambda one: one.high, default=pair)
+        found[name] = min(pair, stricter, key=lambda one: one.high)
+    return found
 
 
 def _has_this_split(parts: EncoderParts, config: RunConfig) -> bool:

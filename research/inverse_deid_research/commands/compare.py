@@ -48,8 +48,8 @@ class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
     multiple=True,
     metavar="NAME",
     type=click.Choice(list(SYSTEMS)),
-    help="Run this system. May be repeated. Without it all systems run except bilstm, bilstm-crf, "
-    "presidio and hybrid-careful. Systems that learn run only with --train.",
+    help="Run this system. May be repeated. Without it all systems run except bilstm, bilstm-crf "
+    "and presidio. Systems that learn run only with --train.",
 )
 @click.option(
     "--masks",
@@ -76,7 +76,7 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     """Run systems on the annotated documents TEST and evaluate them side by side.
 
     NAME is one of patterns, dictionary, crf, svm, bilstm, bilstm-crf, presidio, rules, network,
-    hybrid-strict, hybrid, hybrid-lenient, hybrid-careful (see docs/comparing.md).
+    hybrid-strict, hybrid, hybrid-lenient, hybrid-fast (see docs/comparing.md).
 
     Training documents that share an id, a patient or text with TEST are left out. If the
     packaged model learned from the same file, TEST documents are left out instead. A line

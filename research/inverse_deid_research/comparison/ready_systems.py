@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from inverse_deid.choices.table import ReadingMode
 from inverse_deid.core.errors import ConfigurationError, StageError, name_documents
 from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.evaluation.measures.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
-from inverse_deid.masking.assemble import MaskingSettings, assemble, packaged_model
+from inverse_deid.masking.assemble import MaskingSettings, assemble, find_reading, packaged_model
 from inverse_deid.masking.pipeline import Deidentifier, Scores, TokenScorer
 from inverse_deid.masking.scorers import feature_columns
 from inverse_deid.network.folder import ModelParts, read_model
@@ -229,12 +230,12 @@ def rules() -> Packaged:
     return Packaged("rules", "Rules alone", source, MaskingSettings(rules_only=True))
 
 
-def hybrid(name: str, operating_point: str, readers: str = "") -> Packaged:
-    """Make rules and network together, as `mask` at an operating point; *careful* readers are two."""
-    model = f"the packaged {'model and second reader' if readers else 'model'}"
+def hybrid(name: str, operating_point: str, reading: ReadingMode | None = None) -> Packaged:
+    """Make rules and readers together, as `mask` at an operating point; None = its usual reading."""
+    settings = MaskingSettings(operating_point=operating_point, reading=reading)
+    model = f"the packaged {'model and second reader' if find_reading(settings) == 'careful' else 'model'}"
     source = f"{model} at the operating point {operating_point}, with rules and document passes"
-    settings = MaskingSettings(operating_point=operating_point, careful=bool(readers))
-    return Packaged(name, f"Hybrid, {readers or operating_point}", source, settings)
+    return Packaged(name, f"Hybrid, {reading or operating_point}", source, settings)
 
 
 LANGUAGE = "en"

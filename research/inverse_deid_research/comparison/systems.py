@@ -124,9 +124,7 @@ SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
         "hybrid-strict": SystemEntry("ready_systems:hybrid", ("hybrid-strict", "strict")),
         "hybrid": SystemEntry("ready_systems:hybrid", ("hybrid", "balanced")),
         "hybrid-lenient": SystemEntry("ready_systems:hybrid", ("hybrid-lenient", "lenient")),
-        "hybrid-careful": SystemEntry(
-            "ready_systems:hybrid", ("hybrid-careful", "balanced", "careful"), is_usual=False
-        ),
+        "hybrid-fast": SystemEntry("ready_systems:hybrid", ("hybrid-fast", "balanced", "fast")),
     }
 )
 

@@ -169,7 +169,7 @@ def build_maskers(views: Collection[View], *, today: date) -> dict[View, Documen
     """
     maskers: dict[View, DocumentMasker] = {}
     for view in (view for view in BY_MASKER if view in views):
-        settings = MaskingSettings(replace="category" if view is View.PREDICTED else "marker")
+        settings = MaskingSettings(reading="fast", replace="category" if view is View.PREDICTED else "marker")
         masker = build_deidentifier(settings)
         by_case = CaseSettings(today=today, dates=DateMode.RELATIVE_DAY)
         maskers[view] = CaseMasker(masker, by_case) if view is View.RELATIVE_DATES else masker

@@ -48,7 +48,7 @@ SAMPLES = {
     "encoding": [("--encoding", "latin-1")],
     "categories": [("--categories", "hipaa")],
     "operating_point": [("--operating-point", "strict")],
-    "careful": [("--careful",)],
+    "reading": [("--careful",), ("--fast",)],
     "allow": [("--allow", "words")],
     "deny": [("--deny", "words")],
     "known": [("--known", "known.csv")],
@@ -59,7 +59,7 @@ SAMPLES = {
     "policy": [("--policy", "literal")],
     "rules_only": [("--rules-only",)],
     "model": [("--model", "model")],
-    "second_reader": [("--second-reader", "model"), ("--careful", "--second-reader", "model")],
+    "second_reader": [("--second-reader", "model"), ("--fast", "--second-reader", "model")],
     "lexicon": [("--lexicon", "lexicon")],
     "marker": [("--marker", "XXX")],
     "replace": [("--replace", "category"), (*KEY, "--replace", "surrogate")],
@@ -222,13 +222,14 @@ def options_of(name):
     return [one for one in found.params if isinstance(one, click.Option)]
 
 
-CASES = [
+CASES = dict.fromkeys(
     (mode, str(option.name))
     for mode in MODES
     for option in options_of(mode)
     if not (mode.startswith("review") and option.name in STORE_OPTIONS)
     if (mode, option.name) != ("ray", "engine")  # is what makes it this mode
-]
+)
+"""By mode and name of the option; values that are options of their own share one."""
 
 
 def test_every_option_has_a_sample():
@@ -237,11 +238,12 @@ def test_every_option_has_a_sample():
 
 @pytest.mark.parametrize(("mode", "name"), CASES)
 def test_an_option_changes_something_or_is_refused(record, mode, name):
-    option = next(one for one in options_of(mode) if one.name == name)
-    n_words = 1 if option.is_flag else 2
+    options = [one for one in options_of(mode) if one.name == name]
+    written = {word for one in options for word in (*one.opts, *one.secondary_opts)}
+    n_words = 1 if options[0].is_flag else 2
     found = []
     for given in SAMPLES[name]:
-        at = next(n for n, word in enumerate(given) if word in (*option.opts, *option.secondary_opts))
+        at = next(n for n, word in enumerate(given) if word in written)
         without = record(*MODES[mode], *given[:at], *given[at + n_words :])
         with_it = record(*MODES[mode], *given)
         found.append("refused" if with_it[0] == 2 else "obeyed" if with_it != without else "swallowed")
@@ -280,7 +282,9 @@ def idle_options():
     """What is given for each contradiction of the table: a choice, with what excludes it or without what it needs."""
     for rule in CONTRADICTIONS:
         if isinstance(rule, Excludes):
-            yield from ((*SAMPLES[rule.choice][0], *SAMPLES[one][0]) for one in rule.others)
+            for one in rule.others:
+                other = name_option(one, rule.value).split() if rule.value else SAMPLES[one][0]
+                yield (*SAMPLES[rule.choice][0], *other)
         else:
             option = name_option(rule.choice, rule.value or "").split()
             yield tuple(option) if rule.value else SAMPLES[rule.choice][0]

@@ -41,7 +41,7 @@ def test_each_masks_and_is_named_as_if_it_were_alone(parts):
 
 
 @pytest.mark.parametrize(
-    "change", [{"rules_only": True}, {"careful": True}, {"model": Path("x")}, {"lexicon": Path("x")}]
+    "change", [{"rules_only": True}, {"reading": "careful"}, {"model": Path("x")}, {"lexicon": Path("x")}]
 )
 def test_other_files_are_not_taken_for_those_that_were_loaded(parts, change):
     with pytest.raises(ConfigurationError, match="another model or lexicon"):

@@ -370,7 +370,7 @@ def test_choices_become_settings(tmp_path):
         MaskingSettings(marker="XX", low=0.9),
         {
             "operating_point": "strict",
-            "careful": True,
+            "reading": "careful",
             "categories": "hipaa",
             "low": None,
             "deny": ["Mill Lane"],
@@ -387,7 +387,7 @@ def test_choices_become_settings(tmp_path):
     assert chosen.masking == MaskingSettings(
         marker="XX",
         operating_point="strict",
-        careful=True,
+        reading="careful",
         categories=PRESETS["hipaa"],
         deny=frozenset({"Mill Lane"}),
         allow=frozenset({"Graves"}),
@@ -406,7 +406,7 @@ def test_categories_can_be_listed():
     ("choices", "message"),
     [
         ({"operating_pont": "strict"}, "unknown setting 'operating_pont'. The settings are categories, operating_point"),
-        ({"careful": "yes"}, "careful must be True or False, and is of type str"),
+        ({"reading": "twice"}, "reading must be one of careful, fast"),
         ({"low": "0.9"}, "low must be a number"),
         ({"low": True}, "low must be a number"),
         ({"n_threads": 1.5}, "n_threads must be a whole number"),
@@ -421,8 +421,8 @@ def test_categories_can_be_listed():
         ({"categories": "names"}, "^categories: 'names' is unknown"),
         ({"categories": ()}, "^categories: '' is unknown"),
         ({"categories": "hipaa", "ages": "keep-under-90"}, "categories: every age is kept, so nothing .* Leave out categories, or leave out ages"),
-        ({"careful": True, "rules_only": True}, "careful: needs the network. Leave out rules_only"),
-        ({"second_reader": "folder"}, "second_reader: has no effect alone. Add careful, or leave out second_reader"),
+        ({"reading": "fast", "rules_only": True}, 'rules_only: decides without the network and its thresholds. Leave out reading="fast"'),
+        ({"second_reader": "folder", "reading": "fast"}, 'second_reader: is asked only where words in doubt are read twice. Leave out reading="fast"'),
         ({"deny": "Okonkwo"}, "deny must be a list of strings"),
         ({"deny": ["..."]}, "deny has an entry that is not a word or phrase"),
         ({"allow": ["two words"]}, "allow has an entry that is not one word"),

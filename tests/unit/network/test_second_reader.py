@@ -1,5 +1,6 @@
 """The second reader and its folder."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -9,16 +10,17 @@ from tiny_encoders import CLASSES, graph_of_one_feature, tiny_encoder
 from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.network.doubt import CONTEXT_TOKENS, EVERYTHING, MOST_TOKENS, Doubt
 from inverse_deid.network.scorer import ScorerInput
 from inverse_deid.network.second_reader import (
-    CONTEXT_TOKENS,
-    OWN_TOKENS,
     SecondReader,
     is_encoder,
     read_encoder,
     write_encoder,
 )
 from inverse_deid.text.tokenizer import tokenize
+
+DOUBT = Doubt(0.3, 0.995, 0.995)
 
 
 def document(text: str) -> ScorerInput:
@@ -35,7 +37,12 @@ def first_reading(*p_safe: float) -> np.ndarray:
 
 
 def read(doc: ScorerInput, first: np.ndarray, **changes: object) -> np.ndarray:
-    return SecondReader(tiny_encoder(**changes), n_threads=1).begin([doc], [first])()[0]
+    reader = SecondReader(tiny_encoder(**changes), n_threads=1)
+    return reader.begin([doc], [first], doubts([first]))()[0]
+
+
+def doubts(first: list[np.ndarray]) -> list[np.ndarray]:
+    return [DOUBT.among(scores[:, 0], np.zeros(len(scores), np.bool_)) for scores in first]
 
 
 def test_only_doubtful_tokens_change():
@@ -62,8 +69,8 @@ def test_words_are_read_as_the_rules_read_them(monkeypatch):
     reader = SecondReader(tiny_encoder(), n_threads=1)
     monkeypatch.setattr(reader._vocabulary, "pieces", lambda word: seen.append(word) or (5,))
     doc = document("r4sh")
-    reader.begin([doc], [first_reading(0.9)], ["rash"])()
-    reader.begin([doc], [first_reading(0.9)])()
+    reader.begin([doc], [first_reading(0.9)], [np.array([True])], ["rash"])()
+    reader.begin([doc], [first_reading(0.9)], [np.array([True])])()
     assert seen == ["rash", "r4sh"]
 
 
@@ -90,7 +97,9 @@ def test_what_is_not_a_probability_is_unknown(monkeypatch):
             return [logits]
 
     monkeypatch.setattr(reader, "_session", Session())
-    found = reader.begin([document("rash rash rash")], [first_reading(0.9, 0.9, 0.9)])()[0]
+    found = reader.begin(
+        [document("rash rash rash")], [first_reading(0.9, 0.9, 0.9)], [np.ones(3, np.bool_)]
+    )()[0]
     assert np.isnan(found).all()
 
 
@@ -98,12 +107,12 @@ def test_a_document_is_read_alike_in_any_company():
     reader = SecondReader(tiny_encoder(), n_threads=2)
     docs = [document("Rash rash " * n) for n in (3, 200, 1)]
     first = [first_reading(*[0.9] * len(doc.tokens)) for doc in docs]
-    together = reader.begin(docs, first)()
+    together = reader.begin(docs, first, doubts(first))()
     for doc, scores, found in zip(docs, first, together, strict=True):
-        assert np.array_equal(reader.begin([doc], [scores])()[0], found)
+        assert np.array_equal(reader.begin([doc], [scores], doubts([scores]))()[0], found)
 
 
-@pytest.mark.parametrize("n_tokens", [1, OWN_TOKENS, OWN_TOKENS + 1, 3 * OWN_TOKENS + CONTEXT_TOKENS])
+@pytest.mark.parametrize("n_tokens", [1, MOST_TOKENS, MOST_TOKENS + 1, 3 * MOST_TOKENS + CONTEXT_TOKENS])
 def test_every_doubtful_token_of_a_long_document_is_read(n_tokens):
     found = read(document("rash " * n_tokens), first_reading(*[0.9] * n_tokens))
     assert (found[:, 0] > 0.95).all()
@@ -123,10 +132,19 @@ def test_a_damaged_graph_is_refused():
         SecondReader(tiny_encoder(graph=b"no graph"))
 
 
-@pytest.mark.parametrize("doubtful", [(0.9, 0.3), (-0.1, 0.5), (0.5, 1.5)])
-def test_doubtful_must_be_a_range_of_probabilities(doubtful):
-    with pytest.raises(ConfigurationError, match="doubtful"):
-        tiny_encoder(doubtful=doubtful)
+def test_no_graph_runs_without_doubt(monkeypatch):
+    reader = SecondReader(tiny_encoder(), n_threads=1)
+    monkeypatch.setattr(reader, "_session", None)
+    first = first_reading(0.2, 0.999)
+    assert np.array_equal(reader.begin([document("rash rash")], [first], doubts([first]))()[0], first)
+
+
+def test_the_limits_of_an_operating_point_are_its_own_or_the_widest():
+    strict, lenient = Doubt(0.1, 0.9, 0.99), Doubt(0.05, 0.8, 0.999)
+    parts = tiny_encoder(doubtful={"strict": strict, "lenient": lenient})
+    assert parts.doubt_at("strict") == strict
+    assert parts.doubt_at("balanced") == parts.doubt_at(None) == Doubt(0.05, 0.9, 0.999)
+    assert tiny_encoder(doubtful={}).doubt_at(None) == EVERYTHING
 
 
 def test_a_folder_is_read_as_it_was_written(tmp_path):
@@ -141,6 +159,21 @@ def test_a_folder_is_read_as_it_was_written(tmp_path):
 
 def vars_of(parts):
     return {name: getattr(parts, name) for name in parts.__slots__}
+
+
+@pytest.mark.parametrize(
+    "doubtful",
+    [None, [], {"balanced": [0.1, 0.9]}, {"balanced": {"low": 0.9, "high": 0.1, "high_of_names": 1}}],
+)
+def test_a_sealed_folder_with_other_limits_is_refused(tmp_path, doubtful):
+    write_encoder(tiny_encoder(), tmp_path / "encoder")
+    path = tmp_path / "encoder" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "doubtful": doubtful}))
+    manifest = json.loads((tmp_path / "encoder" / "manifest.json").read_text())
+    manifest["sha256"]["config.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "encoder" / "manifest.json").write_text(json.dumps(seal(manifest)))
+    with pytest.raises(ModelError, match="damaged"):
+        read_encoder(tmp_path / "encoder")
 
 
 @pytest.mark.parametrize("name", ["config.json", "pieces.txt", "encoder.onnx"])

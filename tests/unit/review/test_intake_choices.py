@@ -32,7 +32,7 @@ def test_answers_become_the_settings_of_masking_and_release():
         {
             "categories": "everything",
             "operating_point": "strict",
-            "careful": "twice",
+            "reading": "fast",
             "dates": "shift",
             "ages": "10-years",
             "replace": "category",
@@ -41,7 +41,7 @@ def test_answers_become_the_settings_of_masking_and_release():
     )
     masking, cases = chosen.choose(KEY.secret, TODAY).masking, chosen.choose(KEY.secret, TODAY).cases
     assert (masking.categories, masking.operating_point) == (PRESETS["everything"], "strict")
-    assert (masking.careful, masking.replace) == (True, "category")
+    assert (masking.reading, masking.replace) == ("fast", "category")
     assert (cases.dates, cases.ages, cases.age_bands, cases.key) == (
         DateMode.SHIFT,
         AgeMode.BAND,
@@ -98,7 +98,7 @@ def test_answers_change_the_example_of_the_real_pipeline():
     ]
     assert n_hidden == sorted(n_hidden, reverse=True)
     assert n_hidden[0] > n_hidden[2]
-    for answers in ({}, {"operating_point": "lenient"}, {"careful": "twice"}):
+    for answers in ({}, {"operating_point": "lenient"}, {"reading": "fast"}):
         text = "".join(part.text for part in mask(**answers))
         assert not {"Holloway", "Lindenau", "Quill", "Rosewood", "48213"} & set(
             text.replace("-", " ").split()

@@ -68,7 +68,9 @@ def test_both_get_the_same_options_and_one_day(capsys):
     old, new = FakeRevision(a="1"), FakeRevision(a="1")
     compare(old, new, ("--dates", "year"))
     assert old.options == new.options
-    assert set(old.options[0]) >= {"--dates", "--offsets", "--threads", "--today"}
+    assert set(old.options[0]) >= {"--dates", "--offsets", "--threads", "--today", "--fast"}
+    compare(old, new, ("--careful",))
+    assert "--fast" not in old.options[-1]
 
 
 def test_each_value_of_each_choice_is_tried_once():

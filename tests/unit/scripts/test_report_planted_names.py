@@ -119,17 +119,17 @@ def test_the_report_has_every_reader_and_no_text(docs, tmp_path):
     asked = []
 
     def build(settings):
-        asked.append((settings.careful, len(settings.categories)))
-        keeps = str.islower if settings.careful else {"O", "was"}.__contains__
+        asked.append((settings.reading, len(settings.categories)))
+        keeps = str.islower if settings.reading == "careful" else {"O", "was"}.__contains__
         return Labelling(keeps)
 
     figures = report.measure(docs, build)
-    assert [careful for careful, _ in asked] == [False, False, True, True]
+    assert [reading for reading, _ in asked] == ["careful", "careful", "fast", "fast"]
     assert asked[0][1] == 1 < asked[1][1]
     text = report.render_report(figures, "report_planted_names.py", "none", 14)
-    assert "| default, `--categories name`, labelled NAME | 66.67 % | 2 | 3 | 9.42 to 99.16 |" in text
+    assert "| fast, `--categories name`, labelled NAME | 66.67 % | 2 | 3 | 9.42 to 99.16 |" in text
     assert "| careful, `--categories all`, all masks | 66.67 % | 2 | 3 |" in text
     assert "Wexa" not in text
     report.write_csv(tmp_path / "names.csv", figures)
     lines = (tmp_path / "names.csv").read_text().splitlines()
-    assert "default,name,labelled NAME,recall: all,2,3" in lines
+    assert "fast,name,labelled NAME,recall: all,2,3" in lines

@@ -165,6 +165,7 @@ def test_the_registry_makes_what_it_names():
 
 
 def test_without_documents_to_learn_from_only_what_is_ready_runs():
-    ready = ["patterns", "dictionary", "rules", "network", "hybrid-strict", "hybrid", "hybrid-lenient"]
+    hybrids = ["hybrid-strict", "hybrid", "hybrid-lenient", "hybrid-fast"]
+    ready = ["patterns", "dictionary", "rules", "network", *hybrids]
     assert usual_systems(may_learn=False) == ready
     assert usual_systems(may_learn=True) == [*ready[:2], "crf", "svm", *ready[2:]]

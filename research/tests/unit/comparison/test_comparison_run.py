@@ -84,7 +84,7 @@ def test_the_usual_systems_run_when_none_is_named(tmp_path, gold, spies):
     compare(settings(gold))
     assert list(spies) == [
         *("patterns", "dictionary", "rules", "network"),
-        *("hybrid-strict", "hybrid", "hybrid-lenient"),
+        *("hybrid-strict", "hybrid", "hybrid-lenient", "hybrid-fast"),
     ]
     spies.clear()
     compare(settings(gold, train=(write_gold(tmp_path / "train.jsonl", notes(2)),)))
