@@ -214,8 +214,9 @@ class TestWhatIsServed:
             note = ann.ask("/cases/1/note", text=payload, revision=revision)
             assert note.json()["notes"][0]["text"] == payload
             printed = [ann.get("/cases/1/print").text]
-            asked = ann.ask("/cases/1/approve", revision=revision).json()
-            ann.ask("/cases/1/approve", revision=revision, uncovered=asked["n_uncovered"])
+            asked = ann.ask("/cases/1/approve", revision=revision)
+            if asked.status_code == 428:
+                ann.ask("/cases/1/approve", revision=revision, uncovered=asked.json()["n_uncovered"])
             printed += [ann.get(f"/cases/1/{page}").text for page in ("finished", "form")]
             for html in printed:
                 sheet = re.search(r"<article[^>]*>(.*?)</article>", html, re.DOTALL).group(1)

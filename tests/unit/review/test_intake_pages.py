@@ -198,15 +198,15 @@ def test_a_kept_column_that_must_not_leave_comes_back_with_its_choices(desk, nam
 
 
 @pytest.mark.parametrize(
-    ("column", "fate", "found"),
+    ("column", "value", "fate", "found"),
     [
-        ("reporter_name", "kept", "Its name says that it may identify a person."),
-        ("reporter_name", "kept unchecked", "Its name says that it may identify a person."),
-        ("country", "kept unchecked", "Nothing in it is checked, whatever it contains."),
+        ("setting", "at home with the family nurse", "kept", "It contains free text, which can name people."),
+        ("reporter_name", "Ann", "kept unchecked", "Its name says that it may identify a person."),
+        ("country", "norway", "kept unchecked", "Nothing in it is checked, whatever it contains."),
     ],
 )
-def test_a_column_that_may_name_people_is_kept_only_after_a_second_yes(desk, column, fate, found):
-    added = desk.add("cases.csv", f"text,{column}\n{LONG},norway\n".encode()).json()["id"]
+def test_a_column_that_may_name_people_is_kept_only_after_a_second_yes(desk, column, value, fate, found):
+    added = desk.add("cases.csv", f"text,{column}\n{LONG},{value}\n".encode()).json()["id"]
     given = {f"column {added} 0": "masked", f"column {added} 1": fate}
     answer = desk.choose(given)
     assert answer.status_code == 400
