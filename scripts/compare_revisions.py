@@ -13,9 +13,9 @@ narratives are drawn from them, one from each INPUT in turn. Runs:
 - formats: the first 40 narratives in files of every format, and files with text in all hidden places.
 
 A run is the same if both statuses are the same and all files that are written are the same to the byte.
-JSON Lines contain the masked ranges. Journals, which are sealed anew each time, are not compared. A
-combination that both revisions refuse is replaced by another one. One that only OLD refuses is counted, and
-is no difference. Prints which runs differ and the numbers of the lines that do, never text.
+JSON Lines contain the masked ranges. Journals, which are sealed again each time, are not compared. A
+combination that both revisions refuse is replaced by another one. One that only OLD refuses is counted
+apart. Prints which runs differ and the numbers of the lines that do, never text.
 
 Exit status: 0 the same. 1 a run differs.
 """

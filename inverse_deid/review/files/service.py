@@ -208,7 +208,7 @@ class IntakeService:
         """Queue files that are ready, with the choices and what happens to the columns of tables.
 
         The trail says what `by` chose, without the names of columns. Only columns that may name people and
-        are copied all the same, which `by` has `confirmed`, are named.
+        are copied nevertheless, which `by` has `confirmed`, are named.
 
         Returns:
             How many files were queued.

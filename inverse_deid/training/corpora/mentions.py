@@ -1,4 +1,4 @@
-"""Plant a few bare names in a narrative that has none: surnames and first names that are often words.
+"""Plant a few bare names in a narrative without names: surnames and first names that are often words.
 
 In narratives without names, a network learns that there are none. These are as people write them there:
 without a title, as subject and object, at the beginning of a sentence, after a drug, in lists, in the plural
@@ -57,7 +57,7 @@ def mention_names(doc: Document, pools: NamePools, rng: random.Random) -> Docume
 
 
 def draw_mention(rng: random.Random, pools: NamePools) -> str:
-    """Draw a name as it stands in a narrative: often a word, a short name or initials; in any case."""
+    """Draw a name as narratives write it: often a word, a short name or initials; in any case."""
     draw = rng.random()
     if draw < 0.5:
         name = rng.choice(words_that_are_names()).capitalize()
