@@ -102,6 +102,8 @@ def judge(
         maybe_name &= ~certain & ~brand
         opening = safe & context.sentence_start & ~context.mostly_upper & ~in_capitals & ~context.eponym
         opening &= ((flags & np.uint32(_NAME_FLAGS)) != 0) & ~certain & _may_be_name(ids, rows, context)
+        usual_term = ((flags & np.uint32(WordFlag.MEDICAL)) != 0) & (rows.lower_ratio[ids] >= MIN_LOWER_RATIO)
+        opening &= ~usual_term  # `Rash on both arms`
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
     long_number = rows.long_number[ids] & ~context.code
     unlisted = ~in_unsafe & (in_safe | (in_capitals & (n_chars <= _MAX_SHORTHAND)))
