@@ -109,14 +109,17 @@ _WORDS = (
             Value(
                 "careful",
                 N_("Read twice"),
-                N_("The usual choice. Leaks less, and hides fewer medical words."),
+                N_("The usual choice. Finds more names that are also words, and hides fewer medical words."),
                 N_("A second, larger network reads again what the first one is unsure of."),
             ),
             Value(
                 "fast",
                 N_("Once is enough"),
                 N_("Several times as fast."),
-                N_("The first network decides alone. Much faster, with more leaks and more needless masks."),
+                N_(
+                    "The first network decides alone. It misses more names that are also words, and hides more "
+                    "medical words."
+                ),
             ),
         ),
         are_options=True,

@@ -228,7 +228,7 @@ _EXAMPLES = {
     N_("Mask one column of a table, and keep another"): (
         "inverse-deid mask cases.csv --text-column narrative --keep-column sex --out MASKED"
     ),
-    N_("Millions of narratives: faster, with more leaks"): "inverse-deid mask CASES --out MASKED --fast",
+    N_("Millions of narratives: faster, but less careful"): "inverse-deid mask CASES --out MASKED --fast",
     N_("Write categories such as [NAME], and the year of dates"): (
         "inverse-deid mask CASES --out MASKED --replace category --dates year"
     ),
