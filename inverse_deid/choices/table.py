@@ -117,8 +117,8 @@ _WORDS = (
                 N_("Once is enough"),
                 N_("Several times as fast."),
                 N_(
-                    "The first network decides alone. It misses more names that are also words, and hides more "
-                    "medical words."
+                    "The first network decides alone. It misses more names that are also words, and hides "
+                    "more medical words."
                 ),
             ),
         ),
