@@ -156,6 +156,13 @@ def open_page(chromium, address, **options):
     return page
 
 
+def status_of(page, address):
+    """Open an address and return the first response's status; `goto` alone may miss it."""
+    with page.expect_response(address) as response:
+        page.goto(address)
+    return response.value.status
+
+
 def write_files(folder, names=tuple(FILES)):
     folder.mkdir(exist_ok=True)
     for name in names:
@@ -373,17 +380,17 @@ def test_a_second_start_opens_the_running_desk_and_enter_gives_a_new_address(chr
         page = open_page(chromium, address)
         page.wait_for_selector("#drop")
         page.context.clear_cookies()
-        assert page.goto(address).status == 403
+        assert status_of(page, address) == 403
         assert "press Enter" in page.inner_text("main")
         process.stdin.write("\n")
         process.stdin.flush()
         second = read_address(process)
-        assert page.goto(second).status == 200
+        assert status_of(page, second) == 200
         page.context.clear_cookies()
         with running(folder) as (other, third):
             assert other.wait(30) == 0
             assert third.partition("open/")[0] == address.partition("open/")[0]
-            assert page.goto(third).status == 200
+            assert status_of(page, third) == 200
 
 
 def test_dropped_files_are_added_and_hidden_ones_are_not(chromium, tmp_path):

@@ -18,6 +18,7 @@ export function ask(name, question) {
   element(`${name}-text`).textContent = question;
   for (const one of document.querySelectorAll("dialog[open]")) one.close();
   dialog.returnValue = "";
+  element("reader").focus(); // has the focus again as soon as the dialog closes, whatever opened it
   dialog.showModal();
   element(`${name}-back`).focus();
   dialog.onclick = (event) => {
