@@ -241,14 +241,15 @@ class Revision:
         return cls(folder, process, messages)
 
     def run(self, words: Iterable[str]) -> int:
-        """Run a command and return its status.
+        """Run a command and return its status; `--fast` is left out where the revision does not know it.
 
         Raises:
             RuntimeError: The process has ended.
         """
         if self.process.stdin is None or self.process.stdout is None:
             raise RuntimeError("the process has no pipes")
-        self.process.stdin.write(json.dumps(list(words)) + "\n")
+        known = [word for word in words if word != FAST or self.can_read_twice]
+        self.process.stdin.write(json.dumps(known) + "\n")
         self.process.stdin.flush()
         reply = self.process.stdout.readline()
         if not reply:
@@ -259,7 +260,7 @@ class Revision:
         """Mask, and return the status and what was written, by name."""
         place = self.folder / out
         place.mkdir()
-        words = [self._place(word, place) for word in options if word != FAST or self.can_read_twice]
+        words = [self._place(word, place) for word in options]
         status = self.run(["mask", str(given), "--out", str(place / "out"), "--quiet", *words])
         written = (one for one in sorted(place.rglob("*")) if one.is_file() and not one.name.startswith("."))
         found = {one.relative_to(place).as_posix(): one.read_bytes() for one in written}
