@@ -1,26 +1,19 @@
-"""Weights of pre-trained encoders in files: safetensors, and the names of BERT and MPNet.
-
-A file has the length of its header (8 bytes, little-endian), the header (JSON: type, shape and offsets of
-every tensor by name), and the tensors.
-
-Source: the description of the format by its authors, https://github.com/huggingface/safetensors.
-"""
+"""Weights of pre-trained encoders in files of safetensors, and the names of BERT and MPNet."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from inverse_deid.core.values import FloatArray
 
 Tensors = Mapping[str, FloatArray]
 
-_LARGEST_HEADER = 100_000_000
-_TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.uint16}
+_FLOATING = {"F64", "F32", "F16", "BF16"}
 
 
 def read_tensors(path: Path) -> dict[str, FloatArray]:
@@ -30,37 +23,17 @@ def read_tensors(path: Path) -> dict[str, FloatArray]:
         OSError: It cannot be read.
         ValueError: It is damaged.
     """
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or size > min(_LARGEST_HEADER, len(data) - 8):
-        raise ValueError("not a safetensors file")
-    header = json.loads(data[8 : 8 + size])
-    found = {}
-    for name, about in header.items():
-        if name == "__metadata__" or about["dtype"] not in _TYPES:
-            continue
-        start, end = about["data_offsets"]
-        kind = np.dtype(_TYPES[about["dtype"]]).newbyteorder("<")
-        values = np.frombuffer(data[8 + size + start : 8 + size + end], kind).reshape(about["shape"])
-        if about["dtype"] == "BF16":
-            values = (values.astype(np.uint32) << 16).view(np.float32)
-        found[name] = values.astype(np.float32)
-    return found
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names = [one for one in file.keys() if file.get_slice(one).get_dtype() in _FLOATING]  # noqa: SIM118
+            return {name: np.asarray(file.get_tensor(name), np.float32) for name in names}
+    except SafetensorError as error:
+        raise ValueError("not a safetensors file") from error
 
 
 def write_tensors(tensors: Tensors, path: Path) -> None:
     """Write float32 tensors as a safetensors file."""
-    header: dict[str, Any] = {}
-    end = 0
-    for name, values in sorted(tensors.items()):
-        start, end = end, end + 4 * values.size
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [start, end]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for _, values in sorted(tensors.items()):
-            file.write(np.ascontiguousarray(values, "<f4").tobytes())
+    save_file({name: np.ascontiguousarray(one, np.float32) for name, one in tensors.items()}, path)
 
 
 _LAYER = {
