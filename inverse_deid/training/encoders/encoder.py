@@ -331,7 +331,7 @@ def read_pretrained(
         body = EncoderBody(BodyShape(**own), name="body", dtype=dtype)
         body.build()
         _fill_body(body, tensors, numbers)
-        pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+        pieces = (folder / "vocab.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except READING_ERRORS as error:
         if isinstance(error, ConfigurationError):
             raise

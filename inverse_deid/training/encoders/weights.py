@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from inverse_deid.core.values import FloatArray
 
@@ -33,7 +33,7 @@ def read_tensors(path: Path) -> dict[str, FloatArray]:
 
 def write_tensors(tensors: Tensors, path: Path) -> None:
     """Write float32 tensors as a safetensors file."""
-    save_file({name: np.ascontiguousarray(one, np.float32) for name, one in tensors.items()}, path)
+    path.write_bytes(save({name: np.ascontiguousarray(one, np.float32) for name, one in tensors.items()}))
 
 
 _LAYER = {
