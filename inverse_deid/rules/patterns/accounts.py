@@ -200,7 +200,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "machine-by-ending": [
             within(r"[^\W\d_]{3,15}(?:pc|laptop|macbook|imac|ipad|iphone|desktop|workstation)\d{0,3}\Z")
         ],
-        "two-disguised-words": [Anchor(r"[A-Z0-9][a-z0-9]{2,14}\Z", behind=SPACES, cased=True)],
+        "two-disguised-words": [
+            Anchor(r"(?=\w{0,14}[A-Za-z]\d{1,4}[a-z])[A-Z0-9][A-Za-z0-9]{2,14}\Z", behind=SPACES, cased=True)
+        ],
         "foreign-domain": [Anchor(r"xn\Z", behind="-")],
         "backwards": [Anchor(r"(?:backwards?|reversed?|mirrored|in|right|anagram)\Z")],
         "hexadecimal": [Anchor(r"[2-7][\da-f]{7,}\Z")],

@@ -156,6 +156,8 @@ _MISSPELT_MONTH = (
     r"novemeber|decemb[re]{1,3}|decmber|decemeber|desember|decembar)"
 )
 
+_NEAR_YEAR = r"(?:c|ca|circa|pre|post|mid|since|in|from|till|until|yr|year|y|summer|winter|spring|autumn)"
+
 _WRITTEN = {
     "spaced-date": rf"(?<![\w.,/-]){_DATE_NUMBER}(?!\d){_SEPARATOR}{_DATE_NUMBER}(?!\d){_SEPARATOR}['’]?{_YEAR}(?![\w%]|[.,]\d){_NO_UNIT}|"
     rf"(?<![\w.,/-]){_YEAR}(?!\d){_TIGHT_SEPARATOR}(?:0?[1-9]|1[0-2])(?!\d){_TIGHT_SEPARATOR}{_DAY}(?![\w%]|[.,]\d){_NO_UNIT}",
@@ -164,7 +166,7 @@ _WRITTEN = {
     rf"(?<![\w.,/-]){_DATE_NUMBER}(?:/{_DATE_NUMBER}-|-{_DATE_NUMBER}/|[/.-]{_DATE_NUMBER}[/.-]['’])"
     rf"(?!10|1[45]\b|[2-9]0)['’]?[0-4]\d(?![\w%]|[.,/-]\d){_NO_UNIT}",
     "parted-date": rf"(?<![\w.,/-])\d\s\d(?:\s?[/.|-]\s?|\s{{2,3}})\d\s\d(?:\s?[/.|-]\s?|\s{{2,3}})\d\s\d(?:\s\d\s\d)?(?![\w%]|[.,]\d)|(?<!\w)[(\[{{<]\s?\d{{1,2}}\s?[)\]}}>]\s?[(\[{{<]\s?\d{{1,2}}\s?[)\]}}>]\s?[(\[{{<]\s?(?:{_YEAR}|\d\d)\s?[)\]}}>]|"
-    rf"\b(?:c|ca|circa|pre|post|mid|since|in|from|till|until|yr|year|y|summer|winter|spring|autumn)[.-]?{_YEAR}(?![\w%]|[.,]\d|-\d)",
+    rf"\b{_NEAR_YEAR}[.-]?{_YEAR}(?![\w%]|[.,]\d|-\d)",
     "ocr-date": r"(?<![\w.,/-])(?=[\dOolI|]{1,2}[/.-]?[\dOolI]{0,2}[/.-]?[\dOolI]{0,4})(?=[\d/.-]{0,9}[OolI])[0-3OolI]?[\dOolI][/.-][01OolI]?[\dOolI][/.-](?:[12lI][09Oo])?[\dOolI]{2}(?!\w)|"
     r"(?<![\w.,/-])[0-3]?\d[/.-](?:[Ool]\d|[01][OolI])[/.-](?:[12lI][09Oo])?[\dOolI]{2}(?!\w)|(?<![\w.,/-])\d{1,2}[/.-]\d{1,2}[/.-](?=\d{0,3}[OolI])[Ool2][\dOolI]{1,3}(?!\w)|"
     r"\b(?:19|20)\d\d[/.-](?=[\d/.-]{0,4}[OolI])[OolI\d]{2}[/.-][OolI\d]{2}(?!\w)|\b(?-i:2[Oo]\d\d|20[Oo]\d|20\d[OolI]|2[Oo][Oo]\d|l9\d\d)(?!\w)",
@@ -329,11 +331,10 @@ DATE_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(_NUMBER_OF_DATE, behind=f"{SPACES}|\\_*~·•–—'’./-", next=rf"(?:{_DATE_NUMBER}|{_YEAR})\Z")
         ],
         "parted-date": [
-            Anchor(r"\d\Z", behind=SPACES),
-            within(r"\d{1,2}\Z", before="([{<", behind=")]}>"),
-            Anchor(
-                rf"(?:c|ca|circa|pre|post|mid|since|in|from|till|until|yr|year|y|summer|winter|spring|autumn)(?:{_YEAR})?\Z"
-            ),
+            Anchor(r"\d\Z", behind=SPACES, next=r"\d\Z"),
+            within(r"\d{1,2}\Z", before="([{<" + SPACES, behind=")]}>" + SPACES),
+            Anchor(rf"{_NEAR_YEAR}\Z", behind=".-", next=rf"{_YEAR}\Z"),
+            Anchor(rf"{_NEAR_YEAR}{_YEAR}\Z"),
         ],
         "ocr-date": [
             Anchor(r"[\dOlI]{1,2}\Z", behind="/.-", next=r"[\dOlI]{1,2}\Z"),

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from inverse_deid.rules.patterns.anchors import SPACES, Anchor, compile_patterns
+from inverse_deid.rules.patterns.anchors import SPACES, Anchor, compile_patterns, within
 from inverse_deid.rules.patterns.brand_names import (
     BRAND_BESIDE_SUBSTANCE,
     BRAND_WITH_DOSE,
@@ -236,10 +236,11 @@ _FRAMES = (
     r"(?:visits?|assessments?|doses?|follow-?ups?|infusions?|injections?|scans?|biopsy|samples?|bloods|labs?|results?|data|analysis|evaluation|review|treatment|chemotherapy|endpoint|"
     r"timepoint|time\spoint|day\s\d{1,2})"
 )
+_POINTS = r"(?:week|wk|day|month|cycle|visit|session|dose|course|period)"
 _SEASON = r"(?:spring|summer|autumn|winter|fall)"
 CERTAIN_PATTERNS = compile_patterns(
     {
-        "in-point-of-course": rf"\b(?:the\s)?(?:week|wk|day|month|cycle|visit|session|dose|course|period)\s\d{{1,2}}(?:,?\sday\s\d{{1,2}})?(?=,?\s{_FRAMES}\b(?!\s(?:no|number|id)\b))|"
+        "in-point-of-course": rf"\b(?:the\s)?{_POINTS}\s\d{{1,2}}(?:,?\sday\s\d{{1,2}})?(?=,?\s{_FRAMES}\b(?!\s(?:no|number|id)\b))|"
         r"\bcycles?\s\d{1,2},?\sday\s\d{1,2}(?!\w|[./-]\d)",
         "in-counted-part": rf"\b(?:the\s)?{_ORDINAL}(?:\s?(?:to|and|or|-|,)\s?(?:the\s)?{_ORDINAL}){{0,3}}[\s-](?:(?:left|right)\s)?{_PARTS_COUNTED}\b|"
         rf"\b(?:the\s)?{_ORDINAL}(?=\s(?:and|to|or)\s(?:the\s)?{_ORDINAL}\s(?:per)?centiles?\b)",
@@ -341,17 +342,25 @@ _WEEKS_ANCHOR = Anchor(r"(?:[1-3]\d|4[0-5]|[4-9])(?!\d)|(?:twenty|thirty|forty)\
 FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "in-point-of-course": [
-            Anchor(r"(?:the|week|wk|day|month|cycles?|visit|session|dose|course|period)\Z", behind=SPACES)
+            Anchor(r"the\Z", behind=SPACES, next=rf"{_POINTS}\Z"),
+            Anchor(rf"(?:{_POINTS}|cycles)\Z", behind=SPACES, next=r"\d"),
         ],
-        "in-counted-part": [Anchor(r"the\Z", behind=SPACES), Anchor(rf"{_ORDINAL}\Z", behind=f"{SPACES}-")],
+        "in-counted-part": [
+            Anchor(r"the\Z", behind=SPACES, next=_ORDINAL),
+            Anchor(rf"{_ORDINAL}\Z", behind=f"{SPACES}-,"),
+        ],
         "in-power-of-ten": [
-            Anchor(r"(?:\d{1,3}(?:x10)?|x|x10)\Z"),
-            Anchor(r"10(?:e\d{1,2})?\Z", before="\u00d7* ", begins=False),
+            within(r"(?:\d{1,3})?x10(?:e?\Z|e(?:[369]|12)\Z)"),
+            within(r"10e?\Z", before=f"\u00d7*{SPACES}", next=r"(?:[369]|12)\Z"),
+            within(r"10e(?:[369]|12)\Z", before=f"\u00d7*{SPACES}"),
         ],
         "is-molecule": [
+            Anchor(r"the\Z", behind=SPACES, next=r"anti\Z"),
+            Anchor(r"(?:anti|omega|ultra)\Z", behind="-"),
             Anchor(
-                r"(?:the|anti|omega|rapid|ultra|ultrarapid|poor|intermediate|extensive|normal|slow|fast)\Z",
-                behind=f"{SPACES}-",
+                r"(?:rapid|ultrarapid|poor|intermediate|extensive|normal|slow|fast)\Z",
+                behind=SPACES,
+                next=r"metaboli|acetylator",
             ),
             Anchor(
                 r"(?:5|IL|CD|CYP|HLA|COX|PD|CTLA|GLP|SGLT|DPP|PDE|HER|BRCA|EGFR|BRAF|KRAS|NRAS|JAK|MTHFR|UGT|NAT2|TPMT|DPYD|NUDT15|SLCO1B1|VKORC1|GAD|NMDA|AMPA|TNF|IFN|TGF|VEGF|[Ff]actor|H[12]|M[1-5]|D[1-5]|P2Y12|Xa)",
@@ -380,7 +389,7 @@ FACT_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"(?:ST|[TPQ])\Z", behind=f"{SPACES}-", cased=True),
             Anchor(r"V[1-6]\Z", before=" ", cased=True),
             Anchor(r"(?:QTc[FB]?|QRS|PR|LAD|LCX|RCA)\Z", behind=SPACES, cased=True),
-            Anchor(r"the\Z", behind=SPACES),
+            Anchor(r"the\Z", behind=SPACES, next=r"(?:proximal|mid|distal|lad|lcx|rca|lmca)\Z"),
         ],
         "is-test-in-capitals": [
             Anchor(

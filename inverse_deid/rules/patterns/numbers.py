@@ -463,7 +463,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "lot-of-person": [Anchor(r"(?:lot|batch)\Z", behind=SPACES)],
         "person-after-lot": [Anchor(r"(?:lot|batch)\Z")],
         "person-beside-lot": [Anchor(r"(?:lot|batch)\Z")],
-        "labelled-by-no": [within(r"\d{2,7}\Z", before=f"{SPACES}.№°º")],
+        "labelled-by-no": [within(r"(?:no|nr|num|n)\Z", behind=".°º")],
         "person-and-number": [
             Anchor(
                 r"(?:cases?|infant|baby|neonate|newborn|control|carrier|proband|contact|visit|page|diary|bloods|samples)\Z",

@@ -473,7 +473,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
 """The anchors of every pattern of the rules: each of its matches has one of them, or its sign."""
 
 SIGNS: Mapping[str, str] = MappingProxyType(
-    {"email": "@", "handle": "@", "identifying-key": "=", **account_patterns.SIGNS}
+    {"email": "@", "handle": "@", "identifying-key": "=", "labelled-by-no": "№", **account_patterns.SIGNS}
 )
 """A sign that every match of a pattern contains, or one of the anchors."""
 

@@ -47,10 +47,11 @@ _WORKERS = r"(?:physician|doctor|pharmacist|nurse|midwife|dentist|paramedic|cons
 _LAYPEOPLE = r"(?:patient|parent|mother|father|relative|carer|caregiver|consumer)"
 _REPORTERS = rf"(?:{_WORKERS}|{_LAYPEOPLE}|health\s?care\s(?:professional|provider)|hcp|lawyer|investigator)"
 """Not `GP`, which may be initials."""
-_FEW = (
-    rf"(?:[1-9]\d?|{HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|"
-    r"(?:a\s)?(?:few|couple\sof)|several)"
+_SMALL_NUMBERS = (
+    rf"[1-9]\d?|{HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty"
 )
+_FEW = rf"(?:{_SMALL_NUMBERS}|(?:a\s)?(?:few|couple\sof)|several)"
+_FIRST_OF_FEW = rf"(?:{_SMALL_NUMBERS}|a|few|couple|several)"
 _TIME_UNIT = r"(?:min(?:ute)?s?|h(?:(?:ou)?rs?)?|days?|nights?|w(?:ee)?ks?|months?)"
 _COUNT_OF_TIME = rf"{_FEW}(?:\s?(?:-|\u2013|to|or)\s?{_FEW})?\s?{_TIME_UNIT}\b"
 _NO_AGE_AFTER = r"(?!-|['\u2019]|\s?(?:old|of\s(?:age|life)|shots?|vacc\w*|immuni\w*|boosters?|checks?|check-?ups?|well|visits?)\b)"
@@ -105,10 +106,15 @@ SHORTHAND_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(rf"{_WORKERS}\Z", behind=f"{SPACES}(", next=_LAYPEOPLE),
         ],
         "in-time-course": [
-            Anchor(r"(?:after|for|within|over|lasted|lasting|another|following)\Z", behind=SPACES),
             Anchor(
-                rf"(?:[1-9]\d?(?!\d)|{HOURS_IN_WORDS}|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|a\Z|few|couple|several)"
+                r"(?:after|for|within|over|lasted|lasting|another|following)\Z",
+                behind=SPACES,
+                next=rf"(?:(?:about|approximately|approx|only|the)\Z|{_FIRST_OF_FEW})",
             ),
+            Anchor(
+                rf"{_FIRST_OF_FEW}\Z", next=rf"(?:{_FIRST_OF_FEW}|(?:to|or)(?:\d|\Z)|of\Z|{_TIME_UNIT}\Z)"
+            ),
+            Anchor(rf"{_FIRST_OF_FEW}{_TIME_UNIT}\Z"),
         ],
         "in-day-of-course": [
             Anchor(r"(?:on|by|in|until|till|after|since|post|postop|postoperative)\Z", behind=f"{SPACES}-")
