@@ -9,7 +9,7 @@ from inverse_deid.core.values import BoolArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, WordFlag
 from inverse_deid.text.tokenizer import JoinedTokens
 
-MIN_WORDS = 20
+MIN_WORDS = 4
 """A document with fewer words is undecided."""
 
 _MIN_LETTERS = 20

@@ -342,7 +342,7 @@ PIECES += [
 ]
 PIECES += ["0 4 / 0 5 / 2 0 1 9", "(04)(05)(19)", "c2014", "5 травня", "März 7"]
 PIECES += [
-    "week 12 visit", "cycle 2 day 8", "the 3rd percentile", "the fourth toe", "second, third and fifth toes", "after 17 to24 hours", "5x10e9", "No. 4711", "№ 4711", "in-2019", "45 x 10^9/l", "5-HT3", "HLA-B27", "anti-Xa", "omega-3",
+    "week 12 visit", "cycle 2 day 8", "the 3rd percentile", "the fourth toe", "second, third and fifth toes", "an African American woman", "after 17 to24 hours", "5x10e9", "No. 4711", "№ 4711", "in-2019", "45 x 10^9/l", "5-HT3", "HLA-B27", "anti-Xa", "omega-3",
     "poor metaboliser", "12-lead", "24-hour Holter", "14 Fr urinary catheter", "ECOG performance status was 1", "p was 0.03", "Kaplan-Meier curve",
     "ST elevation", "in V2 to V4", "the LAD", "ANA titre", "R-CHOP cycle", "hazard ratio was 1.8", "95 % CI", "half-life was 9 h", "Cmax", "segment VI", "Group AB negative plasma", "G3P2 at 28 weeks", "hay fever", "worse in spring", "split in half", "burn mark",
 ]  # fmt: skip

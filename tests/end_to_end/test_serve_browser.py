@@ -200,6 +200,18 @@ def test_errors_are_said_and_no_old_result_is_left(chromium):
         assert "It is masked completely" in page.inner_text("#trouble")
 
 
+def test_an_empty_box_leaves_no_old_result(chromium):
+    with served(operator=ALL) as address:
+        page = visit(chromium, address)
+        mask(page)
+        page.fill("#original", " ")
+        page.keyboard.press("Control+Enter")
+        page.get_by_text("There is no text. Paste one into the box.").wait_for()
+        assert page.locator("#masked .w").count() == 0
+        assert page.inner_text("#counts") == ""
+        assert page.locator("#copy").is_disabled()
+
+
 def test_without_details_the_masked_text_alone_is_shown(chromium):
     with served(has_details=False) as address:
         page = visit(chromium, address)

@@ -91,6 +91,7 @@ SHORTHAND: Mapping[str, str] = MappingProxyType(
         "is-abbreviated-place": r"(?<=\bthe )(?-i:E\.R|E\.D|I\.C\.U)(?![\w-]|\.\w)|(?<![\w&])(?-i:A&E)(?![\w&]|['\u2019]s)",
         "is-necrolysis": r"\b(?-i:SJS\s?(?:[/-]|and|or|to)\s?TEN)(?!\w)|\b(?-i:TEN)(?=\soverlap\b)|(?<=\bnecrolysis \()(?-i:TEN)(?=\))",
         "is-credential-in-capitals": r"(?<![\w-])(?-i:PA-C|EMT-[PB]|PGY-?[1-7])(?![\w-]|['\u2019]s)",
+        "is-ethnic-group": r"\b(?-i:(?:African|Asian|Native|Latin)[\s-]Americans?)(?![\w-]|['\u2019]|\s(?-i:[A-Z]))",
         "is-element-of-report": rf"(?<![^\n\r\t|]){_ELEMENT}(?=[\s:=]|\Z)|(?<=  ){_ELEMENT}(?=  |\t|\s?[:=])|(?<=/ ){_ELEMENT}(?=  |\t|\s?[:=])",
     }
 )
@@ -130,6 +131,9 @@ SHORTHAND_ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "is-credential-in-capitals": [
             Anchor(r"(?:PA|EMT)\Z", behind="-", cased=True),
             Anchor(r"PGY", cased=True),
+        ],
+        "is-ethnic-group": [
+            Anchor(r"(?:African|Asian|Native|Latin)\Z", behind=f"{SPACES}-", cased=True, next=r"americans?\Z")
         ],
         "is-element-of-report": [Anchor(r"[CDEFGH]\Z", behind=".", cased=True)],
     }

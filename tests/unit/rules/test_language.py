@@ -19,6 +19,8 @@ OTHER = {
     "PRISE DU MEDICAMENT ET LE TRAITEMENT A ETE ARRETE POUR DES DOULEURS",
     "italian": "Il paziente è stato ricoverato per dolore al torace dopo la somministrazione del farmaco. La pressione "
     "era nella norma e non aveva febbre. La terapia è stata sospesa e i sintomi sono scomparsi.",
+    "a spanish sentence": "El paciente presentó fiebre y exantema por todo el cuerpo.",
+    "a german sentence": "Der Patient bekam nach der zweiten Impfung plötzlich hohes Fieber.",
     "russian": "Пациент поступил с болью в груди после приёма лекарства.",
     "korean": "환자는 약을 복용한 후 가슴 통증으로 응급실에 왔습니다. 열은 없었고 혈압은 정상이었다.",
 }
@@ -36,6 +38,7 @@ ENGLISH = {
     "drugs": "metoprolol, ramipril, atorvastatin, amlodipine, apixaban, pantoprazole, levothyroxine, metformin, "
     "empagliflozin, salbutamol, tiotropium, prednisolone, alendronate, colecalciferol, paracetamol, codeine, "
     "morphine, senna, macrogol, ondansetron, cyclizine",
+    "a sentence of notes": "Pt c/o SOB, dizzy; hx afib, tx w/ metoprolol.",
     "short": "Fiebre y tos desde ayer.",
     "nothing": " ... ",
     "capitals": "PT HAD SEVERE PAIN AND SWELLING IN THE LEFT ARM. NO FEVER. SEEN IN ER, GIVEN BENADRYL AND SENT HOME.",

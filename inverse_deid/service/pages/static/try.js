@@ -72,6 +72,8 @@ function ask(problem) {
 async function mask() {
   const text = $("original").value;
   if (!text.trim()) {
+    running += 1; // what is under way is of a text that is gone
+    forget();
     report(_("There is no text. Paste one into the box."));
     $("original").focus();
     return;
