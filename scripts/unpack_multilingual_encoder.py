@@ -71,7 +71,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What the file has.
+    """The content of the file.
 
     Args:
         shape: As in `config.json`.

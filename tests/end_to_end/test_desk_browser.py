@@ -274,8 +274,11 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
         assert page.faults == []
     assert time.monotonic() - began < 180
     texts = read_texts({name: packed.read(name) for name in packed.namelist()}, tmp_path / "opened")
-    assert len(texts) == len(FILES) + 2 + 1  # three files in the zip, and the report
-    assert {name for name, text in texts.items() if "ibuprofen" not in text} == {"run-report.json"}
+    assert len(texts) == len(FILES) + 2 + 2  # three files in the zip, and both reports
+    assert {name for name, text in texts.items() if "ibuprofen" not in text} == {
+        "run-report.json",
+        "release-report.html",
+    }
     shown = "\n".join(texts.values())
     assert CANARY not in shown
     # One word was masked by keyboard, another one by mouse, each in one case.

@@ -137,7 +137,7 @@ def check_zip(path, n_disputed, folder):
     assert [name for name, data in unpack(path.read_bytes()) if CANARY.encode() in data] == []
     with zipfile.ZipFile(path) as packed:
         files = {name: packed.read(name) for name in packed.namelist()}
-    assert set(files) == {*FIRST, *ADDED, "run-report.json"}
+    assert set(files) == {*FIRST, *ADDED, "run-report.json", "release-report.html"}
     shown = "\n".join(read_texts(files, folder / "opened").values())
     assert CANARY not in shown
     assert (shown.count("ibuprofen"), shown.count("drug")) == (N_CASES, N_CASES - n_disputed)

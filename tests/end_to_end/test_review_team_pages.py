@@ -420,7 +420,7 @@ class TestReleased:
 
         def ids(answer):
             with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
-                assert set(packed.namelist()) == {"cases.jsonl", "run-report.json"}
+                assert set(packed.namelist()) == {"cases.jsonl", "run-report.json", "release-report.html"}
                 return [json.loads(line)["id"] for line in packed.read("cases.jsonl").splitlines()]
 
         assert ids(carl.send("/files/download")) == ["c1", "c2"]

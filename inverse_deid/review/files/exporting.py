@@ -36,6 +36,7 @@ from inverse_deid.core.files import PartialFile, write_whole
 from inverse_deid.core.values import Document
 from inverse_deid.core.wording import _
 from inverse_deid.engine.run_report import describe_profile, hash_with_key
+from inverse_deid.files.facts import list_facts
 from inverse_deid.files.given import GivenFile
 from inverse_deid.files.reading import list_names
 from inverse_deid.files.workers import borrow_worker
@@ -46,6 +47,7 @@ from inverse_deid.formats.records import Writable
 from inverse_deid.formats.registry import FORMATS, input_errors
 from inverse_deid.formats.renames import Renames
 from inverse_deid.formats.tables.json_lines import gold_json_line
+from inverse_deid.review.files.release_page import write_page
 from inverse_deid.review.files.releases import SourceRelease, read_original
 from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.flow.editing import take_steps
@@ -54,7 +56,7 @@ from inverse_deid.review.flow.oversight import disclose_all
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import select_sealed
-from inverse_deid.review.store.sources import DistinctNames, SourceMasking, read_masking
+from inverse_deid.review.store.sources import DistinctNames, SourceMasking, read_facts_of, read_masking
 from inverse_deid.review.store.tables import CASES, INTAKES, SOURCES
 from inverse_deid.review.store.trail import check_for_export
 from inverse_deid.review.store.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
@@ -62,6 +64,7 @@ from inverse_deid.text.tokenizer import span_of_token
 from inverse_deid.training.corpus import read_annotated
 
 REPORT_NAME = "run-report.json"
+PAGE_NAME = "release-report.html"
 REPORT_FORMAT = "inverse-deid release report"
 MAX_PROBLEMS = 100
 
@@ -127,9 +130,10 @@ def released_zip(
     by: str = "command",
     renames: bool = False,
 ) -> Exported:
-    """Write a zip of the masked text of released cases, each file in its original format, with a run report.
+    """Write a zip of the masked text of released cases, each file in its original format, with two reports.
 
-    `case_ids` chooses among them, None = all. The report states settings, counts and hashes, and no text.
+    `case_ids` chooses among them, None = all. The reports, JSON and a page, state settings,
+    counts and hashes, and no text.
     With `renames`, files and ids have the numbers of `write_old_names`.
 
     Raises:
@@ -140,7 +144,7 @@ def released_zip(
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed,
     ):
         out = _Releases(transaction, case_ids, Renames() if renames else None)
-        names, written = DistinctNames([REPORT_NAME]), []
+        names, written = DistinctNames([REPORT_NAME, PAGE_NAME]), []
         for source in out.list_sources():
             name = names.take(check_name(out.name_of(source)))
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
@@ -151,7 +155,10 @@ def released_zip(
             written.append(Path(name))
         if not written:
             raise ReviewError(out.problems[0] if out.problems else _("no case is released yet"))
-        packed.writestr(_zip_entry(store, REPORT_NAME), out.report())
+        report = out.report(by)
+        text = json.dumps(report, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        packed.writestr(_zip_entry(store, REPORT_NAME), text)
+        packed.writestr(_zip_entry(store, PAGE_NAME), write_page(report))
     return _conclude(store, out, written, f"released text downloaded: {out.n_cases} cases", by)
 
 
@@ -351,10 +358,20 @@ class _Releases:
                     "n_cases": release.n_cases,
                     "n_cases_left_out": len(rows) - release.n_cases,
                     "settings": list(self._maskings).index(masking.fingerprint) + 1,
+                    "n_words": release.n_words,
+                    "n_masked": release.n_masked,
+                    "approved_by": release.count_approvals(),
+                    "found": self._list_found(source.id),
                     "original_hmac_sha256": hash_with_key(self._store.case_key, original),
                 }
             )
         return release.n_cases
+
+    def _list_found(self, source_id: int) -> list[str]:
+        """Return what was found in a file and what was left out of it; names of records are not renamed."""
+        facts = list_facts(read_facts_of(self._transaction, [source_id])[source_id])
+        named = {"warnings", "failures"} if self.is_renamed else set()
+        return [fact.text for fact in facts if fact.field not in named]
 
     def _describe(self, masking: SourceMasking) -> dict[str, Any]:
         """Return everything that shapes the files; the fingerprint could tell words of lists."""
@@ -373,20 +390,22 @@ class _Releases:
         """Note what was written of the last file."""
         self._files[-1] |= {"sha256": sha256, "bytes": n_bytes}
 
-    def report(self) -> bytes:
-        """Return the run report as JSON: settings, counts, hashes. No count tells the words under a mask."""
-        content = {
+    def report(self, by: str) -> dict[str, Any]:
+        """Return the run report: settings, counts, hashes. No count tells the words under a mask."""
+        return {
             "format": REPORT_FORMAT,
             "version": 1,
             "tool": f"inverse-deid {__version__}",
+            "made_at": datetime.fromtimestamp(self._store.now(), UTC).isoformat(timespec="seconds"),
+            "made_by": by,
             "policy": asdict(self._store.policy),
             "n_cases": self.n_cases,
             "n_cases_left_out": self.n_left_out,
             "n_problems": len(self.problems),
+            "problems": [] if self.is_renamed else self.problems[:MAX_PROBLEMS],
             "settings": list(self._maskings.values()),
             "files": self._files,
         }
-        return json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 _MAX_STEM_CHARS = 100

@@ -6,6 +6,7 @@ A case is written only if it is released and every token of it is decided under 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,10 +30,11 @@ from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.markers import fixed_marker
 from inverse_deid.replacement.replacers import MaskedCase
 from inverse_deid.review.flow.contents import read_content
-from inverse_deid.review.flow.layers import read_final, render_part
+from inverse_deid.review.flow.layers import list_layers, read_final, render_part
 from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.sources import SourceMasking
-from inverse_deid.review.store.tables import SOURCES
+from inverse_deid.review.store.tables import SOURCES, USERS
+from inverse_deid.review.store.values import LayerKind, LayerTokens
 
 Cases = Mapping[int, Row[Any]]
 """Released cases of one file by their number in it."""
@@ -69,6 +71,9 @@ class SourceRelease:
         self._cases = cases
         self._n_left_out = n_left_out
         self.n_cases = 0
+        self.n_words = 0
+        self.n_masked = 0
+        self._approvals: Counter[int] = Counter()
         self.problems: list[str] = []
         self.columns: dict[str, str] = {}
         self.data = b""
@@ -176,6 +181,18 @@ class SourceRelease:
             texts = replace(texts, docs=docs)
         return replace_words(texts, tuple(reviewed), self._masking.output.cases)
 
+    def _count(self, case_id: int, final: LayerTokens) -> None:
+        self.n_words += len(final.keep)
+        self.n_masked += len(final.keep) - int(final.keep.sum())
+        layers = (list_layers(self._transaction, case_id, kind, approved=True) for kind in LayerKind)
+        self._approvals.update({layer.user_id for some in layers for layer in some})
+
+    def count_approvals(self) -> dict[str, int]:
+        """Return how many of the written cases each user approved or settled."""
+        found = select(USERS).where(USERS.c.id.in_(self._approvals))
+        names = {row.id: row.name for row in self._transaction.read(found, USERS)}
+        return {names[one]: n for one, n in sorted(self._approvals.items())}
+
     def _read_reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:
         """Return the texts of a case as they were reviewed, None = they must not be exported."""
         if case is None:
@@ -185,7 +202,9 @@ class SourceRelease:
             if [doc.text for doc in texts.docs] != [content.text[p.start : p.end] for p in content.parts]:
                 raise ReviewError(_("case {id} has another text than the one that was reviewed", id=case.id))
             final = read_final(self._transaction, case.id, content)
-            return [render_part(content, final, part, self._masking.facts) for part in content.parts]
+            parts = [render_part(content, final, part, self._masking.facts) for part in content.parts]
         except InverseDeidError as error:
             self.problems.append(f"{case.name}: {error}")
-        return None
+            return None
+        self._count(case.id, final)
+        return parts

@@ -68,7 +68,7 @@ def test_a_text_is_added_masked_read_and_downloaded(desk):
     packed = zipfile.ZipFile(io.BytesIO(desk.send("/files/download").content))
     names = packed.namelist()
     assert "folder/case.txt" in names
-    assert len(names) == 2
+    assert len(names) == 3
     assert packed.read("folder/case.txt") == b"seen by [NAME] today"
     assert b"Okonkwo" not in b"".join(packed.read(name) for name in names)
     single = desk.send("/files/download", source="1")
@@ -84,7 +84,7 @@ def test_a_tick_replaces_names_by_numbers_and_the_list_comes_apart(desk):
     approve_all(desk)
     assert 'name="renames"' in desk.client.get("/files").text
     packed = zipfile.ZipFile(io.BytesIO(desk.send("/files/download", renames="yes").content))
-    assert packed.namelist() == ["document-0001.txt", "run-report.json"]
+    assert packed.namelist() == ["document-0001.txt", "run-report.json", "release-report.html"]
     assert b"Okonkwo" not in packed.read("run-report.json")
     single = desk.send("/files/download", source="1", renames="yes")
     assert single.headers["content-disposition"].endswith("''document-0001.txt")

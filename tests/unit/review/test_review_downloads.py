@@ -9,6 +9,7 @@ import sqlite3
 import zipfile
 from datetime import date
 
+import lxml.html
 import pandas as pd
 import pytest
 from fake_maskers import mask_capitals
@@ -73,7 +74,7 @@ def test_the_zip_has_the_same_files_as_an_export(store, tmp_path):
     exported, files = pack(store)
     assert (exported.n_cases, exported.n_left_out, exported.problems) == (4, 1, ())
     assert [path.name for path in exported.files] == ["cases.jsonl", "cases (2).jsonl", "t.csv"]
-    del files["run-report.json"]
+    del files["run-report.json"], files["release-report.html"]
     export_released(store, tmp_path / "out")
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert files["t.csv"] == b"id,text,visit,country\n7,XXX by XXX,a,FI\n"
@@ -101,8 +102,38 @@ def old_names(store):
     return stream.getvalue().decode()
 
 
+def page_of(files):
+    """Return the text of the report for people, without its style."""
+    page = lxml.html.fromstring(files["release-report.html"])
+    for style in page.findall(".//style"):
+        style.drop_tree()
+    return " ".join(page.text_content().split())
+
+
+def test_the_report_for_people_says_what_when_by_whom_and_how(store):
+    _, files = pack(store, by="carl")
+    page = page_of(files)
+    report = json.loads(files["run-report.json"])
+    assert "4 documents were released to these files on " in page and " UTC by carl." in page
+    assert "1 document was left out" in page
+    assert "ann: 4 documents" in page
+    assert "What should happen to dates? Hide them" in page
+    assert "Which columns were copied without a check? visit" in page
+    assert "Columns dropped: dob" in page
+    n_words, n_masked = (sum(one[name] for one in report["files"]) for name in ("n_words", "n_masked"))
+    assert f"They have {n_words} words, of which {n_masked} are hidden." in page
+    assert n_masked == sum(
+        data.count(b"PHI") + data.count(b"XXX") for name, data in files.items() if "report" not in name
+    )
+    for name, data in files.items():
+        if "report" not in name:
+            assert f"{name}: {hashlib.sha256(data).hexdigest()}" in page
+    assert CANARY not in page and b"<script" not in files["release-report.html"]
+
+
 def test_numbers_replace_names_and_ids_in_a_zip_and_its_report(store):
     _, files = pack(store, renames=True)
+    assert not any(old in files["release-report.html"] for old in (b"cases.jsonl", b"t.csv"))
     assert ids_of(files) == NUMBERED
     report = json.loads(files["run-report.json"])
     assert [one["file"] for one in report["files"]] == list(NUMBERED)
@@ -177,7 +208,12 @@ def test_hashes_of_originals_and_words_cannot_be_guessed(store, tmp_path):
 
 def test_cases_can_be_chosen(store):
     exported, files = pack(store, case_ids=[2, 4, 5, 99])
-    assert exported.n_cases == 2 and set(files) == {"cases.jsonl", "t.csv", "run-report.json"}
+    assert exported.n_cases == 2 and set(files) == {
+        "cases.jsonl",
+        "t.csv",
+        "run-report.json",
+        "release-report.html",
+    }
     assert [json.loads(line)["id"] for line in files["cases.jsonl"].splitlines()] == ["c2"]
 
 
@@ -266,7 +302,7 @@ def test_a_source_called_like_the_report_keeps_both(tmp_path):
         change_rows(store, INTAKES, INTAKES.c.source_id == 1, export_name="Run-Report.json")
         review(store, user(store, "ann"))
         _, files = pack(store)
-    assert set(files) == {"run-report.json", "Run-Report (2).json"}
+    assert set(files) == {"run-report.json", "release-report.html", "Run-Report (2).json"}
     assert json.loads(files["run-report.json"])["n_cases"] == 1
 
 
