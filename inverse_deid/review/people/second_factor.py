@@ -38,7 +38,7 @@ from inverse_deid.review.people.attempts import (
 )
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.tables import META, SESSIONS, USERS
+from inverse_deid.review.store.tables import META, SESSIONS, USERS, place_of
 from inverse_deid.review.store.values import ReviewPolicy
 
 N_RECOVERY_CODES = 10
@@ -76,7 +76,7 @@ def turn_on(
         )
     codes = tuple(base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(N_RECOVERY_CODES))
     values = {
-        "sealed_secret": store.sealer.seal(secret.encode(), _place(user.id)),
+        "sealed_secret": store.sealer.seal(secret.encode(), place_of(USERS.c.sealed_secret, {"id": user.id})),
         "last_code": used,
         "recovery_codes": json.dumps([_hash(store, one) for one in codes]),
     }
@@ -182,7 +182,7 @@ def _spend(store: ReviewStore, row: Row[Any], code: str) -> dict[str, Any] | Non
     # None = it is wrong.
     if row.sealed_secret is None:
         return None
-    secret = store.sealer.open(row.sealed_secret, _place(row.id)).decode()
+    secret = store.sealer.open(row.sealed_secret, place_of(USERS.c.sealed_secret, {"id": row.id})).decode()
     step = _find_step(store, secret, code, row.last_code)
     if step is not None:
         return {"last_code": step}
@@ -200,10 +200,6 @@ def _find_step(store: ReviewStore, secret: str, code: str, last: int | None) -> 
         if hmac.compare_digest(right, given) and (last is None or step > last):
             return step
     return None
-
-
-def _place(user_id: int) -> str:
-    return f"second factor of user {user_id}"
 
 
 def _hash(store: ReviewStore, code: str) -> str:
