@@ -35,6 +35,7 @@ from inverse_deid.review.store.tables import (
     FAILURES,
     INTAKES,
     KEYS,
+    KNOWN,
     META,
     METADATA,
     SESSIONS,
@@ -115,7 +116,8 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
         if missing := recorded.list_missing():
             raise ReviewError(_("{problem}. Restore a backup", problem=missing[0].problem))
         transaction.delete(SESSIONS, true())
-        transaction.execute(delete(FAILURES))  # hashes that nobody can compare any more
+        for table in (FAILURES, KNOWN):  # hashes that nobody can compare any more
+            transaction.execute(delete(table))
         transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))
         for table in METADATA.sorted_tables:
             if table in _LARGE or not any(column in ENCRYPTED for column in table.c):

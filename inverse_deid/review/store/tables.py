@@ -148,6 +148,13 @@ FAILURES = _define(
 )
 """Failed log-ins by the hash of a name or of an address."""
 
+KNOWN = _define(
+    "known",
+    Column("who_hash", String(64), primary_key=True),
+    Column("at", Double, nullable=False),
+)
+"""Browsers and addresses of successful log-ins by their hash, alone and with a name."""
+
 UNRECORDED = _define(
     "unrecorded",
     Column("user", String(64), primary_key=True),

@@ -65,6 +65,11 @@ CREATE TABLE intakes (
     FOREIGN KEY(masking_id) REFERENCES maskings (id),
     UNIQUE (export_name)
 );
+CREATE TABLE known (
+    who_hash VARCHAR(64) NOT NULL,
+    at DOUBLE NOT NULL,
+    PRIMARY KEY (who_hash)
+);
 CREATE TABLE layers (
     id INTEGER NOT NULL,
     case_id INTEGER NOT NULL,
