@@ -171,7 +171,9 @@ class LogInError(ReviewError):
 
 
 class TooManyTriesError(LogInError):
-    """Too many wrong passwords or codes; the next try must wait."""
+    """Too many wrong passwords or codes; the next try must wait some seconds."""
+
+    wait_seconds = 0
 
 
 OVERWRITE = Remedy("force", step=N_("use {} to overwrite it"))

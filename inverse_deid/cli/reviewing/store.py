@@ -291,7 +291,7 @@ def list_(address: str, key: Path | None) -> None:
     with open_given(address, key) as store:
         blocked = list_blocked(store)
         for one in list_users(store):
-            state = "closed" if not one.is_active else "locked" if one.name in blocked else "open"
+            state = "closed" if not one.is_active else "delayed" if one.name in blocked else "open"
             click.echo(f"{one.name:<24} {one.role:<12} {state}")
 
 

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, select
 
 from inverse_deid.core.batches import BATCH_CHARS, FIRST_BATCH_CHARS, cut_batches
 from inverse_deid.core.child_process import InThisProcess, Worker
@@ -61,7 +61,7 @@ from inverse_deid.review.store.sources import (
     store_masking,
     store_numbers,
 )
-from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, SOURCES
+from inverse_deid.review.store.tables import CASES, CONTENTS, INTAKES, SOURCES, place_of
 from inverse_deid.review.store.values import CaseState, CopiedValue, MaskingFacts, ReviewPolicy
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
@@ -482,7 +482,7 @@ class _Intake:
         store, job = self._store, file.job
         numbers.source += 1
         source_id = numbers.source
-        sealed = store.sealer.seal(file.data, f"file {source_id}")
+        sealed = store.sealer.seal(file.data, place_of(SOURCES.c.sealed, {"id": source_id}))
         row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
         transaction.insert(SOURCES, row)
         intake = {
@@ -506,7 +506,7 @@ class _Intake:
                 cases.append({**case, "id": numbers.case, "source_id": source_id, "name": case_name})
                 sealed_rows.append(seal_packed(next(contents), next(contents), numbers.case, store.sealer))
             transaction.insert_all(CASES, cases)
-            transaction.execute(insert(CONTENTS), sealed_rows)
+            transaction.insert_all(CONTENTS, sealed_rows)
 
 
 def _keep(item: _Item, masked: Sequence[MaskedDocument], copied: tuple[CopiedValue, ...]) -> None:

@@ -32,7 +32,7 @@ from inverse_deid.replacement.replacers import MaskedCase
 from inverse_deid.review.flow.contents import read_content
 from inverse_deid.review.flow.layers import list_layers, read_final, render_part
 from inverse_deid.review.store.opening import Transaction
-from inverse_deid.review.store.sources import SourceMasking
+from inverse_deid.review.store.sources import SourceMasking, open_source
 from inverse_deid.review.store.tables import SOURCES, USERS
 from inverse_deid.review.store.values import LayerKind, LayerTokens
 
@@ -43,7 +43,7 @@ Cases = Mapping[int, Row[Any]]
 def read_original(transaction: Transaction, source_id: int) -> bytes:
     """Return a file as it came."""
     sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source_id)
-    return transaction.sealer.open(transaction.execute(sealed).scalar_one(), f"file {source_id}")
+    return open_source(transaction, source_id, transaction.execute(sealed).scalar_one())
 
 
 class SourceRelease:

@@ -22,7 +22,7 @@ from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.flow.oversight import forget_file
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
-from inverse_deid.review.store.tables import WAITING, WAITING_PIECES
+from inverse_deid.review.store.tables import WAITING, WAITING_PIECES, place_of
 from inverse_deid.review.store.values import StoredState
 
 MAX_FILES = 2_000
@@ -157,11 +157,10 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
 
 def add_piece(store: ReviewStore, upload_id: int, number: int, data: bytes) -> None:
     """Seal one piece of a file that is being received."""
-    sealed = store.sealer.seal(data, f"waiting {upload_id} piece {number}")
+    row = {"waiting_id": upload_id, "number": number}
+    sealed = store.sealer.seal(data, place_of(WAITING_PIECES.c.sealed, row))
     with store.writing() as transaction:
-        transaction.execute(
-            insert(WAITING_PIECES), {"waiting_id": upload_id, "number": number, "sealed": sealed}
-        )
+        transaction.execute(insert(WAITING_PIECES), {**row, "sealed": sealed})
 
 
 def read_bytes(store: ReviewStore, upload_id: int) -> bytes:
@@ -175,7 +174,7 @@ def read_bytes(store: ReviewStore, upload_id: int) -> bytes:
         upload = next(_read(transaction, upload_id), None)
         rows = transaction.execute(found.order_by(WAITING_PIECES.c.number)).yield_per(16)
         data = b"".join(
-            store.sealer.open(row.sealed, f"waiting {upload_id} piece {row.number}") for row in rows
+            store.sealer.open(row.sealed, place_of(WAITING_PIECES.c.sealed, row._mapping)) for row in rows
         )
     if upload is not None and upload.facts.n_bytes != len(data):
         raise UnreadableInputError(_("has lost a part: the store was altered. Add the file again"))
@@ -260,7 +259,7 @@ def _read(transaction: Transaction, upload_id: int | None = None) -> Iterator[Up
         found = found.where(WAITING.c.id == upload_id)
     for row in transaction.execute(found).all():
         facts = msgspec.json.decode(
-            transaction.sealer.open(row.sealed, f"waiting {row.id}"), type=UploadFacts
+            transaction.sealer.open(row.sealed, place_of(WAITING.c.sealed, row._mapping)), type=UploadFacts
         )
         yield Upload(id=row.id, state=UploadState(row.state), n_bytes=row.n_bytes, facts=facts)
 
@@ -271,7 +270,9 @@ _ENDED = (UploadState.DONE, UploadState.FAILED)
 def _set(transaction: Transaction, upload: Upload, state: UploadState, facts: UploadFacts) -> None:
     if state in _ENDED and facts.survey is not None:  # the first values of columns go with the file
         facts = msgspec.structs.replace(facts, survey=msgspec.structs.replace(facts.survey, columns=()))
-    sealed = transaction.sealer.seal(msgspec.json.encode(facts), f"waiting {upload.id}")
+    sealed = transaction.sealer.seal(
+        msgspec.json.encode(facts), place_of(WAITING.c.sealed, {"id": upload.id})
+    )
     changed = update(WAITING).where(WAITING.c.id == upload.id)
     transaction.execute(changed.values(state=state.value, sealed=sealed))
     if state in _ENDED:

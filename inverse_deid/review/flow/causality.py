@@ -27,7 +27,7 @@ from inverse_deid.review.flow.oversight import disclose, refuse_admin, remember
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.sources import read_facts
-from inverse_deid.review.store.tables import FORMS, LAYERS
+from inverse_deid.review.store.tables import FORMS, LAYERS, place_of
 from inverse_deid.review.store.values import CaseState, LayerTokens, User
 
 
@@ -144,15 +144,11 @@ def save_form(store: ReviewStore, user: User, form: CausalityForm) -> None:
     }
     with store.writing() as transaction:
         _read_finished(transaction, form.case_id)
-        row = {
-            "case_id": form.case_id,
-            "user_id": user.id,
-            "answers": json.dumps(answers),
-            "sealed": store.sealer.seal(form.remark.encode("utf-8", "replace"), _place(form.case_id)),
-        }
+        row = {"case_id": form.case_id, "user_id": user.id, "answers": json.dumps(answers)}
+        sealed = store.sealer.seal(form.remark.encode("utf-8", "replace"), place_of(FORMS.c.sealed, row))
         mine = (FORMS.c.case_id == form.case_id) & (FORMS.c.user_id == user.id)
         transaction.delete(FORMS, mine)
-        transaction.insert(FORMS, row)
+        transaction.insert(FORMS, {**row, "sealed": sealed})
         name = lock_row(transaction, form.case_id).name
         event = TrailEvent(user=user.name, event="causality form", case=form.case_id, name=name)
         transaction.record(event)
@@ -166,7 +162,7 @@ def read_form(store: ReviewStore, user: User, case_id: int) -> CausalityForm | N
     if not rows:
         return None
     (row,) = rows
-    remark = store.sealer.open(row.sealed, _place(case_id)).decode()
+    remark = store.sealer.open(row.sealed, place_of(FORMS.c.sealed, row._mapping)).decode()
     return CausalityForm(case_id, _parse_answers(row.answers), remark)
 
 
@@ -261,7 +257,3 @@ def _read_finished(transaction: Transaction, case_id: int) -> tuple[CaseContent,
 def _parse_answers(stored: str) -> dict[Topic, TopicAnswer]:
     answers: dict[str, list[Any]] = json.loads(stored)
     return {Topic(topic): TopicAnswer(Preserved(said), needed) for topic, (said, needed) in answers.items()}
-
-
-def _place(case_id: int) -> str:
-    return f"a form on case {case_id}"

@@ -34,7 +34,8 @@ from inverse_deid.core.wording import _
 from inverse_deid.masking.combine import limit_of_safe_words
 from inverse_deid.review.store.keys import Sealer
 from inverse_deid.review.store.opening import Transaction
-from inverse_deid.review.store.tables import CONTENTS
+from inverse_deid.review.store.rows import check_content, hash_content
+from inverse_deid.review.store.tables import CONTENTS, place_of
 from inverse_deid.review.store.values import (
     CATEGORIES,
     NO_CATEGORY,
@@ -156,11 +157,11 @@ def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
 
 
 def seal_packed(text: bytes, decisions: bytes, case_id: int, sealer: Sealer) -> dict[str, object]:
-    return {
-        "case_id": case_id,
-        "sealed_text": sealer.seal(text, f"the text of case {case_id}"),
-        "sealed_tokens": sealer.seal(decisions, f"the decisions on case {case_id}"),
-    }
+    key = {"case_id": case_id}
+    sealed_text = sealer.seal(text, place_of(CONTENTS.c.sealed_text, key))
+    sealed_tokens = sealer.seal(decisions, place_of(CONTENTS.c.sealed_tokens, key))
+    hashed = hash_content(sealed_text, sealed_tokens)
+    return {**key, "sealed_text": sealed_text, "sealed_tokens": sealed_tokens, "content_hash": hashed}
 
 
 def read_content(transaction: Transaction, case_id: int) -> CaseContent:
@@ -170,11 +171,17 @@ def read_content(transaction: Transaction, case_id: int) -> CaseContent:
         ReviewError: The case does not exist.
         UnreadableInputError: It was altered.
     """
-    row = transaction.execute(select(CONTENTS).where(CONTENTS.c.case_id == case_id)).one_or_none()
-    if row is None:
+    rows = transaction.read(select(CONTENTS).where(CONTENTS.c.case_id == case_id), CONTENTS)
+    if not rows:
         raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
-    stored = json.loads(transaction.sealer.open(row.sealed_text, f"the text of case {case_id}"))
-    columns = _unpack(transaction.sealer.open(row.sealed_tokens, f"the decisions on case {case_id}"), case_id)
+    row = rows[0]._mapping
+    check_content(row)
+    opened = {
+        column: transaction.sealer.open(row[column.name], place_of(column, row))
+        for column in (CONTENTS.c.sealed_text, CONTENTS.c.sealed_tokens)
+    }
+    stored = json.loads(opened[CONTENTS.c.sealed_text])
+    columns = _unpack(opened[CONTENTS.c.sealed_tokens], case_id)
     text = stored["text"]
     starts, ends = columns["starts"].astype(np.int32), columns["ends"].astype(np.int32)
     words = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]

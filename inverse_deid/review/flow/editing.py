@@ -38,7 +38,7 @@ from inverse_deid.review.flow.layers import (
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import hash_actions
-from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES
+from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES, place_of
 from inverse_deid.review.store.values import (
     CATEGORIES,
     MAX_RANGES,
@@ -122,9 +122,9 @@ def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRang
             "at": store.now(),
             "first": None if tokens is None else tokens.first,
             "stop": None if tokens is None else tokens.stop,
-            "sealed": store.sealer.seal(text.encode("utf-8", "replace"), f"a note on case {at.case_id}"),
         }
-        transaction.execute(insert(NOTES), row)
+        sealed = store.sealer.seal(text.encode("utf-8", "replace"), place_of(NOTES.c.sealed, row))
+        transaction.insert(NOTES, {**row, "sealed": sealed})
         user = read_user_name(transaction, at.user_id)
         transaction.record(TrailEvent(user=user, event="note", case=case.id, name=case.name))
 

@@ -42,7 +42,7 @@ from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import hash_actions
 from inverse_deid.review.store.sources import read_facts
-from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES
+from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES, place_of
 from inverse_deid.review.store.values import (
     CaseState,
     CaseView,
@@ -211,9 +211,9 @@ def _read_notes(transaction: Transaction, case_id: int, user: User, *, sees_all:
             user.name if row.user_id == user.id else "",
             row.at,
             None if row.first is None else TokenRange(row.first, row.stop),
-            transaction.sealer.open(row.sealed, f"a note on case {case_id}").decode(),
+            transaction.sealer.open(row.sealed, place_of(NOTES.c.sealed, row._mapping)).decode(),
         )
-        for row in transaction.execute(found.order_by(NOTES.c.id)).all()
+        for row in transaction.read(found.order_by(NOTES.c.id), NOTES)
     )
 
 

@@ -20,6 +20,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.wording import N_, _
 from inverse_deid.review.flow.oversight import TIMES_USUAL, list_activity, read_limits, set_limits
+from inverse_deid.review.pages.lanes import find_browser, make_browser, remember_browser
 from inverse_deid.review.pages.visits import (
     Visit,
     count_words,
@@ -27,6 +28,7 @@ from inverse_deid.review.pages.visits import (
     make_sentence,
     read_number,
     set_cookie,
+    tell_wait,
 )
 from inverse_deid.review.people import second_factor
 from inverse_deid.review.people.accounts import (
@@ -43,7 +45,7 @@ from inverse_deid.review.people.accounts import (
     set_role,
     unlock,
 )
-from inverse_deid.review.people.attempts import list_blocked
+from inverse_deid.review.people.attempts import Client, list_blocked
 from inverse_deid.review.store.values import ReviewLimits, UserRole
 
 ROLES = {
@@ -247,16 +249,16 @@ def ask_code(visit: Visit) -> Response:
 def check_code(visit: Visit) -> Response:
     if visit.session.step is not Step.CODE:
         return RedirectResponse("/", status_code=303)
-    address, request = find_address(visit.request), visit.request
+    request = visit.request
+    client = Client(find_address(request), find_browser(request) or make_browser())
     try:
-        session = second_factor.complete_log_in(
-            visit.store, visit.session, visit.text("code"), address=address
-        )
+        session = second_factor.complete_log_in(visit.store, visit.session, visit.text("code"), client=client)
     except LogInError as error:
         status = 429 if isinstance(error, TooManyTriesError) else 403
-        return _render_code(visit, make_sentence(str(error)), status=status)
+        return tell_wait(_render_code(visit, make_sentence(str(error)), status=status), error)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, request.app.state.cookie, session.id)
+    remember_browser(request, response, client.browser)
     return response
 
 

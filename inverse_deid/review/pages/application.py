@@ -41,11 +41,11 @@ from inverse_deid.review.pages import (
 )
 from inverse_deid.review.pages.audience import DESK, TEAM
 from inverse_deid.review.pages.door import Door
+from inverse_deid.review.pages.lanes import LogIns
 from inverse_deid.review.pages.visits import (
     LOG,
     PAGES,
     Handler,
-    LogIns,
     report_problem,
     require,
     require_stream,

@@ -33,6 +33,7 @@ from inverse_deid.core.errors import ConfigurationError, LogInError, UnreadableI
 from inverse_deid.core.files import check_private
 from inverse_deid.core.settings import read_settings
 from inverse_deid.core.wording import N_, _
+from inverse_deid.review.pages.lanes import find_browser, make_browser, remember_browser
 from inverse_deid.review.pages.visits import (
     LOG,
     find_address,
@@ -43,7 +44,7 @@ from inverse_deid.review.pages.visits import (
     set_cookie,
 )
 from inverse_deid.review.people.accounts import Identity, sign_in
-from inverse_deid.review.people.attempts import record_failure
+from inverse_deid.review.people.attempts import Client, record_failure
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import UserRole
 
@@ -268,13 +269,15 @@ def _finish(request: Request, _ignored: bytes) -> Response:
         response: Response = render_log_in(request, make_sentence(problem), status=401)
     else:
         try:
-            session = sign_in(store, identity, address=address, old_session_id=flow["old"])
+            client = Client(address, find_browser(request) or make_browser())
+            session = sign_in(store, identity, client=client, old_session_id=flow["old"])
         except LogInError as error:
             response = render_log_in(request, make_sentence(str(error)), status=403)
         else:
             # A redirect would still belong to the other site, and the browser would not send the cookie.
             response = render_page(request, "signed_in.html", None)
             set_cookie(request, response, request.app.state.cookie, session.id)
+            remember_browser(request, response, client.browser)
     response.delete_cookie(
         _flow_cookie(request), secure=request.app.state.is_secure, httponly=True, samesite="lax"
     )

@@ -6,18 +6,11 @@ messages of our own errors only. Templates escape all values, and unknown names 
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hmac
 import logging
-import os
 import secrets
-import sys
-import threading
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -44,10 +37,11 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.formats.tables.strict_json import parse_json
 from inverse_deid.review.pages.audience import Audience
+from inverse_deid.review.pages.lanes import LogIns, find_browser, make_browser, remember_browser
 from inverse_deid.review.people.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
+from inverse_deid.review.people.attempts import Client
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.values import User, UserRole
-from inverse_deid.web.connections import name_client
 from inverse_deid.web.shell import Pages, read_body
 
 MAX_POST_BYTES = 256 * 1024
@@ -69,8 +63,6 @@ _PASSWORD_PATHS = frozenset({"/log-in", "/password", "/accounts", "/second-facto
 """Posts to them check or hash a password, which takes 64 MiB of memory and a good part of a second."""
 _PROVIDER_PATHS = frozenset({"/sign-in", "/signed-in", "/signed-out"})
 """They ask the OpenID provider, which may take until its time-out."""
-MAX_LOG_INS_WAITING = 24
-MAX_LOG_INS_OF_A_CLIENT = 6
 LOG_IN_RETRY_SECONDS = 3
 
 _ALWAYS_OPEN = frozenset({"/log-out", "/theme"})
@@ -198,47 +190,6 @@ class Visit:
             return ""
 
 
-class LogIns:
-    """Threads for what takes long at a log-in, so that decisions of others do not wait for it.
-
-    A few requests can wait, and fewer of one client. Others are refused before any work is done.
-    """
-
-    def __init__(self, n_threads: int) -> None:
-        self._threads = ThreadPoolExecutor(n_threads, "log-in", initializer=_give_way)
-        self._waiting: Counter[str] = Counter()
-
-    @property
-    def n_waiting(self) -> int:
-        return self._waiting.total()
-
-    async def run(self, request: Request, answer: Callable[[], Response]) -> Response:
-        """Return the answer, or a refusal that tells when to try again."""
-        client = name_client(request.client.host if request.client else "")
-        is_full = self.n_waiting >= MAX_LOG_INS_WAITING
-        if is_full or self._waiting[client] >= MAX_LOG_INS_OF_A_CLIENT:
-            message = _("too many log-ins at once. Try again in a few seconds.")
-            refused = report_problem(request, 503 if is_full else 429, message)
-            refused.headers["Retry-After"] = str(LOG_IN_RETRY_SECONDS)
-            return refused
-        self._waiting[client] += 1
-        in_context = partial(copy_context().run, answer)  # the language of the request
-        done = asyncio.get_running_loop().run_in_executor(self._threads, in_context)
-        done.add_done_callback(lambda _: self._leave(client))
-        return await asyncio.shield(done)
-
-    def _leave(self, client: str) -> None:
-        self._waiting[client] -= 1
-        if not self._waiting[client]:
-            del self._waiting[client]
-
-
-def _give_way() -> None:
-    # Argon2 takes all cores.
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-
-
 Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -344,13 +295,21 @@ def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = F
             return report_problem(request, 413, limit)
         log_ins = _find_queue(request)
         if log_ins is not None:
-            return await log_ins.run(request, partial(answer_safely, request, body))
+            return await log_ins.run(
+                request, partial(answer_safely, request, body), partial(_refuse_for_now, request)
+            )
         if is_decision:
             decisions: CapacityLimiter = request.app.state.decisions
             return await to_thread.run_sync(answer_safely, request, body, limiter=decisions)
         return await run_in_threadpool(answer_safely, request, body)
 
     return endpoint
+
+
+def _refuse_for_now(request: Request, status: int) -> Response:
+    refused = report_problem(request, status, _("too many log-ins at once. Try again in a few seconds."))
+    refused.headers["Retry-After"] = str(LOG_IN_RETRY_SECONDS)
+    return refused
 
 
 def _find_queue(request: Request) -> LogIns | None:
@@ -480,13 +439,15 @@ def _log_in(request: Request, body: bytes) -> Response:
     cookie: str = request.app.state.cookie
     address = find_address(request)
     old = request.cookies.get(cookie)
+    visitor_of = Client(address, find_browser(request) or make_browser())
     try:
-        session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
+        session = log_in(store, name.decode(), password.decode(), client=visitor_of, old_session_id=old)
     except LogInError as error:
         status = 429 if isinstance(error, TooManyTriesError) else 401
-        return render_log_in(request, make_sentence(str(error)), status=status)
+        return tell_wait(render_log_in(request, make_sentence(str(error)), status=status), error)
     response = RedirectResponse("/", status_code=303)
     set_cookie(request, response, cookie, session.id)
+    remember_browser(request, response, visitor_of.browser)
     response.delete_cookie(VISITOR_COOKIE)
     return response
 
@@ -499,6 +460,13 @@ def render_log_in(request: Request, message: str = "", *, status: int = 200) -> 
     values = {"message": message, "provider": provider, "local_accounts": state.local_accounts}
     response = render_page(request, "log_in.html", None, status=status, csrf_token=token, **values)
     set_cookie(request, response, VISITOR_COOKIE, visitor)
+    return response
+
+
+def tell_wait(response: Response, error: LogInError) -> Response:
+    """Say in a header when to try again, if the error does."""
+    if isinstance(error, TooManyTriesError):
+        response.headers["Retry-After"] = str(error.wait_seconds)
     return response
 
 

@@ -23,12 +23,13 @@ from inverse_deid.core.errors import (
     LogInError,
     NotAllowedError,
     ReviewError,
-    TooManyTriesError,
 )
-from inverse_deid.core.wording import _
+from inverse_deid.core.wording import _, ngettext
 from inverse_deid.review.people.attempts import (
     FAILURE_WINDOW_MINUTES,
+    NOWHERE,
     UNKNOWN,
+    Client,
     begin_try,
     end_try,
     forget_failures,
@@ -36,6 +37,8 @@ from inverse_deid.review.people.attempts import (
     limit_old_passwords,
     record_counts,
     record_failure,
+    refuse_try,
+    remember,
 )
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
@@ -181,9 +184,9 @@ def check_own_password(store: ReviewStore, session: Session, password: str) -> R
     with store.writing() as transaction:
         row = _find_local(transaction, user.name)
         tried = begin_try(transaction, limits)
-        if tried is None:
+        if tried.wait_seconds:
             record_failure(transaction, user.name, "own password blocked")
-    if tried is None:
+    if tried.wait_seconds:
         # Not a LogInError here: the session goes on.
         raise NotAllowedError(
             _(
@@ -194,7 +197,7 @@ def check_own_password(store: ReviewStore, session: Session, password: str) -> R
     is_right = _is_password(row.password, password)
     with store.writing() as transaction:
         if is_right:
-            end_try(transaction, limits, tried)
+            end_try(transaction, limits, tried.rows)
         else:
             record_failure(transaction, user.name, "own password wrong")
     if not is_right:
@@ -397,29 +400,38 @@ class OpenSession:
 
 
 def log_in(
-    store: ReviewStore, name: str, password: str, *, address: str = "", old_session_id: str | None = None
+    store: ReviewStore,
+    name: str,
+    password: str,
+    *,
+    client: Client = NOWHERE,
+    old_session_id: str | None = None,
 ) -> Session:
     """Check a password and begin a session with a new id; an old one of the same browser ends.
 
     The session waits for a one-time code if the account has a second factor.
 
     Raises:
-        LogInError: Wrong name or password, closed account, or too many failures in the last 15
-            minutes; the first two look alike.
+        LogInError: Wrong name or password, closed account, or a try before the delay after several failures
+            is over; the first two look alike.
     """
-    limits = limit_log_ins(name, address)
+    address = client.address
     with store.writing() as transaction:
+        limits = limit_log_ins(transaction, name, client)
         row = _read_one(transaction, USERS.c.name == name.lower())
         known = None if row is None else row.name
-        tried = begin_try(transaction, limits)
-        if tried is None:
+        tried = begin_try(transaction, limits, delays=True)
+        if tried.wait_seconds:
             record_failure(transaction, known, "log-in blocked", address)
-    if tried is None:
-        raise TooManyTriesError(
-            _(
-                "too many failed log-ins. Try again in {failure_window_minutes} minutes",
-                failure_window_minutes=FAILURE_WINDOW_MINUTES,
-            )
+    if tried.wait_seconds:
+        raise refuse_try(
+            tried,
+            ngettext(
+                "too many failed log-ins. Try again in {n} second",
+                "too many failed log-ins. Try again in {n} seconds",
+                tried.wait_seconds,
+                n=tried.wait_seconds,
+            ),
         )
     is_right = _is_password(_hash_nothing() if row is None or row.issuer else row.password, password)
     if row is None or not is_right or not row.is_active or row.issuer:
@@ -430,8 +442,9 @@ def log_in(
     needs_code = user.has_second_factor
     with store.writing() as transaction:
         # A password whose code never comes counts as a failure of its name.
-        end_try(transaction, limits, tried[1:] if needs_code else tried, forgets=not needs_code)
-        session = begin_session_in(transaction, user, address, old_session_id, needs_code=needs_code)
+        rows = tried.rows[1:] if needs_code else tried.rows
+        end_try(transaction, limits, rows, forgets=not needs_code)
+        session = begin_session_in(transaction, user, client, old_session_id, needs_code=needs_code)
         record_counts(transaction)
     return session
 
@@ -453,7 +466,7 @@ class Identity:
 
 
 def sign_in(
-    store: ReviewStore, who: Identity, *, address: str = "", old_session_id: str | None = None
+    store: ReviewStore, who: Identity, *, client: Client = NOWHERE, old_session_id: str | None = None
 ) -> Session:
     """Begin a session for a user of an OpenID provider, who gets an account at the first one.
 
@@ -469,7 +482,7 @@ def sign_in(
         if problem or who.role is None:
             if row is not None:
                 end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
-            record_failure(transaction, None if row is None else row.name, "log-in refused", address)
+            record_failure(transaction, None if row is None else row.name, "log-in refused", client.address)
         else:
             if row is None:
                 user = User(0, _check_name(who.name), who.role, issuer=who.issuer)
@@ -484,7 +497,7 @@ def sign_in(
                     event, roles = f"role of {row.name} changed", (row.role, who.role.value)
                     transaction.record(TrailEvent(user=PROVIDER, event=event, old=roles[0], new=roles[1]))
                     end_sessions_in(transaction, SESSIONS.c.user_id == row.id, by=PROVIDER)
-            return begin_session_in(transaction, user, address, old_session_id)
+            return begin_session_in(transaction, user, client, old_session_id)
     raise LogInError(problem)
 
 
@@ -508,7 +521,7 @@ def _refuse_identity(transaction: Transaction, row: Row[Any] | None, who: Identi
 def begin_session_in(
     transaction: Transaction,
     user: User,
-    address: str = "",
+    client: Client = NOWHERE,
     old_session_id: str | None = None,
     *,
     needs_code: bool = False,
@@ -526,10 +539,12 @@ def begin_session_in(
         "user_id": user.id,
         "expires_at": transaction.now() + (60.0 * CODE_MINUTES if needs_code else 3600.0 * SESSION_HOURS),
         "seen_at": transaction.now(),
-        "address": address,
+        "address": client.address,
         "needs_code": needs_code,
     }
     transaction.insert(SESSIONS, row)
+    if not needs_code:
+        remember(transaction, user.name, client)
     event = "log-in waits for a code" if needs_code else "log in"
     transaction.record(TrailEvent(user=user.name, event=event))
     step = Step.CODE if needs_code else None

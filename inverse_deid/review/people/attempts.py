@@ -1,4 +1,8 @@
-"""Failed log-ins: how many are allowed, and what the trail says of them.
+"""Failed log-ins: how many are allowed, who is known, and what the trail says of them.
+
+Nobody is locked out by the failures of others: after some failures, each further try waits longer, up to a
+minute. An account is counted apart for each browser and each address from which it was used before, so that
+strangers delay strangers. Wrong one-time codes and old passwords wait a quarter of an hour.
 
 A try is counted before it is checked, so that many tries at once gain nothing. People type passwords as
 names. So failures are counted by hashes, and the trail calls all names without an account `unknown`. It has
@@ -8,32 +12,66 @@ each event once an hour; how often it happened again follows as one number, so t
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
+from inverse_deid.core.errors import TooManyTriesError
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
-from inverse_deid.review.store.tables import FAILURES, TRAIL_HEAD, UNRECORDED, USERS
+from inverse_deid.review.store.tables import FAILURES, KNOWN, TRAIL_HEAD, UNRECORDED, USERS
+from inverse_deid.review.store.values import User
 
 MAX_FAILURES_NAME = 5
 MAX_FAILURES_ADDRESS = 30
 FAILURE_WINDOW_MINUTES = 15
+MAX_DELAY_SECONDS = 60
+KNOWN_DAYS = 180
+"""A browser or address is known for so long after the last log-in."""
 UNKNOWN = "unknown"
 """What the trail calls a visitor without an account."""
 
 _RECORD_EVERY_SECONDS = 3600.0
 
 
-def limit_log_ins(name: str, address: str) -> dict[str, int]:
-    """Return how many failures a name and an address of a client ("" = not known) may have.
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Where somebody is: the address, and the number of the browser ("" = not known)."""
 
-    Addresses of one IPv6 network count together: whoever has one has all of them.
+    address: str = ""
+    browser: str = ""
+
+    @property
+    def places(self) -> list[str]:
+        """What can be known of it, the surest first.
+
+        Addresses of one IPv6 network count together: whoever has one has all of them.
+        """
+        from inverse_deid.web.connections import name_client  # it knows the server
+
+        browser = [f"browser {self.browser}"] if self.browser else []
+        return [*browser, *([f"address {name_client(self.address)}"] if self.address else [])]
+
+
+NOWHERE = Client()
+"""Of a command, or of a test."""
+
+
+def limit_log_ins(transaction: Transaction, name: str, client: Client) -> dict[str, int]:
+    """Return how many failures may be before a delay.
+
+    They are those of a name at a place where it is known, or those of a name and of an address.
     """
-    from inverse_deid.web.connections import name_client  # it knows the server
-
-    limits = {f"name {name.lower()[:200]}": MAX_FAILURES_NAME}
-    return limits | ({f"address {name_client(address)}": MAX_FAILURES_ADDRESS} if address else {})
+    given = name.lower()[:200]
+    for place in client.places:
+        if _is_known(transaction, f"{given} at {place}"):
+            return {f"{given} at {place}": MAX_FAILURES_NAME}
+    addresses = [place for place in client.places if place.startswith("address")]
+    return {f"name {given}": MAX_FAILURES_NAME, **dict.fromkeys(addresses, MAX_FAILURES_ADDRESS)}
 
 
 def limit_old_passwords(user_id: int) -> dict[str, int]:
@@ -41,26 +79,77 @@ def limit_old_passwords(user_id: int) -> dict[str, int]:
     return {f"password of {user_id}": MAX_FAILURES_NAME}
 
 
-def limit_codes(user_id: int) -> dict[str, int]:
-    """Return how often a user may give a wrong one-time code."""
-    return {f"code of {user_id}": MAX_FAILURES_NAME}
+def limit_codes(transaction: Transaction, user: User, client: Client) -> dict[str, int]:
+    """Return how often a user may give a wrong one-time code, where they are known and elsewhere."""
+    for place in client.places:
+        if _is_known(transaction, f"{user.name} at {place}"):
+            return {f"code of {user.id} at {place}": MAX_FAILURES_NAME}
+    return {f"code of {user.id}": MAX_FAILURES_NAME}
 
 
-def begin_try(transaction: Transaction, limits: Mapping[str, int]) -> list[int] | None:
-    """Count a try as a failure; return the numbers of its rows, None = there were too many before."""
+def remember(transaction: Transaction, name: str, client: Client) -> None:
+    """Know the browser and the address of a log-in from now on, for this account."""
+    old = KNOWN.c.at < transaction.now() - 86_400 * KNOWN_DAYS
+    transaction.execute(delete(KNOWN).where(old))
+    for who in [*client.places, *(f"{name} at {place}" for place in client.places)]:
+        key, at = _hash(transaction.store, who), transaction.now()
+        if not transaction.execute(update(KNOWN).where(KNOWN.c.who_hash == key).values(at=at)).rowcount:
+            with transaction.connection.begin_nested(), suppress(IntegrityError):
+                transaction.execute(insert(KNOWN), {"who_hash": key, "at": at})
+
+
+def is_known_address(store: ReviewStore, address: str) -> bool:
+    """Whether somebody logged in from an address before."""
+    with store.reading() as transaction:
+        return any(_is_known(transaction, place) for place in Client(address).places)
+
+
+def _is_known(transaction: Transaction, who: str) -> bool:
+    since = transaction.now() - 86_400 * KNOWN_DAYS
+    mine = (KNOWN.c.who_hash == _hash(transaction.store, who)) & (KNOWN.c.at >= since)
+    return transaction.execute(select(KNOWN.c.at).where(mine)).first() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A try: the numbers of its rows, or how long to wait before the next one."""
+
+    rows: tuple[int, ...] = ()
+    wait_seconds: int = 0
+
+
+def begin_try(transaction: Transaction, limits: Mapping[str, int], *, delays: bool = False) -> Try:
+    """Count a try as a failure, or say how long it must wait as there were too many before.
+
+    With `delays`, each failure over the limit doubles the wait, from two seconds to a minute. Otherwise it is
+    as long as failures count.
+    """
     transaction.execute(delete(FAILURES).where(FAILURES.c.at < _window_start(transaction.store)))
     keys = [_hash(transaction.store, who) for who in limits]
     for key, most in zip(keys, limits.values(), strict=True):
-        found = select(func.count()).select_from(FAILURES).where(FAILURES.c.who_hash == key)
-        if transaction.execute(found).scalar_one() >= most:
-            return None
-    return [transaction.insert_unsealed(FAILURES, {"who_hash": key, "at": transaction.now()}) for key in keys]
+        found = select(func.count(), func.max(FAILURES.c.at)).where(FAILURES.c.who_hash == key)
+        n_failures, last = transaction.execute(found).one()
+        if n_failures < most:
+            continue
+        delay = min(2 ** min(n_failures - most + 1, 10), MAX_DELAY_SECONDS)
+        left = last + (delay if delays else 60 * FAILURE_WINDOW_MINUTES) - transaction.now()
+        if left > 0:
+            return Try(wait_seconds=math.ceil(left))
+    rows = ({"who_hash": key, "at": transaction.now()} for key in keys)
+    return Try(tuple(transaction.insert_unsealed(FAILURES, row) for row in rows))
+
+
+def refuse_try(tried: Try, problem: str) -> TooManyTriesError:
+    """Return the error of a try that must wait."""
+    error = TooManyTriesError(problem)
+    error.wait_seconds = tried.wait_seconds
+    return error
 
 
 def end_try(
     transaction: Transaction,
     limits: Mapping[str, int],
-    tried: list[int],
+    tried: Sequence[int],
     *,
     forgets: bool = True,
 ) -> None:
@@ -118,8 +207,9 @@ def record_counts(transaction: Transaction) -> None:
 
 
 def _list_keys(store: ReviewStore, user_id: int, name: str) -> frozenset[str]:
-    limits = limit_log_ins(name, "") | limit_old_passwords(user_id) | limit_codes(user_id)
-    return frozenset(_hash(store, who) for who in limits)
+    # Where they are not known; others who are known there wait a minute at most.
+    counted = (f"name {name}", f"password of {user_id}", f"code of {user_id}")
+    return frozenset(_hash(store, who) for who in counted)
 
 
 def _hash(store: ReviewStore, who: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import pyotp
 from sqlalchemy import Row, select
 
-from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError, TooManyTriesError
+from inverse_deid.core.errors import LogInError, NotAllowedError, ReviewError
 from inverse_deid.core.wording import _
 from inverse_deid.review.people.accounts import (
     SETTINGS,
@@ -31,14 +31,17 @@ from inverse_deid.review.people.accounts import (
 )
 from inverse_deid.review.people.attempts import (
     FAILURE_WINDOW_MINUTES,
+    NOWHERE,
+    Client,
     begin_try,
     forget_failures,
     limit_codes,
     record_failure,
+    refuse_try,
 )
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.tables import META, SESSIONS, USERS
+from inverse_deid.review.store.tables import META, SESSIONS, USERS, place_of
 from inverse_deid.review.store.values import ReviewPolicy
 
 N_RECOVERY_CODES = 10
@@ -76,7 +79,7 @@ def turn_on(
         )
     codes = tuple(base64.b32encode(secrets.token_bytes(10)).decode().lower() for _ in range(N_RECOVERY_CODES))
     values = {
-        "sealed_secret": store.sealer.seal(secret.encode(), _place(user.id)),
+        "sealed_secret": store.sealer.seal(secret.encode(), place_of(USERS.c.sealed_secret, {"id": user.id})),
         "last_code": used,
         "recovery_codes": json.dumps([_hash(store, one) for one in codes]),
     }
@@ -111,23 +114,23 @@ def turn_off_own(store: ReviewStore, session: Session, code: str) -> None:
         NotAllowedError: The code is wrong, was used, or was wrong too often in the last 15 minutes.
     """
     try:
-        _use_code(store, session, code, "")
+        _use_code(store, session, code, NOWHERE)
     except LogInError as error:
         raise NotAllowedError(str(error)) from None
     turn_off(store, session.user.name, by=session.user.name)
 
 
-def complete_log_in(store: ReviewStore, session: Session, code: str, *, address: str = "") -> Session:
+def complete_log_in(store: ReviewStore, session: Session, code: str, *, client: Client = NOWHERE) -> Session:
     """Check the code of a session that waits for one, and begin a session with a new id.
 
     Raises:
         LogInError: The code is wrong, was used, or was wrong too often in the last 15 minutes.
     """
-    _use_code(store, session, code, address)
+    _use_code(store, session, code, client)
     with store.writing() as transaction:
         waiting = (SESSIONS.c.user_id == session.user.id) & SESSIONS.c.needs_code
         transaction.delete(SESSIONS, waiting)
-        return begin_session_in(transaction, session.user, address)
+        return begin_session_in(transaction, session.user, client)
 
 
 def require(store: ReviewStore, *, is_required: bool, by: str = "command") -> None:
@@ -151,13 +154,13 @@ def is_required(store: ReviewStore) -> bool:
         return read_policy(transaction).second_factor
 
 
-def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> None:
-    user, limits = session.user, limit_codes(session.user.id)
+def _use_code(store: ReviewStore, session: Session, code: str, client: Client) -> None:
+    user, address = session.user, client.address
     with store.writing() as transaction:
         mine = USERS.c.id == user.id
         (row,) = transaction.read(select(USERS).where(mine).with_for_update(), USERS)
-        tried = begin_try(transaction, limits)
-        if tried is None:
+        tried = begin_try(transaction, limit_codes(transaction, user, client))
+        if tried.wait_seconds:
             record_failure(transaction, user.name, "code blocked", address)
         elif (values := _spend(store, row, code)) is not None:
             transaction.update(USERS, mine, **values)
@@ -168,12 +171,13 @@ def _use_code(store: ReviewStore, session: Session, code: str, address: str) -> 
             return
         else:
             record_failure(transaction, user.name, "code wrong", address)
-    if tried is None:
-        raise TooManyTriesError(
+    if tried.wait_seconds:
+        raise refuse_try(
+            tried,
             _(
                 "too many wrong codes. Try again in {failure_window_minutes} minutes",
                 failure_window_minutes=FAILURE_WINDOW_MINUTES,
-            )
+            ),
         )
     raise LogInError(_("the code is wrong, or was used before. Give the next one"))
 
@@ -182,7 +186,7 @@ def _spend(store: ReviewStore, row: Row[Any], code: str) -> dict[str, Any] | Non
     # None = it is wrong.
     if row.sealed_secret is None:
         return None
-    secret = store.sealer.open(row.sealed_secret, _place(row.id)).decode()
+    secret = store.sealer.open(row.sealed_secret, place_of(USERS.c.sealed_secret, {"id": row.id})).decode()
     step = _find_step(store, secret, code, row.last_code)
     if step is not None:
         return {"last_code": step}
@@ -200,10 +204,6 @@ def _find_step(store: ReviewStore, secret: str, code: str, last: int | None) -> 
         if hmac.compare_digest(right, given) and (last is None or step > last):
             return step
     return None
-
-
-def _place(user_id: int) -> str:
-    return f"second factor of user {user_id}"
 
 
 def _hash(store: ReviewStore, code: str) -> str:

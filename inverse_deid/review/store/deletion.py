@@ -36,6 +36,7 @@ from inverse_deid.review.store.sources import (
     hash_file,
     list_sources,
     lock_numbers,
+    open_source,
     read_facts_of,
     read_masking,
     seal_facts,
@@ -55,6 +56,7 @@ from inverse_deid.review.store.tables import (
     TRAIL,
     WAITING,
     WAITING_PIECES,
+    place_of,
 )
 from inverse_deid.review.store.values import CaseState
 
@@ -254,7 +256,7 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
             raise ReviewError(
                 _("file {source_id} was changed by somebody else. Try again", source_id=source_id)
             )
-        sealed = store.sealer.seal(data, f"file {source_id}")
+        sealed = store.sealer.seal(data, place_of(SOURCES.c.sealed, {"id": source_id}))
         transaction.update(SOURCES, SOURCES.c.id == source_id, sealed=sealed)
         content_hash = hash_file(store.file_key, data)
         facts = seal_facts(transaction, source_id, _forget_case(transaction, source_id, len(case_ids)))
@@ -306,7 +308,7 @@ def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[in
         raise ReviewError(_refuse(kind))
     output = read_masking(transaction, source.id).output
     options = replace(output.read_options, profile=output.profile)
-    file = GivenFile(source.name, kind, transaction.sealer.open(source.sealed, f"file {source.id}"))
+    file = GivenFile(source.name, kind, open_source(transaction, source.id, source.sealed))
     written, problem = None, ""
     try:
         with borrow_worker() as worker:

@@ -26,6 +26,7 @@ from inverse_deid.replacement import keys
 
 MIN_KEY_BYTES = 16
 
+_FORM = "inverse-deid sealed 1"
 _NONCE_BYTES = 12
 _SECRET_BYTES = 32
 
@@ -79,7 +80,7 @@ class Sealer:
     def seal(self, data: bytes, place: str) -> bytes:
         """Encrypt for one place of the store; the result can be opened for that place alone."""
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._ciphers[0].encrypt(nonce, data, place.encode())
+        return nonce + self._ciphers[0].encrypt(nonce, data, _associate(place))
 
     def open(self, sealed: bytes, place: str) -> bytes:
         """Decrypt.
@@ -89,7 +90,7 @@ class Sealer:
         """
         for cipher in self._ciphers:
             with suppress(InvalidTag, ValueError, TypeError):  # NULL, if somebody changed the table
-                return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+                return cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _associate(place))
         raise UnreadableInputError(
             _(
                 "{place} of the store cannot be decrypted: it was altered, or belongs to another key",
@@ -104,9 +105,14 @@ class Sealer:
             UnreadableInputError: As `open`.
         """
         with suppress(InvalidTag, ValueError, TypeError):
-            self._ciphers[0].decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+            self._ciphers[0].decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _associate(place))
             return None
         return self.seal(self.open(sealed, place), place)
+
+
+def _associate(place: str) -> bytes:
+    # A value of another version of this form is not taken for one of this.
+    return f"{_FORM} {place}".encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,9 @@ from inverse_deid.review.store.tables import (
 )
 from inverse_deid.review.store.values import MaskingFacts, ReviewPolicy
 
+FILE_HASHES = "hashes of files"
+"""The purpose of the key that compares files."""
+
 _ADVISORY_LOCK = 0x1DE1D
 _IDS_AT_ONCE = 1000
 
@@ -272,7 +275,7 @@ class ReviewStore:
         self.seals = RowSeals(key.derive("rows"))
         self.trail_key = keys.trail
         self.session_key = key.derive("sessions")
-        self.file_key = key.derive("hashes of files")
+        self.file_key = key.derive(FILE_HASHES)
         self.case_key = keys.case
         self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
         self.shown: dict[tuple[str, int, str, str], float] = {}

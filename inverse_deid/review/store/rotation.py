@@ -27,33 +27,23 @@ from inverse_deid.review.store.deletion import erase
 from inverse_deid.review.store.entries import TrailEvent, lock_head, store_head
 from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.opening import Clock, ReviewStore, Transaction, open_store
-from inverse_deid.review.store.rows import SEALED
-from inverse_deid.review.store.sources import hash_file
+from inverse_deid.review.store.rows import SEALED, check_content, hash_content
+from inverse_deid.review.store.sources import hash_file, open_source
 from inverse_deid.review.store.tables import (
     CONTENTS,
+    ENCRYPTED,
     FAILURES,
     INTAKES,
     KEYS,
+    KNOWN,
     META,
     METADATA,
     SESSIONS,
     SOURCES,
     WAITING_PIECES,
+    place_of,
 )
 from inverse_deid.review.store.trail import SEALED_EVENT, read_recorded
-
-PLACES: Mapping[str, str] = {
-    "intakes.sealed_facts": "facts of file {source_id}",
-    "contents.sealed_text": "the text of case {case_id}",
-    "contents.sealed_tokens": "the decisions on case {case_id}",
-    "sources.sealed": "file {id}",
-    "waiting_pieces.sealed": "waiting {waiting_id} piece {number}",
-    "waiting.sealed": "waiting {id}",
-    "notes.sealed": "a note on case {case_id}",
-    "forms.sealed": "a form on case {case_id}",
-    "users.sealed_secret": "second factor of user {id}",
-}
-"""All columns with encrypted values, and the place that each value is bound to."""
 
 _LARGE = {CONTENTS: 200, SOURCES: 1, WAITING_PIECES: 16}
 """Tables whose values are encrypted again in many transactions, and their rows in one."""
@@ -126,10 +116,11 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
         if missing := recorded.list_missing():
             raise ReviewError(_("{problem}. Restore a backup", problem=missing[0].problem))
         transaction.delete(SESSIONS, true())
-        transaction.execute(delete(FAILURES))  # hashes that nobody can compare any more
+        for table in (FAILURES, KNOWN):  # hashes that nobody can compare any more
+            transaction.execute(delete(table))
         transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))
         for table in METADATA.sorted_tables:
-            if table in _LARGE or not any(str(column) in PLACES for column in table.c):
+            if table in _LARGE or not any(column in ENCRYPTED for column in table.c):
                 continue
             for row in transaction.execute(select(table)).all():
                 _renew(transaction, table, row)
@@ -155,6 +146,9 @@ def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) ->
             done = [_renew(transaction, table, row) for row in rows]
             if table is SOURCES and rows and done[0][0]:
                 _hash_again(transaction, rows[0], by=by)
+            elif table is CONTENTS and any(n_renewed for n_renewed, _ in done):
+                about = f"cases {rows[0].case_id} to {rows[-1].case_id}"
+                transaction.record(TrailEvent(user=by, event=f"{about} encrypted with the new key"))
         if not rows:
             return
         last = [rows[-1]._mapping[key] for key in keys]
@@ -163,30 +157,44 @@ def _encrypt_again(store: ReviewStore, table: Table, n_rows: int, *, by: str) ->
 
 def _renew(transaction: Transaction, table: Table, row: Row[Any]) -> tuple[int, int]:
     # How many it were, and how many are damaged.
+    before = dict(row._mapping)
     values: dict[str, bytes] = {}
     n_damaged = 0
     for column in table.c:
-        sealed = row._mapping[column]
-        if str(column) not in PLACES or sealed is None:
+        sealed = before[column.name]
+        if column not in ENCRYPTED or sealed is None:
             continue
         try:
-            renewed = transaction.sealer.renew(sealed, PLACES[str(column)].format_map(dict(row._mapping)))
+            _check_hash(transaction, table, before)
+            renewed = transaction.sealer.renew(sealed, place_of(column, before))
         except UnreadableInputError:
             n_damaged += 1
         else:
             values |= {} if renewed is None else {column.name: renewed}
     if values:
-        mine = and_(*(key == row._mapping[key] for key in table.primary_key))
-        if table in SEALED and table is not SOURCES:
+        mine = and_(*(key == before[key.name] for key in table.primary_key))
+        if table is CONTENTS:
+            both = before | values
+            new_hash = hash_content(both["sealed_text"], both["sealed_tokens"])
+            transaction.update(table, mine, **values, content_hash=new_hash)
+        elif table in SEALED and table is not SOURCES:
             transaction.update(table, mine, **values)
         else:
             transaction.execute(update(table).where(mine).values(**values))
     return len(values), n_damaged
 
 
+def _check_hash(transaction: Transaction, table: Table, row: Mapping[str, Any]) -> None:
+    """Refuse a text or file in the place of another, as a new hash would hide it."""
+    if table is CONTENTS:
+        check_content(row)
+    elif table is SOURCES:
+        open_source(transaction, row["id"], row["sealed"])
+
+
 def _hash_again(transaction: Transaction, source: Row[Any], *, by: str) -> None:
     # Only the new key can compare the hash.
-    data = transaction.sealer.open(source.sealed, f"file {source.id}")
+    data = open_source(transaction, source.id, source.sealed)
     content_hash = hash_file(transaction.store.file_key, data)
     transaction.update(INTAKES, INTAKES.c.source_id == source.id, content_hash=content_hash)
     transaction.record(TrailEvent(user=by, event=f"file {source.id} encrypted with the new key"))

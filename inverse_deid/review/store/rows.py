@@ -10,7 +10,8 @@ afterwards (None: it was deleted), and `RecordedRows` compares them with the tab
 is, but without the columns marked `_PASSING`, which change without an entry. A transaction that changes rows
 must record an event (`opening.Transaction`).
 
-The actions of a layer have no seals of their own: the layer has a hash over all of them.
+The actions of a layer have no seals of their own: the layer has a hash over all of them. The encrypted text
+and decisions of a case are large, so their row has a hash of them (`hash_content`), which its seal covers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from sqlalchemy import (
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.wording import _
-from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, META, METADATA, SOURCES
+from inverse_deid.review.store.tables import ACTIONS, CASES, CONTENTS, LAYERS, META, METADATA, SOURCES
 
 SEALED = tuple(table for table in METADATA.sorted_tables if table.info.get("sealed"))
 """All tables whose rows have seals, each after those that it refers to."""
@@ -62,13 +63,7 @@ class RowSeals:
         """
         values = {column.name: row._mapping[column] for column in select_sealed(table)}
         if not self.is_sealed(table, values):
-            raise UnreadableInputError(
-                _(
-                    "{row} of the store was altered outside the program. Run inverse-deid review verify, "
-                    "and restore a backup",
-                    row=name_row(table, values),
-                )
-            )
+            raise refuse_row(name_row(table, values))
         return row
 
     def is_sealed(self, table: Table, values: Mapping[str, Any]) -> bool:
@@ -94,6 +89,17 @@ class RowSeals:
         return hmac.digest(self._key, json.dumps([what, table.name, parts]).encode(), "sha256").hex()
 
 
+def refuse_row(name: str) -> UnreadableInputError:
+    """Return the error of a row that was altered."""
+    return UnreadableInputError(
+        _(
+            "{row} of the store was altered outside the program. Run inverse-deid review verify, "
+            "and restore a backup",
+            row=name,
+        )
+    )
+
+
 def select_sealed(table: Table) -> list[Column[Any]]:
     return [column for column in table.c if column.info.get("seals", True)]
 
@@ -106,6 +112,24 @@ def name_row(table: Table, values: Mapping[Any, Any]) -> str:
 def hash_actions(stored: Sequence[str]) -> str:
     """Return the hash of the actions of a layer, as they are stored, in order."""
     return hashlib.sha256(json.dumps(list(stored)).encode()).hexdigest()
+
+
+def hash_content(sealed_text: bytes, sealed_tokens: bytes) -> str:
+    """Return the hash of the encrypted text and decisions of a case."""
+    both = [hashlib.sha256(one).hexdigest() for one in (sealed_text, sealed_tokens)]
+    return hashlib.sha256(" ".join(both).encode()).hexdigest()
+
+
+def check_content(row: Mapping[Any, Any]) -> None:
+    """Check that the encrypted text and decisions of a row are those that its hash is of.
+
+    Raises:
+        UnreadableInputError: They were swapped or damaged.
+    """
+    both = row["sealed_text"], row["sealed_tokens"]
+    # Anything can be in a table that somebody changed.
+    if not all(isinstance(one, bytes) for one in both) or hash_content(*both) != row["content_hash"]:
+        raise refuse_row(name_row(CONTENTS, row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +186,8 @@ class RecordedRows:
             table_name, _, key = name.partition(" ")
             problem = f"{name} is missing, and entry {number} recorded it"
             if mark is not None:
-                found.append(Suspect(problem, int(key) if table_name == CASES.name else case_id))
+                is_case = table_name in (CASES.name, CONTENTS.name)
+                found.append(Suspect(problem, int(key) if is_case else case_id))
         return found
 
     def compare(self, connection: Connection, seals: RowSeals) -> Iterator[Suspect]:

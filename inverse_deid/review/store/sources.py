@@ -21,8 +21,18 @@ from inverse_deid.files.facts import FileFacts
 from inverse_deid.formats.icsr.standard.profiles import Profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.store.opening import ReviewStore, Transaction
-from inverse_deid.review.store.tables import CASES, INTAKES, LAST_CASE, LAST_SOURCE, MASKINGS, META, SOURCES
+from inverse_deid.review.store.opening import FILE_HASHES, ReviewStore, Transaction
+from inverse_deid.review.store.rows import refuse_row
+from inverse_deid.review.store.tables import (
+    CASES,
+    INTAKES,
+    LAST_CASE,
+    LAST_SOURCE,
+    MASKINGS,
+    META,
+    SOURCES,
+    place_of,
+)
 from inverse_deid.review.store.values import CaseState, MaskingFacts
 
 
@@ -72,6 +82,23 @@ class SourceRow:
     n_released: int
 
 
+def open_source(transaction: Transaction, source_id: int, sealed: bytes) -> bytes:
+    """Decrypt a file, and compare it with the hash of what was added.
+
+    Raises:
+        UnreadableInputError: It was altered, or is another file.
+    """
+    place = place_of(SOURCES.c.sealed, {"id": source_id})
+    data = transaction.sealer.open(sealed, place)
+    found = select(INTAKES.c.content_hash).where(INTAKES.c.source_id == source_id)
+    stated = str(transaction.execute(found).scalar_one_or_none())
+    # While the key is changed, the hash can be one of an older key.
+    keys = [one.derive(FILE_HASHES) for one in transaction.store.keys.data]
+    if not any(hmac.compare_digest(hash_file(key, data), stated) for key in keys):
+        raise refuse_row(place)
+    return data
+
+
 def read_file_facts(store: ReviewStore, source_ids: Collection[int]) -> dict[int, FileFacts]:
     """Return what was found in files when they were masked, by the id of the file."""
     with store.reading() as transaction:
@@ -84,14 +111,15 @@ def read_facts_of(transaction: Transaction, source_ids: Collection[int]) -> dict
     facts = dict.fromkeys(source_ids, FileFacts())
     for row in transaction.execute(found.where(INTAKES.c.source_id.in_(source_ids))):
         with suppress(UnreadableInputError, msgspec.MsgspecError):
-            opened = transaction.sealer.open(row.sealed_facts, f"facts of file {row.source_id}")
+            opened = transaction.sealer.open(row.sealed_facts, place_of(INTAKES.c.sealed_facts, row._mapping))
             facts[row.source_id] = msgspec.json.decode(opened, type=FileFacts)
     return facts
 
 
 def seal_facts(transaction: Transaction, source_id: int, facts: FileFacts) -> bytes:
     """Return the sealed facts of a file."""
-    return transaction.sealer.seal(msgspec.json.encode(facts), f"facts of file {source_id}")
+    place = place_of(INTAKES.c.sealed_facts, {"source_id": source_id})
+    return transaction.sealer.seal(msgspec.json.encode(facts), place)
 
 
 def read_facts(transaction: Transaction, case_id: int) -> MaskingFacts:

@@ -1,9 +1,14 @@
 """The tables of a store. Columns named `sealed` hold encrypted bytes; no other column holds text of a case.
 
+An encrypted value is bound to a place (`place_of`): it cannot be opened in another row or column.
+
 Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -47,6 +52,21 @@ _PASSING = {"passes": True}
 """Of a column that changes without an entry in the trail."""
 
 
+def _place(template: str) -> dict[str, str]:
+    # Info of a column with encrypted values, which are bound to a place that columns of the row name.
+    return {"place": template}
+
+
+def place_of(column: Column[Any], row: Mapping[Any, Any]) -> str:
+    """Return the place that an encrypted value of a row is bound to.
+
+    Example:
+        >>> place_of(CONTENTS.c.sealed_text, {"case_id": 7})
+        'the text of case 7'
+    """
+    return str(column.info["place"]).format_map(row)
+
+
 def _define_sealed(name: str, *parts: SchemaItem) -> Table:
     # A column with a server default also needs a default.
     return Table(name, METADATA, *parts, Column("seal", String(64)), info={"sealed": True})
@@ -64,9 +84,9 @@ SOURCES = _define_sealed(
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False),
     Column("format", String(20), nullable=False),
-    Column("sealed", LargeBinary, nullable=False, info=_UNSEALED),
+    Column("sealed", LargeBinary, nullable=False, info=_UNSEALED | _place("file {id}")),
 )
-"""The files that the cases came in, whole."""
+"""The files that the cases came in, whole; `INTAKES` has a hash of each."""
 
 MASKINGS = _define_sealed(
     "maskings",
@@ -85,7 +105,7 @@ INTAKES = _define_sealed(
     Column("content_hash", String(64), nullable=False),
     Column("added_at", Double, nullable=False),
     Column("added_by", String(64), nullable=False),
-    Column("sealed_facts", LargeBinary, nullable=False),
+    Column("sealed_facts", LargeBinary, nullable=False, info=_place("facts of file {source_id}")),
 )
 """How each file came in and is masked. Its name in exports is its own, even if two files came as `a.csv`."""
 
@@ -97,7 +117,7 @@ USERS = _define_sealed(
     Column("role", String(20), nullable=False),
     Column("is_active", Boolean, nullable=False),
     Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
-    Column("sealed_secret", LargeBinary),
+    Column("sealed_secret", LargeBinary, info=_place("second factor of user {id}")),
     Column("last_code", BigInteger, info=_PASSING),
     Column("recovery_codes", Text),
     Column("issuer", Text),
@@ -127,6 +147,13 @@ FAILURES = _define(
     Index("failures_by_who", "who_hash", "at"),
 )
 """Failed log-ins by the hash of a name or of an address."""
+
+KNOWN = _define(
+    "known",
+    Column("who_hash", String(64), primary_key=True),
+    Column("at", Double, nullable=False),
+)
+"""Browsers and addresses of successful log-ins by their hash, alone and with a name."""
 
 UNRECORDED = _define(
     "unrecorded",
@@ -158,13 +185,20 @@ CASES = _define_sealed(
     Index("cases_by_name", "name", "id"),
 )
 
-CONTENTS = _define(
+CONTENTS = _define_sealed(
     "contents",
     Column("case_id", ForeignKey("cases.id"), primary_key=True),
-    Column("sealed_text", LargeBinary, nullable=False),
-    Column("sealed_tokens", LargeBinary, nullable=False),
+    Column("sealed_text", LargeBinary, nullable=False, info=_UNSEALED | _place("the text of case {case_id}")),
+    Column(
+        "sealed_tokens",
+        LargeBinary,
+        nullable=False,
+        info=_UNSEALED | _place("the decisions on case {case_id}"),
+    ),
+    Column("content_hash", String(64), nullable=False),
 )
-"""Apart from `cases`, so that a page of the work list reads none of it."""
+"""Apart from `cases`, so that a page of the work list reads none of it. The hash is over both encrypted
+values, so that seals and marks need not read them."""
 
 LAYERS = _define_sealed(
     "layers",
@@ -191,7 +225,7 @@ ACTIONS = _define(
     Column("steps", Text, nullable=False),
 )
 
-NOTES = _define(
+NOTES = _define_sealed(
     "notes",
     Column("id", Integer, primary_key=True),
     Column("case_id", ForeignKey("cases.id"), nullable=False, index=True),
@@ -199,7 +233,7 @@ NOTES = _define(
     Column("at", Double, nullable=False),
     Column("first", Integer),
     Column("stop", Integer),
-    Column("sealed", LargeBinary, nullable=False),
+    Column("sealed", LargeBinary, nullable=False, info=_place("a note of user {user_id} on case {case_id}")),
 )
 
 FORMS = _define_sealed(
@@ -207,7 +241,7 @@ FORMS = _define_sealed(
     Column("case_id", ForeignKey("cases.id"), primary_key=True),
     Column("user_id", ForeignKey("users.id"), primary_key=True),
     Column("answers", Text, nullable=False),
-    Column("sealed", LargeBinary, nullable=False),
+    Column("sealed", LargeBinary, nullable=False, info=_place("a form of user {user_id} on case {case_id}")),
 )
 
 SAMPLES = _define_sealed(
@@ -245,7 +279,7 @@ WAITING = _define(
     Column("id", Integer, primary_key=True),
     Column("state", String(20), nullable=False),
     Column("n_bytes", BigInteger, nullable=False),
-    Column("sealed", LargeBinary, nullable=False),
+    Column("sealed", LargeBinary, nullable=False, info=_place("waiting {id}")),
 )
 """Files that somebody added and what came of them; `sealed` has all other facts."""
 
@@ -253,6 +287,9 @@ WAITING_PIECES = _define(
     "waiting_pieces",
     Column("waiting_id", ForeignKey("waiting.id"), primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("sealed", LargeBinary, nullable=False),
+    Column("sealed", LargeBinary, nullable=False, info=_place("waiting {waiting_id} piece {number}")),
 )
 """The bytes of these files, in order; gone as soon as a file is masked or taken away."""
+
+ENCRYPTED = tuple(column for table in METADATA.sorted_tables for column in table.c if "place" in column.info)
+"""All columns with encrypted values."""

@@ -43,7 +43,8 @@ from inverse_deid.review.store.entries import (
 )
 from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.opening import ReviewStore, Transaction
-from inverse_deid.review.store.tables import TRAIL
+from inverse_deid.review.store.sources import open_source
+from inverse_deid.review.store.tables import CONTENTS, ENCRYPTED, SOURCES, TRAIL, place_of
 
 Anchors = Mapping[int, Set[str]]
 """Hashes of earlier entries by number. More than one of an entry are of trails that contradict each other."""
@@ -102,12 +103,34 @@ class TrailEntry:
 def verify_store(store: ReviewStore, anchors: Anchors = MappingProxyType({})) -> TrailCheck:
     """Check the trail of a store from its first entry to its sealed head, and all rows against it.
 
+    Every encrypted value is opened.
+
     `anchors` are hashes of earlier entries by number, see `read_anchors`.
     """
     with store.reading(snapshot=True) as transaction:
         check, suspects = _replay(transaction, anchors)
-    problems = (*check.problems, *(one.problem for one in suspects))
+        unopened = list(_find_unopened(transaction))
+    problems = (*check.problems, *(one.problem for one in suspects), *unopened)
     return replace(check, problems=problems[:MAX_PROBLEMS])
+
+
+def _find_unopened(transaction: Transaction) -> Iterator[str]:
+    # One problem for each row with a value that cannot be opened in its place, or is not what a hash is of.
+    for table in dict.fromkeys(column.table for column in ENCRYPTED):
+        columns = [column for column in table.c if column in ENCRYPTED]
+        found = select(table).order_by(*table.primary_key).execution_options(yield_per=1)
+        for row in transaction.execute(found):
+            values = row._mapping
+            try:
+                if table is CONTENTS:
+                    rows.check_content(values)
+                for column in columns:
+                    if column is SOURCES.c.sealed:
+                        open_source(transaction, values["id"], values["sealed"])
+                    elif values[column.name] is not None or not column.nullable:
+                        transaction.sealer.open(values[column.name], place_of(column, values))
+            except UnreadableInputError:
+                yield f"{rows.name_row(table, values)} has an encrypted value that was altered or swapped"
 
 
 def read_recorded(transaction: Transaction) -> rows.RecordedRows:

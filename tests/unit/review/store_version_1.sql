@@ -30,6 +30,8 @@ CREATE TABLE contents (
     case_id INTEGER NOT NULL,
     sealed_text BLOB NOT NULL,
     sealed_tokens BLOB NOT NULL,
+    content_hash VARCHAR(64) NOT NULL,
+    seal VARCHAR(64),
     PRIMARY KEY (case_id),
     FOREIGN KEY(case_id) REFERENCES cases (id)
 );
@@ -62,6 +64,11 @@ CREATE TABLE intakes (
     FOREIGN KEY(source_id) REFERENCES sources (id),
     FOREIGN KEY(masking_id) REFERENCES maskings (id),
     UNIQUE (export_name)
+);
+CREATE TABLE known (
+    who_hash VARCHAR(64) NOT NULL,
+    at DOUBLE NOT NULL,
+    PRIMARY KEY (who_hash)
 );
 CREATE TABLE layers (
     id INTEGER NOT NULL,
@@ -104,6 +111,7 @@ CREATE TABLE notes (
     first INTEGER,
     stop INTEGER,
     sealed BLOB NOT NULL,
+    seal VARCHAR(64),
     PRIMARY KEY (id),
     FOREIGN KEY(case_id) REFERENCES cases (id),
     FOREIGN KEY(user_id) REFERENCES users (id)

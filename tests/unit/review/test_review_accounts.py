@@ -16,7 +16,7 @@ from inverse_deid.review.people.accounts import (
     set_password,
     set_role,
 )
-from inverse_deid.review.people.attempts import MAX_FAILURES_ADDRESS
+from inverse_deid.review.people.attempts import MAX_FAILURES_ADDRESS, Client
 from inverse_deid.review.store.trail import TrailFilter, list_entries
 from inverse_deid.review.store.values import UserRole
 
@@ -181,8 +181,8 @@ def test_an_ipv6_network_is_one_address_to_the_limit_of_failures(store, monkeypa
     monkeypatch.setattr(accounts, "_is_password", lambda *_: False)
     for n in range(MAX_FAILURES_ADDRESS):
         with pytest.raises(LogInError, match="wrong"):
-            log_in(store, f"name{n}", "x", address=f"2001:db8::{n:x}")
+            log_in(store, f"name{n}", "x", client=Client(f"2001:db8::{n:x}"))
     with pytest.raises(LogInError, match="too many"):
-        log_in(store, "another", "x", address="2001:db8::ffff")
+        log_in(store, "another", "x", client=Client("2001:db8::ffff"))
     with pytest.raises(LogInError, match="wrong"):
-        log_in(store, "another", "x", address="2001:db8:0:1::1")
+        log_in(store, "another", "x", client=Client("2001:db8:0:1::1"))
