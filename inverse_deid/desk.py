@@ -40,7 +40,7 @@ from inverse_deid.review.store.opening import ReviewStore, open_store
 from inverse_deid.review.store.tables import USERS
 from inverse_deid.review.store.values import MaskingFacts, ReviewLimits, ReviewPolicy, User, UserRole
 from inverse_deid.web.metrics import Metrics
-from inverse_deid.web.server import WebSettings, run_server
+from inverse_deid.web.server import WebSettings, owned_signals, run_server
 
 USER_NAME = "you"
 USUAL_PORT = 8018
@@ -173,24 +173,26 @@ def serve_desk(
     on_open: Callable[[Door], None],
     build: BuildMasker = build_deidentifier,
 ) -> None:
-    """Serve a desk until the program is stopped; `on_open` is called when browsers can come."""
+    """Serve until stopped, or the terminal is closed; `on_open` is called when browsers can come."""
     port = int(listening.getsockname()[1])
-    store, user = open_desk_store(place, key)
-    door = Door(store, user, key.derive("desk"), place, port)
-    intake = IntakeService(store, build)
-    metrics = Metrics()
-    application = make_application(
-        store, hosts=frozenset({"127.0.0.1", "localhost"}), intake=intake, door=door, metrics=metrics
-    )
     running = place.folder / _RUNNING
-    with store:
-        intake.start()
-        try:
-            with output_errors(running):
-                replace_own(running, json.dumps({"port": port}).encode())
-            on_open(door)
-            run_server(application, WebSettings(sockets=[listening], stop_seconds=5), metrics)
-        finally:
-            intake.close()
-            running.unlink(missing_ok=True)
-            place.remove_opening()
+    with owned_signals():
+        store, user = open_desk_store(place, key)
+        door = Door(store, user, key.derive("desk"), place, port)
+        intake = IntakeService(store, build)
+        metrics = Metrics()
+        application = make_application(
+            store, hosts=frozenset({"127.0.0.1", "localhost"}), intake=intake, door=door, metrics=metrics
+        )
+        with store:
+            intake.start()
+            try:
+                with output_errors(running):
+                    replace_own(running, json.dumps({"port": port}).encode())
+                on_open(door)
+                run_server(application, WebSettings(sockets=[listening], stop_seconds=5), metrics)
+            finally:
+                intake.close()
+                store.checkpoint()
+                running.unlink(missing_ok=True)
+                place.remove_opening()

@@ -240,7 +240,7 @@ class LimitedProcess:
         process = context.Process(target=_work, args=(other, max_bytes), name=_NAME, daemon=True)
         problem = ""
         try:
-            with no_keyboard_signals():
+            with no_terminal_signals():
                 process.start()
             self._process, self._pipe, self._max_bytes = process, pipe, max_bytes
         except OSError as error:
@@ -399,12 +399,12 @@ def end_with_parent() -> None:
 
 
 @contextmanager
-def no_keyboard_signals() -> Iterator[None]:
-    """Let processes that are started here ignore signals from the keyboard (where they exist)."""
+def no_terminal_signals() -> Iterator[None]:
+    """Let processes that are started here ignore Ctrl+C and a closed terminal: their parent ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

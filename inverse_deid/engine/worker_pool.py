@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from types import TracebackType
 
-from inverse_deid.core.child_process import end_with_parent, no_keyboard_signals, strip_error
+from inverse_deid.core.child_process import end_with_parent, no_terminal_signals, strip_error
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError, Remedy, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.core.wording import N_, _, current_language, speak_always
@@ -94,7 +94,7 @@ class WorkerProcess:
         self._start()
 
     def _start(self) -> None:
-        with self._starting, no_keyboard_signals():
+        with self._starting, no_terminal_signals():
             if self._is_closed.is_set():
                 raise KeyboardInterrupt
             self._executor = ProcessPoolExecutor(

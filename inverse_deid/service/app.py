@@ -54,7 +54,7 @@ from inverse_deid.service.interface import describe_api
 from inverse_deid.service.page_views import PAGES, render_description, render_page
 from inverse_deid.service.settings import ServiceSettings
 from inverse_deid.web.metrics import Metrics
-from inverse_deid.web.server import WebSettings, run_server
+from inverse_deid.web.server import WebSettings, owned_signals, run_server
 from inverse_deid.web.shell import Shell, read_body
 
 LOGGER = logging.getLogger("inverse_deid.service")
@@ -347,4 +347,5 @@ def serve_app(app: Starlette, settings: WebSettings, metrics: Metrics, *, log_re
     """Serve until stopped; `log_requests`: a line per request, with method, path, status, time and client."""
     sys.setswitchinterval(SWITCH_SECONDS)
     levels = {"uvicorn": "INFO", LOGGER.name: "INFO" if log_requests else "ERROR"}
-    run_server(app, replace(settings, log_levels=levels), metrics)
+    with owned_signals():
+        run_server(app, replace(settings, log_levels=levels), metrics)

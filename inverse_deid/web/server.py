@@ -9,14 +9,16 @@ import signal
 import socket
 import ssl
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal, cast
 
 import uvicorn
@@ -25,6 +27,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.server import HANDLED_SIGNALS
 
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.web.connections import (
@@ -47,6 +50,8 @@ _DIRECT_PATHS = frozenset({"/health", METRICS_PATH})
 """Programs of this machine may ask for them without the proxy."""
 _HANDSHAKE_SECONDS = 10.0
 _OPEN_FILES = 8192
+_HANGUP = getattr(signal, "SIGHUP", None)  # not on Windows
+_SIGNALS = (*HANDLED_SIGNALS, *(() if _HANGUP is None else (_HANGUP,)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +80,37 @@ class WebSettings:
             parse_address(self.proxy)
 
 
+@contextmanager
+def owned_signals() -> Iterator[None]:
+    """Let a program that serves finish its work when it is told to stop, until the block ends.
+
+    By default SIGTERM and SIGHUP end a program at once, without its `finally`. Here they raise `SystemExit`
+    until `run_server` takes them, and nothing after it: what follows a stop is not cut short by another one.
+    """
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        for number in _SIGNALS:
+            if number != signal.SIGINT:
+                signal.signal(number, leave)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def run_server(app: Starlette, settings: WebSettings, metrics: Metrics) -> None:
-    """Serve an application until the program is stopped. SIGHUP reloads certificates and `reload`."""
+    """Serve an application until the program is stopped by SIGTERM or SIGINT.
+
+    SIGHUP reloads certificates and `reload`; without `reload` it stops the program as well. Call it within
+    `owned_signals`: it returns after a stop, and ignores signals from then on.
+    """
     _allow_open_files()
     limits = ConnectionLimits(proxy=settings.proxy, body_seconds=settings.body_seconds)
     guard = Guard(limits)
@@ -122,9 +156,23 @@ class _Server(uvicorn.Server):
             loop.create_server = create  # type: ignore[method-assign]
         await super().startup(sockets)
         self._sweeping = loop.create_task(self._guard.sweep())
-        if hasattr(signal, "SIGHUP"):
-            with suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Take the signals. uvicorn would raise them again at the end, and so end the program there."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            signal.signal(number, self.handle_exit)
+        if _HANGUP is not None and self._settings.reload is not None:
+            signal.signal(_HANGUP, lambda *_: loop.call_soon_threadsafe(self._reload))
+        try:
+            yield
+        finally:
+            for number in _SIGNALS:
+                signal.signal(number, _ignore)
 
     def _reload(self) -> None:
         # New connections get the new tokens and certificates. What runs goes on.
@@ -142,6 +190,11 @@ class _Server(uvicorn.Server):
             LOG.error("not reloaded, the old ones stay: %s", said)  # noqa: TRY400 - one line
         else:
             LOG.warning("reloaded tokens and certificates")
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    # Not SIG_IGN, which programs that are started would inherit.
+    pass
 
 
 class _Front:

@@ -403,7 +403,7 @@ def serve(
     oidc: Path | None,
     **given: Any,  # noqa: ANN401
 ) -> None:
-    """Serve the pages of the review until stopped (Ctrl+C).
+    """Serve the pages of the review until stopped (Ctrl+C, or SIGTERM).
 
     By default only this machine can reach them. Any other address needs TLS:
     a certificate, or a proxy in front.
@@ -411,6 +411,7 @@ def serve(
     from inverse_deid.review.pages.application import ServeSettings
     from inverse_deid.review.pages.application import serve as run
     from inverse_deid.web.metrics import Metrics
+    from inverse_deid.web.server import owned_signals
 
     token_file, host = given.pop("metrics_token"), given.pop("host")
     metrics = Metrics(read_metrics_token(token_file))
@@ -425,6 +426,6 @@ def serve(
 
         provider = open_provider(oidc)
     settings = ServeSettings(address=old_host or host, **given, reload=reload, provider=provider)
-    with open_given(address, key) as store:
+    with owned_signals(), open_given(address, key) as store:
         click.echo(_("Open {url} in a browser. Stop with Ctrl+C.", url=settings.url))
         run(store, settings, metrics)

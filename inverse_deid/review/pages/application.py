@@ -147,7 +147,10 @@ class ServeSettings:
 
 
 def serve(store: ReviewStore, settings: ServeSettings, metrics: Metrics) -> None:
-    """Serve the pages until the program is stopped; running requests are finished first."""
+    """Serve the pages until the program is stopped; running requests are finished first.
+
+    Call it within `owned_signals`, as whoever anchors the trail afterwards must do.
+    """
     intake = IntakeService(store, build_deidentifier)
     application = make_application(
         store,
@@ -171,6 +174,7 @@ def serve(store: ReviewStore, settings: ServeSettings, metrics: Metrics) -> None
         run_server(application, web, metrics)
     finally:
         intake.close()
+        store.checkpoint()
 
 
 def make_application(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +101,10 @@ def vacuum(engine: Engine) -> bool:
             cursor.execute(step)
             busy, *_ = cursor.fetchone() or (busy,)
     return not busy
+
+
+def checkpoint(engine: Engine) -> None:
+    """Write the log of an SQLite file into it, without waiting for readers."""
+    if engine.dialect.name == "sqlite":
+        with suppress(SQLAlchemyError, sqlite3.Error), closing(engine.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")

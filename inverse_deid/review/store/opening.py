@@ -43,6 +43,7 @@ from inverse_deid.core.wording import _
 from inverse_deid.review.store.database import (
     BUSY_SECONDS,
     WRITES,
+    checkpoint,
     database_errors,
     make_engine,
     store_path,
@@ -388,6 +389,10 @@ class ReviewStore:
         except (SQLAlchemyError, sqlite3.Error):
             return False
         return True
+
+    def checkpoint(self) -> None:
+        """Write what is in the log of an SQLite file into it, so far as others who read it permit."""
+        checkpoint(self._engine)
 
     def close(self) -> None:
         self._engine.dispose()
