@@ -12,6 +12,7 @@ room       module                        content
            `contents`, `layers`          a case in the store, its doubt; decisions of users on it
            `reading`, `editing`          opens a case; mask, unmask, category, undo, redo, note
            `approval`                    approve, settle, release, withdraw
+           `table`                       many cases of a file under each other, approved together
            `oversight`                   who may see an original, the record of who did, limits
            `quality`, `causality`        agreement, time, elusion check; the causality form
 `people`   `accounts`, `second_factor`   users, passwords, log-in, sessions, CSRF tokens; one-time codes

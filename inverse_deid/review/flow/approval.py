@@ -63,32 +63,37 @@ def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
         ReviewError: Already approved, or an adjudicator left tokens undecided.
     """
     with store.writing() as transaction:
-        case, layer = check_layer(transaction, at)
-        refuse_adder(transaction, read_user_name(transaction, at.user_id), case)
-        is_review = layer.kind == LayerKind.REVIEW.value
-        number = case.n_approvals + 1
-        if is_review and number > store.policy.approvals:
-            raise NotAllowedError(_("case {id} has all its approvals. Take another case", id=case.id))
-        content = read_content(transaction, case.id)
-        if not is_review:
-            n_undecided = int((~replay_layer(transaction, layer, content).decided).sum())
-            if n_undecided:
-                raise ReviewError(
-                    _("you still have to decide {n_undecided} words in dispute", n_undecided=n_undecided)
-                )
-        values = {"approval": number, "revision": layer.revision + 1}
-        transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
-        changes = {"n_approvals": number if is_review else case.n_approvals, "assignee_id": None}
-        transaction.update(CASES, CASES.c.id == case.id, **changes)
-        drop_lock(transaction, case.id)
-        user = read_user_name(transaction, at.user_id)
-        event = "approve" if is_review else "settle"
-        found = _count_uncovered(transaction, layer, content)
-        said = f"words unmasked: {found.n_words}, of which the tool was sure: {found.n_sure}"
-        transaction.record(TrailEvent(user=user, event=event, case=case.id, name=case.name, new=said))
-        if is_review and number < store.policy.approvals:
-            return CaseState(case.state)
-        return _conclude(transaction, case, at.user_id, is_review=is_review)
+        return approve_in(transaction, at)
+
+
+def approve_in(transaction: Transaction, at: LayerRevision, how: str = "") -> CaseState:
+    """Approve in the caller's transaction, as `approve` does; the trail also says `how`."""
+    case, layer = check_layer(transaction, at)
+    refuse_adder(transaction, read_user_name(transaction, at.user_id), case)
+    is_review = layer.kind == LayerKind.REVIEW.value
+    number, approvals = case.n_approvals + 1, transaction.policy.approvals
+    if is_review and number > approvals:
+        raise NotAllowedError(_("case {id} has all its approvals. Take another case", id=case.id))
+    content = read_content(transaction, case.id)
+    if not is_review:
+        n_undecided = int((~replay_layer(transaction, layer, content).decided).sum())
+        if n_undecided:
+            raise ReviewError(
+                _("you still have to decide {n_undecided} words in dispute", n_undecided=n_undecided)
+            )
+    values = {"approval": number, "revision": layer.revision + 1}
+    transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
+    changes = {"n_approvals": number if is_review else case.n_approvals, "assignee_id": None}
+    transaction.update(CASES, CASES.c.id == case.id, **changes)
+    drop_lock(transaction, case.id)
+    user = read_user_name(transaction, at.user_id)
+    event = "approve" if is_review else "settle"
+    found = uncovered_by(transaction, layer, content)
+    said = f"words unmasked: {found.n_words}, of which the tool was sure: {found.n_sure}{how}"
+    transaction.record(TrailEvent(user=user, event=event, case=case.id, name=case.name, new=said))
+    if is_review and number < approvals:
+        return CaseState(case.state)
+    return _conclude(transaction, case, at.user_id, is_review=is_review)
 
 
 def _conclude(transaction: Transaction, case: Row[Any], user_id: int, *, is_review: bool) -> CaseState:
@@ -143,10 +148,11 @@ def count_uncovered(store: ReviewStore, user_id: int, case_id: int) -> Uncovered
     """
     with store.reading() as transaction:
         layer = find_layer(transaction, user_id, case_id)
-        return _count_uncovered(transaction, layer, read_content(transaction, case_id))
+        return uncovered_by(transaction, layer, read_content(transaction, case_id))
 
 
-def _count_uncovered(transaction: Transaction, layer: Row[Any], content: CaseContent) -> Uncovered:
+def uncovered_by(transaction: Transaction, layer: Row[Any], content: CaseContent) -> Uncovered:
+    """Count the words that a layer uncovers, as `count_uncovered` does."""
     base, now = read_base(transaction, layer, content), replay_layer(transaction, layer, content)
     uncovered = ~base.keep & now.keep & now.decided
     if not uncovered.any():

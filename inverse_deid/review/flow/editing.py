@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -76,34 +77,52 @@ def take_steps(
     store: ReviewStore, at: LayerRevision, steps_for: Callable[[CaseContent, LayerTokens], list[Step]]
 ) -> Edited:
     """Add one action, of steps that depend on the case and on the layer as it is now; fails as `act`."""
-    edit = _Edit(store, at)
+    edit = _read_edit(store, at)
     steps = steps_for(edit.content, edit.before)
     if not steps:
         raise ReviewError(_("the action changes nothing"))
-    if edit.layer.n_done >= MAX_ACTIONS:
-        raise ReviewError(
-            _(
-                "the case has more than {max_actions:,} actions. Close it and tell your administrator",
-                max_actions=MAX_ACTIONS,
-            )
-        )
-    return edit.finish("change", edit.layer.n_done + 1, steps)
+    return edit.finish(store, edit.add(steps))
+
+
+def take_steps_in(
+    transaction: Transaction,
+    at: LayerRevision,
+    steps_for: Callable[[CaseContent, LayerTokens], list[Step]],
+    event: str = "change",
+) -> Edited | None:
+    """Add one action in the caller's transaction, as `take_steps` does; None = no step, so nothing is done.
+
+    The trail names an `event` that changes no word.
+    """
+    edit = _Edit(transaction, at)
+    steps = steps_for(edit.content, edit.before)
+    if not steps:
+        return None
+    planned = edit.add(steps, event)
+    edit.write(transaction, planned)
+    return planned.edited
 
 
 def undo(store: ReviewStore, at: LayerRevision) -> Edited:
     """Undo the last action; fails as `act`, and if there is nothing to undo."""
-    edit = _Edit(store, at)
-    if not edit.layer.n_done:
-        raise ReviewError(_("there is nothing to undo"))
-    return edit.finish("undo", edit.layer.n_done - 1)
+    edit = _read_edit(store, at)
+    return edit.finish(store, edit.take_back())
+
+
+def undo_in(transaction: Transaction, at: LayerRevision) -> Edited:
+    """Undo the last action in the caller's transaction; fails as `undo`."""
+    edit = _Edit(transaction, at)
+    planned = edit.take_back()
+    edit.write(transaction, planned)
+    return planned.edited
 
 
 def redo(store: ReviewStore, at: LayerRevision) -> Edited:
     """Redo the action undone last; fails as `act`, and if there is nothing to redo."""
-    edit = _Edit(store, at)
+    edit = _read_edit(store, at)
     if edit.layer.n_done >= len(edit.actions):
         raise ReviewError(_("there is nothing to redo"))
-    return edit.finish("redo", edit.layer.n_done + 1)
+    return edit.finish(store, edit.plan("redo", edit.layer.n_done + 1))
 
 
 def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRange | None = None) -> None:
@@ -115,7 +134,7 @@ def add_note(store: ReviewStore, at: LayerRevision, text: str, tokens: TokenRang
     with store.writing() as transaction:
         case, _ignored = check_layer(transaction, at)
         if tokens is not None:
-            _check_range(tokens, case.n_tokens)
+            check_range(tokens, case.n_tokens)
         row = {
             "case_id": at.case_id,
             "user_id": at.user_id,
@@ -159,26 +178,55 @@ def _find_own(transaction: Transaction, case: Row[Any], at: LayerRevision) -> Ro
     return layer
 
 
-class _Edit:
-    """One change of a layer: computed outside of any writing transaction, then stored in one."""
+def _read_edit(store: ReviewStore, at: LayerRevision) -> _Edit:
+    # Outside of any writing transaction.
+    with store.reading() as transaction:
+        return _Edit(transaction, at)
 
-    def __init__(self, store: ReviewStore, at: LayerRevision) -> None:
-        self._store = store
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A change that is computed and not yet stored."""
+
+    edited: Edited
+    events: list[TrailEvent]
+    n_done: int
+    added: Sequence[Step]  # of a new action, in place of those that are undone
+    actions_hash: str
+
+
+class _Edit:
+    """One change of a layer: computed from what a transaction reads, then stored by the same or another."""
+
+    def __init__(self, transaction: Transaction, at: LayerRevision) -> None:
         self._at = at
-        with store.reading() as transaction:
-            self.case = read_row(transaction, at.case_id)
-            self.layer = _find_own(transaction, self.case, at)
-            self.content = read_content(transaction, at.case_id)
-            self.base = read_base(transaction, self.layer, self.content)
-            self.actions = read_steps(transaction, self.layer)
-            self._user = read_user_name(transaction, at.user_id)
+        self.case = read_row(transaction, at.case_id)
+        self.layer = _find_own(transaction, self.case, at)
+        self.content = read_content(transaction, at.case_id)
+        self.base = read_base(transaction, self.layer, self.content)
+        self.actions = read_steps(transaction, self.layer)
+        self._user = read_user_name(transaction, at.user_id)
         self.before = self._replay(self.actions, self.layer.n_done)
 
     def _replay(self, actions: Sequence[Sequence[Step]], n_done: int) -> LayerTokens:
         return apply_steps(self.base, (step for action in actions[:n_done] for step in action))
 
-    def finish(self, event: str, n_done: int, added: Sequence[Step] = ()) -> Edited:
-        # `added` are the steps of a new action, in place of those that are undone.
+    def add(self, steps: Sequence[Step], event: str = "change") -> _Planned:
+        if self.layer.n_done >= MAX_ACTIONS:
+            raise ReviewError(
+                _(
+                    "the case has more than {max_actions:,} actions. Close it and tell your administrator",
+                    max_actions=MAX_ACTIONS,
+                )
+            )
+        return self.plan(event, self.layer.n_done + 1, steps)
+
+    def take_back(self) -> _Planned:
+        if not self.layer.n_done:
+            raise ReviewError(_("there is nothing to undo"))
+        return self.plan("undo", self.layer.n_done - 1)
+
+    def plan(self, event: str, n_done: int, added: Sequence[Step] = ()) -> _Planned:
         actions = [*self.actions[: self.layer.n_done], added] if added else self.actions
         before, after = self.before, self._replay(actions, n_done)
         changed = find_changes(before, after)
@@ -191,12 +239,7 @@ class _Edit:
                     max_changes=MAX_CHANGES,
                 )
             )
-        events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
-        actions_hash = hash_actions([json.dumps(steps) for steps in actions])
-        with self._store.writing() as transaction:
-            self._store_state(transaction, n_done, added, actions_hash)
-            transaction.record(*events)
-        return Edited(
+        edited = Edited(
             revision=self.layer.revision + 1,
             changed=tuple(
                 (run.first, run.stop, bool(after.keep[run.first]), int(after.categories[run.first]))
@@ -206,10 +249,15 @@ class _Edit:
             can_redo=n_done < len(actions),
             n_undecided=int((~after.decided).sum()),
         )
+        events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
+        return _Planned(edited, events, n_done, added, hash_actions([json.dumps(steps) for steps in actions]))
 
-    def _store_state(
-        self, transaction: Transaction, n_done: int, added: Sequence[Step], actions_hash: str | None
-    ) -> None:
+    def finish(self, store: ReviewStore, planned: _Planned) -> Edited:
+        with store.writing() as transaction:
+            self.write(transaction, planned)
+        return planned.edited
+
+    def write(self, transaction: Transaction, planned: _Planned) -> None:
         # Only if the layer is still the one computed from.
         _ignored, layer = check_layer(transaction, self._at)
         old, now = ((one.id, one.n_done, one.is_blind, one.actions_hash) for one in (self.layer, layer))
@@ -217,13 +265,18 @@ class _Edit:
             raise StaleRevisionError(
                 _("case {id} was changed in another window. Open it again", id=self.case.id)
             )
-        if added:
+        if planned.added:
             is_undone = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= layer.n_done)
             transaction.execute(delete(ACTIONS).where(is_undone))
-            row = {"layer_id": layer.id, "position": layer.n_done, "steps": json.dumps(added)}
+            row = {"layer_id": layer.id, "position": layer.n_done, "steps": json.dumps(planned.added)}
             transaction.execute(insert(ACTIONS), row)
-        values = {"n_done": n_done, "revision": layer.revision + 1, "actions_hash": actions_hash}
+        values = {
+            "n_done": planned.n_done,
+            "revision": layer.revision + 1,
+            "actions_hash": planned.actions_hash,
+        }
         transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
+        transaction.record(*planned.events)
 
     def _cut_at_parts(self, runs: Sequence[TokenRange]) -> list[TokenRange]:
         starts = self.content.tokens.starts
@@ -267,7 +320,7 @@ def _name_decision(layer: LayerTokens, token: int) -> str:
     return "mask" if code == NO_CATEGORY else f"mask {CATEGORIES[code].value}"
 
 
-def _check_range(given: TokenRange, n_tokens: int) -> None:
+def check_range(given: TokenRange, n_tokens: int) -> None:
     if given.stop > n_tokens:
         raise ReviewError(
             _(
@@ -281,7 +334,7 @@ def _check_range(given: TokenRange, n_tokens: int) -> None:
 
 def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) -> list[Step]:
     for one in action.ranges:
-        _check_range(one, len(content.tokens))
+        check_range(one, len(content.tokens))
     ranges = set(action.ranges)
     if action.all_mentions:
         ranges |= set(find_mentions(content.tokens, action.ranges))

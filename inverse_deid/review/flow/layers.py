@@ -111,6 +111,12 @@ def read_base(transaction: Transaction, layer: Row[Any], content: CaseContent) -
         return combine_reviewers(replay_approved(transaction, layer.case_id, content))
     if layer.is_blind:
         return LayerTokens(everywhere, np.full(n_tokens, NO_CATEGORY, np.uint8), everywhere.copy())
+    return begin_from_model(content)
+
+
+def begin_from_model(content: CaseContent) -> LayerTokens:
+    """Return the model's decisions, with which a reviewer begins."""
+    everywhere = np.ones(len(content.tokens), np.bool_)
     return LayerTokens(content.decisions.keep, encode_categories(content.decisions), everywhere)
 
 

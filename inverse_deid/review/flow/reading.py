@@ -75,16 +75,17 @@ def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading 
         layers = list_layers(transaction, case_id, LayerKind.REVIEW)
         own = [row for row in layers if row.user_id == user.id]
         if not (own and own[0].approval is not None):
-            _begin(transaction, case, own[0] if own else None, user)
+            begin_review(transaction, case, own[0] if own else None, user)
         shown = disclose(transaction, user.name, [case], way)
     remember(store, shown)
     return view_case(store, user, case_id)
 
 
-def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, user: User) -> None:
+def begin_review(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, user: User) -> None:
+    """Lock a case for a reviewer, and make their layer if they have none; fails as `open_case`."""
     if case.n_approvals >= transaction.policy.approvals:
         raise NotAllowedError(_("case {id} has all its approvals. Take another case", id=case.id))
-    _check_taker(transaction, case, user)
+    check_taker(transaction, case, user)
     take_lock(transaction, case, user.id)
     is_blind = transaction.policy.blind_to_model and case.n_approvals > 0
     if layer is None:
@@ -106,7 +107,8 @@ def _begin(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, use
         set_state(transaction, case, CaseState.IN_REVIEW, user.id)
 
 
-def _check_taker(transaction: Transaction, case: Row[Any], user: User) -> None:
+def check_taker(transaction: Transaction, case: Row[Any], user: User) -> None:
+    """Refuse a user who may not take a case: it is assigned to others, or they added its file."""
     check_assignee(case, user.id)
     if case.assignee_id is None and read_limits(transaction).only_assigned:
         raise NotAllowedError(_("case {id} is not assigned to you. Ask an admin", id=case.id))
@@ -233,7 +235,7 @@ def open_dispute(store: ReviewStore, user: User, case_id: int) -> DisputeView:
         if case.state != CaseState.DISAGREED.value:
             raise ReviewError(_("case {case_id} has no disagreement to settle", case_id=case_id))
         refuse_hand(transaction, user, case, "settle", LayerKind.REVIEW)
-        _check_taker(transaction, case, user)
+        check_taker(transaction, case, user)
         take_lock(transaction, case, user.id)
         layers = list_layers(transaction, case_id, LayerKind.ADJUDICATION)
         own = [row for row in layers if row.user_id == user.id]

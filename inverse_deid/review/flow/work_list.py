@@ -66,7 +66,7 @@ def list_cases(
     """
     if not 1 <= n_rows <= MAX_PAGE_ROWS:
         raise ReviewError(_("a page must have 1 to {max_page_rows} lines", max_page_rows=MAX_PAGE_ROWS))
-    found = _filter(store, select(CASES.c.id), chosen)
+    found = select_cases(store, select(CASES.c.id), chosen)
     with store.reading() as transaction:
         ids: list[int] = []
         for part in _order_parts(transaction, found, chosen, order, after):
@@ -96,7 +96,7 @@ def read_line(store: ReviewStore, case_id: int) -> CaseRow:
 
 def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
     with store.reading() as transaction:
-        found = _filter(store, select(func.count()).select_from(CASES), chosen)
+        found = select_cases(store, select(func.count()).select_from(CASES), chosen)
         return int(transaction.execute(found).scalar_one())
 
 
@@ -166,7 +166,8 @@ def _parse_key(transaction: Transaction, key: str, order: WorkOrder) -> tuple[An
     raise ReviewError(_("the page cannot be found. Begin at the first page"))
 
 
-def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
+def select_cases(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
+    """Return a query of cases with the conditions of a filter."""
     if chosen.states:
         found = found.where(CASES.c.state.in_(sorted(state.value for state in chosen.states)))
     if chosen.assignee_id is not None:
@@ -256,7 +257,7 @@ def next_case(store: ReviewStore, user: User) -> int | None:
     For an adjudicator these are disputes as long as there are any that they may settle. In each kind, first
     comes what they have begun, then what is assigned to them, then the most doubtful free one.
     """
-    reviews = _filter(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
+    reviews = select_cases(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
     kinds = [(LayerKind.REVIEW, reviews)]
     if user.role.includes(UserRole.ADJUDICATOR):
         kinds.insert(0, (LayerKind.ADJUDICATION, _select_disputes(store, user.id)))

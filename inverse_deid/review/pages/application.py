@@ -28,6 +28,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.files.service import IntakeService
+from inverse_deid.review.flow.table import RowsShown
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.pages import (
     account_pages,
@@ -36,6 +37,7 @@ from inverse_deid.review.pages import (
     form_pages,
     intake_pages,
     list_pages,
+    table_page,
     trail_page,
     visits,
 )
@@ -77,9 +79,11 @@ _DECISIONS = frozenset(
         case_page.approve_case,
         case_page.keep_open,
         case_page.close,
+        table_page.note_read,
+        table_page.act,
     }
 )
-"""What a reader does on the reading page."""
+"""What a reader does on the reading page and, with one row, in the table."""
 
 PROVIDER_THREADS = 4
 """Sign-ins that wait for an OpenID provider at the same time."""
@@ -232,6 +236,7 @@ def make_application(
     # The address of such a redirect would contain the `Host` of the request.
     application.router.redirect_slashes = False
     application.state.store = store
+    application.state.rows_shown = RowsShown()
     application.state.decisions = CapacityLimiter(DECISION_THREADS)
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
@@ -286,6 +291,7 @@ def _list_intake_routes() -> list[Route]:
 
 def _list_routes() -> list[Route | Mount]:
     case, dispute = "/cases/{case_id:int}", "/disputes/{case_id:int}"
+    table = "/table/{source_id:int}"
     everybody, admin = tuple(UserRole), (UserRole.ADMIN,)
     reviewer, adjudicator = (UserRole.REVIEWER, UserRole.ADJUDICATOR), (UserRole.ADJUDICATOR,)
     keeper = (UserRole.ADJUDICATOR, UserRole.ADMIN)
@@ -325,6 +331,15 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", case + "/approve", reviewer, case_page.approve_case),
         ("POST", case + "/keep", reviewer, case_page.keep_open),
         ("POST", case + "/close", reviewer, case_page.close),
+        ("GET", table, reviewer, table_page.show_table),
+        ("POST", table + "/rows", reviewer, table_page.send_rows),
+        ("POST", table + "/read", reviewer, table_page.note_read),
+        ("POST", table + "/act", reviewer, table_page.act),
+        ("POST", table + "/sweep", reviewer, table_page.sweep_file),
+        ("POST", table + "/undo", reviewer, table_page.undo),
+        ("POST", table + "/ask", reviewer, table_page.ask_approval),
+        ("POST", table + "/approve", reviewer, table_page.approve),
+        ("POST", table + "/reopen", reviewer, table_page.reopen),
         ("GET", dispute, adjudicator, case_page.show_case),
         ("POST", dispute + "/open", adjudicator, case_page.send_dispute),
         ("GET", case + "/print", reviewer, form_pages.show_print),

@@ -279,10 +279,10 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
         "layer": _encode_layer(view.layer),
         "model": None if view.model is None else _encode_model(view.model),
         "reviewers": [] if dispute is None else [_encode_layer(one) for one in dispute.reviewers],
-        "disputed": "" if dispute is None else _encode_digits(dispute.disputed),
+        "disputed": "" if dispute is None else encode_digits(dispute.disputed),
         "notes": msgspec.to_builtins(view.notes),
         "copied": None if view.copied is None else describe_copied(view.copied),
-        "legend": _list_legend(),
+        "legend": list_legend(),
     }
 
 
@@ -303,7 +303,8 @@ def describe_copied(copied: Sequence[CopiedValue]) -> list[dict[str, object]]:
     ]
 
 
-def _list_legend() -> dict[str, object]:
+def list_legend() -> dict[str, object]:
+    """Return the categories, reasons and groups in words, as scripts need them."""
     return {
         "categories": [
             {
@@ -337,23 +338,23 @@ def _mask_gaps(tokens: Tokens) -> Mapping[int, str]:
 
 def _encode_layer(layer: LayerTokens) -> dict[str, Any]:
     return {
-        "keep": _encode_digits(layer.keep),
-        "decided": _encode_digits(layer.decided),
+        "keep": encode_digits(layer.keep),
+        "decided": encode_digits(layer.decided),
         "categories": layer.categories.tolist(),
     }
 
 
 def _encode_model(model: ModelTokens) -> dict[str, Any]:
     return {
-        "keep": _encode_digits(model.decisions.keep),
-        "doubtful": _encode_digits(model.is_doubtful),
-        "rules_safe": _encode_digits(model.rules_safe),
-        "known": _encode_digits(model.known),
+        "keep": encode_digits(model.decisions.keep),
+        "doubtful": encode_digits(model.is_doubtful),
+        "rules_safe": encode_digits(model.rules_safe),
+        "known": encode_digits(model.known),
         "reasons": model.decisions.reasons.tolist(),
         "categories": model.categories.tolist(),
         "p_safe": _encode_shares(model.decisions.p_safe),
         "thresholds": _encode_shares(model.decisions.thresholds),
-        "levels": _encode_digits(np.minimum(model.doubt * N_LEVELS, N_LEVELS - 1)),
+        "levels": encode_digits(np.minimum(model.doubt * N_LEVELS, N_LEVELS - 1)),
     }
 
 
@@ -366,6 +367,6 @@ def _encode_shares(shares: npt.NDArray[np.float32]) -> list[int | None]:
     return found
 
 
-def _encode_digits(numbers: npt.NDArray[Any]) -> str:
-    # One digit per token, in [0, 9], rounded down. True is 1.
+def encode_digits(numbers: npt.NDArray[Any]) -> str:
+    """Return one digit per token, in [0, 9], rounded down; True is 1."""
     return (numbers.astype(np.uint8) + np.uint8(ord("0"))).tobytes().decode()

@@ -23,6 +23,7 @@ from inverse_deid.review.flow.work_list import (
 )
 from inverse_deid.review.pages.visits import MAX_SEARCH_CHARS, Visit, count_words, read_number
 from inverse_deid.review.people.accounts import list_users
+from inverse_deid.review.store.sources import SourceRow, list_sources
 from inverse_deid.review.store.values import CaseRow, CaseState, User, UserRole, WorkFilter, WorkOrder
 
 _FINISHED = (CaseState.AGREED, CaseState.RELEASED)
@@ -40,6 +41,9 @@ _ORDERS = {
     WorkOrder.FILE: N_("file"),
     WorkOrder.NEWEST: N_("newest first"),
 }
+
+MAX_LISTINGS = 5
+"""So many files are offered as a table above the list."""
 
 Fields = list[tuple[str, str]]
 """Filters and order, as in an address."""
@@ -86,7 +90,16 @@ def show_work_list(visit: Visit) -> Response:
         is_admin=is_admin,
         can_release=user.role.includes(UserRole.ADJUDICATOR),
         can_select=visit.audience.selects_cases and user.role in (UserRole.ADJUDICATOR, UserRole.ADMIN),
+        listings=_list_listings(visit),
     )
+
+
+def _list_listings(visit: Visit) -> list[SourceRow]:
+    # Files of many cases that a reader can go through as a table, the newest first.
+    if not visit.user.role.includes(UserRole.REVIEWER):
+        return []
+    found = [one for one in list_sources(visit.store) if 1 < one.n_cases > one.n_released]
+    return found[: -MAX_LISTINGS - 1 : -1]
 
 
 def _list_readers(visit: Visit) -> list[User]:

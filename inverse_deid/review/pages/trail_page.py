@@ -28,7 +28,7 @@ MAX_CHECKED_AT_ONCE = 20_000
 """A longer trail is checked only on request, as every entry is read."""
 
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "words": (N_("decisions on words"), ("change", "undo", "redo")),
+    "words": (N_("decisions on words"), ("change", "undo", "redo", "confirm")),
     "originals": (N_("originals shown"), ("original ", "masked text shown")),
     "states": (N_("approvals and releases"), ("begin", "approv", "settle", "state")),
     "assign": (N_("assignments and locks"), ("assign", "lock broken")),
@@ -66,6 +66,7 @@ _WHOLE = {
     "approve": N_("Approved the case"),
     "settle": N_("Settled the disagreement"),
     "approval undone": N_("Undid their approval of the case"),
+    "confirm": N_("Confirmed doubtful words as they are"),
     "note": N_("Added a note"),
     "causality form": N_("Filled in the causality form"),
 }

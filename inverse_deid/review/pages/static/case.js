@@ -1,6 +1,6 @@
 // The reading page: actions of keys, mouse and buttons.
 import { isJoined, isStop, isSure, mentions, runAround, stateOf } from "./case_state.js";
-import { ask, askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
+import { ask, askCategory, askNote, askSure, fillNotes, openDialog } from "./dialogs.js";
 import { Latch } from "./latch.js";
 import { Reader } from "./reader.js";
 import { Queue, Refused, answered, post } from "./requests.js";
@@ -126,7 +126,7 @@ async function unmask({ all = false } = {}) {
   for (const [first, stop] of all ? mentions(state, ...picked) : [picked]) {
     for (let i = first; i < stop; i += 1) if (isSure(state, i)) sure.add(i);
   }
-  if (sure.size && !(await ask("uncover", askSure(sure)))) {
+  if (sure.size && !(await ask("uncover", askSure(state, sure)))) {
     say(_("left masked"));
     return;
   }
@@ -136,16 +136,6 @@ async function unmask({ all = false } = {}) {
   }
   choose(...picked);
   decide("unmask", { all });
-}
-
-function askSure(sure) {
-  const some = [...sure].slice(0, 8).map((i) => state.words[i]).join(", ") + (sure.size > 8 ? ", …" : "");
-  return ngettext(
-    "The tool was sure that this word must be masked: {words}. Unmask it?",
-    "The tool was sure that these {n} words must be masked: {words}. Unmask them?",
-    sure.size,
-    { words: some },
-  );
 }
 
 // After words were unmasked in one place: where the same words stay masked.

@@ -1,5 +1,5 @@
 // Category menu, note, list of notes.
-import { _ } from "./texts.js";
+import { _, ngettext } from "./texts.js";
 
 const element = (id) => document.getElementById(id);
 const POINTER_MS = 700;
@@ -18,7 +18,7 @@ export function ask(name, question) {
   element(`${name}-text`).textContent = question;
   for (const one of document.querySelectorAll("dialog[open]")) one.close();
   dialog.returnValue = "";
-  element("reader").focus(); // has the focus again as soon as the dialog closes, whatever opened it
+  (element("reader") ?? element("rows")).focus(); // has the focus again as soon as the dialog closes, whatever opened it
   dialog.showModal();
   element(`${name}-back`).focus();
   dialog.onclick = (event) => {
@@ -28,6 +28,17 @@ export function ask(name, question) {
   return new Promise((answer) => {
     dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"), { once: true });
   });
+}
+
+// The question before words are unmasked that the tool was sure of.
+export function askSure(state, sure) {
+  const some = [...sure].slice(0, 8).map((i) => state.words[i]).join(", ") + (sure.size > 8 ? ", …" : "");
+  return ngettext(
+    "The tool was sure that this word must be masked: {words}. Unmask it?",
+    "The tool was sure that these {n} words must be masked: {words}. Unmask them?",
+    sure.size,
+    { words: some },
+  );
 }
 
 function fillPalette(state, chosen) {

@@ -19,25 +19,32 @@ function addCopied(box, copied) {
   const heading = document.createElement("h2");
   if (copied === null) {
     heading.className = "fault";
-    heading.textContent = _("This case has kept columns, but an earlier version did not store their values for this page. Delete the file and add it again to see them.");
+    heading.textContent = lostCopied();
     section.append(heading);
   } else {
     heading.textContent = _("Kept columns, copied unmasked");
-    const list = document.createElement("dl");
-    for (const one of copied) {
-      const line = document.createElement("div");
-      const name = document.createElement("dt");
-      const value = document.createElement("dd");
-      name.textContent = one.column;
-      if (one.is_replaced) value.className = "dim";
-      value.append(one.is_long ? fold(one.value) : one.value);
-      line.append(name, value);
-      list.append(line);
-    }
-    section.append(heading, list);
+    section.append(heading, listCopied(copied));
   }
   row.append(document.createElement("div"), section);
   box.append(row);
+}
+
+export const lostCopied = () =>
+  _("This case has kept columns, but an earlier version did not store their values for this page. Delete the file and add it again to see them.");
+
+export function listCopied(copied, { folds = true } = {}) {
+  const list = document.createElement("dl");
+  for (const one of copied) {
+    const line = document.createElement("div");
+    const name = document.createElement("dt");
+    const value = document.createElement("dd");
+    name.textContent = one.column;
+    if (one.is_replaced) value.className = "dim";
+    value.append(one.is_long && folds ? fold(one.value) : one.value);
+    line.append(name, value);
+    list.append(line);
+  }
+  return list;
 }
 
 function fold(value) {
@@ -49,6 +56,33 @@ function fold(value) {
   whole.textContent = value;
   details.append(summary, whole);
   return details;
+}
+
+// The classes that show what a word is: its category, how doubtful it is, and what became of it.
+export function classesOf(state, i) {
+  const level = `d${state.levels[i]}`;
+  let found = "t";
+  if (!state.keep[i]) {
+    const category = state.categoryNames[state.categories[i]];
+    found += ` g${category ? category.group : "X"} ${level}`;
+    if (isLoss(state, i)) found += " loss";
+  } else if (isLeak(state, i)) found += ` leak ${level}`;
+  if (state.known[i]) found += " known";
+  if (isMine(state, i)) found += " mine";
+  if (!state.decided[i]) found += " open";
+  return found;
+}
+
+// Category of a mask, once at its end; "?" where a look is needed; "you" after your own change.
+export function codeOf(state, i, joined) {
+  if (!state.decided[i]) return _("differ");
+  if (state.keep[i]) {
+    if (state.known[i]) return _("known!");
+    return isLeak(state, i) ? "?" : "";
+  }
+  if (joined && state.categories[i] === state.categories[i + 1]) return "";
+  const tag = state.categoryNames[state.categories[i]]?.tag ?? _("unknown");
+  return `${tag}${isMine(state, i) && !state.disputed ? _(" · you") : ""}${isLoss(state, i) ? " ?" : ""}`;
 }
 
 export class Reader {
@@ -173,8 +207,8 @@ export class Reader {
     const left = this.left[i];
     const right = this.right[i];
     const joined = isJoined(state, i);
-    const code = this.code(i, joined);
-    const classes = `${this.classes(i)}${joined ? " joined" : ""}${i === this.here ? " here" : ""}`;
+    const code = codeOf(state, i, joined);
+    const classes = `${classesOf(state, i)}${joined ? " joined" : ""}${i === this.here ? " here" : ""}`;
     const isPicked = i >= this.picked[0] && i < this.picked[1] && this.picked[1] - this.picked[0] > 1;
     const shown = isPicked ? `${classes} picked` : classes;
     if (left.className !== shown) left.className = shown;
@@ -195,8 +229,8 @@ export class Reader {
     if (!state.keep[i]) {
       if (isHead) stop = runAround(state, i)[1];
       text = isHead ? markerOf(state, i, stop) : "";
-      classes = isHead ? `${this.classes(i)} x` : "";
-    } else if (isLeak(state, i)) classes = this.classes(i);
+      classes = isHead ? `${classesOf(state, i)} x` : "";
+    } else if (isLeak(state, i)) classes = classesOf(state, i);
     if (text && this.here >= i && this.here < stop) classes += " here";
     if (right.className !== classes) right.className = classes;
     if (right.textContent !== text) right.textContent = text;
@@ -204,34 +238,6 @@ export class Reader {
     if (!joined && !state.keep[i]) between = between.replace(/^□/, "");
     if (!joined && i + 1 < state.n && !state.keep[i + 1]) between = between.replace(/□$/, "");
     if (gap.data !== between) gap.data = between;
-  }
-
-  classes(i) {
-    const { state } = this;
-    const level = `d${state.levels[i]}`;
-    let found = "t";
-    if (!state.keep[i]) {
-      const category = state.categoryNames[state.categories[i]];
-      found += ` g${category ? category.group : "X"} ${level}`;
-      if (isLoss(state, i)) found += " loss";
-    } else if (isLeak(state, i)) found += ` leak ${level}`;
-    if (state.known[i]) found += " known";
-    if (isMine(state, i)) found += " mine";
-    if (!state.decided[i]) found += " open";
-    return found;
-  }
-
-  // Category of a mask, once at its end; "?" where a look is needed; "you" after your own change.
-  code(i, joined) {
-    const { state } = this;
-    if (!state.decided[i]) return _("differ");
-    if (state.keep[i]) {
-      if (state.known[i]) return _("known!");
-      return isLeak(state, i) ? "?" : "";
-    }
-    if (joined && state.categories[i] === state.categories[i + 1]) return "";
-    const tag = state.categoryNames[state.categories[i]]?.tag ?? _("unknown");
-    return `${tag}${isMine(state, i) && !state.disputed ? _(" · you") : ""}${isLoss(state, i) ? " ?" : ""}`;
   }
 
   go(i, anchor = i) {

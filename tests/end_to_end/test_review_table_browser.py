@@ -1,0 +1,257 @@
+"""A listing read as a table in a real browser, by keyboard alone; as the tests of the review's pages."""
+
+import os
+import time
+from pathlib import Path
+from statistics import median
+
+import pytest
+from listing_of_leaks import (
+    DOUBTFUL_KEPT,
+    LEAKS,
+    NEEDLESS,
+    SINGLE_DOUBTS,
+    ForgetfulMasker,
+    mask_listing,
+    write_listing,
+)
+from review_stores import read_entries, store_of
+from review_visitors import account
+from test_review_browser import person, served
+
+from inverse_deid.review.files.exporting import export_released
+from inverse_deid.review.flow.work_list import count_cases
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import CaseState, UserRole
+
+AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
+READY = "#rows:not([aria-busy])"
+MAX_KEYS = 250
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture
+def listing(tmp_path):
+    with store_of(tmp_path, write_listing(), masker=ForgetfulMasker(), clock=time.time, approvals=1) as store:
+        account(store, "ann", UserRole.ADJUDICATOR)
+        yield store
+
+
+class Keyboard:
+    """Presses keys, counts them, and waits until the page has done what they say."""
+
+    def __init__(self, page):
+        self.page, self.n_keys = page, 0
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.n_keys += len(key.split("+"))
+        self.page.evaluate("() => new Promise((done) => setTimeout(done, 30))")
+
+    def type(self, text):
+        self.page.keyboard.type(text)
+        self.n_keys += len(text)
+
+    def word(self):
+        """Return the selected words, and whether the page asks to check them."""
+        here = self.page.locator("#rows .t.here")
+        marked = here.evaluate_all("all => all.some((one) => one.classList.contains('due'))")
+        return " ".join(here.all_inner_texts()), marked
+
+    def settle(self):
+        self.page.locator("#saved", has_text="stor").get_by_text("storing").wait_for(state="detached")
+
+
+def open_table(chromium, address, **options):
+    page = person(chromium, address, "ann", **options)
+    page.get_by_role("link", name="Read as a table").click()
+    page.wait_for_selector(READY)
+    return page
+
+
+def shown_rows(page):
+    """Return the rows on the screen, as an expert reads them: number of the row and text."""
+    return page.evaluate(
+        "() => { const frame = document.querySelector('#rows').getBoundingClientRect();"
+        "return [...document.querySelectorAll('.case')].filter((one) => {"
+        " const place = one.getBoundingClientRect();"
+        " return place.bottom > frame.top + 4 && place.bottom <= frame.bottom + 1; })"
+        ".map((one) => [...one.querySelectorAll('.t')].map((word) =>"
+        " [word.textContent, word.className.includes(' g'), word.classList.contains('due')])); }"
+    )
+
+
+def decide_here(keyboard, done):
+    """Decide the marked word that is selected, as the expert's scan says, in the whole file."""
+    word, _marked = keyboard.word()
+    if word in LEAKS:
+        keyboard.press("m")
+    elif word in NEEDLESS:
+        keyboard.press("Shift+U")
+        keyboard.page.wait_for_selector("#uncover[open]")
+        keyboard.press("Tab", "Enter")
+    elif word in DOUBTFUL_KEPT:
+        keyboard.press("Shift+K")
+    else:
+        assert word in SINGLE_DOUBTS
+        keyboard.press("k")
+    done.add(word)
+    keyboard.page.wait_for_timeout(150)
+    keyboard.page.wait_for_function("() => !/storing/.test(document.querySelector('#saved').textContent)")
+
+
+def decide_unmarked(keyboard, done):
+    """Decide what nothing marks: a name that is kept, a drug that is masked, as the expert reads them."""
+    for words in shown_rows(keyboard.page):
+        for word, is_masked, is_due in words:
+            wrong = (word in LEAKS and not is_masked) or (word in NEEDLESS and is_masked)
+            if not wrong or is_due or word in done:
+                continue
+            keyboard.press("/")
+            keyboard.type(word[:3])
+            keyboard.press("Enter")
+            keyboard.page.wait_for_function(
+                "(word) => document.querySelector('#rows .t.here')?.textContent === word", arg=word
+            )
+            decide_here(keyboard, done)
+
+
+def test_300_rows_in_under_250_keys_and_all_leaks_are_mended(chromium, listing, tmp_path):
+    began = time.monotonic()
+    with served(listing) as address:
+        page = open_table(chromium, address, viewport={"width": 1280, "height": 800})
+        keyboard, done = Keyboard(page), set()
+        for _ in range(400):
+            page.wait_for_timeout(750)  # a reader needs longer; the page takes no row as shown before
+            decide_unmarked(keyboard, done)
+            while keyboard.word()[1]:
+                decide_here(keyboard, done)
+            if page.locator(".case").count() == 300 and page.locator("#saved").inner_text().startswith(
+                ("nothing to check", "this is the last row")
+            ):
+                break
+            before = page.locator("#rows").evaluate("one => one.scrollTop")
+            keyboard.press("n")
+            page.wait_for_timeout(100)
+            assert page.locator("#rows").evaluate("one => one.scrollTop") >= before
+        page.wait_for_timeout(1_000)
+        keyboard.press("Shift+Enter")
+        page.wait_for_selector("#approving[open]")
+        assert page.locator("#approving-staying li").all_inner_texts() == []
+        assert "300 rows" in page.inner_text("#approving-text")
+        keyboard.press("Tab", "Enter")
+        page.get_by_text("300 rows approved.").wait_for()
+        time.monotonic() - began
+    assert keyboard.n_keys < MAX_KEYS
+    assert count_cases(listing)[CaseState.RELEASED] == 300
+    export_released(listing, tmp_path / "out", by="ann")
+    released = (tmp_path / "out" / "cases.jsonl").read_text()
+    assert not [name for name in LEAKS if name in released]
+    assert {word: released.count(word) for word in NEEDLESS} == NEEDLESS
+    assert mask_listing(write_listing()) == [
+        line.split('"text": "')[1].split('"')[0] for line in released.splitlines()
+    ]
+    assert not verify_store(listing).problems
+
+
+def test_rows_that_flew_past_are_not_approved(chromium, listing):
+    with served(listing) as address:
+        page = open_table(chromium, address, viewport={"width": 1280, "height": 800})
+        page.wait_for_timeout(900)
+        for _ in range(12):
+            page.keyboard.press("PageDown")
+        page.keyboard.press("End")
+        page.wait_for_timeout(900)
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_selector("#approving[open]")
+        said = page.inner_text("#approving-staying")
+        n_stay = int(said.split(" rows were not shown")[0].split()[-1])
+        assert n_stay > 270
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.get_by_text("rows approved.").wait_for()
+        released = count_cases(listing)[CaseState.RELEASED]
+        assert 5 < released <= 300 - n_stay
+        entries = [one for one in read_entries(listing, 1) if one["event"] == "approve"]
+        assert "after this reader was shown it" in entries[0]["new"]
+        with page.expect_navigation():
+            page.get_by_role("button", name="Undo approval").click()
+        assert count_cases(listing)[CaseState.RELEASED] == 0
+
+
+def test_unmasking_a_sure_word_asks_first_and_undo_brings_the_mask_back(chromium, listing):
+    with served(listing) as address:
+        page = open_table(chromium, address)
+        mask = page.locator(".case .t", has_text="Okonkwo").first
+        mask.click()
+        page.keyboard.press("u")
+        page.wait_for_selector("#uncover[open]")
+        page.keyboard.press("Escape")
+        page.get_by_text("left masked").first.wait_for()
+        assert " g" in mask.get_attribute("class")
+        page.keyboard.press("u")
+        page.wait_for_selector("#uncover[open]")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => /stored/.test(document.querySelector('#saved').textContent)")
+        page.keyboard.press("z")
+        page.get_by_text("undone in 1 row").first.wait_for()
+        assert " g" in page.locator(".case .t", has_text="Okonkwo").first.get_attribute("class")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_no_fault_in_the_table(chromium, listing, scheme, width):
+    if not AXE.is_file():
+        pytest.skip("no axe-core; npm install --no-save axe-core")
+
+    def check(page):
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
+        assert [one["id"] for one in page.evaluate("axe.run(document)")["violations"]] == []
+
+    with served(listing) as address:
+        page = open_table(chromium, address, color_scheme=scheme, viewport={"width": width, "height": 800})
+        page.wait_for_timeout(900)
+        page.keyboard.press("n")
+        check(page)
+        page.keyboard.press("v")
+        check(page)
+        page.keyboard.press("/")
+        page.keyboard.type("he")
+        check(page)
+        page.keyboard.press("Escape")
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_selector("#approving[open]")
+        check(page)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.get_by_text("approved.").first.wait_for()
+        check(page)
+        assert page.faults == []
+
+
+def test_pages_of_10_000_rows_are_quick(chromium, tmp_path):
+    with store_of(
+        tmp_path, write_listing(10_000), masker=ForgetfulMasker(), clock=time.time, approvals=1
+    ) as store:
+        account(store, "ann", UserRole.ADJUDICATOR)
+        with served(store) as address:
+            page = open_table(chromium, address, viewport={"width": 1280, "height": 800})
+            seconds = []
+
+            def note(request):
+                if request.url.endswith(("/rows", "/read", "/act")):
+                    seconds.append(request.timing["responseEnd"] / 1000)
+
+            page.on("requestfinished", note)
+            for _ in range(60):
+                page.keyboard.press("PageDown")
+                page.wait_for_timeout(300)
+            n_rows = page.locator(".case").count()
+            n_words = page.locator(".case .t").count()
+            assert n_rows > 500
+            assert n_words < 5_000  # rows far from the screen keep no words
+            assert median(seconds) < 0.2
