@@ -21,7 +21,12 @@ import rtf_files
 import word_files
 from icsr_canaries import R2_DOCTYPE
 from icsr_messages import invent
+from scan_files import HAS_READER, picture_of
 
+from inverse_deid.formats import converted
+
+UNTRIED = {*(one.name for one in converted.FORMATS), *(() if HAS_READER else ("scan",))}
+"""Formats without a file here: LibreOffice makes those of one before they are the same as others."""
 COLUMNS = ("id", "text", "dob", "age", "outcome")
 
 
@@ -105,6 +110,7 @@ def office_files(texts: Sequence[str]) -> dict[str, bytes]:
         "letter.eml": mail.encode(),
         "letter.msg": outlook_files.compound(message),
         "letters.zip": word_files.zipped(archive),
+        **({"letter.png": picture_of(texts[0][:45], texts[1][:45])} if HAS_READER else {}),
     }
 
 

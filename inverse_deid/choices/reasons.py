@@ -45,6 +45,7 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         Reason.KEPT_CLINICAL_FACT: N_(
             "is in a clinical expression of a fixed form, as a test with its value"
         ),
+        Reason.HARD_TO_READ: N_("was hard to read in the picture, so it may be another word"),
         Reason.CHOSEN_CATEGORY: N_("tells an origin: a nationality, a religion or a language"),
     }
 )

@@ -36,6 +36,8 @@ MEMORY_PER_BYTE = 6
 MAX_SECONDS = 60.0
 SECONDS_PER_MIB = 0.5
 """What a file may take in addition."""
+MAX_MORE_TIMES = 1_000
+"""So often a piece of work may ask for `MAX_SECONDS` more, see `ask_for_time`."""
 
 _NAME = "inverse-deid reader"
 _POLL_SECONDS = 0.1
@@ -95,7 +97,7 @@ def answer_all(talk: Generator[Question, Reply, Found], answer: Callable[[Questi
         talk.close()
 
 
-_Kind = Literal["began", "question", "result", "error"]
+_Kind = Literal["began", "question", "result", "error", "more time"]
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -231,6 +233,9 @@ class LimitedProcess:
         said = cast(_Said, _decode(data, _Said))
         if said.peak_bytes > task.max_bytes:
             raise task.refuse()
+        if said.kind == "more time":
+            task.give_time()
+            return self._hear(task)
         return said
 
     def _start(self, max_bytes: int) -> None:
@@ -270,6 +275,13 @@ class _Talk:
         self._max_seconds = max_seconds
         self.max_bytes = max_bytes
         self.deadline = time.monotonic() + max_seconds
+        self._n_more = 0
+
+    def give_time(self) -> None:
+        """Let the work take `MAX_SECONDS` from now on, `MAX_MORE_TIMES` at most."""
+        self._n_more += 1
+        if self._n_more <= MAX_MORE_TIMES:
+            self.deadline = max(self.deadline, time.monotonic() + MAX_SECONDS)
 
     def check(self) -> None:
         """Raise a `StageError` if nobody waits any more."""
@@ -319,6 +331,19 @@ def _restore_error(said: _SaidError) -> InverseDeidError:
     return kind(said.message, remedies=said.remedies)
 
 
+_more_time: list[Callable[[], None]] = []
+"""In a child, what asks for more time."""
+
+
+def ask_for_time() -> None:
+    """Let the work of this child take `MAX_SECONDS` more: a file of many slow pages has a limit per page.
+
+    Elsewhere nothing happens.
+    """
+    for ask in _more_time:
+        ask()
+
+
 def _work(pipe: Connection[Any, Any], most_bytes: int) -> None:
     """Do what the parent asks for, one piece of work after the other."""
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -329,6 +354,7 @@ def _work(pipe: Connection[Any, Any], most_bytes: int) -> None:
         peak_bytes = max(n_bytes, _measure_peak())
         pipe.send_bytes(msgspec.msgpack.encode(_Said(kind, content, peak_bytes)))
 
+    _more_time.append(lambda: say("more time", None))
     with suppress(Exception):  # no message of an error shows a text: the work fails because this process ends
         say("began", None)
         while True:

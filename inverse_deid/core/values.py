@@ -143,6 +143,7 @@ class Document:
         meta: Other values that a reader passes on.
         names: Words that are names in the other texts of its case, folded. They are looked for as if the
             text itself had them with a title.
+        unsure: Half-open ranges of the text that were hard to read in a picture. Their words are masked.
 
     Raises:
         AnnotationError: Spans overlap, are unsorted or leave the text.
@@ -154,6 +155,7 @@ class Document:
     known: tuple[str | KnownIdentifier, ...] = field(default=(), repr=False)
     meta: Mapping[str, str] = field(default_factory=dict, repr=False)
     names: frozenset[str] = field(default=frozenset(), repr=False)
+    unsure: tuple[tuple[int, int], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         previous_end = 0
@@ -215,6 +217,7 @@ class Reason(IntEnum):
     KEPT_CATEGORY = 14
     CHOSEN_CATEGORY = 15
     KEPT_CLINICAL_FACT = 16
+    HARD_TO_READ = 17
 
     @property
     def keeps(self) -> bool:

@@ -13,7 +13,18 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, Remedy, UnreadableInputError
 from inverse_deid.core.wording import N_, _
-from inverse_deid.formats import containers, docx, html, i2b2_xml, pdf, plain_text, rtf, xlsx
+from inverse_deid.formats import (
+    containers,
+    converted,
+    docx,
+    html,
+    i2b2_xml,
+    pdf,
+    plain_text,
+    rtf,
+    scans,
+    xlsx,
+)
 from inverse_deid.formats.icsr import format as icsr
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.tables import csv_table, json_file, json_lines, parquet_table
@@ -34,15 +45,17 @@ _ALL = (
     containers.EML,
     containers.MSG,
     xlsx.FORMAT,
+    scans.FORMAT,
+    *converted.FORMATS,
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
 """The formats of case narratives that can be masked, by name."""
 
-_WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt"})
+_WORD_SUFFIXES = frozenset({".docm", ".dot", ".dotx", ".dotm"})
 """Of files that are not read, but that Word or LibreOffice saves as `.docx`."""
 
-_EXCEL_SUFFIXES = frozenset({".xls", ".xlsm", ".xlsb", ".xlt", ".xltx", ".xltm", ".xlam", ".ods", ".numbers"})
+_EXCEL_SUFFIXES = frozenset({".xlsm", ".xlsb", ".xlt", ".xltx", ".xltm", ".xlam", ".numbers"})
 """Of files that are not read, but that Excel, LibreOffice or Numbers saves as `.xlsx`."""
 
 NAME_FORMAT = Remedy("format", step=N_("give {}"))

@@ -50,7 +50,7 @@ from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.text.reading import Reading
 from inverse_deid.text.rendering import render
-from inverse_deid.text.tokenizer import Part, join, tokenize, tokenize_many
+from inverse_deid.text.tokenizer import Part, join, tokenize, tokenize_many, tokens_touched
 
 PART_TOKENS = 4096
 """About how many tokens the stages take at a time: each array operation serves them all."""
@@ -264,6 +264,10 @@ class Deidentifier:
             decisions = decide_on_original(seen.reading, tokens, decisions, original)
             # What the reading joins, a list may have apart.
             tokens, decisions = original, self._mask_listed(seen, original, decisions)
+        if doc.unsure:
+            unsure = tokens_touched(tokens, doc.unsure)
+            reasons = np.where(unsure, Reason.HARD_TO_READ, decisions.reasons).astype(np.uint8)
+            decisions = replace(decisions, keep=decisions.keep & ~unsure, reasons=reasons)
         rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions), gaps)
         return MaskedDocument(
             doc.id,

@@ -88,7 +88,9 @@ class MaskedWords:
         return self.masked.tokens.text[span.start : span.end]
 
     def is_denied(self, span: WordSpan) -> bool:
-        return bool((self.masked.decisions.reasons[span.first : span.stop] == Reason.DENY_LIST).any())
+        """Return whether a word of it is never shown as a date or an age: listed, or hard to read."""
+        reasons = self.masked.decisions.reasons[span.first : span.stop]
+        return bool(np.isin(reasons, (Reason.DENY_LIST, Reason.HARD_TO_READ)).any())
 
     def category(self, first: int, stop: int) -> HyperClass:
         """Return what most of some tokens are taken for, the first of equals; SAFE = not known."""

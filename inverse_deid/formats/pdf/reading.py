@@ -1,7 +1,7 @@
 """The text of a PDF file: its text layer, the values of its form fields and the contents of its notes.
 
 PDFium reads the file. It runs no script, fetches nothing, and shows hidden text like any other text. A page
-whose text is a picture is refused, because this tool reads no pictures.
+whose text is a picture is read by OCR (`formats/scans/`) if that is installed, else it is refused.
 
 Source: ISO 32000-1, sections 9.10 (extraction of text content), 12.5 (annotations) and 12.7 (forms).
 """
@@ -18,11 +18,17 @@ from math import degrees
 from threading import Lock
 from typing import Any
 
-from inverse_deid.core.errors import FormatError
-from inverse_deid.core.extras import missing_extra
+import numpy as np
+
+from inverse_deid.core.child_process import ask_for_time
+from inverse_deid.core.errors import ConfigurationError, FormatError
+from inverse_deid.core.extras import install_hint, missing_extra
 from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.pdf.layout import order_lines
 from inverse_deid.formats.pdf.tables import Segment
+from inverse_deid.formats.scans.pictures import MAX_PAGES as MAX_SCANNED_PAGES
+from inverse_deid.formats.scans.pictures import MAX_SIDE
+from inverse_deid.formats.scans.reading import PageText, check_reader, read_page
 
 MAX_PAGES = 5_000
 MAX_CHARS = 20_000_000
@@ -36,6 +42,7 @@ MAX_STREAMS_BYTES = 512 * 1024 * 1024
 MAX_PICTURE_BYTES = 256 * 1024 * 1024
 """The same for pictures, fonts and attached files, which are not unpacked to find text."""
 
+_DPI = 200
 _MIN_CHARS_OVER_PICTURE = 200
 _MIN_PICTURE_SHARE = 0.5
 _MAX_UNMAPPED_SHARE = 0.25
@@ -68,7 +75,7 @@ _ON_VALUES = frozenset(["", "on", "yes", "1", "x", "true", "checked"])
 class PdfContent:
     """What was read of a file."""
 
-    pages: tuple[str, ...] = field(repr=False)
+    pages: tuple[PageText, ...] = field(repr=False)
     removed: Mapping[str, int]  # the parts that are not read, by kind
 
 
@@ -152,6 +159,7 @@ class _Reader:
         self._form_info = self._raw.FPDF_FORMFILLINFO(version=2)  # is used as long as the form is open
         self._removed: dict[str, int] = {}
         self._n_chars = 0
+        self._n_pictures = 0
 
     def close(self) -> None:
         if self._form:
@@ -177,21 +185,18 @@ class _Reader:
                 )
             )
         self._count_parts()
-        pages: list[str] = []
+        pages = [self._read_page(number) for number in range(1, n_pages + 1)]
         problems: dict[str, list[int]] = {}
-        for number in range(1, n_pages + 1):
-            text, problem = self._read_page(number)
-            pages.append(text)
-            if problem:
-                problems.setdefault(problem, []).append(number)
+        for number, page in enumerate(pages, start=1):
+            if page.problem:
+                problems.setdefault(page.problem, []).append(number)
         if problems:
-            raise FormatError(_name_pages(problems))
-        if not any(map(str.strip, pages)):
+            raise FormatError(name_pages(problems))
+        if not any(page.text.strip() for page in pages):
             raise FormatError(_("has no text. Give a PDF with text"))
         return PdfContent(tuple(pages), dict(sorted(self._removed.items())))
 
-    def _read_page(self, number: int) -> tuple[str, str]:
-        # The second is why the page cannot be used, "" = it can.
+    def _read_page(self, number: int) -> PageText:
         page = None
         with suppress(self._pdfium.PdfiumError):
             page = self._pdf[number - 1]
@@ -212,9 +217,31 @@ class _Reader:
             n_chars = sum(len(word.text) for word in words)
             self._n_chars += n_chars
             problem = self._find_problem(page, n_chars, n_unmapped)
-            blocks = [_show_words(words), "\n".join(self._read_annotations(page))]
-        text = "\n\n".join(filter(None, blocks)).translate(_LIGATURES)
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), problem
+            read = self._read_picture(page, problem) if problem else PageText(_mend(_show_words(words)))
+            notes = _mend("\n".join(self._read_annotations(page)))
+        return PageText("\n\n".join(filter(None, [read.text, notes])), read.unsure, read.problem)
+
+    def _read_picture(self, page: Any, problem: str) -> PageText:  # noqa: ANN401
+        # What the page shows, read by OCR, without form fields and notes, which are read apart.
+        try:
+            check_reader()
+        except ConfigurationError:
+            return PageText(
+                "", problem=_("{problem}, or {hint}", problem=problem, hint=install_hint("scans"))
+            )
+        self._n_pictures += 1
+        if self._n_pictures > MAX_SCANNED_PAGES:
+            raise FormatError(
+                _("has more than {max_pages} pages without text. Split it", max_pages=MAX_SCANNED_PAGES)
+            )
+        ask_for_time()
+        scale = min(_DPI / 72, MAX_SIDE / max(*page.get_size(), 1.0))
+        bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
+        try:
+            picture = np.array(bitmap.to_numpy(), np.uint8)
+        finally:
+            bitmap.close()
+        return read_page(picture[:, :, 0] if picture.ndim == 3 else picture)
 
     @contextmanager
     def _opened_form(self, page: Any) -> Iterator[None]:  # noqa: ANN401
@@ -401,6 +428,11 @@ class _Reader:
             self._removed[kind] = self._removed.get(kind, 0) + n
 
 
+def _mend(text: str) -> str:
+    text = text.translate(_LIGATURES)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _read_string(get: Callable[[Any, int], int]) -> str:
     # `get` writes UTF-16 into a buffer and returns how many bytes it needs.
     n_bytes = get(None, 0)
@@ -475,8 +507,8 @@ def _join(one: Segment, other: Segment) -> Segment | None:
     )
 
 
-def _name_pages(problems: Mapping[str, list[int]]) -> str:
-    # Each problem begins with `has`.
+def name_pages(problems: Mapping[str, list[int]]) -> str:
+    """Return a sentence for each problem of pages; each problem begins with `has`."""
     described = []
     for problem, pages in problems.items():
         shown = ", ".join(map(str, pages[:_MAX_SHOWN]))

@@ -8,10 +8,11 @@ from typing import BinaryIO
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.pdf.reading import PdfContent, read_pdf_text
-from inverse_deid.formats.pdf.writing import PAGE_BREAK, write_pdf
+from inverse_deid.formats.pdf.writing import write_pdf
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.scans.reading import join_pages
 
 
 def read_pdf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
@@ -23,8 +24,8 @@ def read_pdf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
         ConfigurationError: The extra `office` is not installed.
     """
     content: PdfContent = _reader().call(read_pdf_text, read_whole(stream))
-    doc = Document(name, PAGE_BREAK.join(content.pages))
-    return RebuiltFile(doc, _build, content.removed)
+    text, unsure = join_pages(content.pages)
+    return RebuiltFile(Document(name, text, unsure=unsure), _build, content.removed)
 
 
 @cache

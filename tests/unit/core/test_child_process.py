@@ -14,7 +14,7 @@ from collections.abc import Generator
 import psutil
 import pytest
 
-from inverse_deid.core.child_process import MAX_MEMORY_BYTES, LimitedProcess, answer_all
+from inverse_deid.core.child_process import MAX_MEMORY_BYTES, LimitedProcess, answer_all, ask_for_time
 from inverse_deid.core.errors import FormatError, KeptColumnError, Remedy, StageError
 
 SECRET = "Okonkwo"
@@ -48,6 +48,14 @@ def try_to_allocate():
         return len(large) + len(bytearray(2 * MAX_MEMORY_BYTES))
     except MemoryError:
         return 0
+
+
+def work_in_pages(n_pages, asks):
+    for _ in range(n_pages):
+        if asks:
+            ask_for_time()
+        time.sleep(0.4)
+    return n_pages
 
 
 def crash():
@@ -216,3 +224,18 @@ def test_a_killed_parent_leaves_no_busy_child(tmp_path):
         pid = int(parent.stdout.readline())
         parent.kill()
     assert is_gone(pid)
+
+
+def test_work_that_asks_for_time_may_take_longer(shared):
+    ask_for_time()  # outside of a child it does nothing
+    assert shared.call(work_in_pages, 3, True, max_seconds=0.6) == 3
+    with pytest.raises(FormatError, match="could not be read within"):
+        shared.call(work_in_pages, 3, False, max_seconds=0.6)
+
+
+def test_time_is_not_given_without_end(shared, monkeypatch):
+    monkeypatch.setattr("inverse_deid.core.child_process.MAX_MORE_TIMES", 1)
+    monkeypatch.setattr("inverse_deid.core.child_process.MAX_SECONDS", 0.6)
+    shared.call(work_in_pages, 0, True)  # the child has begun
+    with pytest.raises(FormatError, match="could not be read within"):
+        shared.call(work_in_pages, 5, True, max_seconds=0.1)

@@ -44,4 +44,5 @@ def test_a_page_with_more_than_it_can_show_is_refused_before_its_words_are_read(
 
 
 def test_an_ordinary_page_is_read():
-    assert read_pdf_text(pdf_of(b"(Seen by Okonkwo) Tj")).pages == ("Seen by Okonkwo",)
+    (page,) = read_pdf_text(pdf_of(b"(Seen by Okonkwo) Tj")).pages
+    assert page.text == "Seen by Okonkwo"

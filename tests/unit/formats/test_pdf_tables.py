@@ -42,7 +42,7 @@ def pdf(*parts):
 
 def cells_of(data):
     (page,) = read_pdf_text(data).pages
-    return [line.split("\t") for line in page.split("\n") if line]
+    return [line.split("\t") for line in page.text.split("\n") if line]
 
 
 def trimmed(rows):

@@ -80,6 +80,17 @@ def test_masks_what_is_not_safe():
     assert deidentifier().mask(Document("1", f"Mr {CANARY} had 3 rashes")).text == "Mr PHI had PHI rashes"
 
 
+def test_words_that_were_hard_to_read_are_masked_whatever_else_is_said_of_them():
+    doc = Document("1", "a rash of 12 days and fever", unsure=((2, 6), (10, 12)))
+    masked = deidentifier(allow=PhraseList(["rash", "fever"])).mask(doc)
+    hard = masked.decisions.reasons == Reason.HARD_TO_READ
+    assert [word for word, is_hard in zip(masked.tokens.words, hard, strict=True) if is_hard] == [
+        "rash",
+        "12",
+    ]
+    assert masked.text == "a PHI of PHI days and fever"
+
+
 def test_a_name_with_a_title_is_masked_everywhere_but_not_in_lower_case():
     masked = deidentifier().mask(Document("1", "Mr Grace walked with grace. GRACE is well"))
     assert masked.text == "Mr PHI walked with grace. PHI is well"

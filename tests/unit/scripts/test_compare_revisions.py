@@ -12,7 +12,7 @@ from pathlib import Path
 
 import compare_revisions as comparing
 import pytest
-from every_format import write_formats
+from every_format import UNTRIED, write_formats
 
 from inverse_deid.choices.records import Surface, list_choices
 from inverse_deid.choices.table import CHOICES
@@ -118,7 +118,7 @@ def test_there_is_a_file_of_every_format(tmp_path):
     pytest.importorskip("openpyxl", reason="no openpyxl; pip install '.[office]'")
     write_formats(tmp_path / "files", [f"{TEXT} {n}" for n in range(12)])
     found = {sniff_format(one, one).name for one in (tmp_path / "files").iterdir()}
-    assert found == set(FORMATS)
+    assert found == set(FORMATS) - UNTRIED
 
 
 @pytest.fixture

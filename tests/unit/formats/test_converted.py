@@ -1,0 +1,142 @@
+"""Files that LibreOffice converts: text, counted parts, and a clear line where it cannot."""
+
+import io
+import socket
+import threading
+import zipfile
+from pathlib import PurePosixPath
+
+import excel_files
+import pytest
+from fake_maskers import CANARY, mask_capitals
+from hostile_files import write_masked
+from libreoffice import OFFICE, convert
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.formats import converted
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FORMATS
+
+pytest.importorskip("openpyxl", reason="no openpyxl; pip install '.[office]'")
+needs_office = pytest.mark.skipif(OFFICE is None, reason="no LibreOffice")
+
+KINDS = ("doc", "odt", "xls", "ods")
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A file of each kind, as LibreOffice writes it."""
+    folder = tmp_path_factory.mktemp("office")
+    (folder / "letter.html").write_text(f"<p>seen by {CANARY} with a rash</p>")
+    (folder / "list.xlsx").write_bytes(excel_files.workbook_of(["id", "text"], [7, f"seen by {CANARY}"]))
+    found = {}
+    for kind in KINDS:
+        given = folder / ("letter.html" if kind in ("doc", "odt") else "list.xlsx")
+        target = {"doc": "doc:MS Word 97", "odt": "odt:writer8"}.get(kind, kind)
+        found[kind] = convert([given], target, folder)[0].read_bytes()
+    return found
+
+
+def opened(kind, data):
+    return FORMATS[kind].open(io.BytesIO(data), ReadOptions(), f"case.{kind}")
+
+
+@needs_office
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_is_read_and_written_as_what_it_becomes(kind, files):
+    source = opened(kind, files[kind])
+    texts = [doc.text for record in source.records() for doc in record.docs]
+    assert [text for text in texts if f"seen by {CANARY}" in text] == texts
+    written = write_masked(opened(kind, files[kind]), mask_capitals())
+    new = FORMATS[kind].written_name(PurePosixPath(f"case.{kind}"))
+    assert new.suffix in (".docx", ".xlsx")
+    source = FORMATS[new.suffix[1:]].open(io.BytesIO(written), ReadOptions(), new.name)
+    texts = [doc.text for record in source.records() for doc in record.docs]
+    assert "seen by PHI" in texts[0]
+
+
+@needs_office
+def test_the_columns_of_a_table_are_shown(files):
+    look = FORMATS["xls"].look
+    assert look is not None
+    head = look(io.BytesIO(files["xls"]), ReadOptions(), "case.xls")
+    assert list(head.names) == ["id", "text"]
+
+
+def test_without_libreoffice_a_line_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(converted, "find_office", lambda: None)
+    with pytest.raises(FormatError, match=r"LibreOffice converts, and that is not installed.*\.docx"):
+        converted.convert("doc", OLE + b"x")
+
+
+DAMAGED = {
+    "another kind": ("doc", CANARY.encode(), r"is not a \.doc file or is damaged.*\.docx"),
+    "not a spreadsheet": ("xls", b"PK\x03\x04", r"is not a \.xls file or is damaged.*\.xlsx"),
+}
+
+
+@pytest.mark.parametrize(("kind", "data", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_a_file_of_another_kind_is_never_given_to_libreoffice(kind, data, message, monkeypatch):
+    monkeypatch.setattr(converted, "find_office", lambda: pytest.fail("LibreOffice was looked for"))
+    with pytest.raises(FormatError, match=message):
+        converted.convert(kind, data)
+
+
+@needs_office
+def test_a_damaged_file_is_refused_and_leaves_nothing(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(converted, "_MEMORY_FOLDER", tmp_path)
+    with pytest.raises(FormatError, match="could not be converted") as caught:
+        converted.convert("ods", b"PK\x03\x04" + CANARY.encode())
+    assert CANARY not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_office
+def test_a_conversion_that_takes_too_long_is_ended(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(converted, "_MEMORY_FOLDER", tmp_path)
+    monkeypatch.setattr(converted, "_MAX_SECONDS", 0.05)
+    with pytest.raises(FormatError, match="could not be converted"):
+        converted.convert("doc", files["doc"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def odt_with_a_link(address):
+    content = (
+        '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+        'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
+        'xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
+        'xmlns:xlink="http://www.w3.org/1999/xlink" office:version="1.2"><office:body><office:text>'
+        f'<text:p>seen twice<draw:frame draw:name="a"><draw:image xlink:href="{address}" xlink:type="simple" '
+        'xlink:show="embed" xlink:actuate="onLoad"/></draw:frame></text:p>'
+        "</office:text></office:body></office:document-content>"
+    )
+    manifest = (
+        '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+        '<manifest:file-entry manifest:full-path="/" '
+        'manifest:media-type="application/vnd.oasis.opendocument.text"/>'
+        '<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml"/>'
+        "</manifest:manifest>"
+    )
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as made:
+        made.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        made.writestr("content.xml", content)
+        made.writestr("META-INF/manifest.xml", manifest)
+    return target.getvalue()
+
+
+@needs_office
+def test_nothing_is_fetched():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked = []
+
+        def listen():
+            connection, _address = server.accept()
+            asked.append(1)
+            connection.close()
+
+        threading.Thread(target=listen, daemon=True).start()
+        data = odt_with_a_link(f"http://127.0.0.1:{server.getsockname()[1]}/a.png")
+        assert "seen twice" in opened("odt", data).doc.text
+        assert asked == []
