@@ -103,7 +103,7 @@ def format_of(path: PurePath, otherwise: Remedy | None = None) -> Format:
         packed = _(" (each also with .gz)") if otherwise is None else ""
         other = otherwise or NAME_FORMAT
         raise FormatError(
-            _("has an unknown suffix"),
+            _("has a file type that is not known"),
             remedies=[Remedy(step=_("use {known}{packed}", known=known, packed=packed)), other],
         )
     return by_suffix[suffix]

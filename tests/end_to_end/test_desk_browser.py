@@ -407,7 +407,7 @@ def test_dropped_files_are_added_and_hidden_ones_are_not(chromium, tmp_path):
         )
         page.dispatch_event("#drop", "drop", {"dataTransfer": dropped})
         page.wait_for_selector("#next:not([hidden])")
-        page.get_by_text("Has an unknown suffix").wait_for()
+        page.get_by_text("Has a file type that is not known").wait_for()
         assert page.locator("#files .name").all_inner_texts() == ["a.txt", "b.xyz"]
         page.locator("li", has_text="b.xyz").get_by_role("button", name="Remove").click()
         page.locator("li", has_text="b.xyz").wait_for(state="detached")

@@ -115,7 +115,7 @@ def test_an_attachment_of_an_unknown_type_is_listed_with_what_helps(command, giv
     write_mail(given, mail)
     result = command("mask", given, "--out", out)
     assert result.status == 1
-    assert "attachment 1: has an unknown suffix. It was left out. Use .txt" in result.stderr
+    assert "attachment 1: has a file type that is not known. It was left out. Use .txt" in result.stderr
     assert "or save it as a file of its own and mask that" in result.stderr
     assert "--format" not in result.stderr
 

@@ -72,9 +72,9 @@ def test_the_page_after_an_approval_announces_it(chromium, address):
     approve(ann)
     ann.wait_for_selector(READY)
     ann.wait_for_timeout(300)
-    assert ann.get_by_role("status").first.inner_text() == "Case c1 approved. Released."
+    assert ann.get_by_role("status").first.inner_text() == "c1: approved. Released."
     # A screen reader reads out what appears in a region that it knows.
-    assert ann.evaluate("globalThis.said.at(-1)") == "Case c1 approved. Released."
+    assert ann.evaluate("globalThis.said.at(-1)") == "c1: approved. Released."
     ann.reload()
     ann.wait_for_selector(READY)
     assert ann.locator("#notice").count() == 0
@@ -257,7 +257,7 @@ def test_the_next_button_leads_an_adjudicator_through_her_disputes(chromium, tmp
                     carl.get_by_text(f"stored · {revision}", exact=True).wait_for()
                     press(carl, "n")  # after the last one its message takes the place of "stored"
                 approve(carl)
-                carl.get_by_text(f"Case c{number} settled. Released.").wait_for()
+                carl.get_by_text(f"c{number}: settled. Released.").wait_for()
             assert carl.url == address + "/"  # the others hold the third case
 
 

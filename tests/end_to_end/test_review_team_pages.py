@@ -150,9 +150,9 @@ class TestMessages:
         ann, bea = visitor(store, "ann"), visitor(store, "bea")
         following = approve(ann, 1)["next"]
         assert following == "/cases/2"
-        assert notice(ann.get(following)) == "Case c1 approved. It is waiting for the second reviewer."
+        assert notice(ann.get(following)) == "c1: approved. It is waiting for the second reviewer."
         assert notice(ann.get(following)) == ""
-        assert notice(bea.get(approve(bea, 1)["next"])) == "Case c1 approved. Released."
+        assert notice(bea.get(approve(bea, 1)["next"])) == "c1: approved. Released."
 
     def test_the_message_after_an_approval_undoes_it_before_others_work_on_the_case(self, store):
         ann, bea = visitor(store, "ann"), visitor(store, "bea")
@@ -177,20 +177,20 @@ class TestMessages:
             revision = one.act(1, revision, "mask", (word, word + 1)).json()["revision"]
             done = one.ask("/cases/1/approve", revision=revision).json()
         assert notice(bea.get(done["next"])) == (
-            "Case c1 approved. The two reviewers differ, so an adjudicator decides."
+            "c1: approved. The two reviewers differ, so an adjudicator decides."
         )
         assert carl.get("/next").headers["location"] == "/disputes/1"
         revision = carl.ask("/disputes/1/open").json()["revision"]
         revision = carl.act(1, revision, "mask", (0, 1), (6, 7)).json()["revision"]
         looked = {"seen": [[0, 7]], "is_dispute": True}
         done = carl.ask("/cases/1/approve", revision=revision, **looked).json()
-        assert notice(carl.get(done["next"])) == "Case c1 settled. Released."
+        assert notice(carl.get(done["next"])) == "c1: settled. Released."
 
     def test_agreed_cases_wait_for_their_release(self, tmp_path, clock):
         with store_of(tmp_path, [TEXT], clock=clock, approvals=1, automatic_release=False) as store:
             ann = visitor(store, "ann")
             assert (
-                notice(ann.get(approve(ann, 1)["next"])) == "Case c1 approved. It is waiting for its release."
+                notice(ann.get(approve(ann, 1)["next"])) == "c1: approved. It is waiting for its release."
             )
             assert notice(ann.get(ann.get("/next").headers["location"])).startswith("Nothing is left")
 
@@ -199,7 +199,7 @@ class TestMessages:
         revision = ann.ask("/cases/1/open").json()["revision"]
         cookie = ann.ask("/cases/1/approve", revision=revision).headers["set-cookie"]
         assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Max-Age=60" in cookie
-        assert "Case c1" not in unquote(cookie.partition(";")[0])
+        assert "c1: approved" not in unquote(cookie.partition(";")[0])
         bea.client.cookies.set("notice", ann.client.cookies["notice"])
         assert notice(bea.get("/")) == ""
         ann.client.cookies.set("notice", "forged")

@@ -297,12 +297,12 @@ class _Reader:
         if n_pictures:
             self._note("image", n_pictures)
         if n_chars == 0:
-            return _("has no text. Run OCR first") if n_objects else ""
+            return _("has no text. Recognise its text (OCR) first") if n_objects else ""
         if n_unmapped > _MAX_UNMAPPED_SHARE * n_chars:
-            return _("has a font that does not say which letters it shows. Run OCR first")
+            return _("has a font that does not say which letters it shows. Recognise its text (OCR) first")
         is_picture = picture_share >= _MIN_PICTURE_SHARE and n_chars < _MIN_CHARS_OVER_PICTURE
         if is_picture and not has_hidden:  # OCR puts invisible text over a picture
-            return _("has a picture and hardly any text. Run OCR first")
+            return _("has a picture and hardly any text. Recognise its text (OCR) first")
         return ""
 
     def _measure_pictures(self, page: Any, n_objects: int) -> tuple[float, int, bool]:  # noqa: ANN401

@@ -192,7 +192,7 @@ def approve_case(visit: Visit) -> Response:
     name = read_line(visit.store, visit.case_id).name
     done = "settled" if given.is_dispute else "approved"
     said = _(
-        "Case {name} {done}.{after_approval}",
+        "{name}: {done}.{after_approval}",
         name=name,
         done=done,
         after_approval=visit.audience.after_approval[state],

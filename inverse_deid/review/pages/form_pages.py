@@ -102,13 +102,13 @@ def _describe_copied(visit: Visit) -> list[dict[str, object]] | None:
 def release_case(visit: Visit) -> Response:
     release(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
-    return visit.redirect(f"/cases/{visit.case_id}/finished", _("Case {name} released.", name=name))
+    return visit.redirect(f"/cases/{visit.case_id}/finished", _("{name}: released.", name=name))
 
 
 def withdraw_case(visit: Visit) -> Response:
     withdraw(visit.store, visit.user, visit.case_id)
     name = read_line(visit.store, visit.case_id).name
-    return visit.redirect("/", _("Case {name} is back in review.", name=name))
+    return visit.redirect("/", _("{name}: back in review.", name=name))
 
 
 def undo_own_approval(visit: Visit) -> Response:
@@ -228,7 +228,7 @@ def answer(visit: Visit) -> Response:
     to_read = list_unread(visit.store, visit.user)
     name = read_line(visit.store, visit.case_id).name
     notice = (
-        _("Case {name} leaks and is back in review.", name=name)
+        _("{name}: leaks, and is back in review.", name=name)
         if _ANSWERS[said]
         else _("No leak in case {name}.", name=name)
     )

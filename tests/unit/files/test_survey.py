@@ -101,7 +101,7 @@ def test_a_text_has_no_columns_and_one_document():
     [
         ("a.csv", b"id,text\n", "has no rows below its header"),
         ("a.jsonl", b"", "has no rows below its header"),
-        ("a.gz", b"", "unknown suffix"),
+        ("a.gz", b"", "file type that is not known"),
         ("a.csv.gz", b"id,text\n7,well\n", "not a complete gzip file"),
     ],
 )

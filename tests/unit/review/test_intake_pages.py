@@ -159,7 +159,8 @@ def test_a_table_without_a_column_to_mask_comes_back_with_its_choices(desk):
 @pytest.mark.parametrize(
     ("name", "data", "told"),
     [
-        ("image.png", b"\x89PNG", "unknown suffix"),
+        ("image.png", b"\x89PNG", "Is not a PNG, JPEG or TIFF picture, or is damaged"),
+        ("video.mp4", b"\x00", "file type that is not known"),
         ("text.txt", b"\xfa\x00" + CANARY.encode(), "Is not utf-8 text"),
         ("broken.docx", b"PK" + CANARY.encode(), "."),
         ("broken.jsonl", b"{" + CANARY.encode(), "."),

@@ -145,8 +145,8 @@ def test_a_missing_column_lists_those_there_are():
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.exe", b"x", "unknown suffix"),
-        ("x", b"x", "unknown suffix"),
+        ("x.exe", b"x", "file type that is not known"),
+        ("x", b"x", "file type that is not known"),
         ("x.txt", b"", "is empty"),
         ("x.docx", CANARY.encode(), ""),
         ("x.csv", f"text,b\nx,y\n{CANARY}\n".encode(), "row 3 has 1 cells, not 2"),
