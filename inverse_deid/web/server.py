@@ -82,7 +82,7 @@ class WebSettings:
 
 @contextmanager
 def owned_signals() -> Iterator[None]:
-    """Let a program that serves finish its work when it is told to stop, until the block ends.
+    """Let a program that serves finish its work before a signal stops it, until the block ends.
 
     By default SIGTERM and SIGHUP end a program at once, without its `finally`. Here they raise `SystemExit`
     until `run_server` takes them, and nothing after it: what follows a stop is not cut short by another one.
