@@ -32,7 +32,12 @@ class DeskVisitor:
         self.store, self.user = open_desk_store(Place(folder, folder / "elsewhere.key"), KEY)
         self.intake = IntakeService(self.store, build, lambda: date(2024, 1, 1))
         self.door = Door(
-            self.store, self.user, KEY.derive("desk"), Place(folder, folder / "elsewhere.key"), PORT
+            self.store,
+            self.user,
+            KEY.derive("desk"),
+            Place(folder, folder / "elsewhere.key"),
+            PORT,
+            tables=(),  # there is no connection
         )
         hosts = frozenset({"127.0.0.1"})
         application = make_application(self.store, hosts=hosts, intake=self.intake, door=self.door)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from threading import local
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -135,6 +136,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     from inverse_deid.service.settings import ServiceSettings, check_address
     from inverse_deid.web.metrics import Metrics
     from inverse_deid.web.server import WebSettings
+    from inverse_deid.web.shell import LOOPBACK_NAMES
 
     clients = read_clients(given["token_file"], given["tokens"])
     check_address(given["host"], clients, given["proxy"])
@@ -146,6 +148,8 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         operator=Operator(masking, parse_permits(given["permit"])),
         has_details=not given["no_details"],
         clients=clients,
+        # Without a token, a page of another site could ask by a name of its own for this machine.
+        hosts=LOOPBACK_NAMES | {given["host"].lower()} if clients is None else None,
         max_body_bytes=given["max_bytes"],
         max_documents=given["max_documents"],
         max_file_bytes=given["max_file_bytes"],
@@ -156,8 +160,13 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     for note in served.notes:
         click.echo(_("WARNING: {note}.", note=note), err=True)
 
+    unused, own = [parts], local()
+
     def make_masker(chosen: Chosen) -> CaseMasker:
-        return CaseMasker(build_deidentifier(chosen.masking, parts), chosen.cases)
+        # Parts belong to one thread. The second, for long texts, loads them when the first long text comes.
+        if not hasattr(own, "parts"):
+            own.parts = unused.pop() if unused else load_parts(masking)
+        return CaseMasker(build_deidentifier(chosen.masking, own.parts), chosen.cases)
 
     def reload() -> None:
         fresh, token = (

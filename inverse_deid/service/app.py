@@ -10,9 +10,9 @@ import json
 import logging
 import math
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import date
@@ -35,6 +35,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.wording import _, current_language
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.facts import list_facts
+from inverse_deid.files.workers import MAX_FILES_AT_ONCE
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.choices import Chosen
 from inverse_deid.service.batching import Batcher, QueueFullError
@@ -42,6 +43,7 @@ from inverse_deid.service.choices import describe_problem
 from inverse_deid.service.clients import Client, TooOftenError
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.files import (
+    MAX_FIELDS_BYTES,
     MAX_FILES_WAITING,
     NAME_OF_PART,
     FileJob,
@@ -53,9 +55,11 @@ from inverse_deid.service.files import (
 from inverse_deid.service.interface import describe_api
 from inverse_deid.service.page_views import PAGES, render_description, render_page
 from inverse_deid.service.settings import ServiceSettings
+from inverse_deid.service.shares import Shares, Turns
+from inverse_deid.web.connections import name_client
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import WebSettings, owned_signals, run_server
-from inverse_deid.web.shell import Shell, read_body
+from inverse_deid.web.shell import Shell, names_host, read_body
 
 LOGGER = logging.getLogger("inverse_deid.service")
 RETRY_AFTER_SECONDS = 1
@@ -119,10 +123,11 @@ class _Service:
         self._page = cache(lambda _language: render_page(settings))
         self._docs = cache(lambda _language: render_description())
         self._file_threads = ThreadPoolExecutor(thread_name_prefix="file")
-        self._n_files = 0
+        self._files, self._file_turns = Shares(MAX_FILES_WAITING), Turns(MAX_FILES_AT_ONCE)
+        self._received = Shares(MAX_FILES_WAITING * (settings.max_file_bytes + MAX_FIELDS_BYTES))
 
     def count_waiting(self) -> dict[str, float]:
-        return {"texts": self._batcher.n_waiting, "files": self._n_files}
+        return {"texts": self._batcher.n_waiting, "files": self._files.n_taken}
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -182,7 +187,7 @@ class _Service:
             )
         chosen = self._settings.operator.choose(given.settings, _today())
         try:
-            masked = await self._batcher.mask(given.docs, chosen)
+            masked = await self._batcher.mask(given.docs, chosen, self._name_client(request))
         except asyncio.CancelledError:
             # Its time is over, and it may have been masked all the same.
             self._charge(request, sum(len(one.text.split()) for one in given.docs))
@@ -197,11 +202,9 @@ class _Service:
         return Response(content, media_type="application/json")
 
     async def _mask_form(self, request: Request) -> Response:
-        if self._n_files >= MAX_FILES_WAITING:
-            raise QueueFullError(_("{n_files} files are waiting. Try again later", n_files=self._n_files))
-        self._n_files += 1
-        try:
-            given = await read_file_form(request.headers, request.stream(), self._settings.max_file_bytes)
+        client = self._name_client(request)
+        with self._receiving(request, client) as stream:
+            given = await read_file_form(request.headers, stream, self._settings.max_file_bytes)
             if given.keeps_columns and COLUMNS not in self._settings.operator.permits:
                 return _problem(
                     HTTPStatus.FORBIDDEN,
@@ -210,28 +213,58 @@ class _Service:
                         "permit it"
                     ),
                 )
-            masked = await self._mask_one_file(request, given)
-        finally:
-            self._n_files -= 1
+            if not self._files.admits(client):
+                n_files = self._files.n_taken
+                raise QueueFullError(_("{n_files} files are waiting. Try again later", n_files=n_files))
+            with self._files.taken(client):
+                masked = await self._mask_one_file(request, given, client)
         return _file_answer(masked, given.suffix)
+
+    @contextmanager
+    def _receiving(self, request: Request, client: str) -> Iterator[AsyncGenerator[bytes, None]]:
+        """Give the body of a form; what came of it counts for its client until the block ends."""
+        n_bytes = 0
+
+        async def stream() -> AsyncGenerator[bytes, None]:
+            nonlocal n_bytes
+            async for part in request.stream():
+                if not self._received.admits(client, len(part)):
+                    raise QueueFullError(_("too many files are being sent. Try again later"))
+                self._received.take(client, len(part))
+                n_bytes += len(part)
+                yield part
+
+        try:
+            yield stream()
+        finally:
+            self._received.give_back(client, n_bytes)
+
+    def _name_client(self, request: Request) -> str:
+        """Return who takes turns with others: the client of a token, or an address if all have the same."""
+        client: Client | None = request.scope.get(_CLIENT)
+        clients = self._settings.clients
+        if client is None or clients is None or clients.is_shared:
+            return name_client(request.client.host if request.client else "")
+        return client.name
 
     def _charge(self, request: Request, n_words: int) -> None:
         if self._settings.clients is not None:
             self._settings.clients.charge(request.scope.get(_CLIENT), n_words)
 
-    async def _mask_one_file(self, request: Request, given: FileRequest) -> MaskedFile:
+    async def _mask_one_file(self, request: Request, given: FileRequest, client: str) -> MaskedFile:
         chosen = self._settings.operator.choose(given.settings, _today())
         job = FileJob(
             given,
             chosen,
             self._batcher,
-            batch_chars=self._settings.batching.batch_chars,
+            client=client,
             max_chars=self._settings.max_body_bytes,
             max_seconds=self._settings.seconds,
         )
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._file_threads, copy_context().run, job.work)
+            async with self._file_turns.taken(client):
+                return await loop.run_in_executor(self._file_threads, copy_context().run, job.work)
         finally:
             job.stop()
             self._charge(request, job.n_words)
@@ -270,6 +303,7 @@ class _Gate:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._clients = settings.clients
+        self._hosts = settings.hosts
 
     def note_end(self, scope: Scope, status: int, seconds: float) -> None:
         """Log a line without anything that a client wrote."""
@@ -285,6 +319,8 @@ class _Gate:
 
     def refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
         """Return the refusal of a request, None = it is allowed."""
+        if not names_host(scope, self._hosts):
+            return _problem(HTTPStatus.MISDIRECTED_REQUEST, _("wrong host name"))
         headers = scope["headers"]
         came_from = {value for name, value in headers if name == b"sec-fetch-site"}
         if scope["method"] == "POST" and not came_from <= {b"same-origin", b"none"}:

@@ -116,6 +116,11 @@ class Clients:
         """Take over others; what clients of the same name have used stays used."""
         self._clients = other._clients
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all clients have the same token."""
+        return len(self._clients) == 1
+
     def find(self, secret: str) -> Client | None:
         """Return the client of a token, None = unknown. All are compared, each in constant time."""
         digest = _digest(secret)

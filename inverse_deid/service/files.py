@@ -42,8 +42,11 @@ from inverse_deid.service.batching import Batcher
 from inverse_deid.service.choices import describe_problem
 
 MAX_FILES_WAITING = 8
+_BATCH_CHARS = 50_000
+"""How much text of a file waits to be masked at a time."""
 MAX_FORM_FIELDS = 64
 MAX_FIELD_BYTES = 64 * 1024
+MAX_FIELDS_BYTES = MAX_FORM_FIELDS * MAX_FIELD_BYTES
 NAME_OF_PART = re.compile(r" \(.*\)", re.DOTALL)
 """In the place of a part of an archive; answers are logged, so they do not have it."""
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
@@ -105,7 +108,7 @@ async def read_file_form(
         FormatError: It is not such a form, or a field or the format of the file is unknown.
         ConfigurationError: Options contradict each other.
     """
-    limited = _limit(stream, max_bytes + MAX_FORM_FIELDS * MAX_FIELD_BYTES)
+    limited = _limit(stream, max_bytes + MAX_FIELDS_BYTES)
     parser = _InMemory(
         headers, limited, max_files=1, max_fields=MAX_FORM_FIELDS, max_part_size=MAX_FIELD_BYTES
     )
@@ -227,7 +230,7 @@ class FileJob:
         request: The file.
         chosen: How it is masked.
         batcher: Masks.
-        batch_chars: How much text is masked at a time.
+        client: Whose turn it is when it is masked.
         max_chars: How long one text may be: nothing else is masked at the same time.
         max_seconds: How long reading and writing the file may take.
     """
@@ -240,7 +243,7 @@ class FileJob:
         chosen: Chosen,
         batcher: Batcher[Chosen],
         *,
-        batch_chars: int,
+        client: str,
         max_chars: int,
         max_seconds: float,
     ) -> None:
@@ -248,7 +251,7 @@ class FileJob:
         self._chosen = chosen
         self._documents_alone = replace(chosen, cases=CaseSettings(today=chosen.cases.today))
         self._batcher = batcher
-        self._batch_chars = batch_chars
+        self._client = client
         self._max_chars = max_chars
         self._max_seconds = max_seconds
         self._loop = asyncio.get_running_loop()
@@ -280,11 +283,11 @@ class FileJob:
                 )
             )
         found: list[MaskedDocument] = []
-        for some in cut_batches(docs, lambda doc: len(doc.text), most=self._batch_chars):
+        for some in cut_batches(docs, lambda doc: len(doc.text), most=_BATCH_CHARS):
             if self._is_stopped:
                 raise StageError(_("the time of the request is over"))
             self._waits = asyncio.run_coroutine_threadsafe(
-                self._batcher.mask(some, self._documents_alone), self._loop
+                self._batcher.mask(some, self._documents_alone, self._client), self._loop
             )
             masked = self._waits.result()
             self.n_words += sum(len(doc.tokens) for doc in masked)

@@ -24,6 +24,7 @@ class ServiceSettings:
     operator: Operator = field(default_factory=Operator)  # how texts are masked, and what requests may choose
     has_details: bool = True  # answers can tell where and why something was masked
     clients: Clients | None = None  # who must send a token; None = no token (on a loopback address alone)
+    hosts: frozenset[str] | None = None  # host names that it answers to, None = any
     max_body_bytes: int = 1_000_000  # size of a request
     max_documents: int = 1000  # documents in a request
     max_file_bytes: int = 10_000_000  # size of a file

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -119,6 +120,17 @@ async def read_body(request: Request, max_bytes: int) -> bytes | None:
             return None
         parts.append(part)
     return b"".join(parts)
+
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Host names of this machine alone."""
+
+
+def names_host(scope: Scope, hosts: Collection[str] | None) -> bool:
+    """Tell whether a request is for one of these host names, None = any (against DNS rebinding)."""
+    with suppress(ValueError):  # the header is not an address
+        return hosts is None or (Request(scope).url.hostname or "") in hosts
+    return False
 
 
 class Gate(Protocol):

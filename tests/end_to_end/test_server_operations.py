@@ -207,6 +207,26 @@ def test_a_redirect_does_not_repeat_the_host_of_a_request(servers):
     assert (answer.status_code, answer.headers.get("location")) == (404, None)
 
 
+@both
+def test_a_server_for_this_machine_answers_to_its_names_alone(port):
+    address = f"http://127.0.0.1:{port}"
+    for path in ("/health", "/metrics", "/"):
+        for host in ("rebound.example", f"rebound.example:{port}"):
+            assert httpx.get(address + path, headers={"Host": host}).status_code == 421, (path, host)
+    for host in ("localhost", f"127.0.0.1:{port}", "[::1]:80"):
+        assert httpx.get(f"{address}/health", headers={"Host": host}).status_code == 200
+
+
+def test_a_page_of_another_name_masks_nothing_without_a_token(servers):
+    port = servers["service"]
+    sent = {"id": 1, "text": "Zoe fell"}
+    found = [
+        httpx.post(f"http://127.0.0.1:{port}/mask", json=sent, headers={"Host": host}).status_code
+        for host in ("rebound.example", "localhost")
+    ]
+    assert found == [421, 200]
+
+
 def token_file(path, *clients):
     lines = [
         f'[[client]]\nname = "{name}"\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n{more}\n'

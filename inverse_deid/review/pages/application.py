@@ -57,7 +57,7 @@ from inverse_deid.review.store.values import UserRole
 from inverse_deid.web.connections import parse_address
 from inverse_deid.web.metrics import Metrics
 from inverse_deid.web.server import LogFormat, WebSettings, run_server
-from inverse_deid.web.shell import HEADERS, OVER_TLS, Shell
+from inverse_deid.web.shell import HEADERS, LOOPBACK_NAMES, OVER_TLS, Shell, names_host
 
 if TYPE_CHECKING:
     from inverse_deid.review.pages.sign_in import Provider
@@ -90,8 +90,6 @@ PROVIDER_THREADS = 4
 
 DECISION_THREADS = 4
 """Decisions have threads of their own, so that no list, example or download holds them up."""
-
-_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +140,7 @@ class ServeSettings:
     @property
     def hosts(self) -> frozenset[str] | None:
         """Host names that it answers to; None = any, as only the proxy or the certificate knows them."""
-        return _LOOPBACK_NAMES | {self.address} if self.is_loopback and self.proxy is None else None
+        return LOOPBACK_NAMES | {self.address} if self.is_loopback and self.proxy is None else None
 
     @property
     def url(self) -> str:
@@ -404,13 +402,12 @@ class _Gate:
 
     def refuse(self, scope: Scope, *, is_static: bool) -> Response | None:
         # None = a handler may answer it.
-        request = Request(scope)
-        if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
+        if not names_host(scope, self._hosts):
             return Response(_("wrong host name"), status_code=421)
-        if not is_static and self._refuses(request.scope):
+        if not is_static and self._refuses(scope):
             return Response(_("another user of this computer has this desk"), status_code=403)
-        if _TOO_LONG.search(request.scope["path"]):
-            return _report_missing(request, HTTPException(404))
+        if _TOO_LONG.search(scope["path"]):
+            return _report_missing(Request(scope), HTTPException(404))
         return None
 
     def note_end(self, scope: Scope, status: int, seconds: float) -> None:

@@ -13,7 +13,8 @@ import html
 import os
 import re
 import secrets
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,10 @@ TOKEN_MINUTES = 30
 OPENING = "open.html"
 """The file in the folder of a desk that leads a browser to a one-time address."""
 
-CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")) if sys.platform == "linux" else ()
+"""Lists of all connections with their users; other systems have none."""
+_LOOKS = 3
+"""The lists are not written at one moment, so that a line can be missing."""
 _ESTABLISHED = "01"
 _MAX_PROOF_BYTES = 200
 _NONCE = re.compile(r"[0-9a-f]{32}")
@@ -90,9 +94,19 @@ class Door:
         secret: 32 bytes that only a program with the key of the store knows.
         place: Shown to the user.
         port: Where the pages are served.
+        tables: Lists of all connections of this computer, none = anybody on it may connect.
     """
 
-    def __init__(self, store: ReviewStore, user: User, secret: bytes, place: Place, port: int) -> None:
+    def __init__(
+        self,
+        store: ReviewStore,
+        user: User,
+        secret: bytes,
+        place: Place,
+        port: int,
+        *,
+        tables: Sequence[Path] = CONNECTIONS,
+    ) -> None:
         self.place = place
         self.user = user
         self.address = f"http://127.0.0.1:{port}/"
@@ -100,6 +114,7 @@ class Door:
         self.on_new_address: Callable[[], None] = lambda: None
         self._store = store
         self._port = port
+        self._tables = tables
         self._secret = secret
         self._tokens: dict[str, float] = {}
         self._lock = Lock()
@@ -121,8 +136,8 @@ class Door:
         return until > self._store.now()
 
     def refuses(self, scope: Scope) -> bool:
-        """Whether a request comes from another user of this computer."""
-        return is_neighbour(scope.get("client"), self._port)
+        """Whether a request may come from another user of this computer."""
+        return is_neighbour(scope.get("client"), self._port, self._tables)
 
     def list_routes(self) -> list[Route]:
         return [
@@ -133,6 +148,8 @@ class Door:
 
     async def open(self, request: Request) -> Response:
         """Exchange the token of an address for a session; a second use gets a page that says what to do."""
+        if request.method != "GET":  # Starlette sends HEAD here as well, and programs that check links do
+            return Response(status_code=405, headers={"Allow": "GET"})
         if "prefetch" in request.headers.get("sec-purpose", "") + request.headers.get("purpose", ""):
             return Response(status_code=503)
         return await run_in_threadpool(self._enter, request)
@@ -166,7 +183,7 @@ class Door:
 
 
 def is_neighbour(client: tuple[str, int] | None, port: int, tables: Sequence[Path] = CONNECTIONS) -> bool:
-    """Whether a connection belongs to another user of this computer (Linux; False elsewhere).
+    """Whether a connection belongs to another user of this computer, or nobody knows to whom (Linux).
 
     A browser sends cookies to every port of a computer, so a cookie alone is not enough. The administrator
     may connect, as programs of theirs pass on connections.
@@ -174,21 +191,29 @@ def is_neighbour(client: tuple[str, int] | None, port: int, tables: Sequence[Pat
     Args:
         client: Address and port from which it comes, None = unknown.
         port: Of the desk.
-        tables: Lists of all connections, as Linux writes them.
+        tables: Lists of all connections, as Linux writes them; none = False.
     """
-    if client is None or not hasattr(os, "geteuid"):
+    if not tables:
         return False
+    if client is None:
+        return True
     ends = (f":{client[1]:04X}", f":{port:04X}")
+    for _look in range(_LOOKS):
+        are_own = list(_find_owners(ends, tables))
+        if are_own:
+            return not all(are_own)
+    return True
+
+
+def _find_owners(ends: tuple[str, str], tables: Sequence[Path]) -> Iterator[bool]:
+    """Yield for each connection between two ports whether this user or the administrator has it."""
     for table in tables:
         with suppress(OSError):
             for line in table.read_text("ascii").splitlines()[1:]:
                 _, here, there, state, _, _, _, owner, *_ = line.split()
                 if here.endswith(ends[0]) and there.endswith(ends[1]):
                     # A connection that its program closed seems to be the administrator's.
-                    is_own = state == _ESTABLISHED and int(owner) in (0, os.geteuid())
-                    if not is_own:
-                        return True
-    return False
+                    yield state == _ESTABLISHED and int(owner) in (0, os.geteuid())
 
 
 def hash_token(token: str) -> str:

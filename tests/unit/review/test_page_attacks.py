@@ -45,7 +45,7 @@ def connection(owner, state="01", port=50000):
 @pytest.mark.parametrize(
     ("lines", "is_other"),
     [
-        ((), False),
+        ((), True),  # nobody knows whose it is
         ((connection(os.geteuid()),), False),
         ((connection(0),), False),
         ((connection(4242),), True),
@@ -58,6 +58,7 @@ def test_connections_of_other_users_are_told_apart(tmp_path, lines, is_other):
     table = tmp_path / "tcp"
     table.write_text(HEAD + "".join(lines))
     assert is_neighbour(("127.0.0.1", 50000), 8018, [tmp_path / "missing", table]) is is_other
+    assert is_neighbour(None, 8018, [table])
 
 
 @pytest.mark.skipif(

@@ -43,12 +43,13 @@ def test_requests_that_come_together_are_one_batch_and_each_gets_its_own():
     assert [[one.text for one in own] for own in found] == [[d.text for d in own] for own in requests]
 
 
-def test_a_batch_is_bounded_but_for_one_large_request():
+def test_a_batch_is_bounded():
     masker = keep_all()
-    settings = BatchingSettings(wait_seconds=0.05, batch_documents=4, batch_chars=20)
-    requests = [docs("a"), docs("b", "c"), docs("d", "e"), docs("x" * 30), docs(*"123456"), docs("y")]
+    settings = BatchingSettings(wait_seconds=0.05, batch_documents=4, batch_work=40)
+    requests = [docs("a"), docs("b", "c"), docs("d", "e"), docs("x " * 29), docs(*"123456"), docs("y")]
     run(masker, settings, lambda batcher: together(batcher, *requests))
-    assert masker.batch_sizes == [3, 2, 1, 6, 1]
+    assert max(masker.batch_sizes) <= 3
+    assert sum(masker.batch_sizes) == 13
 
 
 def test_masking_is_done_in_one_thread_beside_the_event_loop():
@@ -70,8 +71,8 @@ def test_masking_is_done_in_one_thread_beside_the_event_loop():
 
 @pytest.mark.parametrize(
     "settings",
-    [BatchingSettings(queue_requests=2), BatchingSettings(queue_chars=10)],
-    ids=["requests", "characters"],
+    [BatchingSettings(queue_requests=2), BatchingSettings(queue_work=25)],
+    ids=["requests", "work"],
 )
 def test_a_full_queue_refuses_and_takes_again_when_it_is_empty(settings):
     async def use(batcher):
@@ -82,8 +83,40 @@ def test_a_full_queue_refuses_and_takes_again_when_it_is_empty(settings):
         return rest, await batcher.mask(docs("x" * 100), "own")
 
     rest, later = run(FakeMasker(lambda word: True, 0.3), settings, use)
-    assert [isinstance(one, QueueFullError) for one in rest] == [False, False, True, True]
+    assert [isinstance(one, QueueFullError) for one in rest] == [False, True, True, True]
     assert later[0].text == "x" * 100
+
+
+def test_others_get_their_share_of_a_queue_that_one_client_fills():
+    async def use(batcher):
+        asked = [asyncio.create_task(batcher.mask(docs("1"), "own", "a")) for _ in range(6)]
+        asked += [asyncio.create_task(batcher.mask(docs("2"), "own", "b")) for _ in range(3)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    found = run(FakeMasker(lambda word: True, 0.1), BatchingSettings(queue_requests=4), use)
+    assert [isinstance(one, QueueFullError) for one in found] == [False] * 4 + [True] * 2 + [False] * 2 + [
+        True
+    ]
+
+
+def test_a_piece_of_a_large_request_is_masked_between_those_of_others():
+    order = []
+
+    class Noting(FakeMasker):
+        def mask_many(self, docs):
+            order.extend(doc.text for doc in docs)
+            return super().mask_many(docs)
+
+    async def use(batcher):
+        large = asyncio.create_task(batcher.mask(docs(*["x " * 19] * 40), "own", "a"))
+        await asyncio.sleep(0.1)
+        found = await batcher.mask(docs("small"), "own", "b")
+        return found[0].text, large.done(), [one.text for one in await large]
+
+    limits = BatchingSettings(wait_seconds=0.0, batch_work=100, piece_work=50)
+    text, was_done, rest = run(Noting(lambda word: True, 0.05), limits, use)
+    assert (text, was_done, rest) == ("small", False, ["x " * 19] * 40)
+    assert order.index("small") < 15
 
 
 def test_a_request_whose_time_is_over_is_not_masked_and_harms_no_other():
@@ -187,7 +220,7 @@ def test_few_maskers_are_kept_ready():
     async def use(batcher):
         for name in [*range(MAX_READY), 0, MAX_READY, 0, 1]:
             await batcher.mask(docs("a"), name)
-        assert len(batcher._ready) == MAX_READY
+        assert len(batcher._usual._ready) == MAX_READY
 
     _, made = run_named(BatchingSettings(wait_seconds=0.0), use)
     # 0 was used again and stays; 1 was used longest ago and is made again.
