@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -195,7 +196,11 @@ class _Edit:
         actions_hash = hash_actions([json.dumps(steps) for steps in actions])
         with self._store.writing() as transaction:
             self._store_state(transaction, n_done, added, actions_hash)
-            transaction.record(*events)
+            documents = {
+                name: transaction.names.seal_like(self.case.name, name)
+                for name in {one.document for one in events if one.document is not None}
+            }
+            transaction.record(*(replace(one, document=documents.get(one.document or "")) for one in events))
         return Edited(
             revision=self.layer.revision + 1,
             changed=tuple(
