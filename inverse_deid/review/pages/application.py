@@ -26,6 +26,7 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.core.wording import N_, _
+from inverse_deid.files.workers import MAX_FILES_AT_ONCE
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.work_list import count_cases
@@ -66,6 +67,15 @@ _TOO_LONG = re.compile(r"/\d{19}")
 _BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
 """What open pages ask by themselves."""
 
+_READINGS = frozenset(
+    {
+        intake_pages.submit_choices,
+        file_pages.download,
+        file_pages.download_old_names,
+        file_pages.download_selected,
+        file_pages.delete,
+    }
+)
 _DECISIONS = frozenset(
     {
         case_page.send_case,
@@ -86,6 +96,8 @@ PROVIDER_THREADS = 4
 
 DECISION_THREADS = 4
 """Decisions have threads of their own, so that no list, example or download holds them up."""
+READING_THREADS = 4
+"""So do those who wait until a child process reads a file, so that they hold up no page."""
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -229,6 +241,8 @@ def make_application(
     application.router.redirect_slashes = False
     application.state.store = store
     application.state.decisions = CapacityLimiter(DECISION_THREADS)
+    application.state.readings = CapacityLimiter(READING_THREADS)
+    application.state.uploads = CapacityLimiter(MAX_FILES_AT_ONCE)
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure
@@ -274,7 +288,11 @@ def _list_intake_routes() -> list[Route]:
     return [
         Route("/add/file", receive, methods=["POST"]),
         *(
-            Route(path, require(roles, handler, is_background=handler in _BACKGROUND), methods=[method])
+            Route(
+                path,
+                require(roles, handler, is_background=handler in _BACKGROUND, threads=_find_threads(handler)),
+                methods=[method],
+            )
             for method, path, handler in handlers
         ),
     ]
@@ -346,15 +364,19 @@ def _list_routes() -> list[Route | Mount]:
         *(
             Route(
                 path,
-                require(
-                    roles, handler, is_background=handler in _BACKGROUND, is_decision=handler in _DECISIONS
-                ),
+                require(roles, handler, is_background=handler in _BACKGROUND, threads=_find_threads(handler)),
                 methods=[method],
             )
             for method, path, roles, handler in handlers
         ),
         PAGES.mount(),
     ]
+
+
+def _find_threads(handler: Handler) -> visits.Threads | None:
+    if handler in _DECISIONS:
+        return "decisions"
+    return "readings" if handler in _READINGS else None
 
 
 def _count_states(store: ReviewStore) -> dict[str, float]:
