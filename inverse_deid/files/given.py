@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 from dataclasses import dataclass, field
 from pathlib import PurePath, PurePosixPath
@@ -13,6 +14,9 @@ from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import MAX_HEAD_BYTES, choose_format, input_errors, without_gz
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
+MAX_RATIO = 200
+MIN_HARMFUL_BYTES = 16 * 1024 * 1024
+"""A packed file may be this large in any case, and otherwise `MAX_RATIO` times its size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +61,12 @@ def open_given(name: str, data: bytes, otherwise: Remedy | None = None) -> Given
     return GivenFile(str(without_gz(PurePosixPath(name))), kind, data)
 
 
+def digest_given(name: str, data: bytes) -> tuple[str, bytes]:
+    """Return the name of a file without `.gz`, and the SHA-256 of what it unpacks to; raises as `unpack`."""
+    shown = str(without_gz(PurePosixPath(name)))
+    return shown, hashlib.sha256(unpack(name, data)).digest()
+
+
 def unpack(name: str, data: bytes) -> bytes:
     """Return the bytes of a file whose name ends in `.gz` unpacked, others as they are.
 
@@ -65,8 +75,13 @@ def unpack(name: str, data: bytes) -> bytes:
     """
     if not name.lower().endswith(".gz"):
         return data
+    n_usual = max(MAX_RATIO * len(data), MIN_HARMFUL_BYTES)
     with input_errors(), gzip.open(io.BytesIO(data)) as stream:
-        data = stream.read(MAX_FILE_BYTES + 1)
+        data = stream.read(min(MAX_FILE_BYTES, n_usual) + 1)
+    if len(data) > n_usual:
+        raise UnreadableInputError(
+            _("unpacks to far more than its size, as only harmful files do. Pack it again")
+        )
     if len(data) > MAX_FILE_BYTES:
         raise UnreadableInputError(
             _(

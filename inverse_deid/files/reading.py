@@ -21,7 +21,7 @@ from inverse_deid.core.errors import ConfigurationError, InputError, RefusedReco
 from inverse_deid.core.values import KnownIdentifier, MaskedDocument
 from inverse_deid.core.wording import _
 from inverse_deid.files.facts import Failure, FileFacts
-from inverse_deid.files.given import GivenFile
+from inverse_deid.files.given import GivenFile, open_given
 from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts, Source, Warns
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.formats.renames import Kind, Renames
@@ -181,9 +181,9 @@ def _take_copied(copied: Iterator[Record] | None, read: ReadRecord) -> tuple[Kep
     return record.kept
 
 
-def read_first(file: GivenFile, options: ReadOptions) -> list[ReadRecord]:
-    """Return the first records of a file; raises as `read_cases`."""
-    return next(read_cases(file, options), ReadBatch([])).records
+def read_first(name: str, data: bytes, options: ReadOptions) -> list[ReadRecord]:
+    """Return the first records of a file, which is unpacked; raises as `open_given` and `read_cases`."""
+    return next(read_cases(open_given(name, data), options), ReadBatch([])).records
 
 
 Writes = Generator[ReadBatch | bytes, Sequence[MaskedRecord | None] | None, Written]

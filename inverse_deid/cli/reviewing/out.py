@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from inverse_deid.cli.masking.summary import list_note
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
@@ -53,7 +54,15 @@ from inverse_deid.review.people.accounts import find_user
 from inverse_deid.review.store.anchors import check_stamps
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.trail import export_trail, read_anchors, verify_export, verify_store
+from inverse_deid.review.store.trail import (
+    EarlierHeads,
+    TrailCheck,
+    export_trail,
+    list_public_keys,
+    read_anchors,
+    verify_export,
+    verify_store,
+)
 from inverse_deid.review.store.values import LayerRevision, User, UserRole
 
 _PATH = click.Path(path_type=Path)
@@ -222,7 +231,11 @@ def _import_document(
 @click.option(
     "--tsa-certificate", type=_FILE, help=_("Certificate (PEM) to check the time stamps of --against with.")
 )
-@click.option("--public-key", type=_FILE, help=_("Check --trail with this key (PEM) and without any secret."))
+@click.option(
+    "--public-key",
+    type=_FILE,
+    help=_("Check signatures of --trail and --against with this key (PEM). --trail then needs no secret."),
+)
 def verify(
     address: str | None,
     key: Path | None,
@@ -240,21 +253,14 @@ def verify(
     """
     if tsa_certificate is not None and against is None:
         raise ConfigurationError(_("--tsa-certificate needs --against"))
-    if public_key is not None and trail is None:
-        raise ConfigurationError(_("--public-key checks an exported trail. Add --trail, or leave it out"))
-    if public_key is not None and (address is not None or key is not None):
+    if public_key is not None and trail is None and against is None:
+        raise ConfigurationError(
+            _("--public-key checks an exported trail or anchors. Add --trail or --against, or leave it out")
+        )
+    if public_key is not None and trail is not None and (address is not None or key is not None):
         raise ConfigurationError(_("--public-key needs no store and no key. Leave out --store and --key"))
     certificates = read_certificates(tsa_certificate) if tsa_certificate is not None else []
-    anchors = read_anchors(against) if against is not None else {}
-    if trail is not None and public_key is not None:
-        check = verify_export(trail, None, public_key=read_public_key(public_key), anchors=anchors)
-    elif address is None:
-        raise ConfigurationError(_("use --store, or --trail with --public-key"))
-    elif trail is not None:
-        check = verify_export(trail, read_key(address, key), anchors=anchors)
-    else:
-        with open_given(address, key) as store:
-            check = verify_store(store, anchors)
+    check = _check_trail(address, key, trail, against, public_key)
     if against is not None:
         check = check_stamps(check, against, certificates)
     for problem in check.problems:
@@ -267,6 +273,30 @@ def verify(
         else _("{n_entries:,} entries, TAMPERED WITH", n_entries=check.n_entries)
     )
     return 0 if check.is_intact else 1
+
+
+def _check_trail(
+    address: str | None, key: Path | None, trail: Path | None, against: Path | None, public_key: Path | None
+) -> TrailCheck:
+    signers = [] if public_key is None else [read_public_key(public_key)]
+
+    def read_earlier(keys: list[Ed25519PublicKey]) -> EarlierHeads:
+        return EarlierHeads({}, ()) if against is None else read_anchors(against, keys)
+
+    if trail is not None and public_key is not None:
+        earlier = read_earlier(signers)
+        check = verify_export(trail, None, public_key=signers[0], anchors=earlier.anchors)
+    elif address is None:
+        raise ConfigurationError(_("use --store, or --trail with --public-key"))
+    elif trail is not None:
+        given = read_key(address, key)
+        earlier = read_earlier([given.public_key])
+        check = verify_export(trail, given, anchors=earlier.anchors)
+    else:
+        with open_given(address, key) as store:
+            earlier = read_earlier([*signers, *list_public_keys(store)])
+            check = verify_store(store, earlier.anchors)
+    return replace(check, problems=(*check.problems, *earlier.problems))
 
 
 @click.command(name="public-key")

@@ -16,7 +16,7 @@ from email.errors import InvalidBase64CharactersDefect, InvalidBase64LengthDefec
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
-from email.policy import compat32
+from email.policy import Policy, compat32
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
@@ -37,6 +37,7 @@ from inverse_deid.formats.records import ReadOptions
 
 MAX_LEVELS = 30
 """So many parts may be in each other."""
+MAX_PARTS = 10_000
 
 _BROKEN = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, MessageError)
 """What the library raises for malformed headers and parts."""
@@ -112,12 +113,25 @@ def read_eml(stream: BinaryIO, options: ReadOptions, name: str) -> Container:
 
 
 def _read(data: bytes) -> Mail:
-    message = BytesParser(policy=compat32).parsebytes(data)
+    message = BytesParser(_Parts().make, policy=compat32).parsebytes(data)
     if not any(name in message for name in _HEADERS):
         raise FormatError(_("is not an e-mail or is damaged. Save it again in the e-mail program"))
     if _kind(message) in _ENCRYPTED_TYPES:
         raise FormatError(ENCRYPTED)
     return _Reader(Mail()).read(message)
+
+
+class _Parts:
+    """Makes the parts of an e-mail for its parser, and stops it when there are too many."""
+
+    def __init__(self) -> None:
+        self._n_parts = 0
+
+    def make(self, policy: Policy[Message[str, str]] = compat32) -> Message[str, str]:
+        self._n_parts += 1
+        if self._n_parts > MAX_PARTS:
+            raise FormatError(_("has more than {max_parts:,} parts. Split it", max_parts=MAX_PARTS))
+        return Message(policy)
 
 
 @dataclass(slots=True)

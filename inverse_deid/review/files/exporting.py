@@ -56,7 +56,14 @@ from inverse_deid.review.flow.oversight import disclose_all
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import select_sealed
-from inverse_deid.review.store.sources import DistinctNames, SourceMasking, read_facts_of, read_masking
+from inverse_deid.review.store.sources import (
+    DistinctNames,
+    SourceFile,
+    SourceMasking,
+    open_names,
+    read_facts_of,
+    read_masking,
+)
 from inverse_deid.review.store.tables import CASES, INTAKES, SOURCES
 from inverse_deid.review.store.trail import check_for_export
 from inverse_deid.review.store.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
@@ -283,7 +290,7 @@ class _Releases:
             and bool(case.state == CaseState.RELEASED.value)
         )
 
-    def list_sources(self) -> Sequence[Row[Any]]:
+    def list_sources(self) -> Sequence[SourceFile]:
         """Return the files with cases to write, and count the other cases."""
         rows = self._transaction.execute(select(CASES)).all()
         wanted = {row.source_id for row in rows if self._is_wanted(row)}
@@ -293,21 +300,22 @@ class _Releases:
         rows = self._transaction.execute(found).all()
         rows = [row for row in rows if self._renames is not None or row.id in wanted]
         rows = [row for row in rows if row.id not in self._held_back.sources]
+        files = [open_names(self._transaction, row) for row in rows]
         if self._renames is not None:
-            for row in rows:
-                self._number(row, self._renames)
+            for file in files:
+                self._number(file, self._renames)
             self._renames.is_complete = True
-        return [row for row in rows if row.id in wanted]
+        return [file for file in files if file.id in wanted]
 
     @property
     def is_renamed(self) -> bool:
         """Whether files and ids get numbers instead of their names."""
         return self._renames is not None
 
-    def name_of(self, source: Row[Any]) -> str:
-        return self._new_names.get(source.id) or str(source.export_name)
+    def name_of(self, source: SourceFile) -> str:
+        return self._new_names.get(source.id) or source.export_name
 
-    def _number(self, source: Row[Any], renames: Renames) -> None:
+    def _number(self, source: SourceFile, renames: Renames) -> None:
         """Number a file, and the ids in it; one that cannot be read is a problem when it is written."""
         form, number = FORMATS[source.format], renames.name("file", source.export_name)
         new_name = number + form.suffix_of(PurePosixPath(source.name))
@@ -324,14 +332,14 @@ class _Releases:
         except InverseDeidError as error:
             self.unnumbered.append(f"{source.export_name}: {error}")
 
-    def _add_names(self, source: Row[Any], masking: SourceMasking) -> SourceMasking:
+    def _add_names(self, source: SourceFile, masking: SourceMasking) -> SourceMasking:
         """Return how a file is written with new names, if there are any."""
         options = replace(
             masking.output.read_options, renames=self._renames, new_name=self._new_names.get(source.id, "")
         )
         return replace(masking, output=replace(masking.output, read_options=options))
 
-    def write(self, source: Row[Any], file: Writable) -> int:
+    def write(self, source: SourceFile, file: Writable) -> int:
         """Write one file; return how many cases are in it, 0 = none can be written: discard the file."""
         found = select(CASES).where(CASES.c.source_id == source.id)
         rows = self._transaction.execute(found).all()
@@ -442,7 +450,8 @@ def iterate_annotated(store: ReviewStore, way: str, by: str = "command") -> Iter
             final = read_final(transaction, case.id, content)
             for part in content.parts:
                 text = content.text[part.start : part.end]
-                doc_id = case.name if len(content.parts) == 1 else f"{case.name} {part.name}"
+                name = transaction.names.open(case.name)
+                doc_id = name if len(content.parts) == 1 else f"{name} {part.name}"
                 yield Document(doc_id, text, find_spans(content, final, part))
 
 
@@ -549,5 +558,5 @@ def list_numbers(store: ReviewStore) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     with store.reading() as transaction:
         for row in transaction.execute(select(CASES.c.name, CASES.c.id).order_by(CASES.c.id)):
-            found.setdefault(row.name, []).append(row.id)
+            found.setdefault(transaction.names.open(row.name), []).append(row.id)
     return found

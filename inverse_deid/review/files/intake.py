@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -54,6 +55,7 @@ from inverse_deid.review.store.sources import (
     DistinctNames,
     LastNumbers,
     OutputSettings,
+    hash_digest,
     hash_file,
     hash_masking,
     lock_numbers,
@@ -107,6 +109,7 @@ class LoadSettings:
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
     on_file: Callable[[FileProgress], None] = field(default=_ignore)
     worker: Worker = field(default_factory=InThisProcess, repr=False)
+    name_key: int = 0  # of the file that waits, 0 = each file gets its own
 
     @property
     def output(self) -> OutputSettings:
@@ -449,7 +452,8 @@ class _Intake:
         problems: dict[_IncomingFile, str] = {}
         with self._store.writing() as transaction:
             numbers = lock_numbers(transaction)
-            names = DistinctNames(transaction.execute(select(INTAKES.c.export_name)).scalars())
+            taken = transaction.execute(select(INTAKES.c.export_name)).scalars().all()
+            names = DistinctNames(map(transaction.names.open, taken))
             masking_id = store_masking(transaction, facts, output)
             for file in files:
                 # Another process may have added it while it was masked here.
@@ -457,9 +461,11 @@ class _Intake:
                     problems[file] = problem
                     continue
                 name = names.take(str(file.job.format.written_name(PurePosixPath(file.job.name))))
-                self._insert(transaction, file, name, masking_id, numbers)
+                key_id = self._settings.name_key or transaction.names.add_key()
+                self._insert(transaction, file, name, masking_id, numbers, key_id)
                 event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
-                events.append(TrailEvent(user=self._by, event=event, name=name, new=made_with))
+                sealed = transaction.names.seal(key_id, name)
+                events.append(TrailEvent(user=self._by, event=event, name=sealed, new=made_with))
             store_numbers(transaction, numbers)
             transaction.record(*events, facts=self._settings.facts)
         for file in files:
@@ -477,18 +483,19 @@ class _Intake:
         name: str,
         masking_id: int,
         numbers: LastNumbers,
+        key_id: int,
     ) -> None:
         """Write a file and its cases; their numbers continue those of the store."""
-        store, job = self._store, file.job
+        store, job, seal_name = self._store, file.job, partial(transaction.names.seal, key_id)
         numbers.source += 1
         source_id = numbers.source
         sealed = store.sealer.seal(file.data, place_of(SOURCES.c.sealed, {"id": source_id}))
-        row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
-        transaction.insert(SOURCES, row)
+        row = {"id": source_id, "name": seal_name(job.name), "name_key": key_id, "format": job.format.name}
+        transaction.insert(SOURCES, {**row, "sealed": sealed})
         intake = {
             "source_id": source_id,
             "masking_id": masking_id,
-            "export_name": name,
+            "export_name": seal_name(name),
             "content_hash": file.content_hash,
             "added_at": store.now(),
             "added_by": self._by,
@@ -503,7 +510,9 @@ class _Intake:
                 case_name = str(case["name"])
                 if file.names_case(int(str(case["number"]))):
                     case_name = name + case_name.removeprefix(job.name)
-                cases.append({**case, "id": numbers.case, "source_id": source_id, "name": case_name})
+                cases.append(
+                    {**case, "id": numbers.case, "source_id": source_id, "name": seal_name(case_name)}
+                )
                 sealed_rows.append(seal_packed(next(contents), next(contents), numbers.case, store.sealer))
             transaction.insert_all(CASES, cases)
             transaction.insert_all(CONTENTS, sealed_rows)
@@ -531,10 +540,10 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument], copied: tuple[CopiedVal
     item.file.waiting.add(case, *pack_content(content))
 
 
-def find_source(store: ReviewStore, file: GivenFile) -> tuple[int, int] | None:
-    """Return the id and number of cases of a file of this name and contents, None = it was not added."""
+def find_source(store: ReviewStore, name: str, digest: bytes) -> tuple[int, int] | None:
+    """Return the id and number of cases of a file of this name and SHA-256, None = it was not added."""
     with store.reading() as transaction:
-        source_id = _find_id(transaction, file.name, hash_file(store.file_key, file.data))
+        source_id = _find_id(transaction, name, hash_digest(store.file_key, digest))
         if source_id is None:
             return None
         found = select(func.count()).select_from(CASES).where(CASES.c.source_id == source_id)
@@ -542,10 +551,11 @@ def find_source(store: ReviewStore, file: GivenFile) -> tuple[int, int] | None:
 
 
 def _find_id(transaction: Transaction, name: str, content_hash: str) -> int | None:
-    found = select(SOURCES.c.id).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
-    found = found.where(SOURCES.c.name == name, INTAKES.c.content_hash == content_hash)
-    source_id: int | None = transaction.execute(found.limit(1)).scalar_one_or_none()
-    return source_id
+    found = select(SOURCES.c.id, SOURCES.c.name).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
+    rows = transaction.execute(
+        found.where(INTAKES.c.content_hash == content_hash).order_by(SOURCES.c.id)
+    ).all()
+    return next((row.id for row in rows if transaction.names.find(row.name) == name), None)
 
 
 def _find_known(transaction: Transaction, name: str, content_hash: str) -> str:

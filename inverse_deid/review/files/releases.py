@@ -32,7 +32,7 @@ from inverse_deid.replacement.replacers import MaskedCase
 from inverse_deid.review.flow.contents import read_content
 from inverse_deid.review.flow.layers import list_layers, read_final, render_part
 from inverse_deid.review.store.opening import Transaction
-from inverse_deid.review.store.sources import SourceMasking, open_source
+from inverse_deid.review.store.sources import SourceFile, SourceMasking, open_source
 from inverse_deid.review.store.tables import SOURCES, USERS
 from inverse_deid.review.store.values import LayerKind, LayerTokens
 
@@ -59,7 +59,7 @@ class SourceRelease:
     def __init__(
         self,
         transaction: Transaction,
-        source: Row[Any],
+        source: SourceFile,
         masking: SourceMasking,
         cases: Cases,
         n_left_out: int,
@@ -204,7 +204,7 @@ class SourceRelease:
             final = read_final(self._transaction, case.id, content)
             parts = [render_part(content, final, part, self._masking.facts) for part in content.parts]
         except InverseDeidError as error:
-            self.problems.append(f"{case.name}: {error}")
+            self.problems.append(f"{self._transaction.names.find(case.name)}: {error}")
             return None
         self._count(case.id, final)
         return parts

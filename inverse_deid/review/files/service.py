@@ -6,6 +6,7 @@ file is. After a crash, the files that were not finished wait to be resumed.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.facts import FileFacts
-from inverse_deid.files.given import MAX_FILE_BYTES, open_given
+from inverse_deid.files.given import MAX_FILE_BYTES, digest_given, open_given
 from inverse_deid.files.reading import read_first
 from inverse_deid.files.survey import survey_file
 from inverse_deid.files.workers import borrow_worker
@@ -152,13 +153,14 @@ class IntakeService:
             return change_upload(self.store, upload_id, UploadState.FAILED, event=received, problem=problem)
 
         try:
-            data = read_bytes(self.store, upload_id)
+            name = upload.facts.name
+            # A file that waits for its turn takes no memory.
             with borrow_worker() as worker:
-                n_bytes = len(data) * (PACKED if upload.facts.name.lower().endswith(".gz") else 1)
-                survey = worker.call(
-                    survey_file, upload.facts.name, data, n_bytes=min(n_bytes, MAX_FILE_BYTES)
-                )
-            known = find_source(self.store, open_given(upload.facts.name, data))
+                data = read_bytes(self.store, upload_id)
+                n_bytes = len(data) * (PACKED if name.lower().endswith(".gz") else 1)
+                survey = worker.call(survey_file, name, data, n_bytes=min(n_bytes, MAX_FILE_BYTES))
+                digest = worker.call(digest_given, name, data, n_bytes=min(n_bytes, MAX_FILE_BYTES))
+            known = find_source(self.store, *digest)
         except InverseDeidError as error:
             return refuse(explain_problem(str(error), error.remedies))
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
@@ -186,13 +188,13 @@ class IntakeService:
                 must not leave.
         """
         options = make_read_options(fates)
-        file = open_given(upload.facts.name, read_bytes(self.store, upload.id))
         chosen = choices.choose(self.store.case_key, self._today())
         masked, cases = chosen.masking.categories, chosen.cases
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
         kept = KeptColumns(None, kinds=kinds)
         with borrow_worker() as worker:
-            first = worker.call(read_first, file, options, n_bytes=len(file.data))
+            data = read_bytes(self.store, upload.id)
+            first = worker.call(read_first, upload.facts.name, data, options, n_bytes=len(data))
         kept.judge(first)
         kept.refuse_masked(first, dates="dates" in cases.replaced, ages="ages" in cases.replaced)
 
@@ -350,8 +352,9 @@ class IntakeService:
         self._examples.drop_idle()
         with self._maskers.lock:
             masker = self._maskers.get(chosen.masking)
+            # Its survey, in a child with limits, has unpacked it before.
             given = open_given(facts.name, read_bytes(self.store, upload.id))
-            known = find_source(self.store, given)
+            known = find_source(self.store, given.name, hashlib.sha256(given.data).digest())
             if known is not None:
                 # The program was stopped after the file was in the store, and before that was noted.
                 found = read_file_facts(self.store, known[:1]).get(known[0], FileFacts())
@@ -369,6 +372,7 @@ class IntakeService:
                 read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
                 on_progress=count,
                 worker=self._worker,
+                name_key=upload.name_key,
             )
             return add_cases(
                 self.store,

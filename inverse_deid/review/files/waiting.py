@@ -91,6 +91,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     state: UploadState
     n_bytes: int
+    name_key: int
     facts: UploadFacts
 
 
@@ -147,9 +148,16 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
         if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
             raise ReviewError(_("too many files are waiting. Mask or remove those first, then add more"))
         facts = UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes)
-        row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "sealed": b""}
+        key_id = transaction.names.add_key()
+        row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "name_key": key_id, "sealed": b""}
         upload_id = transaction.insert_unsealed(WAITING, row)
-        upload = Upload(id=upload_id, state=UploadState.RECEIVING, n_bytes=n_bytes, facts=facts)
+        upload = Upload(
+            id=upload_id,
+            state=UploadState.RECEIVING,
+            n_bytes=n_bytes,
+            name_key=key_id,
+            facts=facts,
+        )
         _set(transaction, upload, UploadState.RECEIVING, facts)
     forget_file(store, upload_id)
     return upload
@@ -209,7 +217,8 @@ def change_upload(
         facts = msgspec.structs.replace(upload.facts, **changes)
         _set(transaction, upload, state, facts)
         if event is not None:
-            transaction.record(*(replace(one, name=facts.name) for one in (event, *more)))
+            name = transaction.names.seal(upload.name_key, facts.name)
+            transaction.record(*(replace(one, name=name) for one in (event, *more)))
         return msgspec.structs.replace(upload, state=state, facts=facts)
 
 
@@ -222,10 +231,10 @@ def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) 
         upload = next(_read(transaction, upload_id), None)
         if upload is None or upload.state is UploadState.MASKING:
             return False
-        _delete(transaction, upload_id)
         if by is not None and upload.state is not UploadState.DONE:
-            event = TrailEvent(user=by, event="file removed before it was masked", name=upload.facts.name)
-            transaction.record(event)
+            name = transaction.names.seal(upload.name_key, upload.facts.name)
+            transaction.record(TrailEvent(user=by, event="file removed before it was masked", name=name))
+        _delete(transaction, upload_id)
     return True
 
 
@@ -247,6 +256,7 @@ def remove_all_uploads(store: ReviewStore, *, by: str) -> int:
         n_files = _count_waiting(transaction)
         transaction.execute(delete(WAITING_PIECES))
         transaction.execute(delete(WAITING))
+        transaction.names.drop_unused()
         if n_files:
             event = TrailEvent(user=by, event=f"files removed before they were masked: {n_files}")
             transaction.record(event)
@@ -261,7 +271,13 @@ def _read(transaction: Transaction, upload_id: int | None = None) -> Iterator[Up
         facts = msgspec.json.decode(
             transaction.sealer.open(row.sealed, place_of(WAITING.c.sealed, row._mapping)), type=UploadFacts
         )
-        yield Upload(id=row.id, state=UploadState(row.state), n_bytes=row.n_bytes, facts=facts)
+        yield Upload(
+            id=row.id,
+            state=UploadState(row.state),
+            n_bytes=row.n_bytes,
+            name_key=row.name_key,
+            facts=facts,
+        )
 
 
 _ENDED = (UploadState.DONE, UploadState.FAILED)
@@ -282,3 +298,4 @@ def _set(transaction: Transaction, upload: Upload, state: UploadState, facts: Up
 def _delete(transaction: Transaction, upload_id: int) -> None:
     transaction.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id == upload_id))
     transaction.execute(delete(WAITING).where(WAITING.c.id == upload_id))
+    transaction.names.drop_unused()

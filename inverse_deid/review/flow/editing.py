@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -276,7 +276,12 @@ class _Edit:
             "actions_hash": planned.actions_hash,
         }
         transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
-        transaction.record(*planned.events)
+        documents = {
+            name: transaction.names.seal_like(self.case.name, name)
+            for name in {one.document for one in planned.events if one.document is not None}
+        }
+        events = (replace(one, document=documents.get(one.document or "")) for one in planned.events)
+        transaction.record(*events)
 
     def _cut_at_parts(self, runs: Sequence[TokenRange]) -> list[TokenRange]:
         starts = self.content.tokens.starts

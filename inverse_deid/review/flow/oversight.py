@@ -145,14 +145,17 @@ def disclose(
     return {(user, case.id, event, way): now for case in due}
 
 
-def disclose_files(store: ReviewStore, user: str, files: Mapping[int, str], way: str) -> None:
-    """Enter into the trail that a user is shown values of files that wait, by their numbers and names."""
+def disclose_files(store: ReviewStore, user: str, files: Mapping[int, tuple[int, str]], way: str) -> None:
+    """Enter into the trail that a user is shown values of files that wait.
+
+    `files` has the key and the name of each by its number.
+    """
     now, event = store.now(), _FILE_SHOWN
     due = [number for number in files if not _is_recent(store, (user, number, event, way), now)]
     if due:
         with store.writing() as transaction:
-            events = [TrailEvent(user=user, event=event, name=files[number], new=way) for number in due]
-            transaction.record(*events)
+            names = [transaction.names.seal(*files[number]) for number in due]
+            transaction.record(*(TrailEvent(user=user, event=event, name=name, new=way) for name in names))
         remember(store, {(user, number, event, way): now for number in due})
 
 

@@ -185,7 +185,7 @@ def _view(transaction: Transaction, user: User, case_id: int) -> CaseView:
     sees_all = layer.kind == LayerKind.ADJUDICATION.value
     return CaseView(
         case_id=case_id,
-        name=case.name,
+        name=transaction.names.open(case.name),
         state=CaseState(case.state),
         text=content.text,
         parts=content.parts,

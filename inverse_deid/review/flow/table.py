@@ -212,15 +212,16 @@ def _select_open(store: ReviewStore, user: User, source_id: int) -> Select[Any]:
 def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
     obstacle = _find_obstacle(transaction, case)
     layer = _find_review(transaction, user.id, case.id)
+    name = transaction.names.open(case.name)
     if obstacle or (layer is not None and layer.is_blind):
         said = obstacle or _("you read it without the masks of the tool")
-        return TableRow(case_id=case.id, number=case.number, name=case.name, obstacle=said)
+        return TableRow(case_id=case.id, number=case.number, name=name, obstacle=said)
     content = read_content(transaction, case.id)
     facts = read_facts(transaction, case.id)
     tokens, touched, n_actions = _replay(transaction, layer, content)
     view = CaseView(
         case_id=case.id,
-        name=case.name,
+        name=name,
         state=CaseState(case.state),
         text=content.text,
         parts=content.parts,
@@ -236,7 +237,7 @@ def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
         notes=(),
         copied=read_copied(transaction, case, content),
     )
-    return TableRow(case_id=case.id, number=case.number, name=case.name, view=view, touched=touched)
+    return TableRow(case_id=case.id, number=case.number, name=name, view=view, touched=touched)
 
 
 def _find_obstacle(transaction: Transaction, case: Row[Any]) -> str:

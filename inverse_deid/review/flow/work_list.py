@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import (
@@ -15,7 +17,6 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    tuple_,
 )
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
@@ -40,11 +41,10 @@ PAGE_ROWS = 50
 MAX_PAGE_ROWS = 500
 
 _MAX_ID = 2**31
+_BY_NAME = (WorkOrder.NAME, WorkOrder.FILE)
 
 _ASSIGNEES = USERS.alias("assignees")
 _HOLDERS = USERS.alias("holders")
-_FILES = INTAKES.alias("files")
-_NAMED = CASES.alias("named")
 _OPEN = (CaseState.NEW.value, CaseState.IN_REVIEW.value)
 
 
@@ -59,7 +59,8 @@ def list_cases(
     """Return one page of 1 to 500 cases in an order, by default by falling doubt.
 
     `after` is the `next_key` of the page before; None = the first page. Each page begins where an index
-    continues, so that a late page takes no longer than the first. A key never contains a name.
+    continues, so that a late page takes no longer than the first. Names are sealed: what depends on them is
+    found and ordered here. A key never contains a name.
 
     Raises:
         ReviewError: `after` is malformed, or `n_rows` is out of range.
@@ -68,14 +69,20 @@ def list_cases(
         raise ReviewError(_("a page must have 1 to {max_page_rows} lines", max_page_rows=MAX_PAGE_ROWS))
     found = select_cases(store, select(CASES.c.id), chosen)
     with store.reading() as transaction:
-        ids: list[int] = []
-        for part in _order_parts(transaction, found, chosen, order, after):
-            ids += transaction.execute(part.limit(n_rows + 1 - len(ids))).scalars()
-            if len(ids) > n_rows:
-                break
+        if order in _BY_NAME:
+            ids = _order_by_name(transaction, found, chosen, order, after)[: n_rows + 1]
+        else:
+            matches = _match(transaction, chosen)
+            ids = []
+            for part in _order_parts(found, chosen, order, after):
+                # A rare name is looked for in all cases.
+                limited = part if chosen.search else part.limit(n_rows + 1 - len(ids))
+                rest = filter(matches, transaction.execute(limited).scalars())
+                ids += islice(rest, n_rows + 1 - len(ids))
+                if len(ids) > n_rows:
+                    break
         rows = transaction.execute(_select_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
-    now = store.now()
-    lines = {row.id: _read_line(row, now) for row in rows}
+        lines = {row.id: _read_line(transaction, row) for row in rows}
     # A case can be deleted between two queries.
     ordered = tuple(lines[case_id] for case_id in ids[:n_rows] if case_id in lines)
     return WorkPage(ordered, _make_key(ordered[-1], order) if ordered and len(ids) > n_rows else None)
@@ -89,32 +96,74 @@ def read_line(store: ReviewStore, case_id: int) -> CaseRow:
     """
     with store.reading() as transaction:
         row = transaction.execute(_select_lines().where(CASES.c.id == case_id)).one_or_none()
-    if row is None:
-        raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
-    return _read_line(row, store.now())
+        if row is None:
+            raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
+        return _read_line(transaction, row)
 
 
 def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
     with store.reading() as transaction:
-        found = select_cases(store, select(func.count()).select_from(CASES), chosen)
-        return int(transaction.execute(found).scalar_one())
+        found = select_cases(store, select(CASES.c.id if chosen.search else func.count()), chosen)
+        if not chosen.search:
+            return int(transaction.execute(found.select_from(CASES)).scalar_one())
+        return sum(map(_match(transaction, chosen), transaction.execute(found).scalars()))
+
+
+def _match(transaction: Transaction, chosen: WorkFilter) -> Callable[[int], bool]:
+    # Names are sealed, so the database cannot search them.
+    search = chosen.search.casefold()
+    if not search:
+        return lambda _case_id: True
+    names = _read_names(transaction)
+
+    def is_found(case_id: int) -> bool:
+        name, file, _number = names.get(case_id, ("", "", 0))
+        return search in name.casefold() or search in file.casefold()
+
+    return is_found
+
+
+def _read_names(transaction: Transaction) -> Mapping[int, tuple[str, str, int]]:
+    # The name, the name of the file and the number in it of all cases. They never change, so they are kept.
+    known = transaction.store.case_names
+    newest = max(known, default=0)
+    found = select(CASES.c.id, CASES.c.name, CASES.c.number, INTAKES.c.export_name)
+    found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id > newest)
+    opened = lru_cache(transaction.names.find)
+    for row in transaction.execute(found.order_by(CASES.c.id)).all():
+        known[row.id] = transaction.names.find(row.name), opened(row.export_name), row.number
+    return dict(known)
+
+
+def _order_by_name(
+    transaction: Transaction, found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
+) -> list[int]:
+    # The numbers of all cases behind a key.
+    names = _read_names(transaction)
+
+    def key_of(case_id: int) -> tuple[Any, ...]:
+        name, file, number = names.get(case_id, ("", "", 0))
+        return (name, case_id) if order is WorkOrder.NAME else (file, number, case_id)
+
+    begin = None
+    if after is not None:
+        last = _parse_key(after, order)[-1]
+        if last not in names:
+            raise _refuse_page()
+        begin = key_of(last)
+    wanted = filter(_match(transaction, chosen), transaction.execute(found).scalars())
+    keys = sorted(key for key in map(key_of, wanted) if begin is None or key > begin)
+    return [key[-1] for key in keys]
 
 
 def _order_parts(
-    transaction: Transaction, found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
+    found: Select[Any], chosen: WorkFilter, order: WorkOrder, after: str | None
 ) -> Iterator[Select[Any]]:
     # One after the other, their results are the cases behind a key.
     by_doubt = (CASES.c.doubt.desc(), CASES.c.id)
-    key = None if after is None else _parse_key(transaction, after, order)
+    key = None if after is None else _parse_key(after, order)
     if order is WorkOrder.NEWEST:
         yield (found if key is None else found.where(CASES.c.id < key[-1])).order_by(CASES.c.id.desc())
-    elif order is WorkOrder.NAME:
-        place = tuple_(CASES.c.name, CASES.c.id)
-        yield (found if key is None else found.where(place > key)).order_by(CASES.c.name, CASES.c.id)
-    elif order is WorkOrder.FILE:
-        columns = (INTAKES.c.export_name, CASES.c.number)
-        found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
-        yield (found if key is None else found.where(tuple_(*columns) > key)).order_by(*columns)
     elif order is WorkOrder.DOUBT:
         yield _behind_doubt(found, key).order_by(*by_doubt)
     else:
@@ -143,7 +192,7 @@ def _make_key(last: CaseRow, order: WorkOrder) -> str:
     return str(last.case_id)
 
 
-def _parse_key(transaction: Transaction, key: str, order: WorkOrder) -> tuple[Any, ...]:
+def _parse_key(key: str, order: WorkOrder) -> tuple[Any, ...]:
     *place, number = key.split("_")
     with suppress(ValueError, OverflowError, KeyError):
         case_id = int(number)
@@ -154,16 +203,12 @@ def _parse_key(transaction: Transaction, key: str, order: WorkOrder) -> tuple[An
             if not place:
                 return doubt, case_id
         elif not place and abs(case_id) < _MAX_ID:
-            found = select(CASES.c.name, CASES.c.number, INTAKES.c.export_name)
-            found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id == case_id)
-            row = transaction.execute(found).one_or_none()
-            if order is WorkOrder.NEWEST:
-                return (case_id,)
-            if row is not None and order is WorkOrder.NAME:
-                return row.name, case_id
-            if row is not None and order is WorkOrder.FILE:
-                return row.export_name, row.number
-    raise ReviewError(_("the page cannot be found. Begin at the first page"))
+            return (case_id,)
+    raise _refuse_page()
+
+
+def _refuse_page() -> ReviewError:
+    return ReviewError(_("the page cannot be found. Begin at the first page"))
 
 
 def select_cases(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
@@ -174,11 +219,6 @@ def select_cases(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> 
         found = found.where(CASES.c.assignee_id == chosen.assignee_id)
     if chosen.min_doubt > 0:
         found = found.where(CASES.c.doubt >= chosen.min_doubt)
-    if chosen.search:
-        files = select(_FILES.c.source_id).where(_contains(_FILES.c.export_name, chosen.search))
-        # Found in one go, so that a rare name is not looked for in the order of the list, row by row.
-        is_match = or_(_contains(_NAMED.c.name, chosen.search), _NAMED.c.source_id.in_(files))
-        found = found.where(CASES.c.id.in_(select(_NAMED.c.id).where(is_match)))
     if chosen.work_of is not None:
         begun = _has_layer(chosen.work_of, LAYERS.c.approval.is_(None))
         found = found.where(or_(CASES.c.assignee_id == chosen.work_of, begun))
@@ -211,13 +251,6 @@ def _has_layer(user_id: int, condition: ColumnElement[bool]) -> ColumnElement[bo
     return exists().where(LAYERS.c.case_id == CASES.c.id, LAYERS.c.user_id == user_id, condition)
 
 
-def _contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    # Signs that LIKE treats as placeholders stand for themselves.
-    # SQLite makes only A to Z small, so that other letters are found as they are written.
-    as_small = func.lower(column).contains(text.lower(), autoescape=True)
-    return as_small if text.isascii() else or_(as_small, column.contains(text, autoescape=True))
-
-
 def _select_lines() -> Select[Any]:
     columns = (
         CASES,
@@ -233,12 +266,12 @@ def _select_lines() -> Select[Any]:
     )
 
 
-def _read_line(row: Row[Any], now: float) -> CaseRow:
-    is_locked = row.lock_until is not None and row.lock_until > now
+def _read_line(transaction: Transaction, row: Row[Any]) -> CaseRow:
+    is_locked = row.lock_until is not None and row.lock_until > transaction.now()
     return CaseRow(
         case_id=row.id,
-        name=row.name,
-        source=row.source,
+        name=transaction.names.open(row.name),
+        source=transaction.names.open(row.source),
         source_id=row.source_id,
         state=CaseState(row.state),
         doubt=row.doubt,

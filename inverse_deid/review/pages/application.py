@@ -26,6 +26,7 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.core.wording import N_, _
+from inverse_deid.files.workers import MAX_FILES_AT_ONCE
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.table import RowsShown
@@ -68,6 +69,15 @@ _TOO_LONG = re.compile(r"/\d{19}")
 _BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
 """What open pages ask by themselves."""
 
+_READINGS = frozenset(
+    {
+        intake_pages.submit_choices,
+        file_pages.download,
+        file_pages.download_old_names,
+        file_pages.download_selected,
+        file_pages.delete,
+    }
+)
 _DECISIONS = frozenset(
     {
         case_page.send_case,
@@ -90,6 +100,8 @@ PROVIDER_THREADS = 4
 
 DECISION_THREADS = 4
 """Decisions have threads of their own, so that no list, example or download holds them up."""
+READING_THREADS = 4
+"""So do those who wait until a child process reads a file, so that they hold up no page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +248,8 @@ def make_application(
     application.state.store = store
     application.state.rows_shown = RowsShown()
     application.state.decisions = CapacityLimiter(DECISION_THREADS)
+    application.state.readings = CapacityLimiter(READING_THREADS)
+    application.state.uploads = CapacityLimiter(MAX_FILES_AT_ONCE)
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure
@@ -281,7 +295,11 @@ def _list_intake_routes() -> list[Route]:
     return [
         Route("/add/file", receive, methods=["POST"]),
         *(
-            Route(path, require(roles, handler, is_background=handler in _BACKGROUND), methods=[method])
+            Route(
+                path,
+                require(roles, handler, is_background=handler in _BACKGROUND, threads=_find_threads(handler)),
+                methods=[method],
+            )
             for method, path, handler in handlers
         ),
     ]
@@ -363,15 +381,19 @@ def _list_routes() -> list[Route | Mount]:
         *(
             Route(
                 path,
-                require(
-                    roles, handler, is_background=handler in _BACKGROUND, is_decision=handler in _DECISIONS
-                ),
+                require(roles, handler, is_background=handler in _BACKGROUND, threads=_find_threads(handler)),
                 methods=[method],
             )
             for method, path, roles, handler in handlers
         ),
         PAGES.mount(),
     ]
+
+
+def _find_threads(handler: Handler) -> visits.Threads | None:
+    if handler in _DECISIONS:
+        return "decisions"
+    return "readings" if handler in _READINGS else None
 
 
 def _count_states(store: ReviewStore) -> dict[str, float]:

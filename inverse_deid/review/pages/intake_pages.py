@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
+from anyio import CapacityLimiter, to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -99,7 +100,9 @@ async def receive_file(request: Request, session: Session) -> dict[str, object]:
             await run_in_threadpool(remove_upload, service.store, upload.id)
     if not is_complete:
         raise ReviewError(_("the file was not sent to its end. Add it again"))
-    inspected = await run_in_threadpool(service.inspect, upload.id)
+    # Those that wait for their turn hold up no page.
+    uploads: CapacityLimiter = request.app.state.uploads
+    inspected = await to_thread.run_sync(service.inspect, upload.id, limiter=uploads)
     if inspected is None:
         raise ReviewError(_("the file was taken away"))
     return _describe(service, inspected)
@@ -182,7 +185,7 @@ def _render_choices(
         if surveyed is None or not surveyed.columns:
             continue
         fates = chosen.get(upload.id, {})
-        shown[upload.id] = upload.facts.name
+        shown[upload.id] = upload.name_key, upload.facts.name
         asked = {one.number: one for one in (concerns or {}).get(upload.id, ())}
         columns = [
             (

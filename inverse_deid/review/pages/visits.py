@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
@@ -190,17 +190,23 @@ class Visit:
             return ""
 
 
+Threads = Literal["decisions", "readings"]
+"""Of decisions, and of what waits for a child process that reads files."""
 Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def require(
-    roles: Collection[UserRole], handler: Handler, *, is_background: bool = False, is_decision: bool = False
+    roles: Collection[UserRole],
+    handler: Handler,
+    *,
+    is_background: bool = False,
+    threads: Threads | None = None,
 ) -> Endpoint:
     """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token.
 
     `is_background`: an open page asks by itself, so the request does not prolong the session.
-    `is_decision`: it runs in the threads of decisions, in which nothing may take long.
+    `threads`: those in which it runs, None = those of all pages. In those of decisions nothing may take long.
     """
 
     def answer(request: Request, body: bytes) -> Response:
@@ -218,7 +224,7 @@ def require(
         _check_role(session, roles)
         return handler(visit)
 
-    return guard(answer, is_decision=is_decision)
+    return guard(answer, threads=threads)
 
 
 def require_stream(
@@ -274,7 +280,7 @@ def _find_status(error: InverseDeidError) -> int:
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
-def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = False) -> Endpoint:
+def guard(answer: Callable[[Request, bytes], Response], *, threads: Threads | None = None) -> Endpoint:
     """Return an endpoint that also responds to errors; messages of foreign errors may quote a narrative."""
 
     def answer_safely(request: Request, body: bytes) -> Response:
@@ -298,9 +304,9 @@ def guard(answer: Callable[[Request, bytes], Response], *, is_decision: bool = F
             return await log_ins.run(
                 request, partial(answer_safely, request, body), partial(_refuse_for_now, request)
             )
-        if is_decision:
-            decisions: CapacityLimiter = request.app.state.decisions
-            return await to_thread.run_sync(answer_safely, request, body, limiter=decisions)
+        if threads is not None:
+            limiter: CapacityLimiter = getattr(request.app.state, threads)
+            return await to_thread.run_sync(answer_safely, request, body, limiter=limiter)
         return await run_in_threadpool(answer_safely, request, body)
 
     return endpoint

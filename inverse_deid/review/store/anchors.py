@@ -2,7 +2,8 @@
 
 An anchor is one line of JSON with the number and hash of the last entry, its time, the seal and a signature.
 It is appended to a file that should be elsewhere, or sent to syslog. `review verify --against FILE` checks
-that the trail still has all anchored entries. Entries after the last anchor can still be cut off.
+the signatures, and that the trail still has all anchored entries. Entries after the last anchor can still be
+cut off.
 
 A time-stamp authority (RFC 3161) can stamp the SHA-256 of the line. Its answer is appended to the files of
 anchors, with the anchor itself: `{"anchor": ..., "token": base64}`.

@@ -49,6 +49,7 @@ from inverse_deid.review.store.tables import (
     INTAKES,
     LAYERS,
     MASKINGS,
+    NAME_KEYS,
     NOTES,
     SAMPLE_CASES,
     SAMPLES,
@@ -62,7 +63,7 @@ from inverse_deid.review.store.values import CaseState
 
 SECONDS_PER_DAY = 86_400.0
 
-_HOLD_TEXT = (CONTENTS, SOURCES, INTAKES, NOTES, FORMS, WAITING, WAITING_PIECES)
+_HOLD_TEXT = (CONTENTS, SOURCES, NAME_KEYS, INTAKES, NOTES, FORMS, WAITING, WAITING_PIECES)
 _IDS_AT_ONCE = 500
 
 
@@ -217,6 +218,7 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
         _forget_uploads(transaction)
         transaction.delete(INTAKES, INTAKES.c.source_id.in_(chosen))
         n_files = transaction.delete(SOURCES, mine)
+        transaction.names.drop_unused()
         transaction.delete(MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
         deleted = _count(counts, n_files)
         if source_id is not None and not deleted.n_files:
@@ -288,6 +290,7 @@ def _forget_case(transaction: Transaction, source_id: int, n_cases: int) -> File
 def _forget_uploads(transaction: Transaction) -> None:
     """Delete the notes on uploads that are over: they may tell of what is deleted."""
     transaction.execute(delete(WAITING).where(WAITING.c.state.in_(("done", "failed"))))
+    transaction.store.case_names.clear()
 
 
 def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:
@@ -308,7 +311,9 @@ def _take_out(transaction: Transaction, source: Row[Any], numbers: Collection[in
         raise ReviewError(_refuse(kind))
     output = read_masking(transaction, source.id).output
     options = replace(output.read_options, profile=output.profile)
-    file = GivenFile(source.name, kind, open_source(transaction, source.id, source.sealed))
+    file = GivenFile(
+        transaction.names.open(source.name), kind, open_source(transaction, source.id, source.sealed)
+    )
     written, problem = None, ""
     try:
         with borrow_worker() as worker:

@@ -9,26 +9,34 @@ Source: RFC 5869 (HKDF); NIST SP 800-38D (GCM): a random nonce of 96 bits for fa
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from sqlalchemy import Connection, delete, insert, select, union
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.wording import _
 from inverse_deid.replacement import keys
+from inverse_deid.review.store.tables import NAME_KEYS, SOURCES, WAITING, place_of
 
 MIN_KEY_BYTES = 16
 
 _FORM = "inverse-deid sealed 1"
 _NONCE_BYTES = 12
 _SECRET_BYTES = 32
+_MAX_KEY_ID = 1 << 53
+_MAX_KEY_DIGITS = 16
+_NAME_PLACE = "a name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,11 @@ class ReviewKey:
         """Return 32 bytes for one purpose, which reveal nothing about the key or about other purposes."""
         info = f"inverse-deid review {purpose}".encode()
         return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self.secret)
+
+    @property
+    def public_key(self) -> Ed25519PublicKey:
+        """The key that checks what a store with this key signs."""
+        return Ed25519PrivateKey.from_private_bytes(self.derive("signatures")).public_key()
 
 
 def make_key_file(path: Path) -> ReviewKey:
@@ -115,6 +128,89 @@ def _associate(place: str) -> bytes:
     return f"{_FORM} {place}".encode()
 
 
+class FileNames:
+    """Seals names of files and of their cases, with a key for each file. Without that key nobody opens them.
+
+    A sealed name is a text, which begins with the number of its key. It can be in a table and in the trail.
+    """
+
+    def __init__(self, connection: Connection, sealer: Sealer) -> None:
+        self._connection = connection
+        self._sealer = sealer
+        self._keys: dict[int, Sealer | None] = {}
+
+    def add_key(self) -> int:
+        """Store a new key and return its number, which is random, so that none is used again."""
+        key_id, secret = secrets.randbelow(_MAX_KEY_ID) + 1, os.urandom(_SECRET_BYTES)
+        sealed = self._sealer.seal(secret, place_of(NAME_KEYS.c.sealed, {"id": key_id}))
+        self._connection.execute(insert(NAME_KEYS), {"id": key_id, "sealed": sealed})
+        self._keys[key_id] = Sealer(secret)
+        return key_id
+
+    def seal(self, key_id: int, name: str) -> str:
+        """Seal a name with a key.
+
+        Raises:
+            UnreadableInputError: The key was deleted or altered.
+        """
+        key = self._find(key_id)
+        if key is None:
+            raise _refuse_name()
+        sealed = key.seal(name.encode("utf-8", "surrogatepass"), _NAME_PLACE)
+        return f"{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
+
+    def seal_like(self, other: str, name: str) -> str:
+        """Seal a name with the key of another sealed name; fails as `seal`."""
+        return self.seal(_read_key_id(other), name)
+
+    def open(self, sealed: str) -> str:
+        """Open a name.
+
+        Raises:
+            UnreadableInputError: The key was deleted, or something was altered.
+        """
+        key_id = _read_key_id(sealed)
+        key = self._find(key_id)
+        if key is None:
+            raise _refuse_name()
+        try:
+            data = base64.urlsafe_b64decode(str(sealed).partition(".")[2])
+        except ValueError:
+            data = b""
+        return key.open(data, _NAME_PLACE).decode("utf-8", "surrogatepass")
+
+    def find(self, sealed: str | None) -> str:
+        """Return a name, "" = it was deleted with its file, or there is none."""
+        with suppress(UnreadableInputError):
+            return self.open(sealed or "")
+        return ""
+
+    def drop_unused(self) -> None:
+        """Delete the keys of files that are neither in the store nor waiting."""
+        used = union(select(SOURCES.c.name_key), select(WAITING.c.name_key))
+        self._connection.execute(delete(NAME_KEYS).where(NAME_KEYS.c.id.not_in(used)))
+        self._keys.clear()
+
+    def _find(self, key_id: int) -> Sealer | None:
+        if key_id not in self._keys:
+            found = select(NAME_KEYS.c.sealed).where(NAME_KEYS.c.id == key_id)
+            sealed = self._connection.execute(found).scalar_one_or_none()
+            place = place_of(NAME_KEYS.c.sealed, {"id": key_id})
+            self._keys[key_id] = None if sealed is None else Sealer(self._sealer.open(sealed, place))
+        return self._keys[key_id]
+
+
+def _read_key_id(sealed: str) -> int:
+    number = str(sealed).partition(".")[0]  # NULL, if somebody changed the table
+    return int(number) if number.isascii() and number.isdecimal() and len(number) <= _MAX_KEY_DIGITS else 0
+
+
+def _refuse_name() -> UnreadableInputError:
+    return UnreadableInputError(
+        _("a name of the store cannot be opened: its key was deleted. Run inverse-deid review verify")
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class StoreKeys:
     """The secrets of a store, which are stored in it under the key that people hold."""
@@ -139,9 +235,9 @@ class StoreKeys:
 
     def wrap(self, key: ReviewKey) -> str:
         """Return what is stored: the generation, and the secrets encrypted with a key."""
-        secrets = {"data": [one.secret.hex() for one in self.data], "case": self.case.hex()}
+        parts = {"data": [one.secret.hex() for one in self.data], "case": self.case.hex()}
         sealer = Sealer(key.derive("keys of the store"))
-        sealed = sealer.seal(json.dumps(secrets).encode(), f"keys {self.generation}")
+        sealed = sealer.seal(json.dumps(parts).encode(), f"keys {self.generation}")
         return f"{self.generation} {sealed.hex()}"
 
     @classmethod
@@ -154,8 +250,8 @@ class StoreKeys:
         generation, _ignored, sealed = stored.partition(" ")
         with suppress(ValueError):
             opened = Sealer(key.derive("keys of the store")).open(bytes.fromhex(sealed), f"keys {generation}")
-            secrets = json.loads(opened)
-            data = tuple(ReviewKey(bytes.fromhex(one)) for one in secrets["data"])
-            case = bytes.fromhex(secrets["case"])
+            parts = json.loads(opened)
+            data = tuple(ReviewKey(bytes.fromhex(one)) for one in parts["data"])
+            case = bytes.fromhex(parts["case"])
             return cls(data, case, key.derive("trail"), key.derive("signatures"), int(generation))
         raise UnreadableInputError(_("the keys of the store were altered. Restore a backup"))

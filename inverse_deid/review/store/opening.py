@@ -50,7 +50,7 @@ from inverse_deid.review.store.database import (
     vacuum,
 )
 from inverse_deid.review.store.entries import TrailEvent, lock_head, write_entries
-from inverse_deid.review.store.keys import ReviewKey, Sealer, StoreKeys
+from inverse_deid.review.store.keys import FileNames, ReviewKey, Sealer, StoreKeys
 from inverse_deid.review.store.rows import Marks, RowSeals, complete_row, is_row, name_row, select_sealed
 from inverse_deid.review.store.tables import (
     CASES,
@@ -86,6 +86,7 @@ class Transaction:
     def __init__(self, connection: Connection, store: ReviewStore) -> None:
         self.connection = connection
         self.store = store
+        self.names = FileNames(connection, store.sealer)
         self._marks: Marks = {}
         self._entries: list[dict[str, Any]] = []
 
@@ -263,7 +264,8 @@ class ReviewStore:
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
     those that the store was made with; `Transaction.read_facts` has those of a case. The `signer` signs heads
-    of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`.
+    of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`, and
+    `case_names` that of `work_list`.
     """
 
     def __init__(self, engine: Engine, keys: StoreKeys, clock: Clock) -> None:
@@ -280,6 +282,7 @@ class ReviewStore:
         self.case_key = keys.case
         self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
         self.shown: dict[tuple[str, int, str, str], float] = {}
+        self.case_names: dict[int, tuple[str, str, int]] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 

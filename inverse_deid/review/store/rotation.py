@@ -11,6 +11,7 @@ that the newest key opens is done.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,13 +20,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Row, Table, and_, delete, select, true, tuple_, update
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
 from inverse_deid.core.wording import _
 from inverse_deid.review.store.deletion import erase
 from inverse_deid.review.store.entries import TrailEvent, lock_head, store_head
-from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.keys import ReviewKey, StoreKeys
 from inverse_deid.review.store.opening import Clock, ReviewStore, Transaction, open_store
 from inverse_deid.review.store.rows import SEALED, check_content, hash_content
 from inverse_deid.review.store.sources import hash_file, open_source
@@ -39,6 +41,7 @@ from inverse_deid.review.store.tables import (
     META,
     METADATA,
     SESSIONS,
+    SIGNERS,
     SOURCES,
     WAITING_PIECES,
     place_of,
@@ -119,12 +122,26 @@ def _begin(store: ReviewStore, new_key: ReviewKey, *, by: str) -> None:
         for table in (FAILURES, KNOWN):  # hashes that nobody can compare any more
             transaction.execute(delete(table))
         transaction.update(META, META.c.name == KEYS, value=keys.wrap(new_key))
+        _keep_signer(transaction, keys_before=store.keys)
         for table in METADATA.sorted_tables:
             if table in _LARGE or not any(column in ENCRYPTED for column in table.c):
                 continue
             for row in transaction.execute(select(table)).all():
                 _renew(transaction, table, row)
         transaction.finish()
+
+
+def _keep_signer(transaction: Transaction, *, keys_before: StoreKeys) -> None:
+    # Anchors that the old key signed can still be checked.
+    before = (
+        Ed25519PrivateKey.from_private_bytes(keys_before.signatures).public_key().public_bytes_raw().hex()
+    )
+    rows = transaction.read(select(META).where(META.c.name == SIGNERS), META)
+    if rows:
+        signers = [*json.loads(rows[0].value), before]
+        transaction.update(META, META.c.name == SIGNERS, value=json.dumps(signers))
+    else:
+        transaction.insert(META, {"name": SIGNERS, "value": json.dumps([before])})
 
 
 def reseal(transaction: Transaction, *, by: str, check: Callable[[Table, Mapping[str, Any]], None]) -> None:

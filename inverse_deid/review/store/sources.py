@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import Row, func, select
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError, UnreadableInputError
 from inverse_deid.core.wording import _
@@ -97,6 +97,26 @@ def open_source(transaction: Transaction, source_id: int, sealed: bytes) -> byte
     if not any(hmac.compare_digest(hash_file(key, data), stated) for key in keys):
         raise refuse_row(place)
     return data
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file with its opened names: as it came, and in exports."""
+
+    id: int
+    name: str
+    format: str
+    export_name: str
+
+
+def open_names(transaction: Transaction, row: Row[Any]) -> SourceFile:
+    """Return a row of `SOURCES` and `INTAKES` with its names opened.
+
+    Raises:
+        UnreadableInputError: They were altered.
+    """
+    names = transaction.names
+    return SourceFile(row.id, names.open(row.name), row.format, names.open(row.export_name))
 
 
 def read_file_facts(store: ReviewStore, source_ids: Collection[int]) -> dict[int, FileFacts]:
@@ -185,7 +205,12 @@ def hash_masking(facts: Mapping[str, Any], output: Mapping[str, Any]) -> str:
 
 def hash_file(key: bytes, data: bytes) -> str:
     """Return a hash of a file that only holders of the key can compare with another file."""
-    return hmac.digest(key, hashlib.sha256(data).digest(), "sha256").hex()
+    return hash_digest(key, hashlib.sha256(data).digest())
+
+
+def hash_digest(key: bytes, digest: bytes) -> str:
+    """Return the same, given the SHA-256 of a file."""
+    return hmac.digest(key, digest, "sha256").hex()
 
 
 def list_sources(store: ReviewStore) -> tuple[SourceRow, ...]:
@@ -207,7 +232,7 @@ def list_sources(store: ReviewStore) -> tuple[SourceRow, ...]:
         return tuple(
             SourceRow(
                 id=row.id,
-                name=row.export_name,
+                name=transaction.names.open(row.export_name),
                 format=row.format,
                 added_at=row.added_at,
                 added_by=row.added_by,

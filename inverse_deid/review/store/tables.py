@@ -37,6 +37,7 @@ KEYS = "keys"
 SETTINGS = "settings"
 LAST_CASE = "last case"
 LAST_SOURCE = "last file"
+SIGNERS = "signers"
 """Names of rows of `META`."""
 
 METADATA = MetaData()
@@ -50,6 +51,8 @@ _UNSEALED = {"seals": False}
 """Of a column that the seal of its row does not cover."""
 _PASSING = {"passes": True}
 """Of a column that changes without an entry in the trail."""
+_NAME = {"name": True}
+"""Of a column with names, which the key of their file seals."""
 
 
 def _place(template: str) -> dict[str, str]:
@@ -77,12 +80,22 @@ META = _define_sealed(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""Version of the schema, settings, the last numbers of cases and files, and the keys, encrypted."""
+"""Version of the schema, settings, the last numbers of cases and files, the keys, encrypted, and the public
+keys that signed before the key was changed."""
+
+NAME_KEYS = _define(
+    "name_keys",
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("sealed", LargeBinary, nullable=False, info=_place("name key {id}")),
+)
+"""The key of each file that seals its name and those of its cases, here and in the trail. It is deleted with
+the file, so that nobody can open them any more."""
 
 SOURCES = _define_sealed(
     "sources",
     Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False),
+    Column("name", Text, nullable=False, info=_NAME),
+    Column("name_key", BigInteger, nullable=False),
     Column("format", String(20), nullable=False),
     Column("sealed", LargeBinary, nullable=False, info=_UNSEALED | _place("file {id}")),
 )
@@ -101,7 +114,7 @@ INTAKES = _define_sealed(
     "intakes",
     Column("source_id", ForeignKey("sources.id"), primary_key=True),
     Column("masking_id", ForeignKey("maskings.id"), nullable=False, index=True),
-    Column("export_name", Text, nullable=False, unique=True),
+    Column("export_name", Text, nullable=False, info=_NAME),
     Column("content_hash", String(64), nullable=False),
     Column("added_at", Double, nullable=False),
     Column("added_by", String(64), nullable=False),
@@ -169,7 +182,7 @@ CASES = _define_sealed(
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id"), nullable=False),
     Column("number", Integer, nullable=False),
-    Column("name", Text, nullable=False),
+    Column("name", Text, nullable=False, info=_NAME),
     Column("state", String(20), nullable=False),
     Column("doubt", Double, nullable=False),
     Column("n_tokens", Integer, nullable=False),
@@ -182,7 +195,6 @@ CASES = _define_sealed(
     UniqueConstraint("source_id", "number"),
     Index("cases_by_doubt", text("doubt DESC"), "id"),
     Index("cases_by_state", "state", text("doubt DESC"), "id"),
-    Index("cases_by_name", "name", "id"),
 )
 
 CONTENTS = _define_sealed(
@@ -279,6 +291,7 @@ WAITING = _define(
     Column("id", Integer, primary_key=True),
     Column("state", String(20), nullable=False),
     Column("n_bytes", BigInteger, nullable=False),
+    Column("name_key", BigInteger, nullable=False),
     Column("sealed", LargeBinary, nullable=False, info=_place("waiting {id}")),
 )
 """Files that somebody added and what came of them; `sealed` has all other facts."""
@@ -292,4 +305,7 @@ WAITING_PIECES = _define(
 """The bytes of these files, in order; gone as soon as a file is masked or taken away."""
 
 ENCRYPTED = tuple(column for table in METADATA.sorted_tables for column in table.c if "place" in column.info)
-"""All columns with encrypted values."""
+"""All columns with encrypted values, except those of `NAMES`."""
+
+NAMES = tuple(column for table in METADATA.sorted_tables for column in table.c if "name" in column.info)
+"""All columns with names, sealed with the key of their file (`keys.FileNames`)."""

@@ -11,7 +11,7 @@ A line of the export is `{"entry": ..., "hash": ...}`; the last line is the seal
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from sqlalchemy import or_, select
+from sqlalchemy import Row, or_, select
 
 from inverse_deid.core.errors import (
     OVERWRITE,
@@ -44,7 +44,16 @@ from inverse_deid.review.store.entries import (
 from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.sources import open_source
-from inverse_deid.review.store.tables import CONTENTS, ENCRYPTED, SOURCES, TRAIL, place_of
+from inverse_deid.review.store.tables import (
+    CONTENTS,
+    ENCRYPTED,
+    META,
+    NAMES,
+    SIGNERS,
+    SOURCES,
+    TRAIL,
+    place_of,
+)
 
 Anchors = Mapping[int, Set[str]]
 """Hashes of earlier entries by number. More than one of an entry are of trails that contradict each other."""
@@ -53,6 +62,7 @@ ORIGINAL_SHOWN = "original shown"
 """A user saw the original of a case; `new` is the way: `reading page`, `dispute`, `causality form`, `import`,
 `export jsonl` and the like. Values of a file that waits are `original of a file shown`. The masked text of an
 agreed or released case is `masked text shown`, by `finished case`, `causality form` or `sample`."""
+_NAMES = ("name", "document")
 UNREADABLE = N_("this entry cannot be read")
 MAX_PROBLEMS = 20
 SEALED_EVENT = "rows sealed"
@@ -109,7 +119,7 @@ def verify_store(store: ReviewStore, anchors: Anchors = MappingProxyType({})) ->
     """
     with store.reading(snapshot=True) as transaction:
         check, suspects = _replay(transaction, anchors)
-        unopened = list(_find_unopened(transaction))
+        unopened = [*_find_unopened(transaction), *_find_unnamed(transaction)]
     problems = (*check.problems, *(one.problem for one in suspects), *unopened)
     return replace(check, problems=problems[:MAX_PROBLEMS])
 
@@ -131,6 +141,19 @@ def _find_unopened(transaction: Transaction) -> Iterator[str]:
                         transaction.sealer.open(values[column.name], place_of(column, values))
             except UnreadableInputError:
                 yield f"{rows.name_row(table, values)} has an encrypted value that was altered or swapped"
+
+
+def _find_unnamed(transaction: Transaction) -> Iterator[str]:
+    # One problem for each row with a name that cannot be opened.
+    for table in dict.fromkeys(column.table for column in NAMES):
+        columns = [*table.primary_key, *(column for column in table.c if column in NAMES)]
+        for row in transaction.execute(select(*columns).order_by(*table.primary_key)).all():
+            values = row._mapping
+            try:
+                for column in columns[len(table.primary_key) :]:
+                    transaction.names.open(values[column.name])
+            except UnreadableInputError:
+                yield f"{rows.name_row(table, values)} has a name that was altered or whose key is missing"
 
 
 def read_recorded(transaction: Transaction) -> rows.RecordedRows:
@@ -241,26 +264,58 @@ def verify_export(
     return replace(check, problems=(*check.problems, problem))
 
 
-def read_anchors(path: Path) -> Anchors:
+@dataclass(frozen=True, slots=True)
+class EarlierHeads:
+    """What a file of anchors or an earlier export states: the hashes that are signed, and what is not."""
+
+    anchors: Anchors
+    problems: tuple[str, ...]  # one for each line without a signature of the keys
+
+
+def read_anchors(path: Path, keys: Collection[Ed25519PublicKey]) -> EarlierHeads:
     """Return hashes of entries by number, from an earlier export of the trail or a file of anchors.
+
+    A line that none of the keys signed is a problem and counts for nothing: anybody could have added it.
 
     Raises:
         UnreadableInputError: The file cannot be read, or has no head and no anchor.
     """
     found: dict[int, set[str]] = {}
-    for parsed in read_lines(path):
+    problems: list[str] = []
+    is_empty = True
+    for i, parsed in enumerate(read_lines(path), 1):
         given = parsed.get("anchor", parsed.get("head"))
-        if given is not None:
-            try:
-                head = msgspec.convert(given, TrailHead)
-            except msgspec.ValidationError:
-                raise UnreadableInputError(_("{path} has a line that cannot be read", path=path)) from None
+        if given is None:
+            continue
+        is_empty = False
+        try:
+            head = msgspec.convert(given, TrailHead)
+        except msgspec.ValidationError:
+            raise UnreadableInputError(_("{path} has a line that cannot be read", path=path)) from None
+        if any(head.is_signed(key) for key in keys):
             found.setdefault(head.n_entries, set()).add(head.hash)
-    if not found:
+        else:
+            problems.append(
+                _(
+                    "line {i} of the anchors is not signed with a key of this store, or was changed. If they "
+                    "have a signing key of their own, give its public key",
+                    i=i,
+                )
+            )
+    if is_empty:
         raise UnreadableInputError(
             _("{path} is neither an export of a trail nor a file of anchors", path=path)
         )
-    return found
+    return EarlierHeads(found, tuple(problems[:MAX_PROBLEMS]))
+
+
+def list_public_keys(store: ReviewStore) -> list[Ed25519PublicKey]:
+    """Return the public key of the store, and those of the keys that it had before."""
+    with store.reading() as transaction:
+        rows = transaction.read(select(META).where(META.c.name == SIGNERS), META)
+    former = json.loads(rows[0].value) if rows else []
+    known = [Ed25519PublicKey.from_public_bytes(bytes.fromhex(one)) for one in former]
+    return [store.signer.public_key(), *known]
 
 
 def describe_head(transaction: Transaction) -> dict[str, Any]:
@@ -288,15 +343,13 @@ def list_entries(
     # The database only narrows down; `admits` decides on the parsed entry.
     if chosen.user:
         found = found.where(TRAIL.c.line.contains(f'"user":{json.dumps(chosen.user)}', autoescape=True))
-    if chosen.case and chosen.case.isascii():
-        found = found.where(TRAIL.c.line.icontains(json.dumps(chosen.case)[1:-1], autoescape=True))
     if chosen.events:
         begins = (f'"event":{json.dumps(one)[:-1]}' for one in chosen.events)
         found = found.where(or_(*(TRAIL.c.line.contains(one, autoescape=True) for one in begins)))
     entries: list[TrailEntry] = []
     with store.reading() as transaction:
         for number, line in transaction.execute(found).yield_per(n_rows + 1):
-            entry = _read_entry(number, line)
+            entry = _read_entry(transaction, number, line)
             if chosen.admits(entry.event):
                 entries.append(entry)
             if len(entries) > n_rows:
@@ -310,9 +363,11 @@ def count_entries(store: ReviewStore) -> int:
         return _read_head(transaction).n_entries
 
 
-def _read_entry(number: int, line: str) -> TrailEntry:
+def _read_entry(transaction: Transaction, number: int, line: str) -> TrailEntry:
+    # Names that were deleted with their file are "".
     parsed = _parse_object(str(line))
     given = {one.name: parsed.get(one.name) for one in fields(TrailEvent)}
+    given |= {one: transaction.names.find(given[one]) for one in _NAMES if isinstance(given[one], str)}
     try:
         return TrailEntry(number, str(parsed.get("at", "")), msgspec.convert(given, TrailEvent))
     except msgspec.ValidationError:
@@ -325,8 +380,15 @@ def encode_export(store: ReviewStore) -> Iterator[bytes]:
         last = {"head": describe_head(transaction)}
         found = transaction.execute(select(TRAIL).order_by(TRAIL.c.number)).yield_per(1000)
         for part in found.partitions():
-            yield "".join(f'{{"entry":{row.line},"hash":"{row.hash}"}}\n' for row in part).encode()
+            yield "".join(f"{_encode_line(transaction, row)}\n" for row in part).encode()
     yield encode_entry(last).encode() + b"\n"
+
+
+def _encode_line(transaction: Transaction, row: Row[Any]) -> str:
+    # The chain covers the sealed name alone; a reader without the key sees the name beside the entry.
+    name = transaction.names.find(_parse_object(row.line).get("name"))
+    beside = f',"name":{json.dumps(name)}' if name else ""
+    return f'{{"entry":{row.line},"hash":"{row.hash}"{beside}}}'
 
 
 def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:

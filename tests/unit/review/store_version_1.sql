@@ -62,8 +62,7 @@ CREATE TABLE intakes (
     seal VARCHAR(64),
     PRIMARY KEY (source_id),
     FOREIGN KEY(source_id) REFERENCES sources (id),
-    FOREIGN KEY(masking_id) REFERENCES maskings (id),
-    UNIQUE (export_name)
+    FOREIGN KEY(masking_id) REFERENCES maskings (id)
 );
 CREATE TABLE known (
     who_hash VARCHAR(64) NOT NULL,
@@ -102,6 +101,11 @@ CREATE TABLE meta (
     value TEXT NOT NULL,
     seal VARCHAR(64),
     PRIMARY KEY (name)
+);
+CREATE TABLE name_keys (
+    id BIGINT NOT NULL,
+    sealed BLOB NOT NULL,
+    PRIMARY KEY (id)
 );
 CREATE TABLE notes (
     id INTEGER NOT NULL,
@@ -148,6 +152,7 @@ CREATE TABLE sessions (
 CREATE TABLE sources (
     id INTEGER NOT NULL,
     name TEXT NOT NULL,
+    name_key BIGINT NOT NULL,
     format VARCHAR(20) NOT NULL,
     sealed BLOB NOT NULL,
     seal VARCHAR(64),
@@ -193,6 +198,7 @@ CREATE TABLE waiting (
     id INTEGER NOT NULL,
     state VARCHAR(20) NOT NULL,
     n_bytes BIGINT NOT NULL,
+    name_key BIGINT NOT NULL,
     sealed BLOB NOT NULL,
     PRIMARY KEY (id)
 );
@@ -204,7 +210,6 @@ CREATE TABLE waiting_pieces (
     FOREIGN KEY(waiting_id) REFERENCES waiting (id)
 );
 CREATE INDEX cases_by_doubt ON cases (doubt DESC, id);
-CREATE INDEX cases_by_name ON cases (name, id);
 CREATE INDEX cases_by_state ON cases (state, doubt DESC, id);
 CREATE INDEX failures_by_who ON failures (who_hash, at);
 CREATE INDEX ix_cases_assignee_id ON cases (assignee_id);

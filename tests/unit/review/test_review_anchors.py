@@ -14,8 +14,17 @@ from review_stores import KEY, Clock, store_of, user, write_key
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
 from inverse_deid.review.store.anchors import anchoring, write_anchor
+from inverse_deid.review.store.entries import TrailHead
+from inverse_deid.review.store.keys import ReviewKey
+from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.tables import TRAIL_HEAD
-from inverse_deid.review.store.trail import export_trail, read_anchors, verify_export, verify_store
+from inverse_deid.review.store.trail import (
+    export_trail,
+    list_public_keys,
+    read_anchors,
+    verify_export,
+    verify_store,
+)
 
 
 @pytest.fixture
@@ -23,6 +32,11 @@ def store(store, tmp_path):
     user(store, "ann")
     write_key(tmp_path)
     return store
+
+
+def anchors_of(store, place):
+    """Return the anchors of a file that are signed with a key of the store."""
+    return read_anchors(place, list_public_keys(store)).anchors
 
 
 def call(*words):
@@ -46,15 +60,18 @@ def test_a_tail_cut_off_with_an_earlier_head_is_found(store, tmp_path, kept):
     user(store, "bea")
     place = tmp_path / "kept"
     export_trail(store, place) if kept == "export" else write_anchor(store, [str(place)])
-    assert verify_store(store, read_anchors(place)).is_intact
+    assert verify_store(store, anchors_of(store, place)).is_intact
     cut_back(tmp_path, earlier)
     assert verify_store(store).is_intact
     problem = "the trail ends at entry 2, but an earlier one has 3: its end was cut off"
-    assert verify_store(store, read_anchors(place)).problems == (problem,)
+    assert verify_store(store, anchors_of(store, place)).problems == (problem,)
     said = call("verify", "--store", tmp_path / "review.db", "--against", place)
     assert said.exit_code == 1 and problem in said.output
     user(store, "cem")
-    assert "entry 3 is not the one of the earlier trail" in verify_store(store, read_anchors(place)).problems
+    assert (
+        "entry 3 is not the one of the earlier trail"
+        in verify_store(store, anchors_of(store, place)).problems
+    )
 
 
 def test_a_later_anchor_of_another_trail_does_not_hide_an_earlier_one(store, tmp_path):
@@ -79,9 +96,9 @@ def test_anchors_are_appended_as_the_trail_grows_and_at_the_end(store, tmp_path)
         until = time.monotonic() + 20
         while not (place.exists() and place.read_text()) and time.monotonic() < until:
             time.sleep(0.01)
-        assert max(read_anchors(place)) == 4
+        assert max(anchors_of(store, place)) == 4
         user(store, "dag")
-    assert sorted(read_anchors(place)) == [4, 5]
+    assert sorted(anchors_of(store, place)) == [4, 5]
     with anchoring(store, [str(place)]):
         pass
     assert len(place.read_text().splitlines()) == 2
@@ -110,7 +127,7 @@ def test_commands_anchor_what_they_append(store, tmp_path):
     given = ["--store", tmp_path / "review.db", "--anchor", place]
     assert call("user", "list", *given).exit_code == 0 and not place.exists()
     assert call("user", "close", "ann", *given).exit_code == 0
-    assert list(read_anchors(place)) == [3]
+    assert list(anchors_of(store, place)) == [3]
 
 
 def test_a_change_of_the_key_is_anchored(store, tmp_path):
@@ -121,9 +138,66 @@ def test_a_change_of_the_key_is_anchored(store, tmp_path):
     store.close()
     said = call("rotate-key", *given)
     assert said.exit_code == 0, said.output
-    assert min(read_anchors(place)) > 2
     said = call("verify", "--store", tmp_path / "review.db", "--key", key, "--against", place)
     assert said.exit_code == 0, said.output
+    with open_store(tmp_path / "review.db", ReviewKey(key.read_bytes())) as again:
+        assert min(anchors_of(again, place)) > 2
+
+
+def test_an_anchor_of_before_a_change_of_the_key_still_counts(store, tmp_path):
+    place, key = tmp_path / "anchors", tmp_path / "new.key"
+    write_anchor(store, [str(place)])
+    key.write_text("fedcba9876543210fedcba9876543210")
+    key.chmod(0o600)
+    store.close()
+    assert call("rotate-key", "--store", tmp_path / "review.db", "--new-key", key).exit_code == 0
+    given = ["--store", tmp_path / "review.db", "--key", key, "--against", place]
+    assert call("verify", *given).exit_code == 0
+    with open_store(tmp_path / "review.db", ReviewKey(key.read_bytes())) as again:
+        assert min(anchors_of(again, place)) == 2
+
+
+def forge(signer, **changes):
+    """Return a line of anchors with another head, signed by somebody or not at all."""
+    head = {"n_entries": 2, "hash": "0" * 64, "seal": "", "signature": ""} | changes
+    if signer is not None:
+        head["signature"] = signer.sign(TrailHead(**head).signed).hex()
+    return json.dumps({"anchor": {"at": "2024-01-01T00:00:00+00:00", **head}}) + "\n"
+
+
+@pytest.mark.parametrize("signer", [None, Ed25519PrivateKey.generate()], ids=["unsigned", "by another"])
+@pytest.mark.parametrize("changes", [{}, {"n_entries": 500}], ids=["other hash", "later entry"])
+def test_a_line_that_the_store_did_not_sign_is_named_and_counts_for_nothing(store, tmp_path, signer, changes):
+    place = tmp_path / "anchors"
+    write_anchor(store, [str(place)])
+    with place.open("a") as stream:
+        stream.write(forge(signer, **changes))
+    said = call("verify", "--store", tmp_path / "review.db", "--against", place)
+    assert said.exit_code == 1
+    assert "line 2 of the anchors is not signed with a key of this store" in said.output + said.stderr
+    assert "its end was cut off" not in said.output + said.stderr
+    assert sorted(anchors_of(store, place)) == [2]
+
+
+def test_an_anchor_that_was_changed_is_named(store, tmp_path):
+    place = tmp_path / "anchors"
+    write_anchor(store, [str(place)])
+    place.write_text(place.read_text().replace('"n_entries": 2', '"n_entries": 1'))
+    said = call("verify", "--store", tmp_path / "review.db", "--against", place)
+    assert said.exit_code == 1
+    assert "line 1 of the anchors is not signed" in said.output + said.stderr
+
+
+def test_anchors_with_a_signing_key_of_their_own_need_its_public_key(store, tmp_path):
+    private, public = Ed25519PrivateKey.generate(), tmp_path / "public.pem"
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    public.write_bytes(private.public_key().public_bytes(serialization.Encoding.PEM, form))
+    place = tmp_path / "anchors"
+    store.signer = private
+    write_anchor(store, [str(place)])
+    given = ["--store", tmp_path / "review.db", "--against", place]
+    assert "give its public key" in call("verify", *given).stderr
+    assert call("verify", *given, "--public-key", public).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -183,7 +257,7 @@ def test_a_malformed_head_is_a_problem_and_no_traceback(store, tmp_path, head):
     said = call("verify", "--trail", export, "--store", tmp_path / "review.db")
     assert said.exit_code == 1 and "Traceback" not in said.output
     with pytest.raises(UnreadableInputError, match="has a line that cannot be read"):
-        read_anchors(export)
+        anchors_of(store, export)
 
 
 def test_a_clock_that_was_put_back_is_noted(tmp_path):

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from fake_maskers import mask_capitals
 from review_stores import FACTS, KEY, TEXT, change_rows, json_lines, review, store_of, user
+from sqlalchemy import select
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.records import ReadOptions
@@ -21,7 +22,7 @@ from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.files.exporting import export_released, released_file, released_zip, write_old_names
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
 from inverse_deid.review.store.sources import list_sources
-from inverse_deid.review.store.tables import INTAKES
+from inverse_deid.review.store.tables import INTAKES, SOURCES
 from inverse_deid.review.store.trail import export_trail, verify_store
 from inverse_deid.review.store.values import CaseState, ReviewPolicy
 
@@ -299,7 +300,10 @@ def test_a_source_called_like_the_report_keeps_both(tmp_path):
     path = tmp_path / "run-report.json.txt"
     path.write_text("by Li")
     with store_of(tmp_path, inputs=[path], approvals=1) as store:
-        change_rows(store, INTAKES, INTAKES.c.source_id == 1, export_name="Run-Report.json")
+        with store.reading() as transaction:
+            source = transaction.execute(select(SOURCES)).one()
+            name = transaction.names.seal(source.name_key, "Run-Report.json")
+        change_rows(store, INTAKES, INTAKES.c.source_id == 1, export_name=name)
         review(store, user(store, "ann"))
         _, files = pack(store)
     assert set(files) == {"run-report.json", "release-report.html", "Run-Report (2).json"}

@@ -57,8 +57,16 @@ def rows_of(store, table):
 
 
 def trail_of(store, folder):
+    """Return the entries of an exported trail, with their opened names."""
     export_trail(store, folder / "trail.jsonl", force=True)
-    return [json.loads(line)["entry"] for line in (folder / "trail.jsonl").read_text().splitlines()[:-1]]
+    lines = map(json.loads, (folder / "trail.jsonl").read_text().splitlines()[:-1])
+    return [{**line["entry"], "name": line.get("name")} for line in lines]
+
+
+def list_names(store):
+    with store.reading() as transaction:
+        rows = transaction.execute(select(CASES).order_by(CASES.c.id)).all()
+        return [(row.id, transaction.names.open(row.name)) for row in rows]
 
 
 STORE = {"texts": [TEXT, "by Bo"], "approvals": 1}
@@ -84,7 +92,7 @@ def test_numbers_of_cases_continue_and_work_goes_on(store, more):
     at, _ = change(store, place(store, ann), ActionKind.MASK, 5)
     tally = add(store, json_lines(more / "new.jsonl", ["seen by Li", "well"]))
     assert (tally.n_documents, tally.n_failures, tally.n_tokens) == (2, 0, 4)
-    assert [(row.id, row.name) for row in rows_of(store, CASES)] == [
+    assert list_names(store) == [
         (1, "c1"),
         (2, "c2"),
         (3, "c1"),

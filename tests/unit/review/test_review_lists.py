@@ -5,12 +5,12 @@ import sqlite3
 
 import pytest
 from review_stores import change_rows, json_lines, place, review, store_of, user
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.review.flow.work_list import count_matches, list_cases, read_line
 from inverse_deid.review.store.entries import TrailEvent
-from inverse_deid.review.store.tables import CASES, TRAIL
+from inverse_deid.review.store.tables import CASES, SOURCES, TRAIL
 from inverse_deid.review.store.trail import (
     UNREADABLE,
     TrailFilter,
@@ -106,13 +106,12 @@ class TestOrder:
 
     def test_first_and_later_pages_come_from_an_index(self, store, tmp_path):
         raw = sqlite3.connect(tmp_path / "review.db")
-        for columns, place_of in (("name, id", "(name, id) > ('b', 3)"), ("doubt desc, id", "doubt <= 7")):
-            for condition in ("1", place_of):
-                plan = raw.execute(
-                    f"explain query plan select id from cases where {condition} order by {columns} limit 51"
-                ).fetchall()
-                assert "INDEX cases_by_" in plan[0][3]
-                assert not any("TEMP B-TREE" in step[3] for step in plan)
+        for condition in ("1", "doubt <= 7"):
+            plan = raw.execute(
+                f"explain query plan select id from cases where {condition} order by doubt desc, id limit 51"
+            ).fetchall()
+            assert "INDEX cases_by_" in plan[0][3]
+            assert not any("TEMP B-TREE" in step[3] for step in plan)
         raw.close()
 
 
@@ -151,7 +150,8 @@ class TestTrail:
         cases = json_lines(tmp_path / "cases.jsonl", ["a b"] * 2)
         with store_of(tmp_path, inputs=[cases]) as store:
             with store.writing() as transaction:
-                names = ["c1", "c2", 'od"d', "Öl", "c1"]
+                key_id = transaction.execute(select(SOURCES.c.name_key)).scalar_one()
+                names = [transaction.names.seal(key_id, one) for one in ("c1", "c2", 'od"d', "Öl", "c1")]
                 events = [
                     TrailEvent(user=who, event=event, name=name)
                     for who, event in (("ann", "approve"), ("a_n", "note"), ("bea", "account of ann added"))
