@@ -34,6 +34,7 @@ from inverse_deid.review.flow.table import (
 )
 from inverse_deid.review.pages.case_page import encode_case, encode_digits, list_legend
 from inverse_deid.review.pages.intake_pages import describe_facts
+from inverse_deid.review.pages.list_pages import can_download, find_next
 from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.store.sources import list_sources, read_file_facts
 from inverse_deid.review.store.values import MAX_RANGES, LayerRevision, TokenRange
@@ -135,7 +136,9 @@ def ask_approval(visit: Visit) -> Response:
 def approve(visit: Visit) -> Response:
     given = [Planned(*one) for one in visit.parse(_Approval).rows]
     left = approve_rows(visit.store, visit.user, _source(visit), given, _shown(visit))
-    return JSONResponse({"done": [one.case_id for one in given if one.case_id not in left], "left": left})
+    done = [one.case_id for one in given if one.case_id not in left]
+    is_through = find_next(visit) == "/" and can_download(visit)
+    return JSONResponse({"done": done, "left": left, "is_through": is_through})
 
 
 def reopen(visit: Visit) -> Response:

@@ -17,6 +17,7 @@ const TICK_MS = 250;
 const BAND_PIXELS = 24;
 const AHEAD_PIXELS = 1800;
 const AT_ONCE = 50;
+const APPROVED_AT_ONCE = 20;
 
 const rows = [];
 const byId = new Map();
@@ -600,12 +601,14 @@ async function approve() {
   }
   approved = [];
   const left = [];
-  for (let begin = 0; begin < plan.rows.length; begin += AT_ONCE) {
-    const body = await stored(() => send("approve", { rows: plan.rows.slice(begin, begin + AT_ONCE) }));
+  for (let begin = 0; begin < plan.rows.length; begin += APPROVED_AT_ONCE) {
+    const body = await stored(() => send("approve", { rows: plan.rows.slice(begin, begin + APPROVED_AT_ONCE) }));
     if (!body) break;
     approved.push(...body.done);
     left.push(...Object.values(body.left));
     for (const id of body.done) setApproved(id, true);
+    element("done-next").href = body.is_through ? "/files" : "/next";
+    element("done-next").textContent = body.is_through ? _("Download") : _("Next case");
     element("saved").textContent = _("{done} of {n} approved", { done: approved.length, n: plan.rows.length });
   }
   undoable.length = 0;
@@ -630,8 +633,8 @@ async function undoApproval() {
   element("done").hidden = true;
   const ids = approved.splice(0).reverse();
   let why = "";
-  for (let begin = 0; begin < ids.length; begin += AT_ONCE) {
-    const body = await stored(() => send("reopen", { rows: ids.slice(begin, begin + AT_ONCE) }));
+  for (let begin = 0; begin < ids.length; begin += APPROVED_AT_ONCE) {
+    const body = await stored(() => send("reopen", { rows: ids.slice(begin, begin + APPROVED_AT_ONCE) }));
     if (!body) break;
     why ||= Object.values(body.left)[0] ?? "";
   }
