@@ -25,6 +25,7 @@ from inverse_deid.review.flow.table import (
     act_on_row,
     approve_rows,
     count_rows,
+    group_doubts,
     list_rows,
     plan_approval,
     reopen_rows,
@@ -119,6 +120,12 @@ def sweep_file(visit: Visit) -> Response:
     asked = InFile(given.act, tuple(given.words), given.keeps)
     done = sweep(visit.store, visit.user, _source(visit), asked, _shown(visit), after=given.after)
     return _send_again(visit, done.case_ids, after=done.after, n_left=done.n_left)
+
+
+def list_words(visit: Visit) -> Response:
+    """Send the doubtful words of the file, grouped, so that each can be decided once."""
+    words = group_doubts(visit.store, visit.user, _source(visit))
+    return JSONResponse({"words": msgspec.to_builtins(words)})
 
 
 def undo(visit: Visit) -> Response:
