@@ -22,6 +22,7 @@ from inverse_deid.files.given import GivenFile, open_given
 from inverse_deid.files.reading import find_facts, guard_records
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import input_errors
+from inverse_deid.formats.tables.columns import check_names
 
 MAX_ROWS = 100
 """So many rows are read."""
@@ -107,6 +108,7 @@ def survey_file(name: str, data: bytes) -> FileSurvey:
             raise problem or FormatError(_("contains no text to mask. Add a file with text"))
         return FileSurvey(format=file.format.name, facts=facts)
     head = file.format.look(io.BytesIO(file.data), ReadOptions(), file.name)
+    check_names(head.names, ReadOptions())  # the reader would refuse it, after all was chosen
     rows: list[Mapping[str, str]] = []
     n_rows = 0
     with input_errors():

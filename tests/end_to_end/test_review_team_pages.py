@@ -407,7 +407,10 @@ class TestReleased:
         page = carl.get("/files").text
         assert "1 of 3 released" in page and "cases.jsonl" in page and "/files/delete" not in page
         answer = carl.send("/files/download", source="1")
-        assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''cases.jsonl"
+        assert (
+            answer.headers["content-disposition"]
+            == "attachment; filename*=UTF-8''cases%20%281%20of%203%29.jsonl"
+        )
         assert [json.loads(line)["id"] for line in answer.text.splitlines()] == ["c2"]
         assert "konkwo" not in answer.text.replace("then okonkwo", "")
         assert carl.send("/files/download", source="99").status_code == 400
@@ -418,13 +421,15 @@ class TestReleased:
         for case_id in (1, 2):
             approve(carl, case_id)
 
-        def ids(answer):
+        def ids(answer, n_cases):
+            name = f"cases ({n_cases} of 3).jsonl"
+            assert f"released%20%28{n_cases}%20of%203%29.zip" in answer.headers["content-disposition"]
             with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
-                assert set(packed.namelist()) == {"cases.jsonl", "run-report.json", "release-report.html"}
-                return [json.loads(line)["id"] for line in packed.read("cases.jsonl").splitlines()]
+                assert set(packed.namelist()) == {name, "run-report.json", "release-report.html"}
+                return [json.loads(line)["id"] for line in packed.read(name).splitlines()]
 
-        assert ids(carl.send("/files/download")) == ["c1", "c2"]
-        assert ids(carl.send("/files/selected", case=["2", "3"])) == ["c2"]
+        assert ids(carl.send("/files/download"), 2) == ["c1", "c2"]
+        assert ids(carl.send("/files/selected", case=["2", "3"]), 1) == ["c2"]
         assert carl.send("/files/selected", case=["3"]).status_code == 400
         nothing = carl.send("/files/selected")
         assert nothing.status_code == 303 and "Select cases first" in notice(carl.get("/"))

@@ -164,6 +164,31 @@ def find_danger(column: SurveyedColumn) -> str:
     return ""
 
 
+_CASE_WORDS = frozenset({"aer", "case", "cases", "control", "icsr", "report", "safety", "worldwide"})
+"""One of them is in the name of a column with numbers of cases."""
+_NUMBER_WORDS = frozenset(
+    {"code", "id", "identifier", "key", "no", "nr", "number", "ref", "reference", "row"}
+)
+_CODE = re.compile(r"(?=\S*\d)[\w./:-]{1,40}")
+
+
+def looks_like_case_number(column: SurveyedColumn) -> bool:
+    """Whether a column seems to have numbers of cases: each value is a code of its own, and none a person's.
+
+    Example:
+        >>> names = ("case_no", "mrn", "patient_id")
+        >>> sorts = {"is_narrative": False, "is_unique": True}
+        >>> columns = [SurveyedColumn(one, ("A-1", "A-2"), **sorts) for one in names]
+        >>> [looks_like_case_number(one) for one in columns]
+        [True, False, False]
+    """
+    words = {word.casefold() for word in _WORD.findall(column.name)}
+    names_case = bool(words & _CASE_WORDS) or (bool(words) and words <= _NUMBER_WORDS)
+    names_person = bool(words & (set(_IDENTIFYING_WORDS.split()) - _NUMBER_WORDS))
+    is_code = bool(column.values) and all(_CODE.fullmatch(value.strip()) for value in column.values)
+    return column.is_unique and not column.is_narrative and names_case and not names_person and is_code
+
+
 @dataclass(frozen=True, slots=True)
 class Concern:
     """A column that is copied unmasked only after a second confirmation."""

@@ -139,8 +139,8 @@ def released_zip(
 ) -> Exported:
     """Write a zip of the masked text of released cases, each file in its original format, with two reports.
 
-    `case_ids` chooses among them, None = all. The reports, JSON and a page, state settings,
-    counts and hashes, and no text.
+    `case_ids` chooses among them, None = all. A file of which only a part is released is named so, such as
+    `cases (20 of 300).csv`. The reports, JSON and a page, state settings, counts and hashes, and no text.
     With `renames`, files and ids have the numbers of `write_old_names`.
 
     Raises:
@@ -153,12 +153,12 @@ def released_zip(
         out = _Releases(transaction, case_ids, Renames() if renames else None)
         names, written = DistinctNames([REPORT_NAME, PAGE_NAME]), []
         for source in out.list_sources():
-            name = names.take(check_name(out.name_of(source)))
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
                 if not out.write(source, file):
                     continue
+                name = names.take(out.name_part(check_name(out.name_of(source))))
                 with packed.open(_zip_entry(store, name), "w", force_zip64=True) as entry:
-                    out.note_file(*_copy(file, entry))
+                    out.note_file(name, *_copy(file, entry))
             written.append(Path(name))
         if not written:
             raise ReviewError(out.problems[0] if out.problems else _("no case is released yet"))
@@ -174,7 +174,8 @@ def released_file(
 ) -> Exported:
     """Write the masked text of the released cases of one file, in its original format.
 
-    With `renames`, the file and its ids have the numbers of `write_old_names`.
+    If these are a part of it, its name says so, as in `released_zip`. With `renames`, the file and its ids
+    have the numbers of `write_old_names`.
 
     Raises:
         ReviewError: No case of the file can be written; nothing was written then.
@@ -184,10 +185,10 @@ def released_file(
         sources = [one for one in out.list_sources() if one.id == source_id]
         if not sources:
             raise ReviewError(_("file {source_id} has no released case", source_id=source_id))
-        name = Path(check_name(out.name_of(sources[0])))
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
             if not out.write(sources[0], file):
                 raise ReviewError(out.problems[0])
+            name = Path(out.name_part(check_name(out.name_of(sources[0]))))
             _copy(file, target)
     event = f"released text of file {source_id} downloaded: {out.n_cases} cases"
     return _conclude(store, out, [name], event, by)
@@ -315,6 +316,15 @@ class _Releases:
     def name_of(self, source: SourceFile) -> str:
         return self._new_names.get(source.id) or source.export_name
 
+    def name_part(self, name: str) -> str:
+        """Return the name of the last file that was written, which says so if only a part of it was."""
+        last = self._files[-1]
+        n_cases, n_all = last["n_cases"], last["n_cases"] + last["n_cases_left_out"]
+        if n_cases == n_all:
+            return name
+        path = PurePosixPath(name)
+        return str(path.with_name(f"{path.stem} ({n_cases} of {n_all}){path.suffix}"))
+
     def _number(self, source: SourceFile, renames: Renames) -> None:
         """Number a file, and the ids in it; one that cannot be read is a problem when it is written."""
         form, number = FORMATS[source.format], renames.name("file", source.export_name)
@@ -394,9 +404,9 @@ class _Releases:
             "profile": describe_profile(masking.output.profile),
         }
 
-    def note_file(self, sha256: str, n_bytes: int) -> None:
-        """Note what was written of the last file."""
-        self._files[-1] |= {"sha256": sha256, "bytes": n_bytes}
+    def note_file(self, name: str, sha256: str, n_bytes: int) -> None:
+        """Note what was written of the last file, and under which name."""
+        self._files[-1] |= {"file": name, "sha256": sha256, "bytes": n_bytes}
 
     def report(self, by: str) -> dict[str, Any]:
         """Return the run report: settings, counts, hashes. No count tells the words under a mask."""

@@ -352,6 +352,7 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", table + "/read", reviewer, table_page.note_read),
         ("POST", table + "/act", reviewer, table_page.act),
         ("POST", table + "/sweep", reviewer, table_page.sweep_file),
+        ("POST", table + "/words", reviewer, table_page.list_words),
         ("POST", table + "/undo", reviewer, table_page.undo),
         ("POST", table + "/ask", reviewer, table_page.ask_approval),
         ("POST", table + "/approve", reviewer, table_page.approve),

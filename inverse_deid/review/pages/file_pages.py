@@ -115,11 +115,15 @@ def _send(visit: Visit, write: Callable[[BinaryIO], Exported | None], name: str 
         n_bytes = file.seek(0, io.SEEK_END)
         unsent.pop_all()  # it is closed when it is sent
     name = name or (done.files[0].name if done else "")
+    is_zip = name == ZIP_NAME
+    if is_zip and done and done.n_left_out:
+        n_all = done.n_cases + done.n_left_out
+        name = f"released ({done.n_cases} of {n_all}).zip"
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "Content-Length": str(n_bytes),
     }
-    kind = "application/zip" if name == ZIP_NAME else "application/octet-stream"
+    kind = "application/zip" if is_zip else "application/octet-stream"
     response = StreamingResponse(_read_blocks(file), media_type=kind, headers=headers)
     if done and done.problems:
         left = _(

@@ -31,6 +31,7 @@ from inverse_deid.review.files.choices import (
     find_concerns,
     find_danger,
     find_refusal,
+    looks_like_case_number,
 )
 from inverse_deid.review.files.service import IntakeService, explain_problem
 from inverse_deid.review.files.waiting import (
@@ -195,6 +196,7 @@ def _render_choices(
                 _(find_danger(column)) if find_danger(column) else "",
                 asked.get(number),
                 [(one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)],
+                looks_like_case_number(column),
             )
             for number, column in enumerate(surveyed.columns)
         ]

@@ -91,6 +91,7 @@ def show_work_list(visit: Visit) -> Response:
         can_release=user.role.includes(UserRole.ADJUDICATOR),
         can_select=visit.audience.selects_cases and user.role in (UserRole.ADJUDICATOR, UserRole.ADMIN),
         listings=_list_listings(visit),
+        is_through=not is_admin and find_next(visit) == "/" and can_download(visit),
     )
 
 
@@ -149,6 +150,12 @@ def link_case(row: CaseRow, user: User) -> str:
     if row.state is CaseState.DISAGREED:
         return f"/disputes/{row.case_id}" if user.role.includes(UserRole.ADJUDICATOR) else ""
     return f"/cases/{row.case_id}"
+
+
+def can_download(visit: Visit) -> bool:
+    """Whether a user can download, and there is something to download."""
+    released = count_cases(visit.store)[CaseState.RELEASED]
+    return visit.user.role.includes(UserRole.ADJUDICATOR) and released > 0
 
 
 def go_next(visit: Visit) -> Response:

@@ -25,6 +25,7 @@ from inverse_deid.review.flow.table import (
     act_on_row,
     approve_rows,
     count_rows,
+    group_doubts,
     list_rows,
     plan_approval,
     reopen_rows,
@@ -34,6 +35,7 @@ from inverse_deid.review.flow.table import (
 )
 from inverse_deid.review.pages.case_page import encode_case, encode_digits, list_legend
 from inverse_deid.review.pages.intake_pages import describe_facts
+from inverse_deid.review.pages.list_pages import can_download, find_next
 from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.store.sources import list_sources, read_file_facts
 from inverse_deid.review.store.values import MAX_RANGES, LayerRevision, TokenRange
@@ -120,6 +122,12 @@ def sweep_file(visit: Visit) -> Response:
     return _send_again(visit, done.case_ids, after=done.after, n_left=done.n_left)
 
 
+def list_words(visit: Visit) -> Response:
+    """Send the doubtful words of the file, grouped, so that each can be decided once."""
+    words = group_doubts(visit.store, visit.user, _source(visit))
+    return JSONResponse({"words": msgspec.to_builtins(words)})
+
+
 def undo(visit: Visit) -> Response:
     done = undo_on_rows(visit.store, visit.user, dict(visit.parse(_Rows).rows), _shown(visit))
     return _send_again(visit, done)
@@ -135,7 +143,9 @@ def ask_approval(visit: Visit) -> Response:
 def approve(visit: Visit) -> Response:
     given = [Planned(*one) for one in visit.parse(_Approval).rows]
     left = approve_rows(visit.store, visit.user, _source(visit), given, _shown(visit))
-    return JSONResponse({"done": [one.case_id for one in given if one.case_id not in left], "left": left})
+    done = [one.case_id for one in given if one.case_id not in left]
+    is_through = find_next(visit) == "/" and can_download(visit)
+    return JSONResponse({"done": done, "left": left, "is_through": is_through})
 
 
 def reopen(visit: Visit) -> Response:

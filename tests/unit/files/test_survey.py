@@ -133,3 +133,12 @@ def test_a_column_named_id_leaves_only_if_it_was_chosen(kind, write):
         sink.finish()
         written[without_id] = CANARY.encode() in target.getvalue()
     assert written == {True: False, False: True}
+
+
+@pytest.mark.parametrize("header", ["id,text,country,country", "id,text,text,country"])
+def test_a_doubled_column_is_named_before_anything_is_chosen(header):
+    doubled = "country' (columns 3 and 4" if header.endswith("country,country") else "text' (columns 2 and 3"
+    with pytest.raises(InputError, match="two columns") as raised:
+        survey_file("a.csv", f"{header}\n7,seen by {CANARY},{CANARY},no\n".encode())
+    assert doubled in str(raised.value)
+    assert CANARY not in str(raised.value)

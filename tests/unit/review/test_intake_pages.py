@@ -93,6 +93,32 @@ def test_a_tick_replaces_names_by_numbers_and_the_list_comes_apart(desk):
     assert listed.text == "kind,old,new\nfile,Okonkwo.txt,document-0001\n"
 
 
+def test_a_column_that_looks_like_numbers_of_cases_is_offered_as_such(desk):
+    offer = "It seems to have the numbers of the cases"
+    desk.add("cases.csv", TABLE.replace(b"id,", b"case_id,"))
+    page = desk.client.get("/choices").text
+    assert page.count(offer) == 1
+    assert page.index(offer) < page.index("<legend>text</legend>")
+    assert 'value="dropped" checked' in page[: page.index(offer)]  # it is offered, not chosen
+
+
+@pytest.mark.parametrize("name", [b"patient_id", b"mrn", b"reporter_no"])
+def test_numbers_of_people_are_not_offered_as_numbers_of_cases(desk, name):
+    desk.add("cases.csv", TABLE.replace(b"id,", name + b",", 1))
+    assert "It seems to have the numbers" not in desk.client.get("/choices").text
+
+
+def test_after_the_last_case_the_button_is_download(desk):
+    desk.add("case.txt", b"seen by Okonkwo today")
+    desk.choose()
+    desk.wait(*ENDED)
+    assert "Next case" in desk.client.get("/").text
+    approve_all(desk)
+    page = desk.client.get("/").text
+    assert "Next case" not in page
+    assert '<a class="button main" href="/files">Download</a>' in page
+
+
 def test_columns_are_dropped_unless_they_are_narratives_or_chosen(desk):
     upload = desk.add("cases.csv", TABLE.replace(b"seen by Okonkwo", LONG.encode())).json()
     page = desk.client.get("/choices").text

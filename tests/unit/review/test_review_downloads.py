@@ -1,6 +1,7 @@
 """Released files for download: a zip with a run report, or one file; checked by reading them back."""
 
 import dataclasses
+import gzip
 import hashlib
 import io
 import json
@@ -74,9 +75,10 @@ def pack(store, **more):
 def test_the_zip_has_the_same_files_as_an_export(store, tmp_path):
     exported, files = pack(store)
     assert (exported.n_cases, exported.n_left_out, exported.problems) == (4, 1, ())
-    assert [path.name for path in exported.files] == ["cases.jsonl", "cases (2).jsonl", "t.csv"]
+    assert [path.name for path in exported.files] == ["cases.jsonl", "cases (2).jsonl", "t (1 of 2).csv"]
     del files["run-report.json"], files["release-report.html"]
     export_released(store, tmp_path / "out")
+    files["t.csv"] = files.pop("t (1 of 2).csv")
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert files["t.csv"] == b"id,text,visit,country\n7,XXX by XXX,a,FI\n"
     assert exported.columns["dob"] == "dropped"
@@ -85,16 +87,17 @@ def test_the_zip_has_the_same_files_as_an_export(store, tmp_path):
 NUMBERED = {
     "document-0001.jsonl": ["case-0001", "case-0002"],
     "document-0002.jsonl": ["case-0003"],
-    "document-0003.csv": ["case-0004"],
+    "document-0003 (1 of 2).csv": ["case-0004"],
 }
 
 
 def ids_of(files):
     """Return the ids in downloaded files, by name."""
-    table = files["document-0003.csv"].decode().splitlines()[1:]
+    name = next(name for name in files if name.startswith("document-0003"))
+    table = files[name].decode().splitlines()[1:]
     lines = {name: data.splitlines() for name, data in files.items() if name.endswith(".jsonl")}
     found = {name: [json.loads(line)["id"] for line in rows] for name, rows in lines.items()}
-    return found | {"document-0003.csv": [row.split(",")[0] for row in table]}
+    return found | {name: [row.split(",")[0] for row in table]}
 
 
 def old_names(store):
@@ -169,7 +172,7 @@ def test_an_export_with_numbers_continues_its_list(store, tmp_path):
     exported = export_released(store, tmp_path / "out", rename=listed)
     assert exported.problems == ()
     found = ids_of({path.name: path.read_bytes() for path in sorted((tmp_path / "out").iterdir())})
-    assert list(found) == list(NUMBERED)
+    assert list(found) == [name.replace(" (1 of 2)", "") for name in NUMBERED]
     assert list(found.values()) == [["case-0042", "case-0043"], ["case-0041"], ["case-0044"]]
     assert "file,t.csv,document-0003" in listed.read_text()
     if os.name == "posix":
@@ -186,7 +189,7 @@ def test_the_report_has_counts_settings_and_hashes_and_no_text(store):
     assert {name: one["n_cases"] for name, one in listed.items()} == {
         "cases.jsonl": 2,
         "cases (2).jsonl": 1,
-        "t.csv": 1,
+        "t (1 of 2).csv": 1,
     }
     for name, one in listed.items():
         assert one["sha256"] == hashlib.sha256(files[name]).hexdigest()
@@ -207,15 +210,26 @@ def test_hashes_of_originals_and_words_cannot_be_guessed(store, tmp_path):
     assert "fingerprint of the second" not in report and KEY.secret.decode() not in report
 
 
+def test_the_name_of_a_part_says_how_many_cases_are_in_it(tmp_path):
+    data = "".join(json.dumps({"id": f"c{n}", "text": "well"}) + "\n" for n in range(3)).encode()
+    (tmp_path / "a.b.jsonl.gz").write_bytes(gzip.compress(data))
+    with store_of(tmp_path, inputs=[tmp_path / "a.b.jsonl.gz"], settings=settings_of()) as store:
+        ann = user(store, "ann")
+        review(store, ann, 1)
+        review(store, ann, 2)
+        exported = released_file(store, 1, io.BytesIO(), by="ann")
+    assert [str(path) for path in exported.files] == ["a.b (2 of 3).jsonl"]
+
+
 def test_cases_can_be_chosen(store):
     exported, files = pack(store, case_ids=[2, 4, 5, 99])
     assert exported.n_cases == 2 and set(files) == {
-        "cases.jsonl",
-        "t.csv",
+        "cases (1 of 2).jsonl",
+        "t (1 of 2).csv",
         "run-report.json",
         "release-report.html",
     }
-    assert [json.loads(line)["id"] for line in files["cases.jsonl"].splitlines()] == ["c2"]
+    assert [json.loads(line)["id"] for line in files["cases (1 of 2).jsonl"].splitlines()] == ["c2"]
 
 
 @pytest.mark.parametrize("case_ids", [(), (5,), (99,)])
@@ -247,7 +261,7 @@ def test_one_file_is_written_as_the_export_writes_it(store, tmp_path):
         stream = io.BytesIO()
         exported = released_file(store, source.id, stream, by="ann")
         assert stream.getvalue() == (tmp_path / "out" / source.name).read_bytes()
-        assert [str(path) for path in exported.files] == [source.name]
+        assert [str(path) for path in exported.files] == [source.name.replace("t.csv", "t (1 of 2).csv")]
         assert exported.n_cases == source.n_released
 
 

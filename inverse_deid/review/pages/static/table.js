@@ -17,6 +17,7 @@ const TICK_MS = 250;
 const BAND_PIXELS = 24;
 const AHEAD_PIXELS = 1800;
 const AT_ONCE = 50;
+const APPROVED_AT_ONCE = 20;
 
 const rows = [];
 const byId = new Map();
@@ -524,14 +525,22 @@ async function decideInFile(act) {
   if (!canChange(one)) return;
   const { first, stop } = here;
   const words = state.words.slice(first, stop);
+  const keeps = act === "confirm" ? Boolean(state.keep[first]) : null;
+  const said = await sweepFile(act, words, keeps);
+  if (said === null) return;
+  say(said);
+  await next({ pages: false });
+}
+
+// Decides words in all rows, some at a time; returns what was done in words, null = nothing.
+async function sweepFile(act, words, keeps) {
   if (act === "unmask") {
     const question = _("Unmask “{words}” in the whole file, also where the tool was sure, and in rows that you have not seen yet?", { words: words.join(" ") });
     if (!(await ask("uncover", question))) {
       say(_("left masked"));
-      return;
+      return null;
     }
   }
-  const keeps = act === "confirm" ? Boolean(state.keep[first]) : null;
   const done = { ids: [], where: { ...here } };
   let after = -1;
   let nLeft = 0;
@@ -548,9 +557,89 @@ async function decideInFile(act) {
   if (done.ids.length) undoable.push(done);
   const changed = ngettext("{n} row changed", "{n} rows changed", done.ids.length, { n: done.ids.length });
   const held = ngettext("{n} row is held by another reader", "{n} rows are held by other readers", nLeft, { n: nLeft });
-  say(nLeft ? `${changed}. ${held}` : changed);
-  await next({ pages: false });
+  return nLeft ? `${changed}. ${held}` : changed;
 }
+
+// ---- the doubtful words of the file, each decided once
+
+async function openGroups() {
+  const found = await stored(() => send("words"));
+  if (!found) return;
+  element("saved").textContent = "";
+  fillGroups(found.words);
+  element("group-said").textContent = found.words.length ? "" : _("No word of this file is in doubt any more.");
+  if (!element("group-box").open) openDialog(element("group-box"));
+  focusGroup(0);
+}
+
+function fillGroups(words) {
+  element("groups").replaceChildren(
+    ...words.map((one) => {
+      const item = document.createElement("li");
+      const text = document.createElement("div");
+      const word = document.createElement("b");
+      const places = document.createElement("span");
+      const quote = document.createElement("span");
+      const mark = document.createElement("mark");
+      const buttons = document.createElement("span");
+      word.textContent = one.word;
+      places.className = "dim";
+      const said = _("kept in {kept}, masked in {masked} places", { kept: one.n_kept, masked: one.n_masked });
+      places.textContent = ` ${said}`;
+      mark.textContent = one.word;
+      quote.className = "quote";
+      quote.append(one.before, mark, one.after);
+      text.append(word, places, quote);
+      buttons.className = "row";
+      for (const [act, label] of [["mask", _("Mask")], ["unmask", _("Unmask")], ["confirm", _("Right")]]) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = label;
+        button.dataset.act = act;
+        button.setAttribute("aria-label", `${label} ${one.word}`);
+        button.addEventListener("click", () => decideGroup(item, one, act));
+        buttons.append(button);
+      }
+      item.one = one;
+      item.append(text, buttons);
+      return item;
+    }),
+  );
+}
+
+function focusGroup(number) {
+  const all = [...element("groups").children];
+  const item = all[Math.max(0, Math.min(all.length - 1, number))];
+  (item?.querySelector('[data-act="confirm"]') ?? element("group-close")).focus();
+}
+
+function decideGroup(item, one, act) {
+  chain = chain
+    .then(async () => {
+      if (!item.isConnected) return;
+      const number = [...element("groups").children].indexOf(item);
+      const said = await sweepFile(act, [one.word], null);
+      const isOpen = element("group-box").open;
+      if (said !== null) item.remove();
+      if (!isOpen) openDialog(element("group-box")); // a question closes it
+      element("group-said").textContent = said ?? _("left masked");
+      focusGroup(number);
+    })
+    .catch((error) => trouble(error.message));
+}
+
+element("group-box").addEventListener("keydown", (event) => {
+  const item = event.target.closest("li");
+  const number = [...element("groups").children].indexOf(item);
+  const act = { m: "mask", u: "unmask", k: "confirm" }[event.key];
+  if (event.ctrlKey || event.metaKey || event.altKey || !item) return;
+  if (act && !event.repeat) decideGroup(item, item.one, act);
+  else if (event.key === "ArrowDown" || event.key === "ArrowUp") focusGroup(number + (event.key === "ArrowDown" ? 1 : -1));
+  else return;
+  event.preventDefault();
+});
+
+element("group-close").addEventListener("click", () => element("group-box").close());
 
 // Of rows that are not loaded yet.
 const revisions = new Map();
@@ -600,12 +689,14 @@ async function approve() {
   }
   approved = [];
   const left = [];
-  for (let begin = 0; begin < plan.rows.length; begin += AT_ONCE) {
-    const body = await stored(() => send("approve", { rows: plan.rows.slice(begin, begin + AT_ONCE) }));
+  for (let begin = 0; begin < plan.rows.length; begin += APPROVED_AT_ONCE) {
+    const body = await stored(() => send("approve", { rows: plan.rows.slice(begin, begin + APPROVED_AT_ONCE) }));
     if (!body) break;
     approved.push(...body.done);
     left.push(...Object.values(body.left));
     for (const id of body.done) setApproved(id, true);
+    element("done-next").href = body.is_through ? "/files" : "/next";
+    element("done-next").textContent = body.is_through ? _("Download") : _("Next case");
     element("saved").textContent = _("{done} of {n} approved", { done: approved.length, n: plan.rows.length });
   }
   undoable.length = 0;
@@ -630,8 +721,8 @@ async function undoApproval() {
   element("done").hidden = true;
   const ids = approved.splice(0).reverse();
   let why = "";
-  for (let begin = 0; begin < ids.length; begin += AT_ONCE) {
-    const body = await stored(() => send("reopen", { rows: ids.slice(begin, begin + AT_ONCE) }));
+  for (let begin = 0; begin < ids.length; begin += APPROVED_AT_ONCE) {
+    const body = await stored(() => send("reopen", { rows: ids.slice(begin, begin + APPROVED_AT_ONCE) }));
     if (!body) break;
     why ||= Object.values(body.left)[0] ?? "";
   }
@@ -712,6 +803,7 @@ const does = {
   "mask-all": () => decideInFile("mask"),
   "unmask-all": () => decideInFile("unmask"),
   "confirm-all": () => decideInFile("confirm"),
+  group: openGroups,
   undo,
   view: turnView,
   find: openFind,
@@ -722,7 +814,7 @@ const does = {
   "page-back": () => turnPage(-1),
 };
 
-const keys = { n: "next", p: "previous", m: "mask", u: "unmask", k: "confirm", M: "mask-all", U: "unmask-all", K: "confirm-all", z: "undo", v: "view", o: "open", "/": "find", "?": "keys", PageDown: "page", PageUp: "page-back" };
+const keys = { n: "next", p: "previous", m: "mask", u: "unmask", k: "confirm", M: "mask-all", U: "unmask-all", K: "confirm-all", g: "group", z: "undo", v: "view", o: "open", "/": "find", "?": "keys", PageDown: "page", PageUp: "page-back" };
 const mayRepeat = new Set(["next", "previous", "page", "page-back"]);
 const moves = {
   ArrowRight: (extend) => step(1, extend),
@@ -786,7 +878,9 @@ document.querySelector(".tools").addEventListener("click", (event) => {
 });
 
 for (const dialog of document.querySelectorAll("dialog")) {
-  dialog.addEventListener("close", () => box.focus({ preventScroll: true }));
+  dialog.addEventListener("close", () => {
+    if (!document.querySelector("dialog[open]")) box.focus({ preventScroll: true });
+  });
   dialog.addEventListener("keydown", (event) => {
     if (event.repeat && event.target.localName !== "input") event.preventDefault();
     else if (event.key === "Escape") dialog.close("");
