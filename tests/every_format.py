@@ -18,6 +18,7 @@ import pdf_files
 import pyarrow as pa
 import pyarrow.parquet as pq
 import rtf_files
+import slide_files
 import word_files
 from icsr_canaries import R2_DOCTYPE
 from icsr_messages import invent
@@ -110,6 +111,7 @@ def office_files(texts: Sequence[str]) -> dict[str, bytes]:
         "letter.eml": mail.encode(),
         "letter.msg": outlook_files.compound(message),
         "letters.zip": word_files.zipped(archive),
+        "slides.pptx": slide_files.presentation_of(*map(escape, texts[:3])),
         **({"letter.png": picture_of(texts[0][:45], texts[1][:45])} if HAS_READER else {}),
     }
 

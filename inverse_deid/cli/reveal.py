@@ -114,7 +114,7 @@ def reveal(masked: Path, map_path: Path, **given: Any) -> None:  # noqa: ANN401 
             if kind.holds_cases:
                 write = partial(reveal_message, stream)
             else:
-                write = partial(reveal_documents, kind.open(stream, options, masked.name))
+                write = partial(reveal_documents, kind, kind.open(stream, options, masked.name))
             done = _reveal(write, target, reader, given["only"])
         except InverseDeidError as error:
             raise InputError(

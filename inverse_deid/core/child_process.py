@@ -97,11 +97,11 @@ def answer_all(talk: Generator[Question, Reply, Found], answer: Callable[[Questi
         talk.close()
 
 
-_Kind = Literal["began", "question", "result", "error", "more time"]
+_Kind = Literal["began", "question", "result", "error", "extend"]
 
 
 class _Said(msgspec.Struct, frozen=True):
-    """What the child sends: that it has begun to run, a question, a result, or an error."""
+    """What the child sends: that it has begun, that it needs more time, a question, a result, or an error."""
 
     kind: _Kind
     content: bytes = b""
@@ -233,7 +233,7 @@ class LimitedProcess:
         said = cast(_Said, _decode(data, _Said))
         if said.peak_bytes > task.max_bytes:
             raise task.refuse()
-        if said.kind == "more time":
+        if said.kind == "extend":
             task.give_time()
             return self._hear(task)
         return said
@@ -354,7 +354,7 @@ def _work(pipe: Connection[Any, Any], most_bytes: int) -> None:
         peak_bytes = max(n_bytes, _measure_peak())
         pipe.send_bytes(msgspec.msgpack.encode(_Said(kind, content, peak_bytes)))
 
-    _more_time.append(lambda: say("more time", None))
+    _more_time.append(lambda: say("extend", None))
     with suppress(Exception):  # no message of an error shows a text: the work fails because this process ends
         say("began", None)
         while True:

@@ -5,22 +5,24 @@ A map belongs to one masked file of one run: `reveal_documents` and `reveal_mess
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import numpy as np
 
 from inverse_deid.core.errors import InputError
-from inverse_deid.core.values import Decisions, MaskedDocument
+from inverse_deid.core.values import Decisions, Document, MaskedDocument
 from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.rewriting import RewrittenCase, fit_text
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
 from inverse_deid.formats.icsr.writing import MessageWriter
-from inverse_deid.formats.records import Record, Source, Writable
+from inverse_deid.formats.records import Format, ReadOptions, Record, Source, Writable
 from inverse_deid.replacement.reversal import (
+    NOT_THE_TEXT,
     HiddenCase,
     HiddenText,
     MapReader,
@@ -31,6 +33,9 @@ from inverse_deid.replacement.reversal import (
 )
 from inverse_deid.text.tokenizer import tokenize
 
+Range = tuple[int, int]
+"""Half-open offsets of characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReversalSink:
@@ -39,6 +44,7 @@ class ReversalSink:
     writer: MapWriter = field(repr=False)  # of the map
     encoding: str = "utf-8"  # in which the masked texts are written
     marker: str = "PHI"  # replaces what does not fit into an element of a case safety report
+    keeps_text: bool = False  # the masked file does not give its text back as it was
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the entry of one document; where records have several texts, it names the columns."""
@@ -47,7 +53,10 @@ class ReversalSink:
         if record.report is not None or not masked:
             return
         places = zip(record.columns or ("",), masked, strict=True)
-        texts = (hide(one, location=place, encoding=self.encoding) for place, one in places)
+        texts = (
+            hide(one, location=place, encoding=self.encoding, keeps_text=self.keeps_text)
+            for place, one in places
+        )
         self.writer.add(HiddenCase(masked[0].id, tuple(texts)))
 
     def finish(self) -> None:
@@ -83,7 +92,7 @@ class Revealed:
 
 
 def reveal_documents(
-    source: Source, target: Writable, reader: MapReader, *, only: str | None = None
+    kind: Format, source: Source, target: Writable, reader: MapReader, *, only: str | None = None
 ) -> Revealed:
     """Write a masked file with the originals of all documents, or of the one whose id is `only`.
 
@@ -92,24 +101,76 @@ def reveal_documents(
     """
     encoding = reader.about.get("encoding", "utf-8")
     done, cases, sink = Revealed(), reader.cases(), source.sink(target)
-    none, numbers = np.zeros(0, np.uint8), np.zeros(0, np.float32)
-    nothing = tokenize(""), Decisions(none > 0, none, numbers, numbers, none)
     for record in source.records():
+        where = f"{_(source.unit)} {record.number}"
         if record.problem:
-            raise InputError(f"{_(source.unit)} {record.number} {record.problem}")
+            raise InputError(f"{where} {record.problem}")
         if not record.docs:
             sink.write(record, ())
             continue
         case = _next(cases)
-        originals = _read_originals(record, case.texts, encoding, f"{_(source.unit)} {record.number}")
+        if kind.is_laid_out_anew:
+            record = _find_written(kind, source, record, case.texts, where)  # noqa: PLW2901
+        _check_places(record, case.texts, where)
         is_asked = only in (None, case.document)
         done.count(is_asked=is_asked)
-        texts = originals if is_asked else [doc.text for doc in record.docs]
-        docs = zip(record.docs, texts, strict=True)
-        sink.write(record, [MaskedDocument(doc.id, text, (), (), *nothing) for doc, text in docs])
+        texts = list(zip(record.docs, case.texts, strict=True))
+        originals = [_put_back(doc, hidden, encoding, where) for doc, hidden in texts]
+        left = [_write_as_it_is(doc.id, doc.text) for doc in record.docs]
+        sink.write(record, originals if is_asked else left)
     sink.finish()
     _check_end(cases)
     return done
+
+
+def _write_as_it_is(
+    doc_id: str, text: str, masks: Sequence[Range] = (), replaced: Sequence[Range] = ()
+) -> MaskedDocument:
+    none, numbers = np.zeros(0, np.uint8), np.zeros(0, np.float32)
+    nothing = Decisions(none > 0, none, numbers, numbers, none)
+    return MaskedDocument(doc_id, text, tuple(masks), tuple(replaced), tokenize(""), nothing)
+
+
+def _find_written(
+    kind: Format, source: Source, record: Record, hidden: Sequence[HiddenText], where: str
+) -> Record:
+    """Return a record with the masked text as it was written, after the check that the file says the same.
+
+    Raises:
+        InputError: The file says something else.
+    """
+    (doc,) = record.docs
+    shown = hidden[0].shown if len(hidden) == 1 else ""
+    again = io.BytesIO()
+    sink = source.sink(again)
+    sink.write(record, [_write_as_it_is(doc.id, shown)])
+    sink.finish()
+    again.seek(0)
+    written = [one.text for other in kind.open(again, ReadOptions(), doc.id).records() for one in other.docs]
+    if not shown or written != [doc.text]:
+        raise InputError(_("{where} {problem}", where=where, problem=_(NOT_THE_TEXT)))
+    return replace(record, docs=(replace(doc, text=shown),))
+
+
+def _put_back(doc: Document, hidden: HiddenText, encoding: str, where: str) -> MaskedDocument:
+    """Return a document with its originals, and where they are: its masks are ranges of the masked text."""
+    problem = InputError()
+    try:
+        text = reveal(doc.text, hidden, encoding)
+    except InputError as error:
+        problem = error.add_prefix(f"{where} ")
+    else:
+        masks, replaced, position, n_more = list[Range](), list[Range](), 0, 0
+        for start, end, original in hidden.edits:
+            first, stop = start, end
+            if start == end:  # nothing was shown, so the character beside it takes the original
+                first, stop = (start, end + 1) if end < len(doc.text) else (max(start - 1, position), end)
+            masks.append((first, stop))
+            grown = len(original) - (end - start)
+            replaced.append((first + n_more, stop + n_more + grown))
+            n_more, position = n_more + grown, stop
+        return _write_as_it_is(doc.id, text, masks, replaced)
+    raise problem
 
 
 def reveal_message(
@@ -153,7 +214,7 @@ def _check_end(cases: Iterator[HiddenCase]) -> None:
         raise InputError(_TOO_MANY)
 
 
-def _read_originals(record: Record, hidden: Sequence[HiddenText], encoding: str, where: str) -> list[str]:
+def _check_places(record: Record, hidden: Sequence[HiddenText], where: str) -> None:
     if [one.location for one in hidden] != list(record.columns or ("",)):
         raise InputError(
             _(
@@ -164,13 +225,6 @@ def _read_originals(record: Record, hidden: Sequence[HiddenText], encoding: str,
                 n_hidden=len(hidden),
             )
         )
-    problem = InputError()
-    try:
-        texts = zip(record.docs, hidden, strict=True)
-        return [reveal(doc.text, one, encoding) for doc, one in texts]
-    except InputError as error:
-        problem = error.add_prefix(f"{where} ")
-    raise problem
 
 
 def _match_originals(part: Case, hidden: HiddenCase, marker: str, done: Revealed) -> Iterator[str]:

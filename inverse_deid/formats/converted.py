@@ -197,7 +197,6 @@ def _make(name: str) -> Format:
         suffixes=(f".{name}",),
         is_single_document=target.is_single_document,
         can_be_piped=False,
-        can_be_revealed=False,
         added_suffix=target.suffixes[0],
         look=None if target.look is None else partial(look_at_converted, name),
     )

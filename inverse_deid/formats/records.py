@@ -400,6 +400,7 @@ class Format:
         is_single_document: A file is one document.
         holds_cases: A record is a case safety report: its fields are masked with its texts.
         can_be_revealed: A map can put the originals back into a masked file.
+        is_laid_out_anew: The text of a masked file is not read back as it was written.
         can_be_piped: It can be read from a stream of unknown length.
         can_be_split: A part of a file can be masked without the rest.
         is_split_by_row_group: Parts are row groups, not ranges of bytes.
@@ -420,6 +421,7 @@ class Format:
     is_single_document: bool = False
     holds_cases: bool = False
     can_be_revealed: bool = True
+    is_laid_out_anew: bool = False
     can_be_piped: bool = True
     can_be_split: bool = False
     is_split_by_row_group: bool = False

@@ -21,6 +21,7 @@ from inverse_deid.formats import (
     i2b2_xml,
     pdf,
     plain_text,
+    pptx,
     rtf,
     scans,
     xlsx,
@@ -45,6 +46,7 @@ _ALL = (
     containers.EML,
     containers.MSG,
     xlsx.FORMAT,
+    pptx.FORMAT,
     scans.FORMAT,
     *converted.FORMATS,
 )

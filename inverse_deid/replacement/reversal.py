@@ -45,6 +45,9 @@ _HEAD = struct.Struct(">IB")
 _MAX_RECORD_BYTES = 1 << 30
 INCOMPLETE = N_("is incomplete: copy it again")
 _CHANGED = N_("was changed after it was written, or is damaged")
+NOT_THE_TEXT = N_(
+    "is not the text that the map was made for: it was changed, or the map belongs to another file"
+)
 _WRONG_KEY = N_("cannot be opened with this key: the key belongs to another file, or the file was changed")
 
 Edit = tuple[int, int, str]
@@ -57,6 +60,7 @@ class HiddenText(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     location: str  # its place in the document, "" = the only text of the document
     sha256: str  # of the masked text in the encoding of the file
     edits: tuple[Edit, ...]  # in text order, not overlapping
+    shown: str = ""  # the masked text, if the masked file does not give it back as it was
 
     def __repr__(self) -> str:  # no originals
         return f"HiddenText({self.location!r})"
@@ -89,7 +93,12 @@ def digest(text: str, encoding: str = "utf-8") -> str:
 
 
 def hide(
-    masked: MaskedDocument, *, location: str = "", written: str | None = None, encoding: str = "utf-8"
+    masked: MaskedDocument,
+    *,
+    location: str = "",
+    written: str | None = None,
+    encoding: str = "utf-8",
+    keeps_text: bool = False,
 ) -> HiddenText:
     """Return the originals of a masked document.
 
@@ -98,10 +107,11 @@ def hide(
         location: Its place in the document.
         written: The text that was written, if shortened to fit; None = all.
         encoding: Of the file.
+        keeps_text: The file does not give the masked text back as it was, so the map needs it.
     """
     shown = masked.text if written is None else written
     edits = tuple(_edits(masked, shown))
-    return HiddenText(location, digest(shown, encoding), edits)
+    return HiddenText(location, digest(shown, encoding), edits, shown if keeps_text else "")
 
 
 def _edits(masked: MaskedDocument, shown: str) -> Iterator[Edit]:
@@ -130,9 +140,7 @@ def reveal(text: str, hidden: HiddenText, encoding: str = "utf-8") -> str:
         InputError: The entry was made for another text.
     """
     if digest(text, encoding) != hidden.sha256:
-        raise InputError(
-            _("is not the text that the map was made for: it was changed, or the map belongs to another file")
-        )
+        raise InputError(_(NOT_THE_TEXT))
     pieces: list[str] = []
     position = 0
     for start, end, original in hidden.edits:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rtf_files
+import slide_files
 import word_files
 from every_format import UNTRIED
 from fake_maskers import FakeMasker
@@ -89,6 +90,7 @@ FILES = {
         )
     ),
     "o.xml": b"<deIdi2b2><TEXT>seen by Okonkwo</TEXT><TAGS></TAGS></deIdi2b2>",
+    "q.pptx": slide_files.presentation_of("seen by Okonkwo"),
     **({"p.png": picture_of("seen by Okonkwo")} if HAS_READER else {}),
 }
 """With something to be said of most of them."""
@@ -100,7 +102,10 @@ STRICT = ("c.jsonl", "i.zip")
 
 def given_name(name: str) -> str:
     """Return the name of a file before it was masked."""
-    return name.replace(".msg.eml", ".msg").replace(".png.txt", ".png")
+    for suffix in (".eml", ".txt"):
+        if name.count(".") > 1:
+            name = name.removesuffix(suffix)
+    return name
 
 
 class Foreigner(FakeMasker):

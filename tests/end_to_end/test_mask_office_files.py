@@ -183,20 +183,29 @@ def test_a_package_that_is_missing_is_named_with_its_extra(command, given, out, 
     [
         (("--offsets",), "not JSON Lines"),
         (("--annotations", "notes"), "not i2b2 XML"),
-        (("--map", "maps", "--key", "key"), "Leave out --map"),
         (("--engine", "ray", "--format"), "--engine ray"),
     ],
 )
 def test_what_a_file_cannot_do_is_refused(command, given, out, tmp_path, name, options, complaint):
     (given / name).write_bytes(FILES[name])
-    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
-    paths = {"notes", "maps", "key"}
-    options = [tmp_path / one if one in paths else one for one in options]
+    options = [tmp_path / one if one == "notes" else one for one in options]
     kind = [KINDS[name]] if options[-1] == "--format" else []
     result = command("mask", given, "--out", out, *options, *kind)
     assert result.status == 2
     assert complaint in result.stderr
     assert not (out / name).exists()
+
+
+@pytest.mark.parametrize("name", ["b.rtf", "c.html"])
+def test_a_map_is_refused_for_what_cannot_be_revealed(command, given, out, tmp_path, name):
+    (given / name).write_bytes(FILES[name])
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    result = command("mask", given, "--out", out, "--map", tmp_path / "maps", "--key", tmp_path / "key")
+    assert (result.status, "Leave out --map" in result.stderr) == (2, True)
+    (tmp_path / "a.map").write_bytes(b"")
+    options = ("--map", tmp_path / "a.map", "--key", tmp_path / "key", "--out", tmp_path / "o")
+    result = command("reveal", given / name, *options)
+    assert (result.status, "cannot be put back" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("kind", ["pdf", "rtf", "html", "docx", "xlsx"])

@@ -81,12 +81,3 @@ def test_the_real_rules_mask_a_name_in_several_runs_and_its_other_mention_in_a_f
     assert CANARY.encode() not in b"".join(written.values())
     assert "rash" in text_of(tmp_path / "out" / "a.docx")
     assert "aspirin" in text_of(tmp_path / "out" / "a.docx")
-
-
-def test_a_masked_word_file_cannot_be_revealed(command, tmp_path):
-    (tmp_path / "a.docx").write_bytes(LETTER)
-    (tmp_path / "a.map").write_bytes(b"")
-    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
-    options = ("--map", tmp_path / "a.map", "--key", tmp_path / "key", "--out", tmp_path / "o")
-    result = command("reveal", tmp_path / "a.docx", *options)
-    assert (result.status, "cannot be put back" in result.stderr) == (2, True)

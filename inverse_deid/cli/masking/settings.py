@@ -224,6 +224,10 @@ class MaskOptions:
             raise ConfigurationError(
                 _("--map needs a key: give --key FILE or set {key_variable}", key_variable=KEY_VARIABLE)
             )
+        if self.maps is not None and self.all_cells:
+            raise ConfigurationError(
+                _("--map cannot be combined with --all-cells. Name the columns with --text-column")
+            )
         if self.makes_surrogates:
             from inverse_deid.replacement.surrogates.faker_names import load_surrogate_names
 

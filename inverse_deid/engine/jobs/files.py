@@ -59,7 +59,8 @@ class JobFiles:
                 encoding = source.text_encoding
                 holds_cases = self._job.format.holds_cases
                 about = {"marker": self._marker} if holds_cases else {"encoding": encoding}
-                return ReversalSink(self._resume_map(file, about), encoding, self._marker)
+                keeps_text = self._job.format.is_laid_out_anew
+                return ReversalSink(self._resume_map(file, about), encoding, self._marker, keeps_text)
 
     def _resume_map(self, file: PartialFile, about: dict[str, str]) -> MapWriter:
         if not self._resumed:

@@ -8,5 +8,4 @@ FORMAT = Format(
     suffixes=(".docx",),
     is_single_document=True,
     can_be_piped=False,
-    can_be_revealed=False,
 )

@@ -8,5 +8,5 @@ FORMAT = Format(
     suffixes=(".pdf",),
     is_single_document=True,
     can_be_piped=False,
-    can_be_revealed=False,
+    is_laid_out_anew=True,
 )

@@ -7,6 +7,5 @@ FORMAT = Format(
     open=import_when_used("inverse_deid.formats.xlsx.source", "read_xlsx"),
     suffixes=(".xlsx",),
     can_be_piped=False,
-    can_be_revealed=False,
     look=import_when_used("inverse_deid.formats.xlsx.source", "look_at_xlsx"),
 )
