@@ -189,9 +189,7 @@ class TestMessages:
     def test_agreed_cases_wait_for_their_release(self, tmp_path, clock):
         with store_of(tmp_path, [TEXT], clock=clock, approvals=1, automatic_release=False) as store:
             ann = visitor(store, "ann")
-            assert (
-                notice(ann.get(approve(ann, 1)["next"])) == "c1: approved. It is waiting for its release."
-            )
+            assert notice(ann.get(approve(ann, 1)["next"])) == "c1: approved. It is waiting for its release."
             assert notice(ann.get(ann.get("/next").headers["location"])).startswith("Nothing is left")
 
     def test_a_message_is_encrypted_and_bound_to_the_session(self, store):

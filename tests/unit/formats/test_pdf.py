@@ -255,7 +255,10 @@ def test_a_form_without_printed_text_is_read():
 
 NO_TEXT = {
     "scan": (of_pages(shown(below("text")), SCANNED), "page 2 has no text. Recognise its text (OCR) first"),
-    "several": (of_pages(SCANNED, shown(below("text")), SCANNED), "pages 1, 3 have no text. Recognise its text (OCR) first"),
+    "several": (
+        of_pages(SCANNED, shown(below("text")), SCANNED),
+        "pages 1, 3 have no text. Recognise its text (OCR) first",
+    ),
     "lines only": (of_pages("0 0 m 500 500 l S"), "page 1 has no text"),
     "inline picture": (
         of_pages("q 500 0 0 800 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID a EI Q"),

@@ -240,7 +240,9 @@ def test_without_the_extra_a_line_names_it(monkeypatch, plain):
     try:
         with pytest.raises(ConfigurationError, match=r"rapidocr.*\[scans\]"):
             FORMAT.open(io.BytesIO(saved(plain)), ReadOptions(), "fax.png")
-        with pytest.raises(FormatError, match=r"page 2 has no text\. Recognise its text (OCR) first, or .*\[scans\]"):
+        with pytest.raises(
+            FormatError, match=r"page 2 has no text\. Recognise its text (OCR) first, or .*\[scans\]"
+        ):
             read_pdf_text(of_pages(shown(below("text")), SCANNED))
     finally:
         reading._load_reader.cache_clear()
