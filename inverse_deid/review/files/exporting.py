@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -47,6 +46,7 @@ from inverse_deid.formats.registry import FORMATS, input_errors
 from inverse_deid.formats.renames import Renames
 from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.review.files.releases import SourceRelease, read_original
+from inverse_deid.review.files.spool import open_spool
 from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.flow.editing import take_steps
 from inverse_deid.review.flow.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
@@ -143,7 +143,7 @@ def released_zip(
         names, written = DistinctNames([REPORT_NAME]), []
         for source in out.list_sources():
             name = names.take(check_name(out.name_of(source)))
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
+            with open_spool(_IN_MEMORY_BYTES) as file:
                 if not out.write(source, file):
                     continue
                 with packed.open(_zip_entry(store, name), "w", force_zip64=True) as entry:
@@ -171,7 +171,7 @@ def released_file(
         if not sources:
             raise ReviewError(_("file {source_id} has no released case", source_id=source_id))
         name = Path(check_name(out.name_of(sources[0])))
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
+        with open_spool(_IN_MEMORY_BYTES) as file:
             if not out.write(sources[0], file):
                 raise ReviewError(out.problems[0])
             _copy(file, target)
