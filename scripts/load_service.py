@@ -8,7 +8,8 @@ ask at most so often a second. The narratives are invented and short, or the tex
 of them once. An answer counts as an error if its
 status is not 200, if it is not the answer to its own request, or if it shows a name that was sent.
 With --idle and --hostile, as many connections stay open meanwhile that ask nothing, or send an endless header
-or body; each is opened again when the server closes it.
+or body; each is opened again when the server closes it. With --large, as many other clients meanwhile send
+large requests one after the other: in turn 1,000 short texts, and one text of 10,000 words.
 Prints requests, errors by kind, requests a second, and the median, 99th percentile and largest latency in
 milliseconds (None = no answer).
 """
@@ -21,11 +22,13 @@ import json
 import multiprocessing
 import os
 import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -111,18 +114,40 @@ async def ask(load: Load, number: int, streams: tuple[asyncio.StreamReader, asyn
 
 
 @contextmanager
-def strangers(host: str, port: int, n_idle: int, n_hostile: int) -> Iterator[None]:
-    """Keep connections open that never finish a request, until the block ends."""
+def beside(work: Callable[..., None], *given: object) -> Iterator[None]:
+    """Let others work until the block ends."""
     # A process of its own, so that it delays nobody whose time is taken.
-    process = multiprocessing.get_context("spawn").Process(
-        target=_pester, args=(host, port, n_idle, n_hostile), daemon=True
-    )
+    process = multiprocessing.get_context("spawn").Process(target=work, args=given, daemon=True)
     process.start()
     try:
         yield
     finally:
         process.terminate()
         process.join(30)
+
+
+def send_large(host: str, port: int, n_clients: int, token: str) -> None:
+    """Ask for the masks of large requests without end."""
+    texts = [{"id": i, "text": INVENTED[i % len(INVENTED)]} for i in range(1000)]
+    bodies = [json.dumps({"documents": texts}), json.dumps({"id": 1, "text": " ".join(INVENTED) * 250})]
+
+    def ask_on(number: int) -> None:
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+        while True:
+            connection = HTTPConnection(host, port, timeout=300)
+            with suppress(OSError, HTTPException), closing(connection):
+                connection.request("POST", "/mask", bodies[number % 2], headers)
+                connection.getresponse().read()
+
+    threads = [threading.Thread(target=ask_on, args=(i,), daemon=True) for i in range(n_clients)]
+    for one in threads:
+        one.start()
+    threading.Event().wait()
+
+
+def strangers(host: str, port: int, n_idle: int, n_hostile: int) -> AbstractContextManager[None]:
+    """Keep connections open that never finish a request, until the block ends."""
+    return beside(_pester, host, port, n_idle, n_hostile)
 
 
 def _pester(host: str, port: int, n_idle: int, n_hostile: int) -> None:
@@ -196,6 +221,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second, 0 = as fast as it goes")
     parser.add_argument("--idle", type=int, default=0, help="connections that ask nothing")
     parser.add_argument("--hostile", type=int, default=0, help="connections that send without end")
+    parser.add_argument("--large", type=int, default=0, help="other clients that send large requests")
     given = parser.parse_args()
     url = urlsplit(given.address)
     documents = texts_of(given.documents) if given.documents else []
@@ -207,7 +233,11 @@ def main() -> None:
         seconds_between=1 / given.rate if given.rate else 0.0,
         token=os.environ.get("INVERSE_DEID_TOKEN", ""),
     )
-    with strangers(load.host, load.port, given.idle, given.hostile):
+    with (
+        strangers(load.host, load.port, given.idle, given.hostile),
+        beside(send_large, load.host, load.port, given.large, load.token),
+    ):
+        time.sleep(5 if given.large else 0)
         print(json.dumps(asyncio.run(measure(load, given.clients)), indent=1))
 
 

@@ -3,8 +3,10 @@
 A child does one piece of work after the other. It is killed when that takes too long, needs too much memory
 or is no longer wanted, and the next work starts another child. Windows has no limit of memory.
 
-A hostile file could take over the child. So what a child sends is data (msgspec), checked against the types
-that the work declares, and never a pickle, which could run code here.
+A hostile file could take over the child. So it gives up what rights it can: on Linux it changes no file, runs
+no program, uses no TCP and has no rights of an administrator (see `_drop_rights`). And what a child sends is
+data (msgspec), checked against the types that the work declares, and never a pickle, which could run code
+here.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -346,6 +349,7 @@ def ask_for_time() -> None:
 
 def _work(pipe: Connection[Any, Any], most_bytes: int) -> None:
     """Do what the parent asks for, one piece of work after the other."""
+    _drop_rights()  # before there are other threads
     threading.Thread(target=end_with_parent, daemon=True).start()
     _limit(most_bytes, is_final=True)
 
@@ -398,6 +402,40 @@ def _limit(max_bytes: int, *, is_final: bool = False) -> None:
         hard = resource.getrlimit(kind)[1]
         limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)  # noqa: PLW2901
         resource.setrlimit(kind, (limit, limit if is_final else hard))
+
+
+_CHANGES = sum(1 << bit for bit in (0, 1, *range(4, 15)))
+"""Rights of Landlock to run a program, and to write, remove, make, move and truncate files."""
+_TCP = 0b11
+"""Rights of Landlock to listen on a port, and to connect to one."""
+
+
+def _drop_rights() -> None:
+    """Give up what this process and its threads do not need, as far as the system permits (Linux alone).
+
+    It gains no rights from a program that has more, has no capabilities, runs no program and changes no file.
+    With Linux 6.7 and newer it uses no TCP. It can still read what the server can read.
+
+    Source: capset(2), prctl(2), landlock(7). The numbers are the same on all architectures.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    nothing = ctypes.c_ulong(0)
+    libc.prctl(38, ctypes.c_ulong(1), nothing, nothing, nothing)  # PR_SET_NO_NEW_PRIVS
+    version = libc.syscall(444, None, nothing, ctypes.c_ulong(1))  # landlock_create_ruleset
+    if version > 0:
+        # Older kernels know fewer rights, and only their part of the structure.
+        known = (1 << {1: 13, 2: 14}.get(version, 15)) - 1
+        handled = (ctypes.c_uint64 * 2)(_CHANGES & known, _TCP if version >= 4 else 0)
+        rules = libc.syscall(444, handled, ctypes.c_ulong(16 if version >= 4 else 8), nothing)
+        if rules >= 0:
+            libc.syscall(446, rules, nothing)  # landlock_restrict_self, without a rule: nothing is permitted
+            os.close(rules)
+    # _LINUX_CAPABILITY_VERSION_3, of this process; effective, permitted and inheritable: none.
+    libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())
 
 
 def _measure_peak() -> int:

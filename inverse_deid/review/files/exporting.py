@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -49,6 +48,7 @@ from inverse_deid.formats.renames import Renames
 from inverse_deid.formats.tables.json_lines import gold_json_line
 from inverse_deid.review.files.release_page import write_page
 from inverse_deid.review.files.releases import SourceRelease, read_original
+from inverse_deid.review.files.spool import open_spool
 from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.flow.editing import take_steps
 from inverse_deid.review.flow.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
@@ -153,7 +153,7 @@ def released_zip(
         out = _Releases(transaction, case_ids, Renames() if renames else None)
         names, written = DistinctNames([REPORT_NAME, PAGE_NAME]), []
         for source in out.list_sources():
-            with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
+            with open_spool(_IN_MEMORY_BYTES) as file:
                 if not out.write(source, file):
                     continue
                 name = names.take(out.name_part(check_name(out.name_of(source))))
@@ -185,7 +185,7 @@ def released_file(
         sources = [one for one in out.list_sources() if one.id == source_id]
         if not sources:
             raise ReviewError(_("file {source_id} has no released case", source_id=source_id))
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
+        with open_spool(_IN_MEMORY_BYTES) as file:
             if not out.write(sources[0], file):
                 raise ReviewError(out.problems[0])
             name = Path(out.name_part(check_name(out.name_of(sources[0]))))

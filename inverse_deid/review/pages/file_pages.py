@@ -6,11 +6,10 @@ A download is a post, as it is noted in the trail. The one person of a desk and 
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from typing import BinaryIO, cast
+from typing import BinaryIO
 from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
@@ -18,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import _, ngettext
 from inverse_deid.review.files.exporting import Exported, released_file, released_zip, write_old_names
+from inverse_deid.review.files.spool import open_spool
 from inverse_deid.review.files.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
 from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.intake_pages import describe_facts
@@ -110,7 +110,7 @@ def _send(visit: Visit, write: Callable[[BinaryIO], Exported | None], name: str 
     # The next page tells what could not be written.
     # Without a name, the file has that of the export.
     with ExitStack() as unsent:
-        file = cast(BinaryIO, unsent.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)))
+        file = unsent.enter_context(open_spool(_IN_MEMORY_BYTES))
         done = write(file)
         n_bytes = file.seek(0, io.SEEK_END)
         unsent.pop_all()  # it is closed when it is sent

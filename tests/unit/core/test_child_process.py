@@ -5,11 +5,13 @@ import multiprocessing
 import multiprocessing.context
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Generator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -240,3 +242,48 @@ def test_time_is_not_given_without_end(shared, monkeypatch):
     monkeypatch.setattr("inverse_deid.core.child_process.MAX_SECONDS", 1)
     with pytest.raises(FormatError, match="could not be read within"):
         shared.call(work_in_pages, 8, True, max_seconds=1)
+
+
+def try_what_a_taken_over_child_would(folder: str, port: int) -> dict[str, str]:
+    def connect():
+        with socket.create_connection(("127.0.0.1", port), 5):
+            pass
+
+    tried = {
+        "write": lambda: Path(folder, "written").write_text("x"),
+        "change": lambda: Path(folder, "there").write_text("x"),
+        "remove": lambda: Path(folder, "there").unlink(),
+        "make": lambda: Path(folder, "made").mkdir(),
+        "run": lambda: subprocess.run([sys.executable, "-c", ""], check=True),
+        "connect": connect,
+        "become": lambda: os.setuid(4242),
+    }
+    found = {}
+    for name, attempt in tried.items():
+        try:
+            attempt()
+            found[name] = "done"
+        except OSError as error:
+            found[name] = type(error).__name__
+    found["read"] = Path(folder, "there").read_text()
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+def test_a_child_changes_no_file_runs_no_program_and_reaches_no_port(tmp_path):
+    (tmp_path / "there").write_text("as it was")
+    worker = LimitedProcess()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        try:
+            found = worker.call(try_what_a_taken_over_child_would, str(tmp_path), listening.getsockname()[1])
+        finally:
+            worker.end()
+    assert found.pop("read") == "as it was"
+    if not has_landlock():
+        found = {"become": found["become"]}
+    assert set(found.values()) == {"PermissionError"}, found
+
+
+def has_landlock():
+    """Whether this system can take the right to connect (its 4th version, Linux 6.7)."""
+    return ctypes.CDLL(None).syscall(444, None, ctypes.c_ulong(0), ctypes.c_ulong(1)) >= 4
