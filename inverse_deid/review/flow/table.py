@@ -4,7 +4,7 @@ A row is approved with others only if this reader was shown it as it is now, and
 doubtful words. Which rows were shown is known to the process alone: a new process knows of none, so that
 the rows must be shown again, and nobody can forge a row of the store to have seen one.
 
-Rows hold no lock while they are shown. Whoever changes or approves one takes the lock for that moment.
+Rows are not locked while they are shown. Whoever changes or approves one takes the lock for that moment.
 """
 
 from __future__ import annotations
