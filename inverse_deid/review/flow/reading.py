@@ -82,7 +82,7 @@ def open_case(store: ReviewStore, user: User, case_id: int, way: str = "reading 
 
 
 def begin_review(transaction: Transaction, case: Row[Any], layer: Row[Any] | None, user: User) -> None:
-    """Lock a case for a reviewer, and make their layer, unless they have one; fails as `open_case`."""
+    """Lock a case for a reviewer, and make their layer if it does not exist; fails as `open_case`."""
     if case.n_approvals >= transaction.policy.approvals:
         raise NotAllowedError(_("case {id} has all its approvals. Take another case", id=case.id))
     check_taker(transaction, case, user)

@@ -259,6 +259,13 @@ def _find_review(transaction: Transaction, user_id: int, case_id: int) -> Row[An
     return next((row for row in rows if row.user_id == user_id), None)
 
 
+def _read_layers(transaction: Transaction, user_id: int, source_id: int) -> dict[int, Row[Any]]:
+    # Of one reader on the cases of a file, by case.
+    mine = select(LAYERS).where(LAYERS.c.user_id == user_id, LAYERS.c.kind == LayerKind.REVIEW.value)
+    of_file = LAYERS.c.case_id.in_(select(CASES.c.id).where(CASES.c.source_id == source_id))
+    return {row.case_id: row for row in transaction.read(mine.where(of_file), LAYERS)}
+
+
 def _replay(
     transaction: Transaction, layer: Row[Any] | None, content: CaseContent
 ) -> tuple[LayerTokens, BoolArray, int]:
@@ -434,24 +441,27 @@ def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[Doubtf
     """
     refuse_admin(user)
     found: dict[str, DoubtfulWord] = {}
-    first_in: dict[int, Row[Any]] = {}
+    quoted: dict[int, Row[Any]] = {}
     rows = _select_open(store, user, source_id).where(CASES.c.n_doubtful > 0).order_by(CASES.c.number)
-    with store.writing() as transaction:
-        for case in transaction.read(rows, CASES):
+    with store.reading() as transaction:
+        cases = transaction.read(rows, CASES)
+        layers = _read_layers(transaction, user.id, source_id)
+        facts = read_facts(transaction, cases[0].id) if cases else MaskingFacts(fingerprint="")
+        for case in cases:
             if _find_obstacle(transaction, case):
                 continue
             content = read_content(transaction, case.id)
-            layer = _find_review(transaction, user.id, case.id)
-            now, touched, _n_actions = _replay(transaction, layer, content)
-            doubtful = read_model(content, read_facts(transaction, case.id)).is_doubtful & ~touched
+            now, touched, _n_actions = _replay(transaction, layers.get(case.id), content)
+            doubtful = read_model(content, facts).is_doubtful & ~touched
             for i in np.flatnonzero(doubtful).tolist():
                 word, keeps = fold(content.tokens.words[i]), bool(now.keep[i])
                 if word not in found:
                     found[word] = _quote(content, i)
-                    first_in[case.id] = case
+                    quoted[case.id] = case
                 old = found[word]
                 found[word] = replace(old, n_kept=old.n_kept + keeps, n_masked=old.n_masked + (not keeps))
-        disclosed = disclose(transaction, user.name, list(first_in.values()), "doubtful words")
+    with store.writing() as transaction:
+        disclosed = disclose(transaction, user.name, list(quoted.values()), "doubtful words")
     remember(store, disclosed)
     ordered = sorted(found.items(), key=lambda item: (-item[1].n_kept - item[1].n_masked, item[0]))
     return tuple(one for _word, one in ordered[:MAX_GROUPS])
@@ -509,10 +519,8 @@ def plan_approval(store: ReviewStore, user: User, source_id: int, shown: RowsSho
     rows: list[Planned] = []
     n_uncovered = n_not_shown = n_doubtful = n_elsewhere = 0
     found = _select_open(store, user, source_id).order_by(CASES.c.number)
-    mine = select(LAYERS).where(LAYERS.c.user_id == user.id, LAYERS.c.kind == LayerKind.REVIEW.value)
-    of_file = LAYERS.c.case_id.in_(select(CASES.c.id).where(CASES.c.source_id == source_id))
     with store.reading() as transaction:
-        layers = {row.case_id: row for row in transaction.read(mine.where(of_file), LAYERS)}
+        layers = _read_layers(transaction, user.id, source_id)
         for case in transaction.read(found, CASES):
             layer = layers.get(case.id)
             revision = 0 if layer is None else int(layer.revision)
