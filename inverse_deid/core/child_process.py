@@ -4,9 +4,10 @@ A child does one piece of work after the other. It is killed when that takes too
 or is no longer wanted, and the next work starts another child. Windows has no limit of memory.
 
 A hostile file could take over the child. So it gives up what rights it can: on Linux it changes no file, runs
-no program, uses no TCP and has no rights of an administrator (see `_drop_rights`). And what a child sends is
-data (msgspec), checked against the types that the work declares, and never a pickle, which could run code
-here.
+no program, uses no TCP and has no rights of an administrator (see `_drop_rights`). Work that needs a program
+is done by a helper beside it, which does one kind of work and nothing else (see `ask_helper`). And what a
+child sends is data (msgspec), checked against the types that the work declares, and never a pickle, which
+could run code here.
 """
 
 from __future__ import annotations
@@ -119,10 +120,19 @@ class _SaidError(msgspec.Struct, frozen=True):
     remedies: tuple[Remedy, ...]
 
 
-class LimitedProcess:
-    """A child process for one piece of work at a time. It is started when it is needed."""
+Helper = Callable[..., bytes]
+"""Work for which a child has no rights. Its arguments are strings and bytes."""
 
-    def __init__(self) -> None:
+
+class LimitedProcess:
+    """A child process for one piece of work at a time. It is started when it is needed.
+
+    Args:
+        helper: What the helper of the child can do, a function of a module. None = it has no helper.
+    """
+
+    def __init__(self, helper: Helper | None = None) -> None:
+        self._helper = helper
         self._lock = threading.Lock()
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection[Any, Any]
@@ -245,7 +255,9 @@ class LimitedProcess:
         self.end()
         context = multiprocessing.get_context("spawn")
         pipe, other = context.Pipe()
-        process = context.Process(target=_work, args=(other, max_bytes), name=_NAME, daemon=True)
+        process = context.Process(
+            target=_work, args=(other, max_bytes, self._helper), name=_NAME, daemon=True
+        )
         problem = ""
         try:
             with no_terminal_signals():
@@ -347,8 +359,85 @@ def ask_for_time() -> None:
         ask()
 
 
-def _work(pipe: Connection[Any, Any], most_bytes: int) -> None:
+_helpers: dict[Helper, Connection[Any, Any]] = {}
+"""In a child, where its helper is asked."""
+
+
+def ask_helper(helper: Helper, *given: str | bytes) -> bytes:
+    """Let the helper of this child work. Where there is none, such as outside of a child, work here.
+
+    What the helper is sent and what it sends is data, never a pickle: a child that was taken over can ask it
+    for its one kind of work alone.
+
+    Raises:
+        InverseDeidError: The function raised it.
+        StageError: The helper died.
+    """
+    pipe = _helpers.get(helper)
+    if pipe is None:
+        return helper(*given)
+    try:
+        pipe.send_bytes(msgspec.msgpack.encode(given))
+        said = cast(_Said, _decode(pipe.recv_bytes(), _Said))
+    except (EOFError, OSError) as error:
+        raise StageError(_("a helper of a child process ended")) from error
+    if said.kind == "error":
+        raise _restore_error(_decode(said.content, _SaidError))
+    return said.content
+
+
+def _start_helper(helper: Helper, pipe: Connection[Any, Any], most_bytes: int) -> None:
+    """Start the helper of this child, which ends with it (Linux alone, where children drop their rights)."""
+    if sys.platform != "linux":
+        return
+    ours, theirs = multiprocessing.Pipe()
+    parent = os.getpid()
+    if os.fork():
+        theirs.close()
+        _helpers[helper] = ours
+        return
+    try:
+        pipe.close()
+        ours.close()
+        _end_with(parent)
+        _drop_rights(programs=True)
+        _limit(most_bytes, is_final=True)
+        _serve(helper, theirs)
+    finally:
+        os._exit(0)
+
+
+def _serve(helper: Helper, pipe: Connection[Any, Any]) -> None:
+    # Ends with the child, which closes the pipe.
+    with suppress(EOFError, OSError, SystemExit, MemoryError):
+        while True:
+            given = msgspec.msgpack.decode(pipe.recv_bytes())
+            try:
+                said = _Said("result", helper(*given))
+            except Exception as error:  # noqa: BLE001 - its message may quote a file
+                plain = strip_error(error)
+                told = _SaidError(type(plain).__name__, str(plain), plain.remedies)
+                said = _Said("error", msgspec.msgpack.encode(told))
+            pipe.send_bytes(msgspec.msgpack.encode(said))
+
+
+def _end_with(parent: int) -> None:
+    """Let this process end when another one does, and what it runs with it: a signal raises `SystemExit`."""
+    import ctypes
+
+    def stop(_number: int, _frame: object) -> None:
+        sys.exit(1)
+
+    signal.signal(signal.SIGTERM, stop)
+    ctypes.CDLL(None).prctl(1, ctypes.c_ulong(signal.SIGTERM))  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        sys.exit(1)
+
+
+def _work(pipe: Connection[Any, Any], most_bytes: int, helper: Helper | None = None) -> None:
     """Do what the parent asks for, one piece of work after the other."""
+    if helper is not None:
+        _start_helper(helper, pipe, most_bytes)
     _drop_rights()  # before there are other threads
     threading.Thread(target=end_with_parent, daemon=True).start()
     _limit(most_bytes, is_final=True)
@@ -410,11 +499,12 @@ _TCP = 0b11
 """Rights of Landlock to listen on a port, and to connect to one."""
 
 
-def _drop_rights() -> None:
+def _drop_rights(*, programs: bool = False) -> None:
     """Give up what this process and its threads do not need, as far as the system permits (Linux alone).
 
     It gains no rights from a program that has more, has no capabilities, runs no program and changes no file.
-    With Linux 6.7 and newer it uses no TCP. It can still read what the server can read.
+    With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. If it may run
+    `programs`, it can change files, too.
 
     Source: capset(2), prctl(2), landlock(7). The numbers are the same on all architectures.
     """
@@ -429,7 +519,8 @@ def _drop_rights() -> None:
     if version > 0:
         # Older kernels know fewer rights, and only their part of the structure.
         known = (1 << {1: 13, 2: 14}.get(version, 15)) - 1
-        handled = (ctypes.c_uint64 * 2)(_CHANGES & known, _TCP if version >= 4 else 0)
+        changes = 0 if programs else _CHANGES & known
+        handled = (ctypes.c_uint64 * 2)(changes, _TCP if version >= 4 else 0)
         rules = libc.syscall(444, handled, ctypes.c_ulong(16 if version >= 4 else 8), nothing)
         if rules >= 0:
             libc.syscall(446, rules, nothing)  # landlock_restrict_self, without a rule: nothing is permitted

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.wording import _
+from inverse_deid.formats.converted import convert
 
 MAX_FILES_AT_ONCE = 2
 _POLL_SECONDS = 0.1
@@ -39,5 +40,5 @@ def borrow_worker(is_stopped: Callable[[], bool] = lambda: False) -> Iterator[Li
 def _idle_workers() -> SimpleQueue[LimitedProcess]:
     found: SimpleQueue[LimitedProcess] = SimpleQueue()
     for _number in range(MAX_FILES_AT_ONCE):
-        found.put(LimitedProcess())
+        found.put(LimitedProcess(convert))
     return found

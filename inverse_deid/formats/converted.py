@@ -22,7 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
-from inverse_deid.core.child_process import MAX_SECONDS, LimitedProcess, ask_for_time
+from inverse_deid.core.child_process import MAX_SECONDS, LimitedProcess, ask_for_time, ask_helper
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.wording import _
 from inverse_deid.formats import docx, xlsx
@@ -93,12 +93,17 @@ def look_at_converted(name_of_format: str, stream: BinaryIO, options: ReadOption
 
 def _convert_in_child(name_of_format: str, stream: BinaryIO) -> bytes:
     data = read_whole(stream)
-    return _reader().call(convert, name_of_format, data, n_bytes=len(data))
+    return _reader().call(_let_convert, name_of_format, data, n_bytes=len(data))
+
+
+def _let_convert(name_of_format: str, data: bytes) -> bytes:
+    ask_for_time()
+    return ask_helper(convert, name_of_format, data)
 
 
 @cache
 def _reader() -> LimitedProcess:
-    return LimitedProcess()
+    return LimitedProcess(convert)
 
 
 def convert(name_of_format: str, data: bytes) -> bytes:
@@ -127,7 +132,6 @@ def convert(name_of_format: str, data: bytes) -> bytes:
                 suffix=suffix,
             )
         )
-    ask_for_time()
     parent = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="inverse-deid-", dir=parent, ignore_cleanup_errors=True) as made:
         folder = Path(made)

@@ -32,6 +32,7 @@ from inverse_deid.files.given import MAX_FILE_BYTES, digest_given, open_given
 from inverse_deid.files.reading import read_first
 from inverse_deid.files.survey import survey_file
 from inverse_deid.files.workers import borrow_worker
+from inverse_deid.formats.converted import convert
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.tables.columns import ColumnFate
@@ -113,7 +114,7 @@ class IntakeService:
         self._examples = Examples(build, store.case_key)
         self._changed = Condition()
         self._running: _Running | None = None
-        self._worker = LimitedProcess()
+        self._worker = LimitedProcess(convert)
         self._is_closing = False
         self._thread = Thread(target=self._work, name="intake", daemon=True)
         self.is_ready = False

@@ -16,7 +16,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from inverse_deid.core.child_process import MAX_MEMORY_BYTES, LimitedProcess, answer_all, ask_for_time
+from inverse_deid.core.child_process import (
+    MAX_MEMORY_BYTES,
+    LimitedProcess,
+    answer_all,
+    ask_for_time,
+    ask_helper,
+)
 from inverse_deid.core.errors import FormatError, KeptColumnError, Remedy, StageError
 
 SECRET = "Okonkwo"
@@ -287,3 +293,52 @@ def test_a_child_changes_no_file_runs_no_program_and_reaches_no_port(tmp_path):
 def has_landlock():
     """Whether this system can take the right to connect (its 4th version, Linux 6.7)."""
     return ctypes.CDLL(None).syscall(444, None, ctypes.c_ulong(0), ctypes.c_ulong(1)) >= 4
+
+
+def write_and_run(folder: str, data: bytes) -> bytes:
+    Path(folder, "written").write_bytes(data)
+    if data == b"fail":
+        raise FormatError("is of no use")
+    command = [sys.executable, "-c", "print('ran')"] if data != b"wait" else ["sleep", "60"]
+    return subprocess.run(command, check=True, capture_output=True).stdout + str(os.getpid()).encode()
+
+
+def let_help(folder: str, data: bytes) -> bytes:
+    return ask_helper(write_and_run, folder, data)
+
+
+def try_beside_the_helper(folder: str, port: int) -> dict[str, str]:
+    ask_helper(write_and_run, folder, b"1")
+    return try_what_a_taken_over_child_would(folder, port)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+def test_a_helper_does_its_work_and_the_child_has_no_rights(tmp_path):
+    (tmp_path / "there").write_text("as it was")
+    worker = LimitedProcess(write_and_run)
+    try:
+        assert worker.call(let_help, str(tmp_path), b"1").startswith(b"ran")
+        with pytest.raises(FormatError, match="is of no use"):
+            worker.call(let_help, str(tmp_path), b"fail")
+        assert worker.call(let_help, str(tmp_path), b"2").startswith(b"ran")
+        found = worker.call(try_beside_the_helper, str(tmp_path), 9)
+    finally:
+        worker.end()
+    assert (tmp_path / "written").read_bytes() == b"1"
+    assert set(found.values()) - {"as it was"} == {"PermissionError"} or not has_landlock()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+def test_a_helper_and_what_it_runs_end_with_the_child(tmp_path):
+    worker = LimitedProcess(write_and_run)
+    helper = int(worker.call(let_help, str(tmp_path), b"1").split(b"\n")[1])
+    with pytest.raises(FormatError, match="could not be read within"):
+        worker.call(let_help, str(tmp_path), b"wait", max_seconds=1)
+    began = time.monotonic()
+    while not is_gone(helper) and time.monotonic() - began < 10:
+        time.sleep(0.05)
+    assert is_gone(helper)
+
+
+def test_outside_of_a_child_the_work_is_done_here(tmp_path):
+    assert let_help(str(tmp_path), b"1").endswith(str(os.getpid()).encode())

@@ -241,7 +241,7 @@ def test_without_the_extra_a_line_names_it(monkeypatch, plain):
         with pytest.raises(ConfigurationError, match=r"rapidocr.*\[scans\]"):
             FORMAT.open(io.BytesIO(saved(plain)), ReadOptions(), "fax.png")
         with pytest.raises(
-            FormatError, match=r"page 2 has no text\. Recognise its text (OCR) first, or .*\[scans\]"
+            FormatError, match=r"page 2 has no text\. Recognise its text \(OCR\) first, or .*\[scans\]"
         ):
             read_pdf_text(of_pages(shown(below("text")), SCANNED))
     finally:
