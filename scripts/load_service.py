@@ -9,7 +9,7 @@ of them once. An answer counts as an error if its
 status is not 200, if it is not the answer to its own request, or if it shows a name that was sent.
 With --idle and --hostile, as many connections stay open meanwhile that ask nothing, or send an endless header
 or body; each is opened again when the server closes it. With --large, as many other clients meanwhile send
-large requests one after the other: in turn 1,000 short texts, and one text of 10,000 words.
+large requests one after the other: in turn 1,000 short texts, and one text of 9,750 words.
 Prints requests, errors by kind, requests a second, and the median, 99th percentile and largest latency in
 milliseconds (None = no answer).
 """
