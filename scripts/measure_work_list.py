@@ -44,9 +44,17 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
         transaction = Transaction(connection, ReviewStore(engine, keys, time.time))
         user = {"id": 1, "name": "ann", "password": "none", "role": "adjudicator", "is_active": True}
         transaction.insert(USERS, user)
+        names = transaction.names
+        key_ids = {i: names.add_key() for i in range(1, given.files + 1)}
         sources = [
-            {"id": i, "name": f"folder {i % 7}/file-{i}.csv", "format": "csv", "sealed": b""}
-            for i in range(1, given.files + 1)
+            {
+                "id": i,
+                "name": names.seal(key_id, f"folder {i % 7}/file-{i}.csv"),
+                "name_key": key_id,
+                "format": "csv",
+                "sealed": b"",
+            }
+            for i, key_id in key_ids.items()
         ]
         transaction.insert_all(SOURCES, sources)
         intake = {
@@ -54,6 +62,7 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
             "content_hash": "",
             "added_at": 0.0,
             "added_by": "ann",
+            "sealed_facts": b"",
         }
         intakes = [{**intake, "source_id": one["id"], "export_name": one["name"]} for one in sources]
         transaction.insert_all(INTAKES, intakes)
@@ -63,7 +72,7 @@ def make_store(path: Path, given: argparse.Namespace) -> ReviewStore:
                 "id": i,
                 "source_id": 1 + i % given.files,
                 "number": i,
-                "name": f"case-{rng.randrange(10**6)}",
+                "name": names.seal(key_ids[1 + i % given.files], f"case-{rng.randrange(10**6)}"),
                 "state": states[min(i % 9, 4)],
                 "doubt": rng.randrange(400) / 10,
                 "n_tokens": 100,

@@ -386,7 +386,7 @@ def encode_export(store: ReviewStore) -> Iterator[bytes]:
 
 def _encode_line(transaction: Transaction, row: Row[Any]) -> str:
     # The chain covers the sealed name alone; a reader without the key sees the name beside the entry.
-    name = transaction.names.find(_parse_object(row.line).get("name"))
+    name = transaction.names.find(_parse_object(str(row.line)).get("name"))
     beside = f',"name":{json.dumps(name)}' if name else ""
     return f'{{"entry":{row.line},"hash":"{row.hash}"{beside}}}'
 

@@ -6,7 +6,7 @@ from datetime import date
 from html import unescape
 
 import pytest
-from review_stores import FACTS, KEY, place, review, store_of
+from review_stores import FACTS, KEY, change_rows, place, review, store_of
 from review_visitors import Visitor, account
 from sqlalchemy import select
 
@@ -17,6 +17,7 @@ from inverse_deid.review.flow.contents import pack_content, read_content
 from inverse_deid.review.flow.quality import draw_sample
 from inverse_deid.review.flow.reading import view_case
 from inverse_deid.review.people.accounts import find_user
+from inverse_deid.review.store.rows import hash_content
 from inverse_deid.review.store.tables import CONTENTS
 from inverse_deid.review.store.values import CopiedValue, ReviewPolicy, UserRole
 
@@ -111,9 +112,11 @@ def test_a_case_of_an_earlier_version_says_that_they_are_not_known(kept_store):
         content = read_content(transaction, 1)
     text, _ = pack_content(content)
     old = text.replace(b'"copied"', b'"of another version"')
-    with kept_store.writing() as transaction:
-        sealed = kept_store.sealer.seal(old, "the text of case 1")
-        transaction.execute(CONTENTS.update().where(CONTENTS.c.case_id == 1).values(sealed_text=sealed))
+    sealed = kept_store.sealer.seal(old, "the text of case 1")
+    with kept_store.reading() as transaction:
+        (row,) = transaction.execute(select(CONTENTS).where(CONTENTS.c.case_id == 1)).all()
+    hashed = hash_content(sealed, row.sealed_tokens)
+    change_rows(kept_store, CONTENTS, CONTENTS.c.case_id == 1, sealed_text=sealed, content_hash=hashed)
     assert view_case(kept_store, ann, 1).copied is None
     page = visitor(kept_store, "ann").get("/cases/1/print").text
     assert "an earlier version did not store their values" in page
