@@ -32,8 +32,8 @@ from inverse_deid.replacement.case_texts import CaseTexts
 
 EXAMPLE = (
     "This 67-year-old African American woman, a retired baker from Lindenau, took lamotrigine 200 mg from "
-    "3 March 2021. On 12 March 2021 Mrs Holloway had fever and a rash. Dr Quill (ward Rosewood, ref. "
-    "KX-48213) stopped it, and she recovered."
+    "3 March 2021. On 12 March 2021 Mrs Holloway had fever and a rash. Biscuit, her dog, was well. Dr Quill "
+    "(ward Rosewood, ref. KX-48213) stopped it, and she recovered."
 )
 """Invented. It has something for each question."""
 
