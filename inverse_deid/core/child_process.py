@@ -5,7 +5,7 @@ or is no longer wanted, and the next work starts another child. Windows has no l
 
 A hostile file could take over the child. So it gives up what rights it can: on Linux it changes no file, runs
 no program, uses no TCP and has no rights of an administrator (see `_drop_rights`). Work that needs a program
-is done by a helper beside it, which does one kind of work and nothing else (see `ask_helper`). And what a
+is done by a helper of the child, which does one kind of work and nothing else (see `ask_helper`). And what a
 child sends is data (msgspec), checked against the types that the work declares, and never a pickle, which
 could run code here.
 """
@@ -366,7 +366,7 @@ _helpers: dict[Helper, Connection[Any, Any]] = {}
 def ask_helper(helper: Helper, *given: str | bytes) -> bytes:
     """Let the helper of this child work. Where there is none, such as outside of a child, work here.
 
-    What the helper is sent and what it sends is data, never a pickle: a child that was taken over can ask it
+    The helper receives and sends data, never a pickle: a child that was taken over can ask it
     for its one kind of work alone.
 
     Raises:
@@ -503,8 +503,8 @@ def _drop_rights(*, programs: bool = False) -> None:
     """Give up what this process and its threads do not need, as far as the system permits (Linux alone).
 
     It gains no rights from a program that has more, has no capabilities, runs no program and changes no file.
-    With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. If it may run
-    `programs`, it can change files, too.
+    With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. A process that may run
+    `programs` can also change files.
 
     Source: capset(2), prctl(2), landlock(7). The numbers are the same on all architectures.
     """

@@ -28,7 +28,7 @@ class Shares:
         self.n_taken = 0
 
     def admits(self, client: str, n: int = 1) -> bool:
-        """Whether a client may take so many places; if nobody has any, as many as it likes."""
+        """Tell whether a client may take n places; if nobody has any, as many as it likes."""
         own = self._taken[client]
         if not own:
             del self._taken[client]
