@@ -367,11 +367,11 @@ def ask_helper(helper: Helper, *given: str | bytes) -> bytes:
     """Let the helper of this child work. Where there is none, such as outside of a child, work here.
 
     What the helper is sent and what it sends is data, never a pickle: a child that was taken over can ask it
-    for its one kind of work alone.
+    for its one kind of work alone. If the helper died, the child ends as well: the work took too much, and
+    the next work has another child with another helper.
 
     Raises:
         InverseDeidError: The function raised it.
-        StageError: The helper died.
     """
     pipe = _helpers.get(helper)
     if pipe is None:
@@ -379,8 +379,8 @@ def ask_helper(helper: Helper, *given: str | bytes) -> bytes:
     try:
         pipe.send_bytes(msgspec.msgpack.encode(given))
         said = cast(_Said, _decode(pipe.recv_bytes(), _Said))
-    except (EOFError, OSError) as error:
-        raise StageError(_("a helper of a child process ended")) from error
+    except (EOFError, OSError):
+        os._exit(1)
     if said.kind == "error":
         raise _restore_error(_decode(said.content, _SaidError))
     return said.content
@@ -414,6 +414,8 @@ def _serve(helper: Helper, pipe: Connection[Any, Any]) -> None:
             given = msgspec.msgpack.decode(pipe.recv_bytes())
             try:
                 said = _Said("result", helper(*given))
+            except MemoryError:  # what it took may not be given back
+                return
             except Exception as error:  # noqa: BLE001 - its message may quote a file
                 plain = strip_error(error)
                 told = _SaidError(type(plain).__name__, str(plain), plain.remedies)

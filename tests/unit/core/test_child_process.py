@@ -340,5 +340,31 @@ def test_a_helper_and_what_it_runs_end_with_the_child(tmp_path):
     assert is_gone(helper)
 
 
+def die_or_work(_folder: str, data: bytes) -> bytes:
+    if data == b"die":
+        die()
+    if data == b"too much":
+        raise MemoryError
+    return b"worked"
+
+
+def let_it_die_or_work(folder: str, data: bytes) -> bytes:
+    return ask_helper(die_or_work, folder, data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+@pytest.mark.parametrize("how", [b"die", b"too much"])
+def test_a_file_that_ends_the_helper_is_refused_and_the_next_one_has_another(how):
+    """Otherwise one file could make all later ones fail."""
+    worker = LimitedProcess(die_or_work)
+    try:
+        for _ in range(2):
+            with pytest.raises(FormatError, match="could not be read within"):
+                worker.call(let_it_die_or_work, "", how)
+            assert worker.call(let_it_die_or_work, "", b"1") == b"worked"
+    finally:
+        worker.end()
+
+
 def test_outside_of_a_child_the_work_is_done_here(tmp_path):
     assert let_help(str(tmp_path), b"1").endswith(str(os.getpid()).encode())
