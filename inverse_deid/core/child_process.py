@@ -231,7 +231,15 @@ class LimitedProcess:
         return True
 
     def _hear(self, task: _Talk) -> _Said:
-        """Wait for what the child says."""
+        """Wait for what the child says, and give it time as often as it asks."""
+        while (said := self._receive(task)).kind == "extend":
+            task.give_time()
+            task.check()
+            if time.monotonic() > task.deadline:
+                raise task.refuse()
+        return said
+
+    def _receive(self, task: _Talk) -> _Said:
         is_there = False
         data = b""
         with suppress(EOFError, OSError):  # it died
@@ -246,9 +254,6 @@ class LimitedProcess:
         said = cast(_Said, _decode(data, _Said))
         if said.peak_bytes > task.max_bytes:
             raise task.refuse()
-        if said.kind == "extend":
-            task.give_time()
-            return self._hear(task)
         return said
 
     def _start(self, max_bytes: int) -> None:

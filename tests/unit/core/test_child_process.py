@@ -66,6 +66,17 @@ def work_in_pages(n_pages, asks):
     return n_pages
 
 
+def ask_often(n_times):
+    for _ in range(n_times):
+        ask_for_time()
+    return n_times
+
+
+def ask_for_ever():
+    while True:
+        ask_for_time()
+
+
 def crash():
     ctypes.string_at(0)
 
@@ -135,6 +146,24 @@ def test_a_large_file_may_take_more_memory(shared):
     with pytest.raises(FormatError, match="could not be read within 512 MB"):
         shared.call(allocate, given)
     assert shared.call(allocate, given, n_bytes=n_bytes) == given
+
+
+def test_a_file_of_very_many_pages_is_read(shared):
+    n_pages = 2 * sys.getrecursionlimit()
+    assert shared.call(ask_often, n_pages) == n_pages
+
+
+def test_who_asks_for_time_without_end_gets_none(monkeypatch):
+    """A child that was taken over could do that."""
+    worker = LimitedProcess()
+    try:
+        worker.call(get_pid)
+        monkeypatch.setattr("inverse_deid.core.child_process.MAX_MORE_TIMES", 1)
+        monkeypatch.setattr("inverse_deid.core.child_process.MAX_SECONDS", 1.0)
+        with pytest.raises(FormatError, match="could not be read within"):
+            worker.call(ask_for_ever, max_seconds=1)
+    finally:
+        worker.end()
 
 
 def test_an_error_of_an_answer_is_raised_and_the_next_call_has_another_child(shared):
