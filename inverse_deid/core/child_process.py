@@ -429,10 +429,15 @@ def _serve(helper: Helper, pipe: Connection[Any, Any]) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let this process end when another one does, and what it runs with it: a signal raises `SystemExit`."""
+    """Let this process end when another one does, and what it runs with it: a signal raises `SystemExit`.
+
+    Each thread of the other one can send a signal when it ends. The first is enough, and what is cleaned up
+    after it is not cut short by the next.
+    """
     import ctypes
 
-    def stop(_number: int, _frame: object) -> None:
+    def stop(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
         sys.exit(1)
 
     signal.signal(signal.SIGTERM, stop)

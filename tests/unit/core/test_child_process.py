@@ -395,5 +395,43 @@ def test_a_file_that_ends_the_helper_is_refused_and_the_next_one_has_another(how
         worker.end()
 
 
+def work_and_clean_up(folder: str, _data: bytes) -> bytes:
+    file = Path(folder, str(os.getpid()))
+    file.touch()
+    try:
+        time.sleep(30)
+    finally:
+        time.sleep(0.5)
+        file.unlink()
+    return b""
+
+
+def let_it_clean_up(folder: str) -> bytes:
+    return ask_helper(work_and_clean_up, folder, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+def test_a_second_signal_does_not_cut_short_what_a_helper_cleans_up(tmp_path):
+    """Linux sends one for each thread of the child that ends."""
+    worker = LimitedProcess(work_and_clean_up)
+
+    def end_it():
+        while not (files := list(tmp_path.iterdir())):
+            time.sleep(0.05)
+        for _ in range(2):
+            os.kill(int(files[0].name), signal.SIGTERM)
+            time.sleep(0.2)
+
+    ending = threading.Thread(target=end_it)
+    ending.start()
+    try:
+        with pytest.raises(FormatError, match="could not be read within"):
+            worker.call(let_it_clean_up, str(tmp_path))
+    finally:
+        ending.join()
+        worker.end()
+    assert not list(tmp_path.iterdir())
+
+
 def test_outside_of_a_child_the_work_is_done_here(tmp_path):
     assert let_help(str(tmp_path), b"1").endswith(str(os.getpid()).encode())
