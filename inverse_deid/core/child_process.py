@@ -231,7 +231,15 @@ class LimitedProcess:
         return True
 
     def _hear(self, task: _Talk) -> _Said:
-        """Wait for what the child says."""
+        """Wait for what the child says, and give it time as often as it asks."""
+        while (said := self._receive(task)).kind == "extend":
+            task.give_time()
+            task.check()
+            if time.monotonic() > task.deadline:
+                raise task.refuse()
+        return said
+
+    def _receive(self, task: _Talk) -> _Said:
         is_there = False
         data = b""
         with suppress(EOFError, OSError):  # it died
@@ -246,9 +254,6 @@ class LimitedProcess:
         said = cast(_Said, _decode(data, _Said))
         if said.peak_bytes > task.max_bytes:
             raise task.refuse()
-        if said.kind == "extend":
-            task.give_time()
-            return self._hear(task)
         return said
 
     def _start(self, max_bytes: int) -> None:
@@ -367,11 +372,11 @@ def ask_helper(helper: Helper, *given: str | bytes) -> bytes:
     """Let the helper of this child work. Where there is none, such as outside of a child, work here.
 
     The helper receives and sends data, never a pickle: a child that was taken over can ask it
-    for its one kind of work alone.
+    for its one kind of work alone. If the helper died, the child ends as well: the work took too much, and
+    the next work has another child with another helper.
 
     Raises:
         InverseDeidError: The function raised it.
-        StageError: The helper died.
     """
     pipe = _helpers.get(helper)
     if pipe is None:
@@ -379,8 +384,8 @@ def ask_helper(helper: Helper, *given: str | bytes) -> bytes:
     try:
         pipe.send_bytes(msgspec.msgpack.encode(given))
         said = cast(_Said, _decode(pipe.recv_bytes(), _Said))
-    except (EOFError, OSError) as error:
-        raise StageError(_("a helper of a child process ended")) from error
+    except (EOFError, OSError):
+        os._exit(1)
     if said.kind == "error":
         raise _restore_error(_decode(said.content, _SaidError))
     return said.content
@@ -414,6 +419,8 @@ def _serve(helper: Helper, pipe: Connection[Any, Any]) -> None:
             given = msgspec.msgpack.decode(pipe.recv_bytes())
             try:
                 said = _Said("result", helper(*given))
+            except MemoryError:  # what it took may not be given back
+                return
             except Exception as error:  # noqa: BLE001 - its message may quote a file
                 plain = strip_error(error)
                 told = _SaidError(type(plain).__name__, str(plain), plain.remedies)
@@ -422,10 +429,15 @@ def _serve(helper: Helper, pipe: Connection[Any, Any]) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let this process end when another one does, and what it runs with it: a signal raises `SystemExit`."""
+    """Let this process end when another one does, and what it runs with it: a signal raises `SystemExit`.
+
+    Each thread of the other one can send a signal when it ends. The first is enough, and what is cleaned up
+    after it is not cut short by the next.
+    """
     import ctypes
 
-    def stop(_number: int, _frame: object) -> None:
+    def stop(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
         sys.exit(1)
 
     signal.signal(signal.SIGTERM, stop)

@@ -125,14 +125,16 @@ def _match(transaction: Transaction, chosen: WorkFilter) -> Callable[[int], bool
 
 def _read_names(transaction: Transaction) -> Mapping[int, tuple[str, str, int]]:
     # The name, the name of the file and the number in it of all cases. They never change, so they are kept.
-    known = transaction.store.case_names
+    # What is kept is replaced as a whole: it always begins with the first case.
+    known = dict(transaction.store.case_names)
     newest = max(known, default=0)
     found = select(CASES.c.id, CASES.c.name, CASES.c.number, INTAKES.c.export_name)
     found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id > newest)
     opened = lru_cache(transaction.names.find)
     for row in transaction.execute(found.order_by(CASES.c.id)).all():
         known[row.id] = transaction.names.find(row.name), opened(row.export_name), row.number
-    return dict(known)
+    transaction.store.case_names = known
+    return known
 
 
 def _order_by_name(

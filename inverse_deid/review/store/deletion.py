@@ -215,10 +215,9 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
     with store.writing() as transaction:
         lock_numbers(transaction)
         counts = _delete_rows(transaction, CASES.c.source_id.in_(chosen))
-        _forget_uploads(transaction)
         transaction.delete(INTAKES, INTAKES.c.source_id.in_(chosen))
         n_files = transaction.delete(SOURCES, mine)
-        transaction.names.drop_unused()
+        _forget_uploads(transaction)
         transaction.delete(MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
         deleted = _count(counts, n_files)
         if source_id is not None and not deleted.n_files:
@@ -288,9 +287,10 @@ def _forget_case(transaction: Transaction, source_id: int, n_cases: int) -> File
 
 
 def _forget_uploads(transaction: Transaction) -> None:
-    """Delete the notes on uploads that are over: they may tell of what is deleted."""
+    """Delete the notes on uploads that are over, which may tell of what is deleted, and keys of no file."""
     transaction.execute(delete(WAITING).where(WAITING.c.state.in_(("done", "failed"))))
-    transaction.store.case_names.clear()
+    transaction.names.drop_unused()
+    transaction.store.case_names = {}
 
 
 def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:

@@ -66,6 +66,17 @@ def work_in_pages(n_pages, asks):
     return n_pages
 
 
+def ask_often(n_times):
+    for _ in range(n_times):
+        ask_for_time()
+    return n_times
+
+
+def ask_for_ever():
+    while True:
+        ask_for_time()
+
+
 def crash():
     ctypes.string_at(0)
 
@@ -135,6 +146,24 @@ def test_a_large_file_may_take_more_memory(shared):
     with pytest.raises(FormatError, match="could not be read within 512 MB"):
         shared.call(allocate, given)
     assert shared.call(allocate, given, n_bytes=n_bytes) == given
+
+
+def test_a_file_of_very_many_pages_is_read(shared):
+    n_pages = 2 * sys.getrecursionlimit()
+    assert shared.call(ask_often, n_pages) == n_pages
+
+
+def test_who_asks_for_time_without_end_gets_none(monkeypatch):
+    """A child that was taken over could do that."""
+    worker = LimitedProcess()
+    try:
+        worker.call(get_pid)
+        monkeypatch.setattr("inverse_deid.core.child_process.MAX_MORE_TIMES", 1)
+        monkeypatch.setattr("inverse_deid.core.child_process.MAX_SECONDS", 1.0)
+        with pytest.raises(FormatError, match="could not be read within"):
+            worker.call(ask_for_ever, max_seconds=1)
+    finally:
+        worker.end()
 
 
 def test_an_error_of_an_answer_is_raised_and_the_next_call_has_another_child(shared):
@@ -338,6 +367,70 @@ def test_a_helper_and_what_it_runs_end_with_the_child(tmp_path):
     while not is_gone(helper) and time.monotonic() - began < 10:
         time.sleep(0.05)
     assert is_gone(helper)
+
+
+def die_or_work(_folder: str, data: bytes) -> bytes:
+    if data == b"die":
+        die()
+    if data == b"too much":
+        raise MemoryError
+    return b"worked"
+
+
+def let_it_die_or_work(folder: str, data: bytes) -> bytes:
+    return ask_helper(die_or_work, folder, data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+@pytest.mark.parametrize("how", [b"die", b"too much"])
+def test_a_file_that_ends_the_helper_is_refused_and_the_next_one_has_another(how):
+    """Otherwise one file could make all later ones fail."""
+    worker = LimitedProcess(die_or_work)
+    try:
+        for _ in range(2):
+            with pytest.raises(FormatError, match="could not be read within"):
+                worker.call(let_it_die_or_work, "", how)
+            assert worker.call(let_it_die_or_work, "", b"1") == b"worked"
+    finally:
+        worker.end()
+
+
+def work_and_clean_up(folder: str, _data: bytes) -> bytes:
+    file = Path(folder, str(os.getpid()))
+    file.touch()
+    try:
+        time.sleep(30)
+    finally:
+        time.sleep(0.5)
+        file.unlink()
+    return b""
+
+
+def let_it_clean_up(folder: str) -> bytes:
+    return ask_helper(work_and_clean_up, folder, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+def test_a_second_signal_does_not_cut_short_what_a_helper_cleans_up(tmp_path):
+    """Linux sends one for each thread of the child that ends."""
+    worker = LimitedProcess(work_and_clean_up)
+
+    def end_it():
+        while not (files := list(tmp_path.iterdir())):
+            time.sleep(0.05)
+        for _ in range(2):
+            os.kill(int(files[0].name), signal.SIGTERM)
+            time.sleep(0.2)
+
+    ending = threading.Thread(target=end_it)
+    ending.start()
+    try:
+        with pytest.raises(FormatError, match="could not be read within"):
+            worker.call(let_it_clean_up, str(tmp_path))
+    finally:
+        ending.join()
+        worker.end()
+    assert not list(tmp_path.iterdir())
 
 
 def test_outside_of_a_child_the_work_is_done_here(tmp_path):

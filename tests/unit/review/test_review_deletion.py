@@ -15,6 +15,7 @@ from inverse_deid.formats.registry import FORMATS
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.files.exporting import export_released
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.files.waiting import UploadState, begin_upload, change_upload
 from inverse_deid.review.flow.approval import withdraw
 from inverse_deid.review.flow.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
 from inverse_deid.review.flow.editing import add_note
@@ -24,10 +25,11 @@ from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.people.accounts import find_user
 from inverse_deid.review.store import deletion
 from inverse_deid.review.store.deletion import delete_case, delete_everything, delete_source, erase, purge
+from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import Transaction, open_store
 from inverse_deid.review.store.sources import list_sources
 from inverse_deid.review.store.tables import CONTENTS, FORMS, LAYERS, METADATA, NOTES, SOURCES
-from inverse_deid.review.store.trail import export_trail, verify_store
+from inverse_deid.review.store.trail import TrailFilter, export_trail, list_entries, verify_store
 from inverse_deid.review.store.values import ActionKind, CaseState, UserRole
 
 TESTED = 32
@@ -214,6 +216,17 @@ def test_one_case_is_deleted_from_its_file_and_the_others_keep_their_place(store
     assert review(store, find_user(store, "ann"), 2) is CaseState.RELEASED
     assert export_released(store, tmp_path / "out").problems == ()
     assert json.loads((tmp_path / "out" / "a.jsonl").read_text())["id"] == "c2"
+
+
+def test_the_name_of_a_file_that_was_refused_goes_with_the_note_on_it(store):
+    upload = begin_upload(store, "Okonkwo.csv", 4, by="dora")
+    event = TrailEvent(user="dora", event="file received: 4 bytes")
+    change_upload(store, upload.id, UploadState.FAILED, event=event)
+    assert list_entries(store, TrailFilter())[0][0].event.name == "Okonkwo.csv"
+    delete_case(store, 1, by="dora")
+    received = next(one for one in list_entries(store, TrailFilter())[0] if one.event.event == event.event)
+    assert received.event.name == ""
+    assert verify_store(store).is_intact
 
 
 def test_the_last_case_of_a_file_takes_the_file_with_it(store):

@@ -9,7 +9,9 @@ from sqlalchemy import select, update
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.review.flow.work_list import count_matches, list_cases, read_line
+from inverse_deid.review.store.deletion import _forget_uploads
 from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.keys import FileNames
 from inverse_deid.review.store.tables import CASES, SOURCES, TRAIL
 from inverse_deid.review.store.trail import (
     UNREADABLE,
@@ -52,6 +54,23 @@ def walk(store, order, chosen=ALL, n_rows=3):
         if key is None:
             return found, keys
         keys.append(key)
+
+
+def test_names_that_are_dropped_while_they_are_read_are_read_again(store, monkeypatch):
+    """Somebody else deletes a case meanwhile."""
+    find = FileNames.find
+
+    def find_while_a_case_is_deleted(self, sealed):
+        found = find(self, sealed)
+        if found == "beta":
+            with store.writing() as transaction:
+                _forget_uploads(transaction)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FileNames, "find", find_while_a_case_is_deleted)
+        count_matches(store, WorkFilter(search="a"))
+    assert {row.name for row in list_cases(store, WorkFilter(search="delta")).rows} == {"delta"}
 
 
 class TestOrder:
