@@ -137,6 +137,7 @@ class LimitedProcess:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection[Any, Any]
         self._max_bytes = 0  # what the child may take at most
+        self._owner = 0  # the process that started it; one that was forked since has no child
 
     def call(
         self,
@@ -212,7 +213,8 @@ class LimitedProcess:
                 self._lock.release()
 
     def _begin(self, task: _Talk, work: object) -> None:
-        is_alive = self._process is not None and self._process.is_alive()
+        is_ours = self._process is not None and self._owner == os.getpid()
+        is_alive = is_ours and self._process is not None and self._process.is_alive()
         if not is_alive or self._max_bytes < task.max_bytes:
             self._start(task.max_bytes)
             deadline, task.deadline = task.deadline, time.monotonic() + MAX_SECONDS
@@ -268,6 +270,7 @@ class LimitedProcess:
             with no_terminal_signals():
                 process.start()
             self._process, self._pipe, self._max_bytes = process, pipe, max_bytes
+            self._owner = os.getpid()
         except OSError as error:
             problem = error.strerror or type(error).__name__
         finally:
@@ -283,8 +286,9 @@ class LimitedProcess:
         process, self._process = self._process, None
         if process is not None:
             self._pipe.close()
-            process.kill()
-            process.join()
+            if self._owner == os.getpid():
+                process.kill()
+                process.join()
 
 
 class _Talk:
@@ -514,9 +518,9 @@ _TCP = 0b11
 def _drop_rights(*, programs: bool = False) -> None:
     """Give up what this process and its threads do not need, as far as the system permits (Linux alone).
 
-    It gains no rights from a program that has more, has no capabilities, runs no program and changes no file.
-    With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. A process that may run
-    `programs` can also change files.
+    It gains no rights from a program that has more, has no capabilities, runs no program and changes no
+    file. With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. A process
+    that may run `programs` can also change files.
 
     Source: capset(2), prctl(2), landlock(7). The numbers are the same on all architectures.
     """

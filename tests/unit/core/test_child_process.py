@@ -435,3 +435,15 @@ def test_a_second_signal_does_not_cut_short_what_a_helper_cleans_up(tmp_path):
 
 def test_outside_of_a_child_the_work_is_done_here(tmp_path):
     assert let_help(str(tmp_path), b"1").endswith(str(os.getpid()).encode())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_starts_a_child_of_its_own(shared):
+    pid = shared.call(get_pid)
+    forked = os.fork()
+    if not forked:
+        is_other = shared.call(get_pid) != pid
+        shared.end()
+        os._exit(0 if is_other else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
+    assert shared.call(get_pid) == pid
