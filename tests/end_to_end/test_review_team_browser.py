@@ -218,7 +218,7 @@ def test_without_scripts_a_team_works_as_well(chromium, address, store):
     with carl.expect_download() as download:
         carl.get_by_role("button", name="Download all as a zip").click()
     with zipfile.ZipFile(io.BytesIO(download.value.path().read_bytes())) as packed:
-        assert packed.read("cases.jsonl").count(b"\n") == 2
+        assert packed.read("cases (2 of 10).jsonl").count(b"\n") == 2
     dora.get_by_role("link", name="Trail").click()
     assert "Released text downloaded: 2 cases" in dora.inner_text("main")
     with dora.expect_download() as download:
