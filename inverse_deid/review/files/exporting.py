@@ -33,7 +33,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.files import PartialFile, write_whole
 from inverse_deid.core.values import Document
-from inverse_deid.core.wording import _
+from inverse_deid.core.wording import _, ngettext
 from inverse_deid.engine.run_report import describe_profile, hash_with_key
 from inverse_deid.files.facts import list_facts
 from inverse_deid.files.given import GivenFile
@@ -386,10 +386,19 @@ class _Releases:
         return release.n_cases
 
     def _list_found(self, source_id: int) -> list[str]:
-        """Return what was found in a file and what was left out of it; names of records are not renamed."""
-        facts = list_facts(read_facts_of(self._transaction, [source_id])[source_id])
-        named = {"warnings", "failures"} if self.is_renamed else set()
-        return [fact.text for fact in facts if fact.field not in named]
+        """Return what was found in a file and what was left out of it; records are counted, not named."""
+        facts = read_facts_of(self._transaction, [source_id])[source_id]
+        found = [one.text for one in list_facts(facts) if one.field not in ("warnings", "failures")]
+        if n := facts.n_failures + len(facts.warnings):
+            found.append(
+                ngettext(
+                    "{n:,} record was refused, masked completely or masked with a warning",
+                    "{n:,} records were refused, masked completely or masked with a warning",
+                    n,
+                    n=n,
+                )
+            )
+        return found
 
     def _describe(self, masking: SourceMasking) -> dict[str, Any]:
         """Return everything that shapes the files; the fingerprint could tell words of lists."""

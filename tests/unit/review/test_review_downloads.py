@@ -338,3 +338,13 @@ def test_a_parquet_file_needs_all_rows(tmp_path):
         released_file(store, 1, stream)
     assert files["t.parquet"] == stream.getvalue()
     assert pd.read_parquet(io.BytesIO(files["t.parquet"]))["text"].tolist() == ["by PHI"] * 2
+
+
+def test_the_reports_count_records_with_faults_and_do_not_name_them(tmp_path):
+    (tmp_path / "cases.jsonl").write_text('{"id": "c1", "text": "by Li"}\n{"id": "c2"}\n')
+    with store_of(tmp_path, inputs=[tmp_path / "cases.jsonl"], approvals=1) as store:
+        review(store, user(store, "ann"))
+        _, files = pack(store)
+    found = json.loads(files["run-report.json"])["files"][0]["found"]
+    assert "1 record was refused, masked completely or masked with a warning" in found
+    assert "1 record was refused, masked completely or masked with a warning." in page_of(files)
