@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
+from changed_reading import change_another_case
 from fake_maskers import mask_capitals
 from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
 from sqlalchemy import func, select
@@ -258,10 +259,6 @@ def test_a_case_of_a_file_that_cannot_be_written_without_it_stays(tmp_path):
         with pytest.raises(ReviewError, match="a json file cannot be written without one of its cases"):
             delete_case(store, 1, by="dora")
         assert sum(count_cases(store).values()) == 2 and verify_store(store).n_entries == n_before
-
-
-def change_another_case(data, *_):
-    return data.replace(b"by Bo", b"by Ann")
 
 
 def test_a_file_that_would_be_read_in_another_way_stays(store, monkeypatch):
