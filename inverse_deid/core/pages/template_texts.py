@@ -1,10 +1,13 @@
-"""The functions for texts in templates of pages, and the texts of their scripts."""
+"""The functions for texts in templates of pages, the texts of their scripts, and their styles."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from markupsafe import Markup, escape
 
@@ -31,6 +34,13 @@ TEMPLATE_TEXTS: dict[str, object] = {
     "language": current_language,
 }
 """What templates know beside their values."""
+
+
+def join_sheets(sheets: Iterable[Path]) -> tuple[str, str]:
+    """Return style sheets as one, for a page that is one file, and its SHA-256 in base64 for its policy."""
+    style = "\n" + "".join(sheet.read_text("utf-8") for sheet in sheets)
+    return style, base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
 
 _STRING = r'("(?:[^"\\]|\\.)*")'
 _SCRIPT_TEXT = re.compile(rf"(?<![\w.])(?:_\(\s*{_STRING}|ngettext\(\s*{_STRING},\s*{_STRING})")

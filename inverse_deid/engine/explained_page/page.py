@@ -5,8 +5,6 @@ The page has no script and no external address. It shows the first documents of 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +17,7 @@ from inverse_deid.choices.names import CLASS_NAMES
 from inverse_deid.choices.reasons import HIDDEN_GAP, WordReason, explain_document
 from inverse_deid.core.files import printable, write_whole
 from inverse_deid.core.packaged import SHARED_PAGES
-from inverse_deid.core.pages.template_texts import TEMPLATE_TEXTS
+from inverse_deid.core.pages.template_texts import TEMPLATE_TEXTS, join_sheets
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.planning import Job
@@ -126,13 +124,10 @@ class ExplainedRun:
 
 def render_explained(found: Sequence[tuple[str, MaskedDocument]], tally: Tally) -> Iterator[str]:
     """Yield the page of some documents, each with the name of its place, in parts."""
-    folders = (SHARED_PAGES, Path(__file__).parent)
-    names = ("pages.css", "marks.css", "explained.css")
-    style = "\n" + "".join(
-        next(folder / name for folder in folders if (folder / name).exists()).read_text("utf-8")
-        for name in names
+    own = Path(__file__).parent
+    style, digest = join_sheets(
+        [SHARED_PAGES / "pages.css", SHARED_PAGES / "marks.css", own / "explained.css"]
     )
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = Environment(
         loader=PackageLoader("inverse_deid.engine.explained_page", ""),
         autoescape=True,

@@ -5,8 +5,6 @@ It says what `run-report.json` says, in words. It has no script, no external add
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -20,14 +18,13 @@ from inverse_deid.choices.records import find_choice
 from inverse_deid.choices.table import CHOICES
 from inverse_deid.core.files import printable
 from inverse_deid.core.packaged import SHARED_PAGES
-from inverse_deid.core.pages.template_texts import TEMPLATE_TEXTS
+from inverse_deid.core.pages.template_texts import TEMPLATE_TEXTS, join_sheets
 from inverse_deid.core.wording import _
 
 
 def write_page(report: Mapping[str, Any]) -> bytes:
     """Return the page of a report of `exporting`."""
-    sheets = (SHARED_PAGES / "pages.css", Path(__file__).with_suffix(".css"))
-    style = "\n" + "".join(sheet.read_text("utf-8") for sheet in sheets)
+    style, digest = join_sheets([SHARED_PAGES / "pages.css", Path(__file__).with_suffix(".css")])
     environment = Environment(
         loader=PackageLoader("inverse_deid.review.files", ""),
         autoescape=True,
@@ -40,7 +37,7 @@ def write_page(report: Mapping[str, Any]) -> bytes:
     page = environment.get_template("release_page.html.j2").render(
         report,
         style=style,
-        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        style_digest=digest,
         made_at=datetime.fromisoformat(report["made_at"]),
         ways=[dict(describe_way(way)) for way in report["settings"]],
         people=_join_people(report["files"]),
