@@ -16,6 +16,7 @@ from inverse_deid.network.folder import read_model
 ROOT = Path(__file__).parents[2]
 LIMITED = """
 import resource, signal, sys
+sys.dont_write_bytecode = True  # a truncated .pyc would stay behind, and every later import of it would fail
 if int(sys.argv[1]):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)

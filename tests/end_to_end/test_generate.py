@@ -46,7 +46,7 @@ def generate_apart(*args, hash_seed: str = "0", limit_bytes: int | None = None) 
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "inverse_deid.cli.main", "generate", *map(str, args)],
-        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed},
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,

@@ -180,7 +180,9 @@ def test_a_disk_that_gets_full_within_the_last_write_is_no_success(tmp_path, unb
     if not hasattr(resource, "prlimit"):
         pytest.skip("needs prlimit")
     with (tmp_path / "out.csv").open("wb") as stdout:
-        process = start_pipe(subprocess.PIPE, stdout, PYTHONUNBUFFERED=unbuffered)
+        process = start_pipe(
+            subprocess.PIPE, stdout, PYTHONUNBUFFERED=unbuffered, PYTHONDONTWRITEBYTECODE="1"
+        )
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (300, 300))
         with process.stdin as stdin:
             stdin.write(b"n,text\r\n1," + b"a rash after the dose " * 20 + b"\r\n")

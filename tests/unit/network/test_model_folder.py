@@ -113,6 +113,7 @@ def test_if_the_new_folder_cannot_take_its_place_the_older_returns(older, monkey
 
 LIMITED = """
 import resource, signal, sys
+sys.dont_write_bytecode = True  # a truncated .pyc would stay behind
 sys.path[:0] = sys.argv[3:]
 from pathlib import Path
 from test_model_folder import parts, write_model
