@@ -189,7 +189,7 @@ def network_alone(config: Path, test: Path, options: StudyOptions) -> None:
 @click.option("--mapping", type=_FILE, help="TOML file that maps the types of the second corpus to ours.")
 @_default("--runs", type=click.IntRange(1), default=5, help="Runs of each variant.")
 @_default("--epochs", type=click.IntRange(1), default=4, help="Epochs of each run.")
-@_default("--fine-tuning-epochs", type=click.IntRange(1), default=2, help="Epochs on the second corpus.")
+@_default("--fine-tuning-epochs", type=click.IntRange(1), default=4, help="Epochs on the second corpus.")
 @_default("--seed", type=int, default=1, help="Seed of the first run of each variant. Later runs count up.")
 @_default(
     "--config-folder",
