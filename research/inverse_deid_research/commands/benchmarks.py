@@ -97,6 +97,7 @@ def open_benchmarks(out: Path, **given: Any) -> None:  # noqa: ANN401 - click's 
         seeds=[given["seed"]],
         hashes={str(path): _hash(path) for files in paths.values() for path in files},
         settings={
+            "seconds in the tables": "one thread, loading included",
             "network": model_fingerprint(packaged_model())[:12],
             "second reader, for `careful`": model_fingerprint(packaged_second_reader())[:12],
         },
