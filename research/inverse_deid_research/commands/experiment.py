@@ -6,13 +6,13 @@ import functools
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.training.backend import prepare_backend
 from inverse_deid_research.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def study_command(
         def run(out: Path, threads: int, force: bool, quiet: bool, **given: Any) -> None:  # noqa: ANN401
             from inverse_deid_research.studies.study import StudyOptions
 
-            _use_threads(threads)
+            prepare_backend(n_threads=threads or None)  # 0 = its own choice
             options = StudyOptions(
                 folder=out,
                 seeds=given.pop("seeds", ()),
@@ -95,16 +95,6 @@ def study_command(
         return decorated
 
     return decorate
-
-
-def _use_threads(n_threads: int) -> None:
-    # 0 = its own choice.
-    import tensorflow as tf
-
-    if n_threads:
-        with suppress(RuntimeError):  # TensorFlow was used before: in tests
-            tf.config.threading.set_intra_op_parallelism_threads(n_threads)
-            tf.config.threading.set_inter_op_parallelism_threads(n_threads)
 
 
 def command_line(ctx: click.Context) -> str:
