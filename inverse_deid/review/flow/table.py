@@ -446,6 +446,7 @@ class DoubtfulWord:
     n_masked: int
     before: str = field(repr=False)
     after: str = field(repr=False)
+    case_id: int  # of this place
 
 
 def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[DoubtfulWord, ...]:
@@ -471,7 +472,7 @@ def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[Doubtf
             for i in np.flatnonzero(doubtful).tolist():
                 word, keeps = fold(content.tokens.words[i]), bool(now.keep[i])
                 if word not in found:
-                    found[word] = _quote(content, i)
+                    found[word] = _quote(content, i, case.id)
                     quoted[case.id] = case
                 old = found[word]
                 found[word] = replace(old, n_kept=old.n_kept + keeps, n_masked=old.n_masked + (not keeps))
@@ -482,12 +483,12 @@ def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[Doubtf
     return tuple(one for _word, one in ordered[:MAX_GROUPS])
 
 
-def _quote(content: CaseContent, token: int) -> DoubtfulWord:
+def _quote(content: CaseContent, token: int, case_id: int) -> DoubtfulWord:
     start, end = int(content.tokens.starts[token]), int(content.tokens.ends[token])
     part = next(one for one in content.parts if one.start <= start < one.end)
     before = content.text[max(part.start, start - CONTEXT_CHARS) : start]
     after = content.text[end : min(part.end, end + CONTEXT_CHARS)]
-    return DoubtfulWord(content.tokens.words[token], 0, 0, before, after)
+    return DoubtfulWord(content.tokens.words[token], 0, 0, before, after, case_id)
 
 
 def find_phrase(tokens: Tokens, phrase: Sequence[str]) -> BoolArray:

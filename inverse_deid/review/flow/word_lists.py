@@ -50,7 +50,7 @@ from inverse_deid.text.tokenizer import tokenize
 MAX_ENTRIES = 1_000
 MAX_WORDS_CHARS = 400
 
-_MAX_ID = 2**31
+_MAX_ID = 10**9
 
 
 class Sort(StrEnum):
@@ -394,7 +394,7 @@ def follow_lists(store: ReviewStore, masking: MaskingSettings) -> MaskingSetting
 
 
 def read_for_new_files(store: ReviewStore) -> dict[Sort, frozenset[str]]:
-    """Return the words for new files; those that are on both lists are masked."""
+    """Return the words for new files that are always masked, and never; those on both lists are masked."""
     found: dict[Sort, dict[str, str]] = {sort: {} for sort in Sort}
     with store.reading() as transaction:
         used = select(LISTED_WORDS).where(LISTED_WORDS.c.for_new_files)
