@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -25,7 +26,7 @@ from inverse_deid.core.values import BoolArray
 from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.review.flow.cases import drop_lock, lock_row
-from inverse_deid.review.flow.contents import CaseContent, read_content, read_model
+from inverse_deid.review.flow.contents import CaseContent, find_doubtful, read_content
 from inverse_deid.review.flow.editing import take_out_in, take_steps_in
 from inverse_deid.review.flow.layers import LayerStep, find_runs
 from inverse_deid.review.flow.oversight import disclose, lock_user, read_limits, remember
@@ -41,7 +42,6 @@ from inverse_deid.review.flow.table import (
 )
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
-from inverse_deid.review.store.sources import read_facts
 from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, LISTED_WORDS, USERS, place_of
 from inverse_deid.review.store.values import LayerKind, LayerRevision, LayerTokens, User, UserRole
 from inverse_deid.text.matching import fold
@@ -49,6 +49,8 @@ from inverse_deid.text.tokenizer import tokenize
 
 MAX_ENTRIES = 1_000
 MAX_WORDS_CHARS = 400
+MOST_SECONDS = 20.0
+"""After so long a change of many cases stops between two of them, and can be gone on with."""
 
 _MAX_ID = 10**9
 
@@ -132,6 +134,7 @@ class Done:
     n_cases: int
     n_held: int = 0
     n_approved: int = 0
+    n_left: int = 0  # not reached within `MOST_SECONDS`: do the same again
 
 
 def refuse_others(user: User) -> None:
@@ -144,40 +147,35 @@ def count_places(store: ReviewStore, user: User, asked: Asked) -> dict[Sort, Pla
     """Count what each kind of entry would change in the user's open cases."""
     refuse_others(user)
     found: dict[Sort, tuple[list[int], list[int]]] = {sort: ([], [0, 0]) for sort in Sort}
+    begins = asked.folded[0]
+    mine = (LAYERS.c.user_id == user.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
     with store.reading() as transaction:
-        for case_id in transaction.execute(_select_ids(store, user)).scalars().all():
-            case = _find_case(transaction, case_id)
-            if case is None or find_obstacle(transaction, case, inf):
+        layers = {row.case_id: row for row in transaction.read(select(LAYERS).where(mine), LAYERS)}
+        for case in transaction.read(select_open(store, user).order_by(CASES.c.id), CASES):
+            if find_obstacle(transaction, case, inf):
                 continue
-            content = read_content(transaction, case_id)
+            content = read_content(transaction, case.id)
+            if begins not in fold(content.text):
+                continue
             phrase = find_phrase(content.tokens, asked.folded)
             if not phrase.any():
                 continue
-            now, due, sure = _find_due(transaction, user, case, content)
+            now, due, sure = _find_due(transaction, layers.get(case.id), content)
             for sort, (case_ids, counts) in found.items():
                 changes = phrase & (now.keep != sort.keeps)
                 if (phrase & ((now.keep != sort.keeps) | due)).any():
-                    case_ids.append(case_id)
+                    case_ids.append(case.id)
                 counts[0] += len(find_runs(changes))
                 counts[1] += int((changes & sure).sum()) if sort.keeps else 0
     return {sort: Places(tuple(case_ids), *counts) for sort, (case_ids, counts) in found.items()}
 
 
-def _select_ids(store: ReviewStore, user: User) -> Any:  # noqa: ANN401
-    return select_open(store, user).with_only_columns(CASES.c.id).order_by(CASES.c.id)
-
-
-def _find_case(transaction: Transaction, case_id: int) -> Row[Any] | None:
-    rows = transaction.read(select(CASES).where(CASES.c.id == case_id), CASES)
-    return rows[0] if rows else None
-
-
 def _find_due(
-    transaction: Transaction, user: User, case: Row[Any], content: CaseContent
+    transaction: Transaction, layer: Row[Any] | None, content: CaseContent
 ) -> tuple[LayerTokens, BoolArray, BoolArray]:
-    # The user's decisions now, the doubtful words that they have not decided, and those surely masked.
-    now, touched, _n_actions = replay_row(transaction, find_review(transaction, user.id, case.id), content)
-    doubtful = read_model(content, read_facts(transaction, case.id)).is_doubtful
+    # A user's decisions now, the doubtful words that they have not decided, and those surely masked.
+    now, touched, _n_actions = replay_row(transaction, layer, content)
+    doubtful = find_doubtful(content)
     return now, doubtful & ~touched, ~content.decisions.keep & ~doubtful
 
 
@@ -192,7 +190,8 @@ def add_entry(
 ) -> Done:
     """Add an entry, and change the open cases of the user in which `count_places` found its words.
 
-    An entry that the user has already is applied again, so that one that was interrupted is completed.
+    An entry that the user has already is applied again, so that one that was interrupted, or not completed
+    within `MOST_SECONDS`, goes on.
 
     Raises:
         NotAllowedError: The user keeps no lists, or the limits forbid lists of words that are never masked.
@@ -228,7 +227,8 @@ def add_entry(
         transaction.record(TrailEvent(user=user.name, event=event, new=f"entry {entry_id}: {said}", **known))
 
     def steps_for(case: Row[Any], content: CaseContent, transaction: Transaction) -> list[LayerStep]:
-        now, due, _sure = _find_due(transaction, user, case, content)
+        layer = find_review(transaction, user.id, case.id)
+        now, due, _sure = _find_due(transaction, layer, content)
         chosen = find_phrase(content.tokens, asked.folded) & ((now.keep != sort.keeps) | due)
         return [LayerStep(run.first, run.stop, sort.keeps, None, entry_id) for run in find_runs(chosen)]
 
@@ -267,7 +267,10 @@ def _change_cases(
 ) -> Done:
     # Some cases per transaction, so that others can write meanwhile. One that went away is left out.
     n_cases = n_held = 0
+    until = time.monotonic() + MOST_SECONDS
     for begin in range(0, len(case_ids), ROWS_AT_ONCE):
+        if time.monotonic() > until:
+            return Done(n_cases, n_held, n_left=len(case_ids) - begin)
         with store.writing() as transaction:
             lock_user(transaction, user.id)
             for case_id in case_ids[begin : begin + ROWS_AT_ONCE]:
@@ -287,7 +290,8 @@ def _change_cases(
 def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
     """Remove an entry of the user, and take it out of their open cases; approved ones stay as they are.
 
-    What the user decided themselves in these places, before or afterwards, holds.
+    What the user decided themselves in these places, before or afterwards, holds. The entry stays until no
+    case is left (`MOST_SECONDS`).
 
     Raises:
         NotAllowedError: The user keeps no lists.
@@ -309,6 +313,8 @@ def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
 
     case_ids = [row.case_id for row in layers if row.approval is None]
     done = _change_cases(store, user, case_ids, change)
+    if done.n_left:
+        return done
     with store.writing() as transaction:
         row = _find_own(transaction, user, entry_id)
         transaction.delete(LISTED_WORDS, LISTED_WORDS.c.id == entry_id)

@@ -319,6 +319,9 @@ def store_entry(visit: Visit) -> Response:
     if sort.keeps and places.n_sure and visit.text("sure") != "yes":
         return _ask_entry(visit, asked, found=found, asks_again=True)
     done = add_entry(visit.store, visit.user, asked, sort, places, for_new_files=is_used)
+    if done.n_left:
+        message = _("{done} Choose the same again to go on.", done=_describe_done(done))
+        return _ask_entry(visit, asked, message=message)
     said = _("“{words}” is now {sort}.", words=asked.text, sort=_(sort.value))
     return visit.redirect(_find_origin(visit, asked), f"{said} {_describe_done(done)}")
 
@@ -343,6 +346,9 @@ def _describe_done(done: Done) -> str:
             n=n_approved,
         )
         said.append(approved)
+    if done.n_left:
+        left = ngettext("{n:,} case is left.", "{n:,} cases are left.", done.n_left, n=done.n_left)
+        said.append(left)
     if n_held:
         held = ngettext(
             "{n:,} case could not be changed, as another reader holds it or it is finished.",
@@ -361,7 +367,9 @@ def change_entry(visit: Visit) -> Response:
         raise ReviewError(_("the form has an unknown answer. Load the page again"))
     if what == "remove":
         done = remove_entry(visit.store, visit.user, entry_id)
-        return visit.redirect("/lists", _("Removed. {done}", done=_describe_done(done)))
+        again = _("{done} Remove it again to go on.", done=_describe_done(done))
+        gone = _("Removed. {done}", done=_describe_done(done))
+        return visit.redirect("/lists", again if done.n_left else gone)
     use_for_new_files(visit.store, visit.user, entry_id, is_used=what == "use")
     said = (
         _("New files follow this entry.")

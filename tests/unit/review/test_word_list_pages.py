@@ -112,6 +112,14 @@ def test_an_entry_is_used_for_new_files_ended_and_removed_on_the_page(store, car
     assert list_entries(store, find_user(store, "carl")) == ()
 
 
+def test_a_change_that_takes_too_long_says_what_is_left(carl, monkeypatch):
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
+    answer = list_word(carl, "always masked", "mrn")
+    assert "0 cases changed. 1 case is left. Choose the same again to go on." in answer.text
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
+    assert notice_of(list_word(carl, "always masked", "mrn"), carl).endswith("1 case changed.")
+
+
 @pytest.mark.parametrize(
     ("address", "fields"),
     [

@@ -262,6 +262,20 @@ def test_a_certificate_is_followed_by_no_words_to_keep(alone, carl, tmp_path):
     assert (masking.deny, masking.allow) == (frozenset({"MRN"}), frozenset())
 
 
+def test_what_takes_too_long_is_gone_on_with(alone, carl, monkeypatch):
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
+    entry, done = enter(alone, carl, ZELVORAN, Sort.NEVER)
+    assert done == Done(0, n_left=2)
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
+    assert enter(alone, carl, ZELVORAN, Sort.NEVER) == (entry, Done(2))
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
+    assert remove_entry(alone, carl, entry.id) == Done(0, n_left=2)
+    assert list_entries(alone, carl) == (entry,)
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
+    assert remove_entry(alone, carl, entry.id) == Done(2)
+
+
 def test_lists_have_an_end(alone, carl, monkeypatch):
     assert MAX_ENTRIES == 1_000
     monkeypatch.setattr("inverse_deid.review.flow.word_lists.MAX_ENTRIES", 1)
