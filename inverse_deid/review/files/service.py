@@ -36,7 +36,6 @@ from inverse_deid.files.survey import list_values, survey_file
 from inverse_deid.files.workers import borrow_worker
 from inverse_deid.formats.converted import convert
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
-from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.maskers import BuildMasker, Maskers
@@ -198,7 +197,7 @@ class IntakeService:
             survey=survey,
         )
 
-    def check_columns(self, upload: Upload, fates: Mapping[str, ColumnFate], choices: MaskingChoices) -> None:
+    def check_columns(self, upload: Upload, fates: Sequence[ColumnFate], choices: MaskingChoices) -> None:
         """Refuse columns that cannot be treated like this, before anything is masked.
 
         Kept columns are judged by the form of their first values. Their words are read when they are masked.
@@ -207,7 +206,7 @@ class IntakeService:
             InverseDeidError: No column is masked, a masked one has no text, ids cannot be ids, or a kept one
                 must not leave.
         """
-        options = make_read_options(fates)
+        options = make_read_options(upload.facts.survey, fates)
         chosen = choices.choose(self.store.case_key, self._today())
         masked, cases = chosen.masking.categories, chosen.cases
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
@@ -221,7 +220,7 @@ class IntakeService:
     def submit(
         self,
         choices: MaskingChoices,
-        columns: Mapping[int, Mapping[str, ColumnFate]],
+        columns: Mapping[int, Sequence[ColumnFate]],
         ids: Iterable[int],
         *,
         by: str,
@@ -240,11 +239,12 @@ class IntakeService:
         Raises:
             ReviewError: No file is ready, or the columns of a table cannot be treated like this.
         """
-        for fates in columns.values():
-            make_read_options(fates)
+        for upload in list_uploads(self.store):
+            if upload.id in columns:
+                make_read_options(upload.facts.survey, columns[upload.id])
         n_queued = 0
         for upload_id in ids:
-            given, concerns = columns.get(upload_id, {}), (confirmed or {}).get(upload_id, ())
+            given, concerns = tuple(columns.get(upload_id, ())), (confirmed or {}).get(upload_id, ())
             asked = tuple(map(AskedColumn, concerns)) if needs_second else ()
             answered = "kept column chosen" if needs_second else "kept column confirmed"
             said = "; ".join(one for one in (choices.describe(), describe_fates(given)) if one)
@@ -298,7 +298,8 @@ class IntakeService:
         event = TrailEvent(user=by, event="kept column confirmed", new=asked.recorded)
         if given == ColumnFate.MASKED:
             event = TrailEvent(user=by, event="kept column refused", new=asked.recorded)
-            state, left, columns = UploadState.READY, (), {**columns, asked.column: ColumnFate.MASKED}
+            state, left = UploadState.READY, ()
+            columns = (*columns[:number], ColumnFate.MASKED, *columns[number + 1 :])
             problem = _("{by} refused to copy column {name}. It is set to Mask", by=by, name=asked.shown)
         changed = change_upload(
             self.store,
@@ -433,7 +434,11 @@ class IntakeService:
         """Count what is in the columns that a second adjudicator has to confirm, for their page."""
         facts = upload.facts
         chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
-        columns = [one.concern.column for one in facts.unconfirmed]
+        tables = () if facts.survey is None else facts.survey.tables
+        columns = [
+            (one.concern.column, tables[one.concern.table].places if tables else ())
+            for one in facts.unconfirmed
+        ]
         asked = []
         self._examples.drop_idle()
         with self._maskers.lock:
@@ -491,7 +496,7 @@ class IntakeService:
                 facts=state_facts(masker, masking, self.store.case_key),
                 cases=chosen.cases,
                 profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
-                read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
+                read_options=make_read_options(facts.survey, facts.columns),
                 on_progress=count,
                 worker=self._worker,
                 name_key=upload.name_key,
