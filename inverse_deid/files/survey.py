@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,6 +32,11 @@ MAX_VALUES = 5
 """So many values of a column are returned."""
 MAX_VALUE_CHARS = 120
 """Longer values are cut."""
+
+MAX_DIFFERENT = 1_000
+"""So many different values of a column are counted."""
+MAX_TEXT_CHARS = 1_000
+"""Longer values are cut when they are counted."""
 
 _NARRATIVE_NAME = re.compile(
     r"narrat|comment|free.?text|description|history|summary|^(?:case.?|report.?|symptom.?)?text$|^notes?$"
@@ -121,6 +127,41 @@ def survey_file(name: str, data: bytes) -> FileSurvey:
     return FileSurvey(
         format=file.format.name, columns=columns, facts=_read_table(file, columns, n_rows, head.read_as)
     )
+
+
+class ColumnValues(msgspec.Struct, frozen=True):
+    """The values of a column that are not empty: how many, and how often each of the first different ones."""
+
+    n_values: int
+    values: tuple[tuple[str, int], ...]
+
+    def __repr__(self) -> str:
+        return f"ColumnValues(n_values={self.n_values})"
+
+
+def list_values(name: str, data: bytes, columns: Sequence[str]) -> list[ColumnValues]:
+    r"""Return the values of some columns of a table, cut to `MAX_TEXT_CHARS`, `MAX_DIFFERENT` of each.
+
+    Raises:
+        InputError: It cannot be read, or is not a table.
+
+    Example:
+        >>> list_values("a.csv", b"text,by\nwell,Ann\nill,Ann\n", ["by"])[0].values
+        (('Ann', 2),)
+    """
+    file = open_given(name, data)
+    if file.format.look is None:
+        raise FormatError(_("is not a table"))
+    counts: list[Counter[str]] = [Counter() for _column in columns]
+    n_values = [0] * len(columns)
+    with input_errors():
+        for row in file.format.look(io.BytesIO(file.data), ReadOptions(), file.name).rows:
+            for number, column in enumerate(columns):
+                value = row.get(column, "").strip()[:MAX_TEXT_CHARS]
+                n_values[number] += bool(value)
+                if value in counts[number] or (value and len(counts[number]) < MAX_DIFFERENT):
+                    counts[number][value] += 1
+    return [ColumnValues(n, tuple(found.items())) for n, found in zip(n_values, counts, strict=True)]
 
 
 def _read_table(file: GivenFile, columns: Sequence[SurveyedColumn], n_rows: int, read_as: str) -> FileFacts:

@@ -199,10 +199,14 @@ class Concern:
     found: str  # why it needs one; to be translated
 
     @property
+    def shown(self) -> str:
+        """Its name, or its number if the name could be a cell."""
+        return self.column if looks_like_a_name(plain_name(self.column)) else str(self.number + 1)
+
+    @property
     def recorded(self) -> str:
-        """What the trail says of it: a name that could be a cell is not written."""
-        name = self.column if looks_like_a_name(plain_name(self.column)) else str(self.number + 1)
-        return f"column {name} {self.fate}. {self.found}"
+        """What the trail says of it."""
+        return f"column {self.shown} {self.fate}. {self.found}"
 
 
 def find_concerns(columns: Sequence[SurveyedColumn], fates: Mapping[str, ColumnFate]) -> list[Concern]:
@@ -222,7 +226,9 @@ def find_concerns(columns: Sequence[SurveyedColumn], fates: Mapping[str, ColumnF
             danger = danger or N_("Nothing in it is checked, whatever it contains.")
         if fate is ColumnFate.KEPT and not column.is_narrative and _is_replaced(column):
             continue
-        if fate.is_kept and danger:
+        if fate is ColumnFate.ID and looks_like_case_number(column):
+            continue
+        if (fate.is_kept or fate is ColumnFate.ID) and danger:
             found.append(Concern(number, column.name, fate, danger))
     return found
 

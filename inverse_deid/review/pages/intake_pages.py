@@ -17,12 +17,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from inverse_deid.choices.questions import list_questions
 from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import InverseDeidError, ReviewError
-from inverse_deid.core.wording import N_, _
+from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.files.facts import FileFacts, list_facts
 from inverse_deid.files.given import MAX_FILE_BYTES
 from inverse_deid.files.survey import FileSurvey
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.tables.columns import ColumnFate, is_header
+from inverse_deid.review.files.asked import describe_count, list_seconds
 from inverse_deid.review.files.choices import (
     EXAMPLE,
     QUESTIONS,
@@ -123,7 +124,22 @@ def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
         "n_done": n_done if facts.masked is None else facts.masked.n_documents,
         "seconds_left": seconds_left,
         "facts": describe_facts(facts.found),
+        "waits": _describe_wait(upload),
     }
+
+
+def _describe_wait(upload: Upload) -> str:
+    # "" = it does not wait for a second adjudicator.
+    if upload.state is not UploadState.CONFIRMING:
+        return ""
+    names = ", ".join(one.concern.shown for one in upload.facts.unconfirmed)
+    n = len(upload.facts.unconfirmed)
+    return ngettext(
+        "waits for the confirmation of column {names} by a second adjudicator",
+        "waits for the confirmation of columns {names} by a second adjudicator",
+        n,
+        names=names,
+    )
 
 
 def describe_facts(facts: FileFacts) -> list[dict[str, object]]:
@@ -160,13 +176,20 @@ def change_file(visit: Visit) -> Response:
         service.cancel(upload_id, by=by)
     elif what == "resume":
         service.resume(upload_id, by=by)
+    elif what == "rechoose":
+        service.choose_again(upload_id, by=by)
     else:
         raise ReviewError(_("this change is not known. Load the page again"))
     return list_files(visit)
 
 
 def show_choices(visit: Visit) -> Response:
-    return _render_choices(visit, MaskingChoices(), {}, "")
+    # Some may be back with what was chosen for them.
+    ready = [one for one in list_uploads(visit.store) if one.state is UploadState.READY]
+    choices = next((one.facts.choices for one in ready if one.facts.choices), MaskingChoices())
+    columns = {one.id: one.facts.columns for one in ready}
+    problem = next((f"{one.facts.name}: {one.facts.problem}" for one in ready if one.facts.problem), "")
+    return _render_choices(visit, choices, columns, make_sentence(problem) if problem else "")
 
 
 def _render_choices(
@@ -211,7 +234,8 @@ def _render_choices(
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
         original=EXAMPLE,
         message=message,
-        status=400 if message else 200,
+        status=400 if message and visit.request.method == "POST" else 200,
+        asks_second=visit.audience.asks_second,
         step=2,
     )
 
@@ -256,12 +280,73 @@ def submit_choices(visit: Visit) -> Response:
         for upload_id, found in concerns.items()
         for one in found
     )
+    message = message or _find_alone(visit, concerns)
     if not (message or is_confirmed):
         message = _("Nothing is masked yet. Confirm each column that would be copied unmasked")
     if message:
         return _render_choices(visit, choices, columns, make_sentence(message), concerns)
-    service.submit(choices, columns, checked, by=visit.user.name, confirmed=concerns)
+    service.submit(
+        choices,
+        columns,
+        checked,
+        by=visit.user.name,
+        confirmed=concerns,
+        needs_second=visit.audience.asks_second,
+    )
     return RedirectResponse("/masking", status_code=303)
+
+
+def _find_alone(visit: Visit, concerns: Mapping[int, Sequence[Concern]]) -> str:
+    # Why nobody can confirm the columns of a file, "" = somebody can, or need not.
+    if not visit.audience.asks_second:
+        return ""
+    for upload in list_uploads(visit.store):
+        if concerns.get(upload.id) and not list_seconds(visit.store, upload.facts, visit.user.name):
+            return _(
+                "{file}: another adjudicator must confirm column {name}, and there is none who neither added "
+                "the file nor chooses here. Ask an admin for another account of an adjudicator, or mask "
+                "or drop the column",
+                file=upload.facts.name,
+                name=concerns[upload.id][0].shown,
+            )
+    return ""
+
+
+def show_unconfirmed(visit: Visit) -> Response:
+    """Show the columns that wait for a second adjudicator, with their values."""
+    waiting = [one for one in list_uploads(visit.store) if one.state is UploadState.CONFIRMING]
+    shown = {one.id: (one.name_key, one.facts.name) for one in waiting}
+    disclose_files(visit.store, visit.user.name, shown, "columns to confirm")
+    return visit.render(
+        "confirm.html",
+        files=[
+            (
+                one,
+                visit.user.name in (one.facts.by, one.facts.chosen_by),
+                list_seconds(visit.store, one.facts, one.facts.chosen_by),
+                [(asked, describe_count(asked)) for asked in one.facts.unconfirmed],
+            )
+            for one in waiting
+        ],
+        labels={fate: _(label) for fate, label, _does in _FATES},
+    )
+
+
+def answer_column(visit: Visit) -> Response:
+    """Take the answer of a second adjudicator on one column of a file that they were shown."""
+    number, key = read_number(visit.text("column")), visit.text("file")
+    upload_id, answer = int(visit.request.path_params["upload_id"]), visit.text("answer")
+    upload = next((one for one in list_uploads(visit.store) if one.id == upload_id), None)
+    # A number of a file is used again, its key is not.
+    if upload is None or str(upload.name_key) != key or number is None:
+        raise ReviewError(_("this column does not wait for an answer any more. Load the page again"))
+    _service(visit).answer(upload, number, answer, by=visit.user.name)
+    done = (
+        _("The column is not copied.")
+        if answer == ColumnFate.MASKED
+        else _("Confirmed: the column is copied.")
+    )
+    return visit.redirect("/confirm", done)
 
 
 def _find_problem(survey: FileSurvey, fates: Mapping[str, ColumnFate], *, is_header: bool) -> str:

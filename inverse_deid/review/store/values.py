@@ -335,14 +335,14 @@ class Edited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFilter:
-    """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all)."""
+    """Which cases a work list shows: of these states, with this much doubt, of an assignee (None = all)."""
 
     states: frozenset[CaseState] = frozenset()  # none = all
     assignee_id: int | None = None
     claimable_by: int | None = None  # ready for review by this user now
     work_of: int | None = None  # assigned to this user or begun by them
     approved_by: int | None = None  # this user
-    min_doubt: float = 0.0
+    min_doubtful: int = 0  # doubtful words, or a case that failed
     search: str = ""  # part of the name of the case or of its file, in capitals or not
 
 
@@ -365,7 +365,8 @@ class CaseRow:
     source: str
     source_id: int
     state: CaseState
-    # Counts doubtful tokens; 1e6 more if the model failed on the case, so that everything is masked.
+    # How likely it still holds an identifier (`contents.rank_case`); 1e6 more if the model failed on it, so
+    # that everything is masked.
     doubt: float
     n_tokens: int
     n_doubtful: int
