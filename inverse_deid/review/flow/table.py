@@ -220,7 +220,7 @@ def show_rows(
             if shown.is_sent(user.id, case.id):
                 rows.append(_show(transaction, user, case))
             else:
-                name, layer = transaction.names.open(case.name), _find_review(transaction, user.id, case.id)
+                name, layer = transaction.names.open(case.name), find_review(transaction, user.id, case.id)
                 revision = 0 if layer is None else layer.revision
                 rows.append(TableRow(case_id=case.id, number=case.number, name=name, revision=revision))
         seen = [case for case, row in zip(cases, rows, strict=True) if row.view is not None]
