@@ -105,7 +105,7 @@ class _Running:
 
 
 class _Ended(NamedTuple):
-    """What became of a file that was worked on."""
+    """The outcome of the work on a file."""
 
     state: UploadState
     problem: InverseDeidError | None = None
@@ -317,7 +317,7 @@ class IntakeService:
         self.wake()
 
     def choose_again(self, upload_id: int, *, by: str) -> None:
-        """Let somebody choose anew how a file is masked that waits for a second adjudicator."""
+        """Let somebody choose again how a file is masked that waits for a second adjudicator."""
         event = TrailEvent(user=by, event="file back to its choices")
         waits = (UploadState.CONFIRMING,)
         change_upload(
