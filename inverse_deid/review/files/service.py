@@ -273,7 +273,7 @@ class IntakeService:
         """Let a second adjudicator confirm that a column is copied, or refuse it.
 
         After the last confirmation the file is queued. With a refusal it is ready again, with its choices and
-        the column masked, so that somebody looks at them anew.
+        the column masked, so that somebody looks at them again.
 
         Args:
             upload: The file as `by` saw it.
