@@ -34,6 +34,7 @@ from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.planning import count_found
+from inverse_deid.engine.run_report import hash_with_key
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.finding import FileFinder, FoundFile
@@ -126,18 +127,21 @@ class LoadSettings:
         return OutputSettings(self.cases, self.profile, self.read_options)
 
 
-def state_facts(masker: DocumentMasker, masking: MaskingSettings) -> MaskingFacts:
-    """Return how a masker with these settings masks."""
+def state_facts(masker: DocumentMasker, masking: MaskingSettings, key: bytes | None = None) -> MaskingFacts:
+    """Return how a masker with these settings masks; with a key, the fingerprint tells no word of a list."""
     made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
+    has_lists = bool(masking.deny or masking.allow)
     thresholds = made_of.get("thresholds")
     return MaskingFacts(
-        fingerprint=masker.fingerprint,
+        fingerprint=(hash_with_key(key, masker.fingerprint) if has_lists else None) or masker.fingerprint,
         model_sha256=made_of.get("model_sha256"),
         lexicon_sha256=made_of.get("lexicon_sha256") or "",
         thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
         marker=masking.marker,
         category_markers=masking.replace == "category",
         categories=tuple(made_of.get("categories") or ()),
+        n_deny=len(masking.deny),
+        n_allow=len(masking.allow),
     )
 
 

@@ -36,7 +36,6 @@ from inverse_deid.files.survey import list_values, survey_file
 from inverse_deid.files.workers import borrow_worker
 from inverse_deid.formats.converted import convert
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
-from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.maskers import BuildMasker, Maskers
@@ -58,6 +57,8 @@ from inverse_deid.review.files.waiting import (
     open_waiting_area,
     read_bytes,
 )
+from inverse_deid.review.flow.contents import Listed
+from inverse_deid.review.flow.word_lists import follow_lists
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.sources import read_file_facts
@@ -104,7 +105,7 @@ class _Running:
 
 
 class _Ended(NamedTuple):
-    """What became of a file that was worked on."""
+    """The outcome of the work on a file."""
 
     state: UploadState
     problem: InverseDeidError | None = None
@@ -196,7 +197,7 @@ class IntakeService:
             survey=survey,
         )
 
-    def check_columns(self, upload: Upload, fates: Mapping[str, ColumnFate], choices: MaskingChoices) -> None:
+    def check_columns(self, upload: Upload, fates: Sequence[ColumnFate], choices: MaskingChoices) -> None:
         """Refuse columns that cannot be treated like this, before anything is masked.
 
         Kept columns are judged by the form of their first values. Their words are read when they are masked.
@@ -205,7 +206,7 @@ class IntakeService:
             InverseDeidError: No column is masked, a masked one has no text, ids cannot be ids, or a kept one
                 must not leave.
         """
-        options = make_read_options(fates)
+        options = make_read_options(upload.facts.survey, fates)
         chosen = choices.choose(self.store.case_key, self._today())
         masked, cases = chosen.masking.categories, chosen.cases
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
@@ -219,7 +220,7 @@ class IntakeService:
     def submit(
         self,
         choices: MaskingChoices,
-        columns: Mapping[int, Mapping[str, ColumnFate]],
+        columns: Mapping[int, Sequence[ColumnFate]],
         ids: Iterable[int],
         *,
         by: str,
@@ -238,11 +239,12 @@ class IntakeService:
         Raises:
             ReviewError: No file is ready, or the columns of a table cannot be treated like this.
         """
-        for fates in columns.values():
-            make_read_options(fates)
+        for upload in list_uploads(self.store):
+            if upload.id in columns:
+                make_read_options(upload.facts.survey, columns[upload.id])
         n_queued = 0
         for upload_id in ids:
-            given, concerns = columns.get(upload_id, {}), (confirmed or {}).get(upload_id, ())
+            given, concerns = tuple(columns.get(upload_id, ())), (confirmed or {}).get(upload_id, ())
             asked = tuple(map(AskedColumn, concerns)) if needs_second else ()
             answered = "kept column chosen" if needs_second else "kept column confirmed"
             said = "; ".join(one for one in (choices.describe(), describe_fates(given)) if one)
@@ -271,7 +273,7 @@ class IntakeService:
         """Let a second adjudicator confirm that a column is copied, or refuse it.
 
         After the last confirmation the file is queued. With a refusal it is ready again, with its choices and
-        the column masked, so that somebody looks at them anew.
+        the column masked, so that somebody looks at them again.
 
         Args:
             upload: The file as `by` saw it.
@@ -296,7 +298,8 @@ class IntakeService:
         event = TrailEvent(user=by, event="kept column confirmed", new=asked.recorded)
         if given == ColumnFate.MASKED:
             event = TrailEvent(user=by, event="kept column refused", new=asked.recorded)
-            state, left, columns = UploadState.READY, (), {**columns, asked.column: ColumnFate.MASKED}
+            state, left = UploadState.READY, ()
+            columns = (*columns[:number], ColumnFate.MASKED, *columns[number + 1 :])
             problem = _("{by} refused to copy column {name}. It is set to Mask", by=by, name=asked.shown)
         changed = change_upload(
             self.store,
@@ -314,7 +317,7 @@ class IntakeService:
         self.wake()
 
     def choose_again(self, upload_id: int, *, by: str) -> None:
-        """Let somebody choose anew how a file is masked that waits for a second adjudicator."""
+        """Let somebody choose again how a file is masked that waits for a second adjudicator."""
         event = TrailEvent(user=by, event="file back to its choices")
         waits = (UploadState.CONFIRMING,)
         change_upload(
@@ -431,7 +434,11 @@ class IntakeService:
         """Count what is in the columns that a second adjudicator has to confirm, for their page."""
         facts = upload.facts
         chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
-        columns = [one.concern.column for one in facts.unconfirmed]
+        tables = () if facts.survey is None else facts.survey.tables
+        columns = [
+            (one.concern.column, tables[one.concern.table].places if tables else ())
+            for one in facts.unconfirmed
+        ]
         asked = []
         self._examples.drop_idle()
         with self._maskers.lock:
@@ -464,13 +471,14 @@ class IntakeService:
         """Mask the cases of a file and put them into the store, all of them or none."""
         facts = upload.facts
         chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
+        masking = follow_lists(self.store, chosen.masking)
 
         def count(n_documents: int, _n_tokens: int) -> None:
             running.n_done += n_documents
 
         self._examples.drop_idle()
         with self._maskers.lock:
-            masker = self._maskers.get(chosen.masking)
+            masker = self._maskers.get(masking)
             # Its survey, in a child with limits, has unpacked it before.
             given = open_given(facts.name, read_bytes(self.store, upload.id))
             known = find_source(self.store, given.name, hashlib.sha256(given.data).digest())
@@ -485,13 +493,14 @@ class IntakeService:
                 tally.add_facts(found)
                 return tally
             settings = LoadSettings(
-                facts=state_facts(masker, chosen.masking),
+                facts=state_facts(masker, masking, self.store.case_key),
                 cases=chosen.cases,
                 profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
-                read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
+                read_options=make_read_options(facts.survey, facts.columns),
                 on_progress=count,
                 worker=self._worker,
                 name_key=upload.name_key,
+                listed=Listed(masking.deny, masking.allow),
             )
             return add_cases(
                 self.store,

@@ -6,7 +6,7 @@ away, its pieces are deleted. After a crash everything that was complete is stil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -80,7 +80,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
         unconfirmed: In a team, the columns that another adjudicator has to confirm before it is masked.
         problem: Why it cannot be masked, "" = it can.
         survey: What was found in it when it was received, None = it cannot be read.
-        columns: What happens to the columns of a table, by name.
+        columns: What happens to each column that was found, () = nothing was chosen yet.
         choices: What was chosen for it, None = nothing yet.
         masked: Once it is masked: what was found then.
         n_bytes: Its size.
@@ -92,7 +92,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     unconfirmed: tuple[AskedColumn, ...] = ()
     problem: str = ""
     survey: FileSurvey | None = None
-    columns: Mapping[str, ColumnFate] = {}
+    columns: tuple[ColumnFate, ...] = ()
     choices: MaskingChoices | None = None
     masked: FileFacts | None = None
     n_bytes: int
@@ -328,7 +328,7 @@ _ENDED = (UploadState.DONE, UploadState.FAILED)
 
 def _set(transaction: Transaction, upload: Upload, state: UploadState, facts: UploadFacts) -> None:
     if state in _ENDED and facts.survey is not None:  # the values of columns go with the file
-        survey = msgspec.structs.replace(facts.survey, columns=())
+        survey = msgspec.structs.replace(facts.survey, columns=(), tables=())
         facts = msgspec.structs.replace(facts, survey=survey, unconfirmed=())
     sealed = transaction.sealer.seal(
         msgspec.json.encode(facts), place_of(WAITING.c.sealed, {"id": upload.id})

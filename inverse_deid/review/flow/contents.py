@@ -277,13 +277,19 @@ def _measure_doubt(content: CaseContent) -> FloatArray:
     return np.where(content.is_listed, np.float32(0), doubt)
 
 
+def find_doubtful(content: CaseContent) -> BoolArray:
+    """Return which tokens a reviewer should look at: bool (n_tokens,)."""
+    doubtful: BoolArray = _measure_doubt(content) >= DOUBTFUL_FROM
+    return doubtful
+
+
 def rank_case(content: CaseContent, *, is_failed: bool) -> tuple[float, int]:
     """Return the doubt of a case and the number of its doubtful tokens.
 
     The whole part of the doubt counts how often two to the power of -6 doubles up to the expected leaks, and
     the rest grows with the doubtful tokens. A case that failed has more.
     """
-    n_doubtful = int((_measure_doubt(content) >= DOUBTFUL_FROM).sum())
+    n_doubtful = int(find_doubtful(content).sum())
     p_safe = content.decisions.p_safe
     may_leak = content.decisions.keep & ~content.is_listed & np.isfinite(p_safe)
     n_leaks = float(np.sum(1 - p_safe[may_leak], dtype=np.float64))

@@ -6,7 +6,8 @@ is posted on its own, as bare bytes: its name is in a header, so that no address
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from anyio import CapacityLimiter, to_thread
@@ -20,7 +21,7 @@ from inverse_deid.core.errors import InverseDeidError, ReviewError
 from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.files.facts import FileFacts, list_facts
 from inverse_deid.files.given import MAX_FILE_BYTES
-from inverse_deid.files.survey import FileSurvey
+from inverse_deid.files.survey import FileSurvey, SurveyedTable
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.tables.columns import ColumnFate, is_header
 from inverse_deid.review.files.asked import describe_count, list_seconds
@@ -45,6 +46,7 @@ from inverse_deid.review.files.waiting import (
     remove_upload,
 )
 from inverse_deid.review.flow.oversight import disclose_files
+from inverse_deid.review.flow.word_lists import read_for_new_files
 from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.people.accounts import Session
 
@@ -192,10 +194,69 @@ def show_choices(visit: Visit) -> Response:
     return _render_choices(visit, choices, columns, make_sentence(problem) if problem else "")
 
 
+class _ShownTable(NamedTuple):
+    """A table whose columns are chosen: a file, or tables inside a file that have the same columns."""
+
+    upload: Upload
+    number: int
+    title: str
+    n_rows: int
+    read_as: str
+    columns: Sequence[tuple[object, ...]]
+    has_header: bool
+
+
+def _list_tables(
+    upload: Upload, survey: FileSurvey, fates: Sequence[ColumnFate], asked: Mapping[int, Concern]
+) -> Iterator[_ShownTable]:
+    # `fates`: what was chosen before, if anything was.
+    inside = survey.tables or (SurveyedTable((), "", upload.facts.n_expected),)
+    for table_number, table in enumerate(inside):
+        columns = []
+        for number, column in enumerate(survey.columns):
+            if column.table != table_number:
+                continue
+            usual = ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED
+            danger = find_danger(column)
+            offered = [
+                (one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)
+            ]
+            fate = fates[number] if fates else usual
+            says = _(danger) if danger else ""
+            columns.append(
+                (number, column, fate, says, asked.get(number), offered, looks_like_case_number(column))
+            )
+        yield _ShownTable(
+            upload,
+            table_number,
+            _name_table(upload.facts.name, table),
+            table.n_rows,
+            table.read_as,
+            columns,
+            _has_header(survey, table_number),
+        )
+
+
+def _name_table(name: str, table: SurveyedTable) -> str:
+    if not table.label:
+        return name
+    n = len(table.places) - 1
+    if not n:
+        return f"{name}, {table.label}"
+    return ngettext(
+        "{name}, {label} and {n:,} table with the same columns",
+        "{name}, {label} and {n:,} tables with the same columns",
+        n,
+        n=n,
+        name=name,
+        label=table.label,
+    )
+
+
 def _render_choices(
     visit: Visit,
     choices: MaskingChoices,
-    chosen: Mapping[int, Mapping[str, ColumnFate]],
+    chosen: Mapping[int, Sequence[ColumnFate]],
     message: str,
     concerns: Mapping[int, Sequence[Concern]] | None = None,
 ) -> Response:
@@ -203,27 +264,14 @@ def _render_choices(
     ready = [one for one in list_uploads(service.store) if one.state is UploadState.READY]
     if not ready:
         return RedirectResponse("/add", status_code=303)
-    tables, shown = [], {}
+    tables: list[_ShownTable] = []
+    shown = {}
     for upload in ready:
-        surveyed = upload.facts.survey
-        if surveyed is None or not surveyed.columns:
+        if upload.facts.survey is None or not upload.facts.survey.columns:
             continue
-        fates = chosen.get(upload.id, {})
         shown[upload.id] = upload.name_key, upload.facts.name
         asked = {one.number: one for one in (concerns or {}).get(upload.id, ())}
-        columns = [
-            (
-                number,
-                column,
-                fates.get(column.name, ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED),
-                _(find_danger(column)) if find_danger(column) else "",
-                asked.get(number),
-                [(one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)],
-                looks_like_case_number(column),
-            )
-            for number, column in enumerate(surveyed.columns)
-        ]
-        tables.append((upload, columns, _has_header(surveyed)))
+        tables += _list_tables(upload, upload.facts.survey, chosen.get(upload.id, ()), asked)
     disclose_files(service.store, visit.user.name, shown, "columns")
     return visit.render(
         "choices.html",
@@ -233,6 +281,7 @@ def _render_choices(
         questions=[(one, choices.answer_to(one)) for one in list_questions(Surface.DESK)],
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
         original=EXAMPLE,
+        words=[len(words) for words in read_for_new_files(service.store).values()],
         message=message,
         status=400 if message and visit.request.method == "POST" else 200,
         asks_second=visit.audience.asks_second,
@@ -251,7 +300,7 @@ def submit_choices(visit: Visit) -> Response:
     choices = MaskingChoices.from_fields({one.name: visit.text(one.name) for one in QUESTIONS})
     numbers = map(read_number, visit.fields.get("file", []))
     ids = [number for number in numbers if number is not None]
-    columns: dict[int, dict[str, ColumnFate]] = {}
+    columns: dict[int, list[ColumnFate]] = {}
     checked: list[int] = []
     concerns: dict[int, list[Concern]] = {}
     message = ""
@@ -262,13 +311,14 @@ def submit_choices(visit: Visit) -> Response:
         survey = upload.facts.survey
         if survey is None or not survey.columns:
             continue
-        fates = {
-            column.name: _read_fate(visit.text(f"column {upload.id} {number}"))
-            for number, column in enumerate(survey.columns)
-        }
+        n_columns = len(survey.columns)
+        fates = [_read_fate(visit.text(f"column {upload.id} {number}")) for number in range(n_columns)]
         columns[upload.id] = fates
         concerns[upload.id] = find_concerns(survey.columns, fates)
-        problem = _find_problem(survey, fates, is_header=visit.text(f"header {upload.id}") == "yes")
+        headers = [
+            visit.text(f"header {upload.id} {number}") == "yes" for number in range(len(survey.tables) or 1)
+        ]
+        problem = _find_problem(survey, fates, headers)
         try:
             service.check_columns(upload, fates, choices)
         except InverseDeidError as error:
@@ -349,22 +399,25 @@ def answer_column(visit: Visit) -> Response:
     return visit.redirect("/confirm", done)
 
 
-def _find_problem(survey: FileSurvey, fates: Mapping[str, ColumnFate], *, is_header: bool) -> str:
+def _find_problem(survey: FileSurvey, fates: Sequence[ColumnFate], headers: Sequence[bool]) -> str:
     # "" = the columns can be treated like this.
-    # `is_header`: the user says that the first row names the columns; it is written as it is.
-    for number, column in enumerate(survey.columns, start=1):
-        if refusal := find_refusal(column, fates[column.name]):
+    # `headers`: the user says of each table that the first row names the columns; it is written as it is.
+    for number, (column, fate) in enumerate(zip(survey.columns, fates, strict=True), start=1):
+        if refusal := find_refusal(column, fate):
             return _("column {number} {refusal}", number=number, refusal=refusal)
-    if not (is_header or _has_header(survey)):
-        return _(
-            "the first row does not look like names of columns. It would be written as it is. Say that "
-            "it names nobody, or add a row with names to the file"
-        )
+    for number, is_header_said in enumerate(headers):
+        own = [fate for column, fate in zip(survey.columns, fates, strict=True) if column.table == number]
+        is_left_out = bool(survey.tables) and set(own) <= {ColumnFate.DROPPED}
+        if not (is_left_out or is_header_said or _has_header(survey, number)):
+            return _(
+                "the first row does not look like names of columns. It would be written as it is. Say that "
+                "it names nobody, or add a row with names to the file"
+            )
     return ""
 
 
-def _has_header(survey: FileSurvey) -> bool:
-    return is_header([column.name for column in survey.columns])
+def _has_header(survey: FileSurvey, table: int) -> bool:
+    return is_header([column.name for column in survey.columns if column.table == table])
 
 
 def _read_fate(given: str) -> ColumnFate:

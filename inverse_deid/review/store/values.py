@@ -143,6 +143,7 @@ class ReviewLimits:
     only_assigned: bool = False  # people take only cases that are assigned to them
     # Nobody reviews, settles, releases or samples cases of a file that they added.
     adders_stay_out: bool = False
+    no_allow_lists: bool = False  # nobody lists words that are never masked, and new files are masked without
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_locks <= 10_000:
@@ -162,6 +163,8 @@ class MaskingFacts:
     marker: str = "PHI"
     category_markers: bool = False  # the category replaces masked text instead of the marker
     categories: tuple[str, ...] = ()  # what was masked, () = as by default
+    n_deny: int = 0  # words and phrases that were listed to be masked
+    n_allow: int = 0  # words that were listed to be kept
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:

@@ -18,7 +18,7 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.files import printable
-from inverse_deid.formats.registry import input_errors
+from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.formats.safe_xml import safe_parser
 from inverse_deid_research.benchmarks.scorer import MarkedText, Range
 
@@ -85,13 +85,19 @@ def read_benchmark(name: str, paths: Sequence[Path]) -> BenchmarkTexts:
     return BenchmarkTexts(name, docs, n_unplaced)
 
 
+def _read_text(path: Path) -> str:
+    """Return the text of a regular file, UTF-8, perhaps gzipped."""
+    with open_input(path) as stream:
+        return stream.read().decode("utf-8").replace("\r\n", "\n")
+
+
 def _read_asq_phi(path: Path) -> _Reading:
     """Read queries and the values that are marked in them.
 
     Every occurrence of a value as whole words is marked.
     """
     found = _Reading()
-    head, *blocks = path.read_text(encoding="utf-8").split(_QUERY)
+    head, *blocks = _read_text(path).split(_QUERY)
     if head.strip() or not blocks:
         raise FormatError(f"the file does not begin with {_QUERY}. Give synthetic_clinical_queries.txt")
     for number, block in enumerate(blocks, start=1):
@@ -129,7 +135,7 @@ def _parse_object(line: str, where: str) -> dict[str, Any]:
 def _read_json_lines(path: Path) -> _Reading:
     """Read {"id", "text", "spans": [{"start", "end", "type" or "label"}]} per line."""
     found = _Reading()
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in enumerate(_read_text(path).split("\n"), start=1):
         if line.strip():
             row = _parse_object(line, f"line {number}")
             doc_id, text, spans = row.get("id"), row.get("text"), row.get("spans")
@@ -150,7 +156,7 @@ def _span(found: object, where: str, names: Sequence[str] = ("start", "end")) ->
 
 
 def _files(path: Path, ending: str) -> Iterator[Path]:
-    files = sorted(path.rglob(f"*{ending}"))
+    files = sorted(file for file in path.rglob(f"*{ending}") if file.is_file())
     if not files:
         raise FormatError(f"the folder has no file with the ending {ending}")
     yield from files
@@ -183,7 +189,7 @@ def _read_grascco(path: Path) -> _Reading:
     found = _Reading()
     for file in _files(path, ".json"):
         where = printable(file.name)
-        structures = _parse_object(file.read_text(encoding="utf-8"), where).get("%FEATURE_STRUCTURES")
+        structures = _parse_object(_read_text(file), where).get("%FEATURE_STRUCTURES")
         listed = [one for one in structures if isinstance(one, dict)] if isinstance(structures, list) else []
         texts = [one.get("sofaString") for one in listed if one.get("%TYPE") == "uima.cas.Sofa"]
         if len(texts) != 1 or not isinstance(texts[0], str):

@@ -1,6 +1,8 @@
 """The forms of the files of the open benchmarks, in invented texts."""
 
+import gzip
 import json
+import os
 
 import pytest
 
@@ -162,6 +164,19 @@ def test_a_folder_of_another_form_is_refused_without_its_text(tmp_path, name, fi
         read_benchmark(name, [tmp_path])
     assert fault in str(error.value)
     assert CANARY not in str(error.value)
+
+
+def test_windows_line_ends_and_gzip_change_nothing(tmp_path):
+    plain = read("asq-phi", tmp_path / "q.txt", ASQ_PHI)
+    windows = read("asq-phi", tmp_path / "w.txt", ASQ_PHI.replace("\n", "\r\n"))
+    packed = read("asq-phi", tmp_path / "q.txt.gz", gzip.compress(ASQ_PHI.encode()))
+    assert plain.docs == windows.docs == packed.docs
+
+
+def test_a_pipe_or_device_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is not a file"):
+        read_benchmark("outis", [tmp_path / "pipe"])
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -15,7 +15,8 @@ from inverse_deid_research.thesis.published import encode_as_published, judge_as
 # Tables 4.3.3 and 4.3.4 of the thesis, written down a second time.
 SAFE = ["is-stop-word", "is-common-word", "is-drug", "is-medical-term"]
 UNSAFE = ["is-possibly-city", "is-possibly-name", "contains-digit", "is-top-level-domain"]
-ALWAYS_MASKED = ["is-weekday", "is-month", "is-street", "is-holiday", "in-holiday", "is-written-out-number"]
+NEVER_SAFE = ["is-weekday", "is-month", "is-street"]
+MASKED_UNLESS_SAFE = ["is-holiday", "in-holiday", "is-written-out-number"]
 NETWORK = NetworkConfig(feature_set="none", targets="fine", word_dim=4)
 VECTORS = WordVectors((), np.zeros((0, 4), np.int8), np.ones(4, np.float32))
 
@@ -25,7 +26,7 @@ class Analysis:
         self.features = features
 
 
-def judge_lists(monkeypatch, *rows):
+def judge_lists(monkeypatch, *rows, **choices):
     """Judge tokens of which each is in some lists only."""
     features = np.zeros((len(rows), len(FEATURE_NAMES)), np.float32)
     for number, names in enumerate(rows):
@@ -39,7 +40,7 @@ def judge_lists(monkeypatch, *rows):
             return [Analysis(features)]
 
     monkeypatch.setattr(published, "RuleAnalyser", Analyser)
-    return judge_as_published(analyse_corpus("a", [Document("a", " ".join("x" * len(rows)))]))
+    return judge_as_published(analyse_corpus("a", [Document("a", " ".join("x" * len(rows)))]), **choices)
 
 
 @pytest.mark.parametrize("name", SAFE)
@@ -56,9 +57,25 @@ def test_each_unsafe_list_overrules_every_safe_one(monkeypatch, name):
     assert not verdicts.never.any()
 
 
-@pytest.mark.parametrize("name", ALWAYS_MASKED)
-def test_each_list_that_is_always_masked_overrules_every_safe_one(monkeypatch, name):
-    verdicts = judge_lists(monkeypatch, [name], *([name, safe] for safe in SAFE))
+@pytest.mark.parametrize("always", [False, True])
+@pytest.mark.parametrize("name", NEVER_SAFE)
+def test_each_list_that_is_always_masked_overrules_every_safe_one(monkeypatch, name, always):
+    verdicts = judge_lists(monkeypatch, [name], *([name, safe] for safe in SAFE), always=always)
+    assert verdicts.never.all()
+    assert not verdicts.safe.any()
+
+
+@pytest.mark.parametrize("name", MASKED_UNLESS_SAFE)
+def test_a_holiday_or_number_is_masked_only_if_no_safe_list_has_it(monkeypatch, name):
+    rows = [[name, safe] for safe in SAFE]
+    verdicts = judge_lists(monkeypatch, [name], *rows, [name, SAFE[1], UNSAFE[0]])
+    assert verdicts.never.tolist() == [True, False, False, False, False, True]
+    assert verdicts.safe.tolist() == [False, True, True, True, True, False]
+
+
+@pytest.mark.parametrize("name", MASKED_UNLESS_SAFE)
+def test_a_holiday_or_number_is_always_masked_on_request(monkeypatch, name):
+    verdicts = judge_lists(monkeypatch, [name], *([name, safe] for safe in SAFE), always=True)
     assert verdicts.never.all()
     assert not verdicts.safe.any()
 
@@ -69,7 +86,7 @@ def test_a_title_is_no_street_word(monkeypatch):
 
 
 def test_a_list_that_the_thesis_lacks_says_nothing(monkeypatch):
-    known = {*SAFE, *UNSAFE, *ALWAYS_MASKED}
+    known = {*SAFE, *UNSAFE, *NEVER_SAFE, *MASKED_UNLESS_SAFE}
     others = [name for name in FEATURE_NAMES if name not in known]
     assert "is-unit" in others
     verdicts = judge_lists(monkeypatch, *([name] for name in others))
@@ -91,7 +108,7 @@ def test_a_list_that_the_thesis_lacks_says_nothing(monkeypatch):
         ("thursday", "masked"),
         ("february", "masked"),
         ("halloween", "masked"),
-        ("fifty", "masked"),
+        ("fifty", "safe"),  # a written-out number and a common word
         ("blvd", "masked"),
     ],
 )

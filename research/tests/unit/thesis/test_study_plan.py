@@ -17,13 +17,20 @@ from inverse_deid_research.studies.records import write_arrays
 from inverse_deid_research.studies.scoring import TokenScores, write_scores
 from inverse_deid_research.studies.study import StudyOptions
 from inverse_deid_research.thesis import study
+from inverse_deid_research.thesis.published import PERSON_TYPES
 from inverse_deid_research.thesis.runs import weights_path
-from inverse_deid_research.thesis.study import VALIDATION_SHARE, ThesisSettings, run_thesis
+from inverse_deid_research.thesis.study import (
+    NAME_EPOCHS,
+    TUNED_EPOCHS,
+    VALIDATION_SHARE,
+    ThesisSettings,
+    run_thesis,
+)
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 SEEDS = (3, 4)
 N_EPOCHS, N_FINE_TUNING = 4, 3
-CHOSEN = 2
+CHOSEN = 3
 """The epoch that the invented scores make the best on validation with the lower pair of thresholds."""
 DATE = "2 May 2071"
 
@@ -56,10 +63,10 @@ def corpora():
 
 # The probability of *safe* after each epoch: of PHI tokens, and of others. Every word has a digit, so the
 # higher threshold of a pair decides: 0.9 or 0.95.
-VALIDATION = [(0.92, 0.99), (0.5, 0.93), (0.92, 0.99), (0.99, 0.99)]
-"""At 0.9 the second one is the best, at 0.95 the first."""
-ELSEWHERE = [(0.99, 0.99), (0.99, 0.99), (0.1, 0.99), (0.99, 0.99)]
-"""The third one is the best."""
+VALIDATION = [(0.92, 0.99), (0.92, 0.99), (0.5, 0.93), (0.99, 0.99)]
+"""At 0.9 the third one is the best, at 0.95 the first."""
+ELSEWHERE = [(0.99, 0.99), (0.99, 0.99), (0.99, 0.99), (0.1, 0.99)]
+"""The fourth one is the best."""
 
 
 def scores_of(corpus, epoch):
@@ -99,6 +106,7 @@ def done(corpora, tmp_path_factory):
         patch.setattr(study, "train_thesis_run", train)
         patch.setattr(study, "train_rival", train_rival)
         patch.setattr(study, "thesis_tables", note)
+        patch.setattr(study, "N_NAME_DOCUMENTS", 5)
         patch.setattr("inverse_deid.training.backend.prepare_backend", lambda: "nothing trains")
         run_thesis(
             ThesisSettings(
@@ -118,7 +126,7 @@ def done(corpora, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def first_runs(done):
-    return {name: run for name, run in done.runs.items() if not name.endswith("-tuned")}
+    return {name: run for name, run in done.runs.items() if len(name) == len("a-1")}
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +194,7 @@ def test_the_epoch_is_chosen_on_validation_at_the_lower_pair(done):
     assert {run.epoch for run in done.findings.runs} == {CHOSEN}
 
 
-def test_each_chosen_network_is_fine_tuned_and_the_last_epoch_counts(done, tuned_runs):
+def test_each_chosen_network_is_fine_tuned_and_the_second_epoch_counts(done, tuned_runs):
     assert len(tuned_runs) == len(done.findings.runs) == 8
     for name, run in tuned_runs.items():
         place = done.folder / "runs" / name.removesuffix("-tuned")
@@ -194,7 +202,23 @@ def test_each_chosen_network_is_fine_tuned_and_the_last_epoch_counts(done, tuned
         assert run.training.epochs == N_FINE_TUNING
         assert run.network == done.runs[name.removesuffix("-tuned")].network
         assert run.training.seed == done.runs[name.removesuffix("-tuned")].training.seed
-    assert {run.epoch for run in done.findings.tuned} == {N_FINE_TUNING}
+    assert TUNED_EPOCHS == 2
+    assert {run.epoch for run in done.findings.tuned} == {TUNED_EPOCHS}
+
+
+def test_some_networks_learn_invented_names_first(done):
+    for number, seed in enumerate(SEEDS, start=1):
+        names = done.runs[f"names-d-{number}"]
+        assert len(names.gold) == 5
+        assert {span.type for doc in names.gold for span in doc.spans} <= set(PERSON_TYPES)
+        assert (names.training.epochs, names.training.seed, names.start) == (NAME_EPOCHS, seed, None)
+        after, usual = done.runs[f"after-names-d-{number}"], done.runs[f"d-{number}"]
+        assert after.start == weights_path(done.folder / "runs" / names.name, NAME_EPOCHS)
+        assert ids(after.gold) == ids(usual.gold)
+        assert (after.network, after.training) == (usual.network, usual.training)
+    assert [(run.name, run.epoch) for run in done.findings.named] == [
+        (f"after-names-d-{number}", CHOSEN) for number in (1, 2)
+    ]
 
 
 def test_rivals_learn_from_the_second_corpus_and_the_independent_crf_from_the_first(done):

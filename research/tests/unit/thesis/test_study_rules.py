@@ -7,6 +7,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid_research.studies.scoring import TokenScores, analyse_corpus
 from inverse_deid_research.thesis.judging import (
+    ALWAYS,
     BETWEEN,
     CRF,
     EITHER,
@@ -99,6 +100,14 @@ def test_the_two_combiners_have_rules_of_their_own():
     judged, scores = judge_corpus(corpus, p), {"a": TokenScores(p, nothing, nothing)}
     assert np.isfinite(judged.margins(PUBLISHED, scores)).all()
     assert np.isinf(judged.margins(OURS, scores)).any()  # the phone number
+
+
+def test_numbers_are_kept_by_the_published_combiner_and_never_by_its_variant():
+    corpus = analyse_corpus("a", [Document("a", "fifty days")])
+    p, nothing = np.full(2, 0.99, np.float32), np.zeros(2, np.uint8)
+    judged, scores = judge_corpus(corpus, p), {"a": TokenScores(p, nothing, nothing)}
+    assert np.isfinite(judged.margins(PUBLISHED, scores)).all()
+    assert np.isneginf(judged.margins(ALWAYS, scores)).tolist() == [True, False]
 
 
 def test_the_crf_masks_below_a_half_and_its_mean_is_taken_in_logits():
