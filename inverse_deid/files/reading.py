@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.replacers import MaskedCase
 
 _PIECE_BYTES = 1024 * 1024
+_FIRST_ROWS = 100
 
 
 class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,11 +166,10 @@ def read_cases(file: GivenFile, options: ReadOptions) -> Generator[ReadBatch, No
 def _read_copied(file: GivenFile, options: ReadOptions) -> Iterator[Record] | None:
     # Values of unchecked columns are in no record, so the file is read as if they were checked.
     # None = it has no such column.
-    if not options.keep_unchecked:
+    if not options.copies_unchecked:
         return None
-    options = replace(options, keep_columns=options.kept_columns, keep_unchecked=())
     with input_errors():
-        source = file.format.open(io.BytesIO(file.data), options, file.name)
+        source = file.format.open(io.BytesIO(file.data), options.check_all(), file.name)
     return guard_records(source.records())
 
 
@@ -182,8 +183,22 @@ def _take_copied(copied: Iterator[Record] | None, read: ReadRecord) -> tuple[Kep
 
 
 def read_first(name: str, data: bytes, options: ReadOptions) -> list[ReadRecord]:
-    """Return the first records of a file, which is unpacked; raises as `open_given` and `read_cases`."""
-    return next(read_cases(open_given(name, data), options), ReadBatch([])).records
+    """Return the first records of a file, which is unpacked; raises as `open_given` and `read_cases`.
+
+    Of a file with several tables in it, the first of each are returned.
+    """
+    batches = read_cases(open_given(name, data), options)
+    if not options.part_columns:
+        return next(batches, ReadBatch([])).records
+    first: list[ReadRecord] = []
+    counts: Counter[tuple[str, ...]] = Counter()
+    for batch in batches:
+        for record in batch.records:
+            columns = tuple(cell.column for cell in record.kept)
+            counts[columns] += 1
+            if counts[columns] <= _FIRST_ROWS:
+                first.append(record)
+    return first
 
 
 Writes = Generator[ReadBatch | bytes, Sequence[MaskedRecord | None] | None, Written]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.wording import _
@@ -24,10 +24,14 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
-    """The place of a container: how many others it is in, and what they have left to unpack."""
+    """The place of a container: how many others it is in, and what they have left to unpack.
+
+    `place` has the number of the part in each of them, such as "3/1".
+    """
 
     depth: int = 0
     budget: Budget = field(default_factory=Budget, repr=False)
+    place: str = ""
 
     def enter(self) -> Nesting:
         """Return the place of what is inside.
@@ -39,7 +43,16 @@ class Nesting:
             raise FormatError(
                 _("is inside more than {max_depth} other files. Unpack it first", max_depth=MAX_DEPTH)
             )
-        return Nesting(self.depth + 1, self.budget)
+        return replace(self, depth=self.depth + 1)
+
+    def at(self, part: int) -> Nesting:
+        """Return the place of a part.
+
+        Example:
+            >>> Nesting().at(3).at(1).place
+            '3/1'
+        """
+        return replace(self, place=f"{self.place}/{part}" if self.place else str(part))
 
     def take(self, n_parts: int, n_bytes: int) -> None:
         """Take parts and bytes from the budget.

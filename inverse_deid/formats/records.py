@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, Remedy, StageError
+from inverse_deid.core.errors import ConfigurationError, FormatError, InverseDeidError, Remedy, StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.icsr.standard.profiles import Profile
@@ -26,6 +26,19 @@ CHARS_PER_NODE = 4
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """The largest single document that is read; longer ones are reported, not loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartColumns:
+    """What happens to the columns of a table inside another file, as `ReadOptions` say it of a table alone.
+
+    Without a text column, the table is left out.
+    """
+
+    text_columns: tuple[str, ...] = ()
+    keep_columns: tuple[str, ...] = ()
+    keep_unchecked: tuple[str, ...] = ()
+    id_column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,8 @@ class ReadOptions:
         renames: New names of ids and of parts of archives; None = they are copied.
         new_name: With `renames`, the new name of the file; it replaces the id of a document without one.
         nesting: Of a file inside other files, where it is; None = it is inside none.
+        part_columns: The columns of each table inside an e-mail or archive, by its place (`Nesting.place`).
+            If it has any, tables that are not in it are left out. Without it, all have the same options.
         all_cells: Of an Excel file, mask all cells as running text, apart from `keep_columns`. No other
             option of columns has a meaning then.
 
@@ -81,6 +96,7 @@ class ReadOptions:
     all_cells: bool = False
     finds_out: bool = True
     without_id: bool = False
+    part_columns: Mapping[str, PartColumns] = field(default_factory=dict, hash=False, repr=False)
 
     def __post_init__(self) -> None:
         given = {
@@ -125,6 +141,52 @@ class ReadOptions:
             ('sex', 'visit')
         """
         return tuple(dict.fromkeys((*self.keep_columns, *self.keep_unchecked)))
+
+    @property
+    def copies_unchecked(self) -> bool:
+        """Whether columns are copied unchecked, of the file or of a table in it."""
+        return bool(self.keep_unchecked) or any(one.keep_unchecked for one in self.part_columns.values())
+
+    def check_all(self) -> ReadOptions:
+        """Return the same options with all columns checked that are copied.
+
+        Example:
+            >>> ReadOptions(keep_unchecked=("visit",)).check_all().keep_columns
+            ('visit',)
+        """
+        parts = {
+            place: replace(one, keep_columns=(*one.keep_columns, *one.keep_unchecked), keep_unchecked=())
+            for place, one in self.part_columns.items()
+        }
+        return replace(self, keep_columns=self.kept_columns, keep_unchecked=(), part_columns=parts)
+
+    def choose_part(self) -> ReadOptions | None:
+        """Return the options for a table at the place that `nesting` says, None = nothing was chosen for it.
+
+        Raises:
+            FormatError: It is to be left out.
+
+        Example:
+            >>> options = ReadOptions(part_columns={"1": PartColumns(("note",))}, nesting=Nesting(place="1"))
+            >>> options.choose_part().text_columns
+            ('note',)
+        """
+        if not self.part_columns:
+            return self
+        chosen = self.part_columns.get("" if self.nesting is None else self.nesting.place)
+        if chosen is None:
+            return None
+        if not chosen.text_columns:
+            raise FormatError(_("was left out, as no column of it was chosen"))
+        return replace(
+            self,
+            text_columns=chosen.text_columns,
+            keep_columns=chosen.keep_columns,
+            keep_unchecked=chosen.keep_unchecked,
+            id_column=chosen.id_column,
+            without_id=chosen.id_column is None,
+            part_columns={},
+        )
 
     @property
     def usual_encoding(self) -> str:

@@ -102,7 +102,7 @@ def test_no_name_is_in_the_clear_and_a_deleted_one_is_gone_for_good(place, tmp_p
             assert remove_upload(store, removed.id, by="eve")
             upload = receive(store, service, NAME, b"seen by Okonkwo today.")
             assert find_names(read()) == []
-            service.submit(MaskingChoices(), {}, [upload.id], by="eve")
+            service.submit(MaskingChoices(), {}, [upload.id], by="eve", needs_second=False)
             done = wait_for_masking(store)
             assert done.state is UploadState.DONE, done.facts.problem
         finally:

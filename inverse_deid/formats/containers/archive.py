@@ -36,12 +36,13 @@ from inverse_deid.formats.containers.parts import (
     Container,
     Part,
     inside,
+    look_at_part,
     open_part,
     refuse,
     refuse_size,
 )
 from inverse_deid.formats.nesting import Nesting
-from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
+from inverse_deid.formats.records import Format, ReadOptions, Source, TableHead, Writable
 
 _DAMAGED = N_("is not a zip file or is damaged. Pack it again")
 _SYSTEM_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
@@ -87,7 +88,10 @@ class _Archive:
             except InputError as error:
                 yield Part(number, "", label, partial(refuse, error.add_prefix("")))
                 continue
-            yield Part(number, new_name, label, partial(self._open, kind, info, new_name))
+            place = inside(self.options, new_name, number)
+            opener = partial(self._open, kind, info, place)
+            look = None if kind.look is None else partial(self._look, kind, info, place)
+            yield Part(number, new_name, label, opener, look=look, is_container=kind.is_container)
 
     def _choose_format(self, info: zipfile.ZipInfo) -> Format:
         from inverse_deid.formats.registry import MAX_HEAD_BYTES, choose_format
@@ -110,7 +114,13 @@ class _Archive:
             raise FormatError(problem)
         return choose_format(PurePosixPath(name), head, IF_UNKNOWN)
 
-    def _open(self, kind: Format, info: zipfile.ZipInfo, new_name: str) -> Source:
+    def _open(self, kind: Format, info: zipfile.ZipInfo, options: ReadOptions) -> Source:
+        return open_part(kind, self._unpack(kind, info), options, f"{self.name}/{info.filename}")
+
+    def _look(self, kind: Format, info: zipfile.ZipInfo, options: ReadOptions) -> TableHead:
+        return look_at_part(kind, self._unpack(kind, info), options, f"{self.name}/{info.filename}")
+
+    def _unpack(self, kind: Format, info: zipfile.ZipInfo) -> BinaryIO:
         stream: BinaryIO | None = None
         if info.file_size > MAX_PART_BYTES:
             raise refuse_size()
@@ -119,7 +129,7 @@ class _Archive:
             stream = opened if kind.can_be_piped else io.BytesIO(opened.read())
         if stream is None:
             raise FormatError(_DAMAGED)
-        return open_part(kind, stream, inside(self.options, new_name), f"{self.name}/{info.filename}")
+        return stream
 
 
 def read_zip(stream: BinaryIO, options: ReadOptions, name: str) -> Container:

@@ -36,6 +36,7 @@ from inverse_deid.formats.containers.parts import (
     Container,
     Part,
     inside,
+    look_at_part,
     open_part,
     refuse,
     rename_document,
@@ -43,7 +44,7 @@ from inverse_deid.formats.containers.parts import (
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.rebuilt_file import RebuiltFile
-from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
+from inverse_deid.formats.records import Format, ReadOptions, Source, TableHead, Writable
 
 ENCRYPTED = N_("is encrypted, or signed as a whole (S/MIME or PGP). Save it without in the e-mail program")
 
@@ -153,9 +154,14 @@ def _list_parts(
         suffix = kind.suffix_of(PurePosixPath(f"a{attachment.suffix}"))
         old = f"attachment-{number:02d}{suffix}"
         new_name = str(kind.written_name(PurePosixPath(old)))
-        inner = inside(options, new_name)
+        inner = inside(options, new_name, number)
+        if attachment.charset:
+            inner = replace(inner, encoding=attachment.charset)
         opener = partial(_open_attachment, kind, attachment, inner, f"{name}/{old}", case_id)
-        yield Part(number, new_name, f"{label} ({suffix})", opener, case_id)
+        look = None
+        if kind.look is not None:
+            look = partial(_look_at_attachment, kind, attachment.data, inner, f"{name}/{old}")
+        yield Part(number, new_name, f"{label} ({suffix})", opener, case_id, look, kind.is_container)
 
 
 def _choose_format(attachment: Attachment) -> Format:
@@ -173,9 +179,11 @@ def _open_attachment(
 ) -> Source:
     if attachment.mail is not None:
         return open_mail(attachment.mail, options, name, case_id)
-    if attachment.charset:
-        options = replace(options, encoding=attachment.charset)
     return open_part(kind, io.BytesIO(attachment.data), options, name)
+
+
+def _look_at_attachment(kind: Format, data: bytes, options: ReadOptions, name: str) -> TableHead:
+    return look_at_part(kind, io.BytesIO(data), options, name)
 
 
 def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:

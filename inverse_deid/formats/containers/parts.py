@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Protocol
 
@@ -23,6 +24,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.containers.office_package import UNREADABLE
+from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.records import (
     FindsOut,
     Format,
@@ -33,6 +35,7 @@ from inverse_deid.formats.records import (
     ReportingSink,
     Sink,
     Source,
+    TableHead,
     Warns,
     Writable,
 )
@@ -74,6 +77,18 @@ class Part:
     open: Callable[[], Source] = field(repr=False)
     # The case that it belongs to if it is one document, "" = it is a case of its own.
     case_id: str = field(default="", repr=False)
+    # Shows the columns of a table, None = it has no columns.
+    look: Callable[[], TableHead] | None = field(default=None, repr=False)
+    is_container: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """A table inside a container: its place (`Nesting.place`), what messages call it, and its first rows."""
+
+    place: str
+    label: str = field(repr=False)
+    head: TableHead = field(repr=False)
 
 
 class PartWriter(Protocol):
@@ -140,6 +155,16 @@ class Container:
             for record in self._records_of(part):
                 number += 1
                 yield replace(record, number=number)
+
+    def tables(self, place: Nesting = Nesting(), label: str = "") -> Iterator[TablePart]:  # noqa: B008 - frozen
+        """Yield the tables in it and in containers inside it. Those that cannot be opened are left out."""
+        for part in self._parts:
+            here, shown = place.at(part.number), f"{label}, {part.label}" if label else part.label
+            with suppress(InverseDeidError, *UNREADABLE):
+                if part.look is not None:
+                    yield TablePart(here.place, shown, part.look())
+                elif part.is_container and isinstance(inner := part.open(), Container):
+                    yield from inner.tables(here, shown)
 
     def _records_of(self, part: Part) -> Iterator[Record]:
         try:
@@ -320,13 +345,23 @@ def open_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -
         InverseDeidError: It cannot be read.
     """
     problem = ""
+    chosen = options if kind.look is None else options.choose_part()
     try:
-        source = kind.open(stream, options, name)
+        source = kind.open(stream, chosen or replace(options, part_columns={}), name)
     except UNREADABLE:
         problem = _DAMAGED
     if problem:
         raise StageError(problem)
+    if chosen is None:
+        raise FormatError(_("has columns that could not be listed, so nothing was chosen for it"))
     return rename_document(source, options.new_name) if kind.is_single_document else source
+
+
+def look_at_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -> TableHead:
+    """Show the columns of a table in a container. Raises as `open_part`."""
+    if kind.look is None:
+        raise StageError(_("a part without columns was to show them"))
+    return kind.look(stream, options, name)
 
 
 def rename_document(source: Source, new_name: str) -> Source:
@@ -353,7 +388,7 @@ class _Renamed:
         return self._source.sink(target)
 
 
-def inside(options: ReadOptions, new_part: str) -> ReadOptions:
+def inside(options: ReadOptions, new_part: str, number: int) -> ReadOptions:
     """Return the options for a part; with new names, its records have ids of the new names alone."""
     new_name = f"{options.new_name}/{new_part}" if options.new_name else ""
-    return replace(options, new_name=new_name)
+    return replace(options, new_name=new_name, nesting=(options.nesting or Nesting()).at(number))

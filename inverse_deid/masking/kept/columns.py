@@ -23,7 +23,15 @@ from inverse_deid.formats.tables.kept_cells import KeptCell, KeptChanges
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.kept.codes import plain_value
 from inverse_deid.masking.kept.dates import NO_CLOCK, DateDoubt, KeptDate, replace_kept_date
-from inverse_deid.masking.kept.forms import PASSES, Verdict, find_split_date, judge_form, read_date, years_of
+from inverse_deid.masking.kept.forms import (
+    A_NAME,
+    PASSES,
+    Verdict,
+    find_split_date,
+    judge_form,
+    read_date,
+    years_of,
+)
 from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges, MaskedAges
 from inverse_deid.replacement.dates.policies import (
     DatePolicy,
@@ -145,6 +153,11 @@ contain a name
         verdicts = self._learn(cells)
         sorts = {cell: verdicts[cell].sort for cell in cells}
         return {cell: sort for cell, sort in sorts.items() if sort and self._masks(sort)}
+
+    def find_refused(self, cells: Collection[KeptCell]) -> dict[KeptCell, str]:
+        """Return why cells must not leave, to be translated; those that may leave are not in it."""
+        verdicts = self._learn(cells)
+        return {cell: verdicts[cell].refusal for cell in cells if verdicts[cell].refusal}
 
     def refuse_masked(self, records: Iterable[HasKept], *, dates: bool, ages: bool) -> None:
         """Refuse dates and ages that a policy would mask, before anything is masked.
@@ -302,7 +315,7 @@ def _replace_age(cell: KeptCell, policy: AgePolicy) -> str:
 
 
 _KIND_OF = {
-    HyperClass.NAME: N_("a name"),
+    HyperClass.NAME: A_NAME,
     HyperClass.PLACE: N_("a place"),
     HyperClass.DATE: N_("a date that cannot be read"),
     HyperClass.AGE: N_("an age"),

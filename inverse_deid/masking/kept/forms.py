@@ -36,6 +36,8 @@ from inverse_deid.masking.kept.dates import (
 )
 from inverse_deid.replacement.ages import read_age
 
+A_NAME = N_("a name")
+"""Why a value with a name of a person must not leave."""
 MAX_CHARS = 120
 MAX_WORDS = 10
 _MAX_WORDS_WITHOUT_SENTENCE = 3
@@ -138,7 +140,7 @@ def _judge_person(value: str, column: str) -> Verdict | None:
         is_size = says(column, "size") and _SIZE.fullmatch(value)
         return None if is_size else Verdict(refusal=N_("a date of birth"))
     if _names_people(words_of(column)) and value.casefold() not in column_words("passing"):
-        return Verdict(refusal=N_("a name"))
+        return Verdict(refusal=A_NAME)
     if not has_digit:
         return None
     if not is_age_column(column):

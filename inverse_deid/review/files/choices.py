@@ -20,8 +20,8 @@ from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
 from inverse_deid.core.wording import N_, _
-from inverse_deid.files.survey import SurveyedColumn
-from inverse_deid.formats.records import ReadOptions
+from inverse_deid.files.survey import FileSurvey, SurveyedColumn
+from inverse_deid.formats.records import PartColumns, ReadOptions
 from inverse_deid.formats.tables.columns import ColumnFate, looks_like_a_name, plain_name
 from inverse_deid.formats.tables.kept_cells import KeptCell
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
@@ -193,37 +193,45 @@ def looks_like_case_number(column: SurveyedColumn) -> bool:
 class Concern:
     """A column that is copied unmasked only after a second confirmation."""
 
-    number: int  # its place in the file, from 0
+    number: int  # its place among all columns of the file, from 0
     column: str = field(repr=False)
     fate: ColumnFate
     found: str  # why it needs one; to be translated
+    table: int = 0  # the number of its table inside the file
+
+    @property
+    def shown(self) -> str:
+        """Its name, or its number if the name could be a cell."""
+        return self.column if looks_like_a_name(plain_name(self.column)) else str(self.number + 1)
 
     @property
     def recorded(self) -> str:
-        """What the trail says of it: a name that could be a cell is not written."""
-        name = self.column if looks_like_a_name(plain_name(self.column)) else str(self.number + 1)
-        return f"column {name} {self.fate}. {self.found}"
+        """What the trail says of it."""
+        where = f" of table {self.table + 1}" if self.table else ""
+        return f"column {self.shown}{where} {self.fate}. {self.found}"
 
 
-def find_concerns(columns: Sequence[SurveyedColumn], fates: Mapping[str, ColumnFate]) -> list[Concern]:
+def find_concerns(columns: Sequence[SurveyedColumn], fates: Sequence[ColumnFate]) -> list[Concern]:
     """Return the columns whose copying has to be confirmed: what looks like people, and what nobody checks.
 
     Example:
         >>> columns = [SurveyedColumn("site", ("Oslo 3",), is_narrative=False, is_unique=False)]
-        >>> find_concerns(columns, {"site": ColumnFate.KEPT})
+        >>> find_concerns(columns, [ColumnFate.KEPT])
         []
-        >>> find_concerns(columns, {"site": ColumnFate.UNCHECKED})[0].recorded
+        >>> find_concerns(columns, [ColumnFate.UNCHECKED])[0].recorded
         'column site kept unchecked. Nothing in it is checked, whatever it contains.'
     """
     found = []
-    for number, column in enumerate(columns):
-        fate, danger = fates[column.name], find_danger(column)
+    for number, (column, fate) in enumerate(zip(columns, fates, strict=True)):
+        danger = find_danger(column)
         if fate is ColumnFate.UNCHECKED:
             danger = danger or N_("Nothing in it is checked, whatever it contains.")
         if fate is ColumnFate.KEPT and not column.is_narrative and _is_replaced(column):
             continue
-        if fate.is_kept and danger:
-            found.append(Concern(number, column.name, fate, danger))
+        if fate is ColumnFate.ID and looks_like_case_number(column):
+            continue
+        if (fate.is_kept or fate is ColumnFate.ID) and danger:
+            found.append(Concern(number, column.name, fate, danger, column.table))
     return found
 
 
@@ -252,36 +260,59 @@ def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:
     return ""
 
 
-def describe_fates(fates: Mapping[str, ColumnFate]) -> str:
+def describe_fates(fates: Sequence[ColumnFate]) -> str:
     """Return how many columns are masked, kept and dropped, "" = none; a name could be a cell.
 
     Example:
-        >>> describe_fates({"text": ColumnFate.MASKED, "country": ColumnFate.KEPT})
+        >>> describe_fates([ColumnFate.MASKED, ColumnFate.KEPT])
         '1 masked, 1 kept'
     """
-    counts = Counter(fates.values())
+    counts = Counter(fates)
     return ", ".join(f"{counts[fate]} {fate}" for fate in ColumnFate if counts[fate])
 
 
-def make_read_options(fates: Mapping[str, ColumnFate]) -> ReadOptions:
-    """Return how a table is read whose columns are treated like this; a column that is not named is dropped.
+def make_read_options(survey: FileSurvey | None, fates: Sequence[ColumnFate]) -> ReadOptions:
+    """Return how a file is read whose columns are treated like this.
+
+    Args:
+        survey: What was found in it, None = nothing.
+        fates: Of each column that was found, in order.
 
     Raises:
-        ReviewError: No column is masked, or several are ids.
+        ReviewError: No column of a table is masked, or several are ids. All columns of a table inside the
+            file may be dropped.
     """
+    if survey is None or not survey.columns:
+        return ReadOptions()
+    if len(fates) != len(survey.columns):
+        raise ReviewError(_("something must be chosen for each column. Load the page again"))
+    if not survey.tables:
+        one = _choose_columns(survey.columns, fates)
+        return ReadOptions(
+            text_columns=one.text_columns,
+            keep_columns=one.keep_columns,
+            keep_unchecked=one.keep_unchecked,
+            id_column=one.id_column,
+            without_id=one.id_column is None,
+        )
+    parts: dict[str, PartColumns] = {}
+    for number, table in enumerate(survey.tables):
+        own = [at for at, column in enumerate(survey.columns) if column.table == number]
+        chosen = [fates[at] for at in own]
+        is_dropped = set(chosen) <= {ColumnFate.DROPPED}
+        columns = PartColumns() if is_dropped else _choose_columns([survey.columns[at] for at in own], chosen)
+        parts |= dict.fromkeys(table.places, columns)
+    return ReadOptions(part_columns=parts)
 
-    def choose(fate: ColumnFate) -> Sequence[str]:
-        return tuple(name for name, chosen in fates.items() if chosen is fate)
+
+def _choose_columns(columns: Sequence[SurveyedColumn], fates: Sequence[ColumnFate]) -> PartColumns:
+    def choose(fate: ColumnFate) -> tuple[str, ...]:
+        return tuple(one.name for one, chosen in zip(columns, fates, strict=True) if chosen is fate)
 
     masked, ids = choose(ColumnFate.MASKED), choose(ColumnFate.ID)
     if not masked:
         raise ReviewError(_("choose at least one column with text to be masked"))
     if len(ids) > 1:
         raise ReviewError(_("only one column can be the number of the case. Drop or keep the others"))
-    return ReadOptions(
-        text_columns=tuple(masked),
-        keep_columns=tuple(choose(ColumnFate.KEPT)),
-        keep_unchecked=tuple(choose(ColumnFate.UNCHECKED)),
-        id_column=ids[0] if ids else None,
-        without_id=not ids,
-    )
+    kept, unchecked = choose(ColumnFate.KEPT), choose(ColumnFate.UNCHECKED)
+    return PartColumns(masked, kept, unchecked, ids[0] if ids else None)

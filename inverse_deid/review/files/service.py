@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from threading import Condition, Thread
+from typing import Any, NamedTuple
 
 from inverse_deid.choices.categories import Category
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import (
     InputError,
     InverseDeidError,
+    NotAllowedError,
     Remedy,
     ReviewError,
     StageError,
@@ -30,14 +32,14 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.files.facts import FileFacts
 from inverse_deid.files.given import MAX_FILE_BYTES, digest_given, open_given
 from inverse_deid.files.reading import read_first
-from inverse_deid.files.survey import survey_file
+from inverse_deid.files.survey import list_values, survey_file
 from inverse_deid.files.workers import borrow_worker
 from inverse_deid.formats.converted import convert
 from inverse_deid.formats.icsr.standard.profiles import DEFAULT_PROFILE, builtin_profile
-from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.maskers import BuildMasker, Maskers
+from inverse_deid.review.files.asked import count_values, describe_count
 from inverse_deid.review.files.choices import (
     Concern,
     Examples,
@@ -47,6 +49,7 @@ from inverse_deid.review.files.choices import (
 )
 from inverse_deid.review.files.intake import LoadSettings, add_cases, find_source, state_facts
 from inverse_deid.review.files.waiting import (
+    AskedColumn,
     Upload,
     UploadState,
     change_upload,
@@ -88,6 +91,9 @@ def explain_problem(message: str, remedies: Sequence[Remedy] = ()) -> str:
     return add_remedies(message, here, lambda _choice, _value: None)
 
 
+_ANSWERED = N_("this column does not wait for an answer any more. Load the page again")
+
+
 @dataclass(slots=True)
 class _Running:
     """The file that is being masked."""
@@ -96,6 +102,14 @@ class _Running:
     began: float
     n_done: int = 0
     is_cancelled: bool = False
+
+
+class _Ended(NamedTuple):
+    """The outcome of the work on a file."""
+
+    state: UploadState
+    problem: InverseDeidError | None = None
+    changes: Mapping[str, Any] = {}
 
 
 class IntakeService:
@@ -153,7 +167,9 @@ class IntakeService:
         received = TrailEvent(user=upload.facts.by, event=f"file received: {upload.n_bytes} bytes")
 
         def refuse(problem: str) -> Upload | None:
-            return change_upload(self.store, upload_id, UploadState.FAILED, event=received, problem=problem)
+            return change_upload(
+                self.store, upload_id, UploadState.FAILED, events=[received], problem=problem
+            )
 
         try:
             name = upload.facts.name
@@ -177,11 +193,11 @@ class IntakeService:
             self.store,
             upload_id,
             UploadState.READY,
-            event=received,
+            events=[received],
             survey=survey,
         )
 
-    def check_columns(self, upload: Upload, fates: Mapping[str, ColumnFate], choices: MaskingChoices) -> None:
+    def check_columns(self, upload: Upload, fates: Sequence[ColumnFate], choices: MaskingChoices) -> None:
         """Refuse columns that cannot be treated like this, before anything is masked.
 
         Kept columns are judged by the form of their first values. Their words are read when they are masked.
@@ -190,7 +206,7 @@ class IntakeService:
             InverseDeidError: No column is masked, a masked one has no text, ids cannot be ids, or a kept one
                 must not leave.
         """
-        options = make_read_options(fates)
+        options = make_read_options(upload.facts.survey, fates)
         chosen = choices.choose(self.store.case_key, self._today())
         masked, cases = chosen.masking.categories, chosen.cases
         kinds = MaskedKinds(dates=Category.DATE in masked, ages=Category.AGE in masked)
@@ -204,16 +220,18 @@ class IntakeService:
     def submit(
         self,
         choices: MaskingChoices,
-        columns: Mapping[int, Mapping[str, ColumnFate]],
+        columns: Mapping[int, Sequence[ColumnFate]],
         ids: Iterable[int],
         *,
         by: str,
         confirmed: Mapping[int, Sequence[Concern]] | None = None,
+        needs_second: bool,
     ) -> int:
         """Queue files that are ready, with the choices and what happens to the columns of tables.
 
         The trail says what `by` chose, without the names of columns. Only columns that may name people and
-        are copied nevertheless, which `by` has `confirmed`, are named.
+        are copied nevertheless, which `by` has `confirmed`, are named. With `needs_second`, a file with such
+        columns is masked only after somebody else has confirmed them.
 
         Returns:
             How many files were queued.
@@ -221,30 +239,96 @@ class IntakeService:
         Raises:
             ReviewError: No file is ready, or the columns of a table cannot be treated like this.
         """
-        for fates in columns.values():
-            make_read_options(fates)
+        for upload in list_uploads(self.store):
+            if upload.id in columns:
+                make_read_options(upload.facts.survey, columns[upload.id])
         n_queued = 0
         for upload_id in ids:
-            given = columns.get(upload_id, {})
-            changes = {"choices": choices, "columns": given, "problem": ""}
+            given, concerns = tuple(columns.get(upload_id, ())), (confirmed or {}).get(upload_id, ())
+            asked = tuple(map(AskedColumn, concerns)) if needs_second else ()
+            answered = "kept column chosen" if needs_second else "kept column confirmed"
             said = "; ".join(one for one in (choices.describe(), describe_fates(given)) if one)
             queued = change_upload(
                 self.store,
                 upload_id,
                 UploadState.QUEUED,
                 only_from=(UploadState.READY,),
-                event=TrailEvent(user=by, event=f"file queued for masking: {said}"),
-                more=[
-                    TrailEvent(user=by, event="kept column confirmed", new=one.recorded)
-                    for one in (confirmed or {}).get(upload_id, ())
+                events=[
+                    TrailEvent(user=by, event=f"file queued for masking: {said}"),
+                    *(TrailEvent(user=by, event=answered, new=one.recorded) for one in concerns),
                 ],
-                **changes,
+                choices=choices,
+                columns=given,
+                chosen_by=by,
+                unconfirmed=asked,
+                problem="",
             )
             n_queued += queued is not None
         if not n_queued:
             raise ReviewError(_("no file is ready to be masked. Add one first"))
         self.wake()
         return n_queued
+
+    def answer(self, upload: Upload, number: int, given: str, *, by: str) -> None:
+        """Let a second adjudicator confirm that a column is copied, or refuse it.
+
+        After the last confirmation the file is queued. With a refusal it is ready again, with its choices and
+        the column masked, so that somebody looks at them again.
+
+        Args:
+            upload: The file as `by` saw it.
+            number: The place of the column.
+            given: What happens to the column: as it was chosen, or `ColumnFate.MASKED`.
+            by: Neither the one who added the file nor the one who chose its columns.
+
+        Raises:
+            NotAllowedError: `by` is one of these.
+            ReviewError: The file or the column does not wait for an answer any more.
+        """
+        facts = upload.facts
+        if by in (facts.by, facts.chosen_by):
+            raise NotAllowedError(
+                _("you added this file or chose its columns, so another adjudicator must confirm them")
+            )
+        asked = next((one.concern for one in facts.unconfirmed if one.concern.number == number), None)
+        if asked is None or given not in (asked.fate, ColumnFate.MASKED):
+            raise ReviewError(_(_ANSWERED))
+        left = tuple(one for one in facts.unconfirmed if one.concern.number != number)
+        state, problem, columns = UploadState.CONFIRMING if left else UploadState.QUEUED, "", facts.columns
+        event = TrailEvent(user=by, event="kept column confirmed", new=asked.recorded)
+        if given == ColumnFate.MASKED:
+            event = TrailEvent(user=by, event="kept column refused", new=asked.recorded)
+            state, left = UploadState.READY, ()
+            columns = (*columns[:number], ColumnFate.MASKED, *columns[number + 1 :])
+            problem = _("{by} refused to copy column {name}. It is set to Mask", by=by, name=asked.shown)
+        changed = change_upload(
+            self.store,
+            upload.id,
+            state,
+            only_from=(UploadState.CONFIRMING,),
+            only_as=facts,
+            events=[event],
+            columns=columns,
+            unconfirmed=left,
+            problem=problem,
+        )
+        if changed is None:
+            raise ReviewError(_(_ANSWERED))
+        self.wake()
+
+    def choose_again(self, upload_id: int, *, by: str) -> None:
+        """Let somebody choose again how a file is masked that waits for a second adjudicator."""
+        event = TrailEvent(user=by, event="file back to its choices")
+        waits = (UploadState.CONFIRMING,)
+        change_upload(
+            self.store,
+            upload_id,
+            UploadState.READY,
+            only_from=waits,
+            events=[event],
+            unconfirmed=(),
+            problem="",
+        )
 
     def cancel(self, upload_id: int, *, by: str) -> None:
         """Stop masking a file; nothing of it enters the store, and it can be resumed."""
@@ -253,16 +337,16 @@ class IntakeService:
         if running is not None and running.upload_id == upload_id:
             running.is_cancelled = True
             here = (UploadState.MASKING,)
-            change_upload(self.store, upload_id, UploadState.MASKING, only_from=here, event=event)
+            change_upload(self.store, upload_id, UploadState.MASKING, only_from=here, events=[event])
             return
         # Nothing masks it if the end of its masking could not be stored.
         states = (UploadState.QUEUED, UploadState.MASKING)
-        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=states, event=event)
+        change_upload(self.store, upload_id, UploadState.STOPPED, only_from=states, events=[event])
 
     def resume(self, upload_id: int, *, by: str) -> None:
         """Queue a file again that was stopped."""
         event, states = TrailEvent(user=by, event="file resumed"), (UploadState.STOPPED,)
-        change_upload(self.store, upload_id, UploadState.QUEUED, only_from=states, event=event, problem="")
+        change_upload(self.store, upload_id, UploadState.QUEUED, only_from=states, events=[event], problem="")
         self.wake()
 
     def progress_of(self, upload: Upload) -> tuple[int, float | None]:
@@ -317,32 +401,71 @@ class IntakeService:
             self._running = None
 
     def _mask_claimed(self, upload: Upload, running: _Running) -> None:
-        state, tally = UploadState.STOPPED, Tally()
-        problem: InverseDeidError | None = None
+        # The facts are sealed, unlike the state: what needs a second adjudicator is not masked before.
+        work = self._ask_second if upload.facts.unconfirmed else self._mask_cases
+        ended = _Ended(UploadState.STOPPED)
         try:
-            tally = self._add(upload, running)
-            if tally.n_documents:
-                state = UploadState.DONE
-            elif not (running.is_cancelled or self._is_closing):
-                state = UploadState.FAILED
-                first = tally.failures[0] if tally.failures else None
-                problem = InputError(_("contains no text to mask"))
-                if first is not None:
-                    problem = InputError(first.reason, remedies=first.remedies)
+            ended = work(upload, running)
         except InputError as error:
-            state, problem = UploadState.FAILED, error.add_prefix("")
+            ended = _Ended(UploadState.FAILED, error.add_prefix(""))
         except InverseDeidError as error:
-            problem = error.add_prefix("")
+            ended = _Ended(UploadState.STOPPED, error.add_prefix(""))
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-            problem = StageError(_("an unforeseen error stopped this file. Nothing of it was stored"))
-        change_upload(
-            self.store,
-            upload.id,
-            state,
-            problem="" if problem is None else explain_problem(str(problem), problem.remedies),
-            masked=tally.facts,
+            why = StageError(_("an unforeseen error stopped this file. Nothing of it was stored"))
+            ended = _Ended(UploadState.STOPPED, why)
+        problem = "" if ended.problem is None else explain_problem(str(ended.problem), ended.problem.remedies)
+        change_upload(self.store, upload.id, ended.state, problem=problem, **ended.changes)
+
+    def _mask_cases(self, upload: Upload, running: _Running) -> _Ended:
+        tally = self._add(upload, running)
+        changes = {"masked": tally.facts}
+        if tally.n_documents:
+            return _Ended(UploadState.DONE, changes=changes)
+        if running.is_cancelled or self._is_closing:
+            return _Ended(UploadState.STOPPED, changes=changes)
+        first = tally.failures[0] if tally.failures else None
+        problem = InputError(_("contains no text to mask"))
+        if first is not None:
+            problem = InputError(first.reason, remedies=first.remedies)
+        return _Ended(UploadState.FAILED, problem, changes)
+
+    def _ask_second(self, upload: Upload, running: _Running) -> _Ended:
+        """Count what is in the columns that a second adjudicator has to confirm, for their page."""
+        facts = upload.facts
+        chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
+        tables = () if facts.survey is None else facts.survey.tables
+        columns = [
+            (one.concern.column, tables[one.concern.table].places if tables else ())
+            for one in facts.unconfirmed
+        ]
+        asked = []
+        self._examples.drop_idle()
+        with self._maskers.lock:
+            data = read_bytes(self.store, upload.id)
+            n_bytes = min(len(data) * (PACKED if facts.name.lower().endswith(".gz") else 1), MAX_FILE_BYTES)
+            found = self._worker.call(list_values, facts.name, data, columns, n_bytes=n_bytes)
+            kept = KeptColumns(self._maskers.get(chosen.masking), chosen.cases.day_first)
+            for one, values in zip(facts.unconfirmed, found, strict=True):
+                counted = count_values(
+                    one.concern, values, kept, lambda: running.is_cancelled or self._is_closing
+                )
+                if counted is None:
+                    return _Ended(UploadState.STOPPED)
+                asked.append(counted)
+        named = next((one for one in asked if one.n_names and one.concern.fate is ColumnFate.KEPT), None)
+        if named is None:
+            return _Ended(UploadState.CONFIRMING, changes={"unconfirmed": tuple(asked)})
+        # The check of kept columns would refuse the file, whoever confirms it.
+        problem = InputError(
+            _(
+                "column {name} is to be kept, but {found}",
+                name=named.concern.shown,
+                found=describe_count(named),
+            ),
+            remedies=[Remedy("text_column"), Remedy(step=N_("leave it out")), Remedy("keep_unchecked")],
         )
+        return _Ended(UploadState.READY, problem, {"unconfirmed": ()})
 
     def _add(self, upload: Upload, running: _Running) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""
@@ -373,7 +496,7 @@ class IntakeService:
                 facts=state_facts(masker, masking, self.store.case_key),
                 cases=chosen.cases,
                 profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
-                read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
+                read_options=make_read_options(facts.survey, facts.columns),
                 on_progress=count,
                 worker=self._worker,
                 name_key=upload.name_key,

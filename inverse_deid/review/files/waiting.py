@@ -6,7 +6,7 @@ away, its pieces are deleted. After a crash everything that was complete is stil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -18,7 +18,7 @@ from inverse_deid.files.facts import FileFacts
 from inverse_deid.files.given import MAX_FILE_BYTES
 from inverse_deid.files.survey import FileSurvey
 from inverse_deid.formats.tables.columns import ColumnFate
-from inverse_deid.review.files.choices import MaskingChoices
+from inverse_deid.review.files.choices import Concern, MaskingChoices
 from inverse_deid.review.flow.oversight import forget_file
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
@@ -39,11 +39,35 @@ class UploadState(StoredState):
 
     RECEIVING = "receiving"
     READY = "ready"
+    CONFIRMING = "confirming"
     QUEUED = "queued"
     MASKING = "masking"
     STOPPED = "stopped"
     DONE = "done"
     FAILED = "failed"
+
+
+class AskedColumn(msgspec.Struct, frozen=True):
+    """A column that another person than the one who chose it has to confirm, as its values are copied.
+
+    Args:
+        concern: Which one, and why.
+        n_values: Values that are not empty, None = they were not counted yet.
+        n_checked: Of these, the ones that were looked at.
+        n_names: Of these, the ones that look like names of people.
+        n_others: Of these, the ones that may identify a person in another way.
+        examples: Some values, first those that may identify a person.
+    """
+
+    concern: Concern
+    n_values: int | None = None
+    n_checked: int = 0
+    n_names: int = 0
+    n_others: int = 0
+    examples: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"AskedColumn(n_values={self.n_values})"
 
 
 class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,9 +76,11 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         name: Its path below the folder that was added, with `/`.
         by: The user who added it.
+        chosen_by: The user who chose how it is masked, "" = nobody yet.
+        unconfirmed: In a team, the columns that another adjudicator has to confirm before it is masked.
         problem: Why it cannot be masked, "" = it can.
         survey: What was found in it when it was received, None = it cannot be read.
-        columns: What happens to the columns of a table, by name.
+        columns: What happens to each column that was found, () = nothing was chosen yet.
         choices: What was chosen for it, None = nothing yet.
         masked: Once it is masked: what was found then.
         n_bytes: Its size.
@@ -62,9 +88,11 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     by: str
+    chosen_by: str = ""
+    unconfirmed: tuple[AskedColumn, ...] = ()
     problem: str = ""
     survey: FileSurvey | None = None
-    columns: Mapping[str, ColumnFate] = {}
+    columns: tuple[ColumnFate, ...] = ()
     choices: MaskingChoices | None = None
     masked: FileFacts | None = None
     n_bytes: int
@@ -201,24 +229,32 @@ def change_upload(
     state: UploadState,
     *,
     only_from: tuple[UploadState, ...] = tuple(UploadState),
-    event: TrailEvent | None = None,
-    more: Sequence[TrailEvent] = (),
+    only_as: UploadFacts | None = None,
+    events: Sequence[TrailEvent] = (),
     **changes: object,
 ) -> Upload | None:
-    """Set the state and facts of a file; return it, None = it is gone or in another state than `only_from`.
+    """Set the state and facts of a file; return it, None = it was not as it should be.
 
-    The bytes of a file that is done or failed are deleted. `event` enters the trail with the name of the
-    file, and so do `more`.
+    The bytes of a file that is done or failed are deleted.
+
+    Args:
+        store: The store.
+        upload_id: The file.
+        state: Its new state.
+        only_from: It must be in one of these states.
+        only_as: These must be its facts, None = any.
+        events: They enter the trail with the name of the file.
+        changes: New facts.
     """
     with store.writing() as transaction:
         upload = next(_read(transaction, upload_id), None)
-        if upload is None or upload.state not in only_from:
+        if upload is None or upload.state not in only_from or only_as not in (None, upload.facts):
             return None
         facts = msgspec.structs.replace(upload.facts, **changes)
         _set(transaction, upload, state, facts)
-        if event is not None:
+        if events:
             name = transaction.names.seal(upload.name_key, facts.name)
-            transaction.record(*(replace(one, name=name) for one in (event, *more)))
+            transaction.record(*(replace(one, name=name) for one in events))
         return msgspec.structs.replace(upload, state=state, facts=facts)
 
 
@@ -236,6 +272,13 @@ def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) 
             transaction.record(TrailEvent(user=by, event="file removed before it was masked", name=name))
         _delete(transaction, upload_id)
     return True
+
+
+def count_confirming(store: ReviewStore) -> int:
+    """Count the files that wait for a second adjudicator."""
+    found = select(func.count()).select_from(WAITING).where(WAITING.c.state == UploadState.CONFIRMING.value)
+    with store.reading() as transaction:
+        return int(transaction.execute(found).scalar_one())
 
 
 def count_waiting(store: ReviewStore) -> int:
@@ -284,8 +327,9 @@ _ENDED = (UploadState.DONE, UploadState.FAILED)
 
 
 def _set(transaction: Transaction, upload: Upload, state: UploadState, facts: UploadFacts) -> None:
-    if state in _ENDED and facts.survey is not None:  # the first values of columns go with the file
-        facts = msgspec.structs.replace(facts, survey=msgspec.structs.replace(facts.survey, columns=()))
+    if state in _ENDED and facts.survey is not None:  # the values of columns go with the file
+        survey = msgspec.structs.replace(facts.survey, columns=(), tables=())
+        facts = msgspec.structs.replace(facts, survey=survey, unconfirmed=())
     sealed = transaction.sealer.seal(
         msgspec.json.encode(facts), place_of(WAITING.c.sealed, {"id": upload.id})
     )

@@ -91,7 +91,8 @@ class TableRow:
     number: int  # in the file
     name: str
     obstacle: str = ""
-    view: CaseView | None = None  # None = it has an obstacle
+    revision: int = 0
+    view: CaseView | None = None  # None = it has an obstacle, or the reader was not sent it
     touched: BoolArray | None = field(default=None, repr=False)  # bool (n_tokens,), this reader decided it
 
 
@@ -155,6 +156,11 @@ class RowsShown:
                     accepted.append(case_id)
             return accepted
 
+    def is_sent(self, user_id: int, case_id: int) -> bool:
+        """Tell whether a reader was sent a row, as it is or as it was."""
+        with self._turn:
+            return (user_id, case_id) in self._sent
+
     def carry(self, user_id: int, case_id: int, old: int, new: int, now: float) -> None:
         """Note that a reader changed a row themselves: if they had been shown it, they still have."""
         with self._turn:
@@ -199,12 +205,28 @@ def list_rows(
 
 
 def show_rows(
-    store: ReviewStore, user: User, source_id: int, case_ids: Collection[int]
+    store: ReviewStore, user: User, source_id: int, case_ids: Collection[int], shown: RowsShown
 ) -> tuple[TableRow, ...]:
-    """Return rows that were shown before, as they are now, without those that the reader cannot review."""
+    """Return rows that were changed, as they are now, without those that the reader cannot review.
+
+    A row that the reader was not sent by `list_rows` comes without its text. The others are originals that
+    are shown once more.
+    """
     found = _select_open(store, user, source_id).where(CASES.c.id.in_(list(case_ids)[:ROWS_AT_ONCE]))
-    with store.reading() as transaction:
-        return tuple(_show(transaction, user, case) for case in transaction.read(found, CASES))
+    rows: list[TableRow] = []
+    with store.writing() as transaction:
+        cases = transaction.read(found, CASES)
+        for case in cases:
+            if shown.is_sent(user.id, case.id):
+                rows.append(_show(transaction, user, case))
+            else:
+                name, layer = transaction.names.open(case.name), find_review(transaction, user.id, case.id)
+                revision = 0 if layer is None else layer.revision
+                rows.append(TableRow(case_id=case.id, number=case.number, name=name, revision=revision))
+        seen = [case for case, row in zip(cases, rows, strict=True) if row.view is not None]
+        disclosed = disclose(transaction, user.name, seen, _WAY)
+    remember(store, disclosed)
+    return tuple(rows)
 
 
 def select_open(store: ReviewStore, user: User) -> Select[Any]:
@@ -244,7 +266,14 @@ def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
         notes=(),
         copied=read_copied(transaction, case, content),
     )
-    return TableRow(case_id=case.id, number=case.number, name=name, view=view, touched=touched)
+    return TableRow(
+        case_id=case.id,
+        number=case.number,
+        name=name,
+        revision=view.revision,
+        view=view,
+        touched=touched,
+    )
 
 
 def find_obstacle(transaction: Transaction, case: Row[Any], most_tokens: float = MAX_ROW_TOKENS) -> str:

@@ -101,7 +101,7 @@ class Asked:
 
     @property
     def can_be_kept_in_new_files(self) -> bool:
-        """Whether a masker can keep them: single words without digits."""
+        """Whether the masker can keep them: single words without digits."""
         return len(self.words) == 1 and self.words[0].isalpha()
 
 

@@ -72,6 +72,7 @@ _BACKGROUND = frozenset({case_page.keep_open, intake_pages.list_files})
 _READINGS = frozenset(
     {
         intake_pages.submit_choices,
+        intake_pages.answer_column,
         file_pages.download,
         file_pages.download_old_names,
         file_pages.download_selected,
@@ -293,6 +294,8 @@ def _list_intake_routes() -> list[Route]:
         ("POST", "/choices", intake_pages.submit_choices),
         ("POST", "/choices/example", intake_pages.show_example),
         ("GET", "/masking", intake_pages.show_masking),
+        ("GET", "/confirm", intake_pages.show_unconfirmed),
+        ("POST", "/confirm/{upload_id:int}", intake_pages.answer_column),
     ]
     roles = (UserRole.ADJUDICATOR,)
     receive = require_stream(roles, intake_pages.receive_file)

@@ -18,6 +18,8 @@ class Audience:
     leave: str  # on the button that ends a session
     shows_people: bool  # there are accounts, so pages say who did what, who holds a case and how people agree
     shows_steps: bool  # one person goes from adding files to the download
+    # A column that may name people is copied only after another adjudicator confirmed it.
+    asks_second: bool
     selects_cases: bool  # several cases can be handled at once
     deleting_roles: frozenset[UserRole]  # who delete files and cases
     state_names: Mapping[CaseState, str]  # of the states that a case can have
@@ -40,6 +42,7 @@ TEAM = Audience(
     leave=N_("Log out"),
     shows_people=True,
     shows_steps=False,
+    asks_second=True,
     selects_cases=True,
     deleting_roles=frozenset({UserRole.ADMIN}),
     state_names={state: state.value for state in CaseState},
@@ -56,6 +59,7 @@ DESK = Audience(
     leave=N_("Lock"),
     shows_people=False,
     shows_steps=True,
+    asks_second=False,
     selects_cases=False,
     deleting_roles=frozenset({UserRole.ADJUDICATOR}),
     state_names={

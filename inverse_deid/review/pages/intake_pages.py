@@ -6,7 +6,8 @@ is posted on its own, as bare bytes: its name is in a header, so that no address
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from anyio import CapacityLimiter, to_thread
@@ -17,12 +18,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from inverse_deid.choices.questions import list_questions
 from inverse_deid.choices.records import Surface
 from inverse_deid.core.errors import InverseDeidError, ReviewError
-from inverse_deid.core.wording import N_, _
+from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.files.facts import FileFacts, list_facts
 from inverse_deid.files.given import MAX_FILE_BYTES
-from inverse_deid.files.survey import FileSurvey
+from inverse_deid.files.survey import FileSurvey, SurveyedTable
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.tables.columns import ColumnFate, is_header
+from inverse_deid.review.files.asked import describe_count, list_seconds
 from inverse_deid.review.files.choices import (
     EXAMPLE,
     QUESTIONS,
@@ -124,7 +126,22 @@ def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
         "n_done": n_done if facts.masked is None else facts.masked.n_documents,
         "seconds_left": seconds_left,
         "facts": describe_facts(facts.found),
+        "waits": _describe_wait(upload),
     }
+
+
+def _describe_wait(upload: Upload) -> str:
+    # "" = it does not wait for a second adjudicator.
+    if upload.state is not UploadState.CONFIRMING:
+        return ""
+    names = ", ".join(one.concern.shown for one in upload.facts.unconfirmed)
+    n = len(upload.facts.unconfirmed)
+    return ngettext(
+        "waits for the confirmation of column {names} by a second adjudicator",
+        "waits for the confirmation of columns {names} by a second adjudicator",
+        n,
+        names=names,
+    )
 
 
 def describe_facts(facts: FileFacts) -> list[dict[str, object]]:
@@ -161,19 +178,85 @@ def change_file(visit: Visit) -> Response:
         service.cancel(upload_id, by=by)
     elif what == "resume":
         service.resume(upload_id, by=by)
+    elif what == "rechoose":
+        service.choose_again(upload_id, by=by)
     else:
         raise ReviewError(_("this change is not known. Load the page again"))
     return list_files(visit)
 
 
 def show_choices(visit: Visit) -> Response:
-    return _render_choices(visit, MaskingChoices(), {}, "")
+    # Some may be back with what was chosen for them.
+    ready = [one for one in list_uploads(visit.store) if one.state is UploadState.READY]
+    choices = next((one.facts.choices for one in ready if one.facts.choices), MaskingChoices())
+    columns = {one.id: one.facts.columns for one in ready}
+    problem = next((f"{one.facts.name}: {one.facts.problem}" for one in ready if one.facts.problem), "")
+    return _render_choices(visit, choices, columns, make_sentence(problem) if problem else "")
+
+
+class _ShownTable(NamedTuple):
+    """A table whose columns are chosen: a file, or tables inside a file that have the same columns."""
+
+    upload: Upload
+    number: int
+    title: str
+    n_rows: int
+    read_as: str
+    columns: Sequence[tuple[object, ...]]
+    has_header: bool
+
+
+def _list_tables(
+    upload: Upload, survey: FileSurvey, fates: Sequence[ColumnFate], asked: Mapping[int, Concern]
+) -> Iterator[_ShownTable]:
+    # `fates`: what was chosen before, if anything was.
+    inside = survey.tables or (SurveyedTable((), "", upload.facts.n_expected),)
+    for table_number, table in enumerate(inside):
+        columns = []
+        for number, column in enumerate(survey.columns):
+            if column.table != table_number:
+                continue
+            usual = ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED
+            danger = find_danger(column)
+            offered = [
+                (one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)
+            ]
+            fate = fates[number] if fates else usual
+            says = _(danger) if danger else ""
+            columns.append(
+                (number, column, fate, says, asked.get(number), offered, looks_like_case_number(column))
+            )
+        yield _ShownTable(
+            upload,
+            table_number,
+            _name_table(upload.facts.name, table),
+            table.n_rows,
+            table.read_as,
+            columns,
+            _has_header(survey, table_number),
+        )
+
+
+def _name_table(name: str, table: SurveyedTable) -> str:
+    if not table.label:
+        return name
+    n = len(table.places) - 1
+    if not n:
+        return f"{name}, {table.label}"
+    return ngettext(
+        "{name}, {label} and {n:,} table with the same columns",
+        "{name}, {label} and {n:,} tables with the same columns",
+        n,
+        n=n,
+        name=name,
+        label=table.label,
+    )
 
 
 def _render_choices(
     visit: Visit,
     choices: MaskingChoices,
-    chosen: Mapping[int, Mapping[str, ColumnFate]],
+    chosen: Mapping[int, Sequence[ColumnFate]],
     message: str,
     concerns: Mapping[int, Sequence[Concern]] | None = None,
 ) -> Response:
@@ -181,27 +264,14 @@ def _render_choices(
     ready = [one for one in list_uploads(service.store) if one.state is UploadState.READY]
     if not ready:
         return RedirectResponse("/add", status_code=303)
-    tables, shown = [], {}
+    tables: list[_ShownTable] = []
+    shown = {}
     for upload in ready:
-        surveyed = upload.facts.survey
-        if surveyed is None or not surveyed.columns:
+        if upload.facts.survey is None or not upload.facts.survey.columns:
             continue
-        fates = chosen.get(upload.id, {})
         shown[upload.id] = upload.name_key, upload.facts.name
         asked = {one.number: one for one in (concerns or {}).get(upload.id, ())}
-        columns = [
-            (
-                number,
-                column,
-                fates.get(column.name, ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED),
-                _(find_danger(column)) if find_danger(column) else "",
-                asked.get(number),
-                [(one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)],
-                looks_like_case_number(column),
-            )
-            for number, column in enumerate(surveyed.columns)
-        ]
-        tables.append((upload, columns, _has_header(surveyed)))
+        tables += _list_tables(upload, upload.facts.survey, chosen.get(upload.id, ()), asked)
     disclose_files(service.store, visit.user.name, shown, "columns")
     return visit.render(
         "choices.html",
@@ -213,7 +283,8 @@ def _render_choices(
         original=EXAMPLE,
         words=[len(words) for words in read_for_new_files(service.store).values()],
         message=message,
-        status=400 if message else 200,
+        status=400 if message and visit.request.method == "POST" else 200,
+        asks_second=visit.audience.asks_second,
         step=2,
     )
 
@@ -229,7 +300,7 @@ def submit_choices(visit: Visit) -> Response:
     choices = MaskingChoices.from_fields({one.name: visit.text(one.name) for one in QUESTIONS})
     numbers = map(read_number, visit.fields.get("file", []))
     ids = [number for number in numbers if number is not None]
-    columns: dict[int, dict[str, ColumnFate]] = {}
+    columns: dict[int, list[ColumnFate]] = {}
     checked: list[int] = []
     concerns: dict[int, list[Concern]] = {}
     message = ""
@@ -240,13 +311,14 @@ def submit_choices(visit: Visit) -> Response:
         survey = upload.facts.survey
         if survey is None or not survey.columns:
             continue
-        fates = {
-            column.name: _read_fate(visit.text(f"column {upload.id} {number}"))
-            for number, column in enumerate(survey.columns)
-        }
+        n_columns = len(survey.columns)
+        fates = [_read_fate(visit.text(f"column {upload.id} {number}")) for number in range(n_columns)]
         columns[upload.id] = fates
         concerns[upload.id] = find_concerns(survey.columns, fates)
-        problem = _find_problem(survey, fates, is_header=visit.text(f"header {upload.id}") == "yes")
+        headers = [
+            visit.text(f"header {upload.id} {number}") == "yes" for number in range(len(survey.tables) or 1)
+        ]
+        problem = _find_problem(survey, fates, headers)
         try:
             service.check_columns(upload, fates, choices)
         except InverseDeidError as error:
@@ -258,30 +330,94 @@ def submit_choices(visit: Visit) -> Response:
         for upload_id, found in concerns.items()
         for one in found
     )
+    message = message or _find_alone(visit, concerns)
     if not (message or is_confirmed):
         message = _("Nothing is masked yet. Confirm each column that would be copied unmasked")
     if message:
         return _render_choices(visit, choices, columns, make_sentence(message), concerns)
-    service.submit(choices, columns, checked, by=visit.user.name, confirmed=concerns)
+    service.submit(
+        choices,
+        columns,
+        checked,
+        by=visit.user.name,
+        confirmed=concerns,
+        needs_second=visit.audience.asks_second,
+    )
     return RedirectResponse("/masking", status_code=303)
 
 
-def _find_problem(survey: FileSurvey, fates: Mapping[str, ColumnFate], *, is_header: bool) -> str:
-    # "" = the columns can be treated like this.
-    # `is_header`: the user says that the first row names the columns; it is written as it is.
-    for number, column in enumerate(survey.columns, start=1):
-        if refusal := find_refusal(column, fates[column.name]):
-            return _("column {number} {refusal}", number=number, refusal=refusal)
-    if not (is_header or _has_header(survey)):
-        return _(
-            "the first row does not look like names of columns. It would be written as it is. Say that "
-            "it names nobody, or add a row with names to the file"
-        )
+def _find_alone(visit: Visit, concerns: Mapping[int, Sequence[Concern]]) -> str:
+    # Why nobody can confirm the columns of a file, "" = somebody can, or need not.
+    if not visit.audience.asks_second:
+        return ""
+    for upload in list_uploads(visit.store):
+        if concerns.get(upload.id) and not list_seconds(visit.store, upload.facts, visit.user.name):
+            return _(
+                "{file}: another adjudicator must confirm column {name}, and there is none who neither added "
+                "the file nor chooses here. Ask an admin for another account of an adjudicator, or mask "
+                "or drop the column",
+                file=upload.facts.name,
+                name=concerns[upload.id][0].shown,
+            )
     return ""
 
 
-def _has_header(survey: FileSurvey) -> bool:
-    return is_header([column.name for column in survey.columns])
+def show_unconfirmed(visit: Visit) -> Response:
+    """Show the columns that wait for a second adjudicator, with their values."""
+    waiting = [one for one in list_uploads(visit.store) if one.state is UploadState.CONFIRMING]
+    shown = {one.id: (one.name_key, one.facts.name) for one in waiting}
+    disclose_files(visit.store, visit.user.name, shown, "columns to confirm")
+    return visit.render(
+        "confirm.html",
+        files=[
+            (
+                one,
+                visit.user.name in (one.facts.by, one.facts.chosen_by),
+                list_seconds(visit.store, one.facts, one.facts.chosen_by),
+                [(asked, describe_count(asked)) for asked in one.facts.unconfirmed],
+            )
+            for one in waiting
+        ],
+        labels={fate: _(label) for fate, label, _does in _FATES},
+    )
+
+
+def answer_column(visit: Visit) -> Response:
+    """Take the answer of a second adjudicator on one column of a file that they were shown."""
+    number, key = read_number(visit.text("column")), visit.text("file")
+    upload_id, answer = int(visit.request.path_params["upload_id"]), visit.text("answer")
+    upload = next((one for one in list_uploads(visit.store) if one.id == upload_id), None)
+    # A number of a file is used again, its key is not.
+    if upload is None or str(upload.name_key) != key or number is None:
+        raise ReviewError(_("this column does not wait for an answer any more. Load the page again"))
+    _service(visit).answer(upload, number, answer, by=visit.user.name)
+    done = (
+        _("The column is not copied.")
+        if answer == ColumnFate.MASKED
+        else _("Confirmed: the column is copied.")
+    )
+    return visit.redirect("/confirm", done)
+
+
+def _find_problem(survey: FileSurvey, fates: Sequence[ColumnFate], headers: Sequence[bool]) -> str:
+    # "" = the columns can be treated like this.
+    # `headers`: the user says of each table that the first row names the columns; it is written as it is.
+    for number, (column, fate) in enumerate(zip(survey.columns, fates, strict=True), start=1):
+        if refusal := find_refusal(column, fate):
+            return _("column {number} {refusal}", number=number, refusal=refusal)
+    for number, is_header_said in enumerate(headers):
+        own = [fate for column, fate in zip(survey.columns, fates, strict=True) if column.table == number]
+        is_left_out = bool(survey.tables) and set(own) <= {ColumnFate.DROPPED}
+        if not (is_left_out or is_header_said or _has_header(survey, number)):
+            return _(
+                "the first row does not look like names of columns. It would be written as it is. Say that "
+                "it names nobody, or add a row with names to the file"
+            )
+    return ""
+
+
+def _has_header(survey: FileSurvey, table: int) -> bool:
+    return is_header([column.name for column in survey.columns if column.table == table])
 
 
 def _read_fate(given: str) -> ColumnFate:

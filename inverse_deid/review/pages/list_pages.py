@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import N_, _
+from inverse_deid.review.files.waiting import count_confirming
 from inverse_deid.review.flow.approval import release
 from inverse_deid.review.flow.work_list import (
     assign,
@@ -91,6 +92,7 @@ def show_work_list(visit: Visit) -> Response:
         can_release=user.role.includes(UserRole.ADJUDICATOR),
         can_select=visit.audience.selects_cases and user.role in (UserRole.ADJUDICATOR, UserRole.ADMIN),
         listings=_list_listings(visit),
+        n_to_confirm=count_confirming(visit.store) if user.role is UserRole.ADJUDICATOR else 0,
         is_through=not is_admin and find_next(visit) == "/" and can_download(visit),
     )
 

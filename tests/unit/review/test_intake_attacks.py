@@ -34,19 +34,19 @@ def bytes_of(folder):
 def test_a_first_row_that_is_no_header_is_written_only_on_request(desk, tmp_path):
     table = f"7,{NARRATIVE}\n8,{NARRATIVE.replace('Okonkwo', 'Quill')}\n"
     upload = desk.add("cases.csv", table.encode()).json()
-    assert f'name="header {upload["id"]}"' in desk.client.get("/choices").text
+    assert f'name="header {upload["id"]} 0"' in desk.client.get("/choices").text
     answer = desk.choose({f"column {upload['id']} 1": "masked"})
     assert answer.status_code == 400
     assert "does not look like names of columns" in answer.text
     assert list_uploads(desk.store)[0].state is UploadState.READY
     assert b"Okonkwo" not in bytes_of(tmp_path)
-    chosen = {f"column {upload['id']} 1": "masked", f"header {upload['id']}": "yes"}
+    chosen = {f"column {upload['id']} 1": "masked", f"header {upload['id']} 0": "yes"}
     assert desk.choose(chosen).status_code == 303
 
 
 def test_a_usual_header_needs_no_answer(desk):
     upload = desk.add("cases.csv", f"id,text\n7,{NARRATIVE}\n".encode()).json()
-    assert f'name="header {upload["id"]}"' not in desk.client.get("/choices").text
+    assert f'name="header {upload["id"]} 0"' not in desk.client.get("/choices").text
     assert desk.choose({f"column {upload['id']} 1": "masked"}).status_code == 303
 
 

@@ -10,7 +10,7 @@ from review_stores import KEY
 
 from inverse_deid.choices.categories import PRESETS
 from inverse_deid.core.errors import ReviewError
-from inverse_deid.files.survey import SurveyedColumn
+from inverse_deid.files.survey import SurveyedColumn, survey_file
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.maskers import Maskers
@@ -141,14 +141,17 @@ def test_columns_that_should_not_be_kept_are_recognised(name, values, word):
 
 
 def test_fates_become_options_and_an_id_is_kept_only_if_it_was_chosen():
-    fates = {"id": ColumnFate.DROPPED, "text": ColumnFate.MASKED, "country": ColumnFate.KEPT}
-    options = make_read_options(fates)
+    survey = survey_file("a.csv", b"id,text,country\n7,well,Norway\n")
+    masked, kept, id_, dropped = ColumnFate.MASKED, ColumnFate.KEPT, ColumnFate.ID, ColumnFate.DROPPED
+    options = make_read_options(survey, [dropped, masked, kept])
     assert (options.text_columns, options.keep_columns, options.id_name) == (("text",), ("country",), None)
-    assert make_read_options({**fates, "id": ColumnFate.ID}).id_name == "id"
+    assert make_read_options(survey, [id_, masked, kept]).id_name == "id"
     with pytest.raises(ReviewError, match="at least one column"):
-        make_read_options({"id": ColumnFate.ID})
+        make_read_options(survey, [id_, dropped, dropped])
     with pytest.raises(ReviewError, match="only one column"):
-        make_read_options({"a": ColumnFate.ID, "b": ColumnFate.ID, "text": ColumnFate.MASKED})
+        make_read_options(survey, [id_, masked, id_])
+    with pytest.raises(ReviewError, match="for each column"):
+        make_read_options(survey, [masked])
 
 
 def test_a_file_is_masked_without_the_maskers_of_examples_in_memory(tmp_path):

@@ -222,7 +222,7 @@ def test_one_case_is_deleted_from_its_file_and_the_others_keep_their_place(store
 def test_the_name_of_a_file_that_was_refused_goes_with_the_note_on_it(store):
     upload = begin_upload(store, "Okonkwo.csv", 4, by="dora")
     event = TrailEvent(user="dora", event="file received: 4 bytes")
-    change_upload(store, upload.id, UploadState.FAILED, event=event)
+    change_upload(store, upload.id, UploadState.FAILED, events=[event])
     assert list_entries(store, TrailFilter())[0][0].event.name == "Okonkwo.csv"
     delete_case(store, 1, by="dora")
     received = next(one for one in list_entries(store, TrailFilter())[0] if one.event.event == event.event)

@@ -106,7 +106,8 @@ def test_after_a_crash_half_files_are_gone_and_begun_ones_can_be_resumed(store):
     assert after[states[UploadState.QUEUED]] is UploadState.STOPPED
     assert after[states[UploadState.READY]] is UploadState.READY
     assert read_bytes(store, states[UploadState.MASKING]) == b"seen by Ann"
-    assert count_waiting(store) == 4
+    assert after[states[UploadState.CONFIRMING]] is UploadState.CONFIRMING
+    assert count_waiting(store) == 5
 
 
 def test_what_is_done_or_failed_or_removed_has_no_bytes(store):

@@ -25,12 +25,14 @@ function describe(file) {
     const left = warnings.length ? ngettext(", {n} warning", ", {n} warnings", warnings.length, { n: shown(warnings.length) }) : "";
     return { told: _("masked · {documents}", { documents: countDocuments(file.n_done) }) + left, details };
   }
+  if (file.waits) return { told: file.waits, details };
   return { told: file.problem || TOLD[file.state], isFault: Boolean(file.problem), details };
 }
 
-async function act(ids, what) {
+async function act(ids, what, next = "") {
   try {
     for (const id of ids) await change(id, token, what);
+    if (next) location.assign(next);
     fault("");
   } catch (error) {
     fault(error.message);
@@ -57,6 +59,7 @@ function summarise(files, isReady) {
   else if (stopped.length) text += _(", {n} stopped.", { n: stopped.length });
   else if (files.length) text += ".";
   if (element("summary").textContent !== text) element("summary").textContent = text;
+  element("confirm").hidden = !named("confirming").length;
   element("read").hidden = !done.length || open.length > 0;
   element("stop-all").hidden = open.length < 2;
   element("stop-all").onclick = () => act(open.map((file) => file.id), "stop");
@@ -79,6 +82,7 @@ function show({ files, is_ready: isReady, fault: message }) {
     line.show(describe(file));
     const actions = {};
     if (MOVING.includes(file.state)) actions[_("Stop")] = () => act([file.id], "stop");
+    if (file.state === "confirming") actions[_("Choose again")] = () => act([file.id], "rechoose", "/choices");
     if (file.state === "stopped") actions[_("Go on")] = () => act([file.id], "resume");
     if (file.state === "done") actions[_("Hide")] = () => act([file.id], "remove");
     else if (file.state !== "masking" && file.state !== "queued") actions[_("Remove")] = () => act([file.id], "remove");

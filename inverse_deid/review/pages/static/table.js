@@ -439,6 +439,10 @@ function refresh(found) {
   for (const data of found) {
     const one = byId.get(data.case_id);
     if (!one) continue;
+    if (data.words === undefined && !data.obstacle) {
+      loadAgain(one); // the server was started again, and does not know that it was sent
+      continue;
+    }
     const wasRead = one.isRead;
     take(one, data);
     one.isRead = wasRead; // the server keeps that of rows that this reader changes themselves
