@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from inverse_deid.core.errors import ConfigurationError
@@ -50,11 +50,7 @@ class Thresholds:
         Raises:
             ConfigurationError: A value is missing, unknown, not a number or out of range.
         """
-        if not isinstance(stored, dict) or set(stored) != {field.name for field in fields(cls)}:
-            raise ConfigurationError(_("thresholds must have low, high and density_slope"))
-        if not all(isinstance(value, int | float) for value in stored.values()):
-            raise ConfigurationError(_("thresholds must be numbers"))
-        return cls(**stored)
+        return cls(**read_numbers(stored, _("thresholds"), [field.name for field in fields(cls)]))
 
     def as_json(self) -> dict[str, float]:
         """Return the thresholds as a dictionary that `from_json` reads."""
@@ -70,6 +66,28 @@ class Thresholds:
         """
         within = self.low >= LEAST_LOW and self.high >= LEAST_HIGH and self.density_slope <= MOST_SLOPE
         return not within
+
+
+def read_numbers(stored: object, what: str, names: Sequence[str]) -> dict[str, float]:
+    """Return numbers of a file by their names.
+
+    Args:
+        stored: As it was read.
+        what: The numbers, for the message.
+        names: All that must be there.
+
+    Raises:
+        ConfigurationError: A value is missing, unknown or not a number.
+
+    Example:
+        >>> read_numbers({"low": 0.5}, "thresholds", ["low"])
+        {'low': 0.5}
+    """
+    if not isinstance(stored, dict) or set(stored) != set(names):
+        raise ConfigurationError(_("{what} must have {names}", what=what, names=", ".join(names)))
+    if not all(isinstance(value, int | float) for value in stored.values()):
+        raise ConfigurationError(_("{what} must be numbers", what=what))
+    return stored
 
 
 EVERYTHING_MASKED = Thresholds(1.0, 1.0)

@@ -46,6 +46,8 @@ _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 """A sum of probabilities is never certain, so that thresholds of 1 mask it."""
 _ROUNDING = 1e-4
 """How far a sum of probabilities may be above 1; one further above masks."""
+_AT_ONCE = 65_536
+"""Tokens that are decided at once, to save memory in long documents. Each is decided by itself."""
 _FARTHEST = 2.0
 """Bounds the logarithm of density over reference: no document moves a threshold farther."""
 
@@ -112,6 +114,22 @@ def combine(
         >>> combine(verdicts, p_safe, np.zeros(3, np.uint8), Thresholds(0.8, 0.95)).keep.tolist()
         [True, False, False]
     """
+    if len(p_safe) > _AT_ONCE:
+        density = np.broadcast_to(log_density(p_safe) if densities is None else densities, p_safe.shape)
+        slices = [slice(at, at + _AT_ONCE) for at in range(0, len(p_safe), _AT_ONCE)]
+        return join_decisions(
+            [
+                combine(
+                    verdicts.of(one),
+                    p_safe[one],
+                    categories[one],
+                    thresholds,
+                    density[one],
+                    None if p_kept is None else p_kept[one],
+                )
+                for one in slices
+            ]
+        )
     adaptive = _limits(verdicts, thresholds, p_safe, densities)
     limits = np.where(verdicts.always_masked, np.float32(np.inf), adaptive).astype(np.float32)
     keep = (p_safe >= limits) & (p_safe <= 1)
@@ -131,6 +149,11 @@ def combine(
     reasons[keep & verdicts.certain & ~verdicts.safe] = Reason.KEPT_CLINICAL_FACT
     reasons[by_category] = Reason.KEPT_CATEGORY
     return Decisions(keep, reasons, np.asarray(p_safe, np.float32), limits, categories)
+
+
+def join_decisions(parts: Sequence[Decisions]) -> Decisions:
+    """Put decisions on consecutive tokens in one row."""
+    return Decisions(*(np.concatenate([getattr(one, name) for one in parts]) for name in Decisions.__slots__))
 
 
 def _limits_of_kept(

@@ -7,6 +7,7 @@ with it is kept; a token that reads as no token at all is kept if all of it read
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,21 +29,23 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
     firsts, stops = _overlaps(reading, read, tokens)
     risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)
     is_read = stops > firsts
+    worst = np.where(is_read, firsts, 0)
     # All tokens of an edit, however many, read as the same ones.
-    overlaps, places = np.unique(np.stack([firsts, stops], axis=1), axis=0, return_inverse=True)
-    worst_of = np.zeros(len(overlaps), np.int64)
-    for i, (first, stop) in enumerate(overlaps.tolist()):
-        if stop > first:
-            worst_of[i] = first + np.lexsort((risk[first:stop], decisions.keep[first:stop]))[0]
-    worst = worst_of[places]
+    several = np.flatnonzero(stops > firsts + 1)
+    is_other = (np.diff(firsts[several], prepend=-1) != 0) | (np.diff(stops[several], prepend=-1) != 0)
+    begins = np.flatnonzero(is_other)
+    for begin, end in pairwise([*begins.tolist(), len(several)]):
+        first, stop = int(firsts[several[begin]]), int(stops[several[begin]])
+        worst[several[begin:end]] = first + np.lexsort((risk[first:stop], decisions.keep[first:stop]))[0]
     if not len(read):
         decisions, worst = _all_masked(1), np.zeros(len(tokens), np.int64)
     keep, reasons = decisions.keep[worst], decisions.reasons[worst]
     p_safe, thresholds = decisions.p_safe[worst], decisions.thresholds[worst]
     categories = np.where(is_read, decisions.categories[worst], 0).astype(np.uint8)
     # Signs whose encoding has letters: they read as nothing that the network could judge.
-    outside = np.concatenate([[0], np.cumsum(~reading.covered())])
-    signs = ~is_read & (outside[tokens.ends] == outside[tokens.starts]) & decisions.keep.any()
+    covered, signs = reading.covered(), np.zeros(len(tokens), np.bool_)
+    for i in np.flatnonzero(~is_read & decisions.keep.any()).tolist():
+        signs[i] = covered[tokens.starts[i] : tokens.ends[i]].all()
     harmed = tokens_touched(tokens, _with_words(reading, read))
     keep = np.where(is_read, keep, signs) & ~harmed
     reasons[signs] = Reason.KEPT_SAFE_WORD
@@ -81,6 +84,14 @@ def _overlaps(reading: Reading, read: Tokens, tokens: Tokens) -> tuple[Places, P
     return firsts.astype(np.int64), np.searchsorted(starts, tokens.ends, side="left").astype(np.int64)
 
 
+def _in_ranges(n: int, starts: npt.NDArray[np.integer], ends: npt.NDArray[np.integer]) -> BoolArray:
+    """Tell which of `n` characters are in a half-open range: bool (n,). Ranges may overlap."""
+    depth = np.zeros(n, np.int32)
+    np.add.at(depth, starts, 1)
+    np.add.at(depth, ends, -1)
+    return np.cumsum(depth, out=depth) > 0
+
+
 def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -> Sequence[tuple[int, int]]:
     """Return the ranges between tokens of the original that must not leave, in order and disjoint.
 
@@ -100,10 +111,9 @@ def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -
     hidden[:-1] &= ~reading.covered()
     hidden[reading.unseen()] = True
     starts, ends = reading.originals(read)
-    masked = set(zip(starts[~keep].tolist(), ends[~keep].tolist(), strict=True))
-    for start, end in [*masked, *reading.harmful()]:
+    hidden |= _in_ranges(len(hidden), starts[~keep], ends[~keep])
+    for start, end in reading.harmful():
         hidden[start:end] = True
-    for start, end in zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True):
-        hidden[start:end] = False
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], hidden])))
+    hidden &= ~_in_ranges(len(hidden), tokens.starts, tokens.ends)
+    edges = np.flatnonzero(np.diff(hidden, prepend=False))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -46,6 +47,13 @@ from inverse_deid.masking.kept_categories import (
     mask_words_of_others,
 )
 from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
+from inverse_deid.masking.sections import (
+    SECTION_TOKENS,
+    SECTIONS_AT_ONCE,
+    cut,
+    join_analyses,
+    own_of_analysis,
+)
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.text.reading import Reading
@@ -195,12 +203,41 @@ class Deidentifier:
         yield from waiting
 
     def _begin(self, rows: Sequence[int], tokens: Sequence[Tokens]) -> _Part:
+        if len(tokens) == 1 and len(tokens[0]) > SECTION_TOKENS:
+            return self._read_long(rows, tokens)
+        return _Part(rows, tokens, *self._read(tokens))
+
+    def _read(
+        self, tokens: Sequence[Tokens]
+    ) -> tuple[list[RuleAnalysis], Callable[[], Sequence[Scores] | None]]:
         analyses = self._stages.analyser.analyse_many(tokens)
         scorer = self._stages.scorer
         if isinstance(scorer, EarlyScorer):
-            return _Part(rows, tokens, analyses, scorer.begin(tokens, analyses))
+            return analyses, scorer.begin(tokens, analyses)
         scores = None if scorer is None else scorer.score(tokens, analyses)
-        return _Part(rows, tokens, analyses, lambda: scores)
+        return analyses, lambda: scores
+
+    def _read_long(self, rows: Sequence[int], tokens: Sequence[Tokens]) -> _Part:
+        """Read a document in sections. Of features and classes only what decides is kept.
+
+        A batch is read from its longest document on, so no shorter one waits for words whose numbers
+        `between_batches` changes.
+        """
+        analyses: list[RuleAnalysis] = []
+        scores: list[Scores] = []
+        sections = cut(tokens[0])
+        while group := list(islice(sections, SECTIONS_AT_ONCE)):
+            for (section, own), (found, wait) in [(one, self._read([one[0]])) for one in group]:
+                join_verdicts([section], [one.verdicts for one in found])
+                analyses.append(own_of_analysis(found[0], own))
+                if (of_section := wait()) is not None:
+                    join_scores([section], of_section)
+                    join_kept([section], of_section, self._stages.kept)
+                    scores.append(_own_of_scores(of_section[0], own, with_classes=bool(self._stages.kept)))
+            self._stages.between_batches()
+        joined = [_join_sections(scores)] if scores else None
+        # A plain list: the tokens in one row are as large again, and are not needed for long.
+        return _Part(rows, list(tokens), [join_analyses(analyses)], lambda: joined)
 
     def _decide(self, part: _Part, given: Mapping[int, frozenset[str]]) -> list[Decisions]:
         """Apply the adaptive threshold and the passes that need only it, to all documents of a part.
@@ -259,7 +296,7 @@ class Deidentifier:
         decisions = self._mask_listed(seen, tokens, decisions)
         gaps = None
         if seen.reading is not None:
-            original = tokenize(doc.text)
+            original = tokenize_many([doc.text])[0]
             gaps = hide_gaps(seen.reading, tokens, decisions.keep, original)
             decisions = decide_on_original(seen.reading, tokens, decisions, original)
             # What the reading joins, a list may have apart.
@@ -347,6 +384,20 @@ def join_scores(
     """
     p_safe, categories = _join_columns(tokens, [[one.p_safe, one.categories] for one in scores])
     return p_safe, categories
+
+
+def _own_of_scores(scores: Scores, own: slice, *, with_classes: bool) -> Scores:
+    classes = scores.p_classes[own].copy() if with_classes and scores.p_classes is not None else None
+    return Scores(scores.p_safe[own].copy(), scores.categories[own].copy(), classes)
+
+
+def _join_sections(scores: Sequence[Scores]) -> Scores:
+    classes = [one.p_classes for one in scores if one.p_classes is not None]
+    return Scores(
+        np.concatenate([one.p_safe for one in scores]),
+        np.concatenate([one.categories for one in scores]),
+        np.concatenate(classes) if len(classes) == len(scores) else None,
+    )
 
 
 def join_kept(

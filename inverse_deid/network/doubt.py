@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.thresholds import read_numbers
 from inverse_deid.core.values import BoolArray, FloatArray
 from inverse_deid.core.wording import _
 
@@ -59,11 +60,7 @@ class Doubt:
         Raises:
             ConfigurationError: A value is missing, unknown, not a number or out of range.
         """
-        if not isinstance(stored, dict) or set(stored) != {one.name for one in fields(cls)}:
-            raise ConfigurationError(_("limits of doubt must have low, high and high_of_names"))
-        if not all(isinstance(value, int | float) for value in stored.values()):
-            raise ConfigurationError(_("limits of doubt must be numbers"))
-        return cls(**stored)
+        return cls(**read_numbers(stored, _("limits of doubt"), [one.name for one in fields(cls)]))
 
     def as_json(self) -> dict[str, float]:
         """Return the limits as a dictionary that `from_json` reads."""

@@ -19,6 +19,8 @@ from inverse_deid.core.values import BoolArray, IntArray, PhiSpan, Tokens
 
 TOKEN_PATTERN = re.compile(r"[^\W_]+")
 
+_LONG = 1_000_000
+"""Characters of a text that is handled piece by piece."""
 _TABLE_SIZE = 0x3000
 _IN_TOKEN = np.fromiter((chr(code).isalnum() for code in range(_TABLE_SIZE)), np.bool_, _TABLE_SIZE)
 """Whether a character below `_TABLE_SIZE` is part of a token."""
@@ -47,8 +49,9 @@ def tokenize_many(texts: Sequence[str]) -> list[Tokens]:
         [['Pt', 'took'], ['40mg']]
     """
     joined = "\n".join(texts)
-    words = TOKEN_PATTERN.findall(joined)
-    inside = np.concatenate([[False], _in_token(code_points(joined)), [False]])
+    words = _find_words(joined)
+    pieces = (joined[at : at + _LONG] for at in range(0, len(joined), _LONG))
+    inside = np.concatenate([[False], *(_in_token(code_points(piece)) for piece in pieces), [False]])
     edges = np.flatnonzero(inside[1:] != inside[:-1]).astype(np.int32)
     starts, ends = edges[::2], edges[1::2]
     if len(starts) != len(words):
@@ -62,6 +65,14 @@ def tokenize_many(texts: Sequence[str]) -> list[Tokens]:
         Tokens(text, words[first:last], starts[first:last], ends[first:last])
         for text, (first, last) in zip(texts, pairwise(bounds), strict=True)
     ]
+
+
+def _find_words(text: str) -> list[str]:
+    """Return the tokens of a text. In a long one equal words are one object, as words take most memory."""
+    if len(text) < _LONG:
+        return TOKEN_PATTERN.findall(text)
+    known: dict[str, str] = {}
+    return [known.setdefault(match.group(), match.group()) for match in TOKEN_PATTERN.finditer(text)]
 
 
 def _in_token(codes: CodePoints) -> BoolArray:
@@ -150,7 +161,7 @@ def join(docs: Sequence[Tokens]) -> JoinedTokens:
     none = np.zeros(0, np.int32)
     return JoinedTokens(
         docs=docs,
-        words=list(chain.from_iterable(doc.words for doc in docs)),
+        words=docs[0].words if len(docs) == 1 else list(chain.from_iterable(doc.words for doc in docs)),
         starts=np.concatenate([none, *(doc.starts for doc in docs)]) + shift,
         ends=np.concatenate([none, *(doc.ends for doc in docs)]) + shift,
         codes=code_points("".join(text for doc in docs for text in (doc.text, BORDER))),

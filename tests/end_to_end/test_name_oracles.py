@@ -51,7 +51,7 @@ OUTPUTS = {
     "JSON Lines": lambda doc, masked: written(JsonLinesSink, doc, masked),
     "explanation": lambda doc, masked: written(ExplanationSink, doc, masked),
     "doubt of a case in a review store": lambda doc, masked: rank_case(
-        join_texts([doc], [masked]).decisions, is_failed=False
+        join_texts([doc], [masked]), is_failed=False
     ),
 }
 

@@ -41,6 +41,8 @@ from inverse_deid.formats.beside.known_values import KnownOfDocuments
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.files.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
 from inverse_deid.review.files.loading import create_store
+from inverse_deid.review.flow.contents import Listed
+from inverse_deid.review.flow.word_lists import follow_lists
 from inverse_deid.review.store.database import store_path
 from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.opening import open_store
@@ -128,7 +130,9 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     try:
         with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
             facts = state_facts(masker, masking)
-            settings = replace(_make_settings(options, facts, secret, known, display, jobs), policy=policy)
+            settings = _make_settings(options, facts, secret, known, display, jobs)
+            listed = Listed(masking.deny, masking.allow)
+            settings = replace(settings, policy=policy, listed=listed)
             store, loaded = create_store(address, secret, jobs, masker, settings)
         with store, anchor_given(store, is_new=True):
             pass
@@ -168,11 +172,12 @@ def add(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) 
     known = read_known(options, jobs)
     secret = read_key(address, key)
     with open_store(address, secret) as store, anchor_given(store):
-        masking = options.choose(secret.secret).masking
+        masking = follow_lists(store, options.choose(secret.secret).masking)
         masker = load_masker(masking)
         with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
-            facts = state_facts(masker, masking)
+            facts = state_facts(masker, masking, store.case_key)
             settings = _make_settings(options, facts, secret, known, display, jobs)
+            settings = replace(settings, listed=Listed(masking.deny, masking.allow))
             tally.merge(add_cases(store, jobs, masker, settings, by="command"))
     _report(tally, options, _result_lines("Added", tally, store_path(address)), time.monotonic() - started)
     return exit_status(tally)

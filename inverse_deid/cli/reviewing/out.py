@@ -409,6 +409,11 @@ def status(address: str, key: Path | None) -> None:
         if limits.adders_stay_out
         else _("people stay out of files they added  no")
     )
+    click.echo(
+        _("words can be listed as never masked  no")
+        if limits.no_allow_lists
+        else _("words can be listed as never masked  yes")
+    )
 
 
 @click.command()
@@ -417,6 +422,7 @@ def status(address: str, key: Path | None) -> None:
 @click.option("--cases-per-hour", type=click.IntRange(1, 1_000_000), help=_("More originals are unusual."))
 @click.option("--only-assigned/--anybody", default=None, help=_("People take only cases assigned to them."))
 @click.option("--adders-stay-out/--adders-review", default=None, help=_("Nobody works on files they added."))
+@click.option("--no-allow-lists/--allow-lists", default=None, help=_("Nobody lists words to keep."))
 def limits(address: str, key: Path | None, **given: Any) -> None:  # noqa: ANN401
     """Change the limits of people, also while they work. `review status` prints them."""
     changes = {name: value for name, value in given.items() if value is not None}

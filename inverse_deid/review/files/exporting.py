@@ -51,7 +51,14 @@ from inverse_deid.review.files.releases import SourceRelease, read_original
 from inverse_deid.review.files.spool import open_spool
 from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.flow.editing import take_steps
-from inverse_deid.review.flow.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
+from inverse_deid.review.flow.layers import (
+    LayerStep,
+    apply_steps,
+    find_changes,
+    find_runs,
+    find_spans,
+    read_final,
+)
 from inverse_deid.review.flow.oversight import disclose_all
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
@@ -554,7 +561,7 @@ def adopt_annotations(store: ReviewStore, at: LayerRevision, doc: Document) -> E
     return take_steps(store, at, lambda content, now: _plan_steps(content, now, doc))
 
 
-def _plan_steps(content: CaseContent, now: LayerTokens, doc: Document) -> list[Step]:
+def _plan_steps(content: CaseContent, now: LayerTokens, doc: Document) -> list[LayerStep]:
     part = next((p for p in content.parts if content.text[p.start : p.end] == doc.text), None)
     if part is None:
         raise ReviewError(_("the annotated document has another text than the case, so nothing was imported"))
@@ -567,7 +574,7 @@ def _plan_steps(content: CaseContent, now: LayerTokens, doc: Document) -> list[S
         categories[token] = CATEGORIES.index(spans[owners[token]].type)
     wanted = apply_steps(LayerTokens(keep, categories, np.ones(len(keep), np.bool_)), ())
     return [
-        (run.first, run.stop, bool(keep[run.first]), int(categories[run.first]))
+        LayerStep(run.first, run.stop, bool(keep[run.first]), int(categories[run.first]))
         for run in find_runs(find_changes(now, wanted), keep, categories)
     ]
 

@@ -34,6 +34,7 @@ from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.core.wording import _
 from inverse_deid.engine.jobs.planning import count_found
+from inverse_deid.engine.run_report import hash_with_key
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.finding import FileFinder, FoundFile
@@ -47,7 +48,14 @@ from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.kept.columns import KeptColumns
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
-from inverse_deid.review.flow.contents import join_texts, pack_content, rank_case, seal_packed
+from inverse_deid.review.flow.contents import (
+    CaseContent,
+    Listed,
+    join_texts,
+    pack_content,
+    rank_case,
+    seal_packed,
+)
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.keys import Sealer
 from inverse_deid.review.store.opening import ReviewStore, Transaction
@@ -95,9 +103,10 @@ class LoadSettings:
     """How files are read, masked and written out again; each addition to a store has its own.
 
     `cases` replace dates, ages and ids when cases are released, and `profile` treats the structured fields of
-    case reports. `known` are identifiers that documents must not show, by the id of the document. After every
-    batch, `on_progress` gets its documents and tokens, and `on_file` gets each of its files. The `policy`
-    is that of a new store; a store in use has one. The `worker` reads the files.
+    case reports. `known` are identifiers that documents must not show, by the id of the document, and
+    `listed` the words that the masker was given to keep and to mask. After every batch, `on_progress` gets
+    its documents and tokens, and `on_file` gets each of its files. The `policy` is that of a new store; a
+    store in use has one. The `worker` reads the files.
     """
 
     policy: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -106,6 +115,7 @@ class LoadSettings:
     profile: Profile = field(default_factory=lambda: builtin_profile(DEFAULT_PROFILE))
     read_options: ReadOptions = field(default_factory=ReadOptions)
     known: KnownOfDocuments = field(default_factory=dict, repr=False)
+    listed: Listed = field(default_factory=Listed, repr=False)
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
     on_file: Callable[[FileProgress], None] = field(default=_ignore)
     worker: Worker = field(default_factory=InThisProcess, repr=False)
@@ -117,18 +127,21 @@ class LoadSettings:
         return OutputSettings(self.cases, self.profile, self.read_options)
 
 
-def state_facts(masker: DocumentMasker, masking: MaskingSettings) -> MaskingFacts:
-    """Return how a masker with these settings masks."""
+def state_facts(masker: DocumentMasker, masking: MaskingSettings, key: bytes | None = None) -> MaskingFacts:
+    """Return how a masker with these settings masks; with a key, the fingerprint tells no word of a list."""
     made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
+    has_lists = bool(masking.deny or masking.allow)
     thresholds = made_of.get("thresholds")
     return MaskingFacts(
-        fingerprint=masker.fingerprint,
+        fingerprint=(hash_with_key(key, masker.fingerprint) if has_lists else None) or masker.fingerprint,
         model_sha256=made_of.get("model_sha256"),
         lexicon_sha256=made_of.get("lexicon_sha256") or "",
         thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
         marker=masking.marker,
         category_markers=masking.replace == "category",
         categories=tuple(made_of.get("categories") or ()),
+        n_deny=len(masking.deny),
+        n_allow=len(masking.allow),
     )
 
 
@@ -423,7 +436,8 @@ class _Intake:
             )
         masked = iter(results)
         for item in items:
-            _keep(item, [next(masked) for _ in item.docs], self._list_copied(item))
+            found = [next(masked) for _ in item.docs]
+            _keep(item, found, join_texts(item.docs, found, self._list_copied(item), self._settings.listed))
         if items:
             self._settings.on_progress(len(items), sum(len(one.tokens) for one in results))
         for file in dict.fromkeys(item.file for item in items):
@@ -518,15 +532,14 @@ class _Intake:
             transaction.insert_all(CONTENTS, sealed_rows)
 
 
-def _keep(item: _Item, masked: Sequence[MaskedDocument], copied: tuple[CopiedValue, ...]) -> None:
+def _keep(item: _Item, masked: Sequence[MaskedDocument], content: CaseContent) -> None:
     """Let a masked case wait for the end of its file, and count it."""
-    content = join_texts(item.docs, masked, copied)
     is_failed = any(one.failed for one in masked)
     tally = item.file.tally
     tally.add_case(masked)
     if is_failed:
         tally.fail(item.name, _("could not be analysed and was masked completely. It comes first."))
-    doubt, n_doubtful = rank_case(content.decisions, is_failed=is_failed)
+    doubt, n_doubtful = rank_case(content, is_failed=is_failed)
     case: dict[str, object] = {
         "number": item.number,
         "name": item.name,

@@ -57,6 +57,15 @@ def describe_way(way: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield _ask("ages"), _label("age_bands", bands) if bands else _label("ages", cases["ages"])
     marker = _("their category in brackets") if masking["category_markers"] else masking["marker"]
     yield _("What stands for hidden words?"), marker
+    if masking["n_deny"] or masking["n_allow"]:
+        yield (
+            _("Which words did a list decide?"),
+            _(
+                "always masked: {n_deny:,}, never masked: {n_allow:,}",
+                n_deny=masking["n_deny"],
+                n_allow=masking["n_allow"],
+            ),
+        )
     if masking["low"] is None:
         yield _("Who decided about doubtful words?"), _("dictionaries and rules, without the network")
     else:

@@ -57,6 +57,8 @@ from inverse_deid.review.files.waiting import (
     open_waiting_area,
     read_bytes,
 )
+from inverse_deid.review.flow.contents import Listed
+from inverse_deid.review.flow.word_lists import follow_lists
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
 from inverse_deid.review.store.sources import read_file_facts
@@ -469,13 +471,14 @@ class IntakeService:
         """Mask the cases of a file and put them into the store, all of them or none."""
         facts = upload.facts
         chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
+        masking = follow_lists(self.store, chosen.masking)
 
         def count(n_documents: int, _n_tokens: int) -> None:
             running.n_done += n_documents
 
         self._examples.drop_idle()
         with self._maskers.lock:
-            masker = self._maskers.get(chosen.masking)
+            masker = self._maskers.get(masking)
             # Its survey, in a child with limits, has unpacked it before.
             given = open_given(facts.name, read_bytes(self.store, upload.id))
             known = find_source(self.store, given.name, hashlib.sha256(given.data).digest())
@@ -490,13 +493,14 @@ class IntakeService:
                 tally.add_facts(found)
                 return tally
             settings = LoadSettings(
-                facts=state_facts(masker, chosen.masking),
+                facts=state_facts(masker, masking, self.store.case_key),
                 cases=chosen.cases,
                 profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
                 read_options=make_read_options(facts.survey, facts.columns),
                 on_progress=count,
                 worker=self._worker,
                 name_key=upload.name_key,
+                listed=Listed(masking.deny, masking.allow),
             )
             return add_cases(
                 self.store,

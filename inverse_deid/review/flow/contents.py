@@ -3,14 +3,17 @@
 The doubt of a token falls with the distance of `p_safe` from its threshold, in logits: 1 at the
 threshold, 1/e one logit off. Decisions made by rules alone are not doubtful.
 
-The doubt of a case is not encrypted, since the database orders the work list by it. It therefore only counts
-doubtful tokens: from a sum of their doubts, anyone with the model could work out the name under a marker.
+The doubt of a case says how likely it still holds an identifier: the expected number of identifying tokens
+among those that are kept, the sum of their `1 - p_safe`. It is not encrypted, since the database orders the
+work list by it, and from the sum itself anyone with the model could work out the name under a marker. So it
+is a power of two, and doubtful tokens, which are counted in the clear anyway, order the cases within it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +35,7 @@ from inverse_deid.core.values import (
 )
 from inverse_deid.core.wording import _
 from inverse_deid.masking.combine import limit_of_safe_words
+from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.review.store.keys import Sealer
 from inverse_deid.review.store.opening import Transaction
 from inverse_deid.review.store.rows import check_content, hash_content
@@ -54,6 +58,9 @@ DOUBTFUL_FROM = 0.2
 FAILED_CASE = 1e6
 """Added to the doubt of a case that the model failed on."""
 
+LEAST_LEAKS = 6
+"""Fewer than two to the power of minus this expected leaks make no difference to the doubt of a case."""
+
 _EPSILON = 1e-7
 
 _COLUMNS = {
@@ -65,6 +72,7 @@ _COLUMNS = {
     "thresholds": "<f4",
     "categories": "u1",
     "known": "u1",
+    "listed": "u1",
 }
 """Stored columns of tokens, in order, with their types in the store."""
 
@@ -103,12 +111,37 @@ class CaseContent:
     tokens: Tokens = field(repr=False)
     decisions: Decisions = field(repr=False)  # of the model, with categories that index `HyperClass`
     is_known: BoolArray = field(repr=False)  # bool (n_tokens,), tokens of the known identifiers
+    is_listed: BoolArray = field(repr=False)  # bool (n_tokens,), as a list says that they must be
     # What is released beside the texts, None = an earlier version did not store it.
     copied: tuple[CopiedValue, ...] | None = field(default=(), repr=False)
 
 
+class Listed:
+    """The words that a user lists to be masked and to be kept; where they are so, nobody is in doubt.
+
+    Args:
+        deny: Words and phrases to mask.
+        allow: Words to keep.
+    """
+
+    def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
+        self._deny, self._allow = PhraseList(deny), PhraseList(allow)
+
+    def among(self, tokens: Tokens, keep: BoolArray) -> BoolArray:
+        """Return which tokens are decided as listed: bool (n_tokens,)."""
+        found = np.zeros(len(tokens), np.bool_)
+        if self._deny:
+            found |= self._deny.among(tokens) & ~keep
+        if self._allow:
+            found |= self._allow.among(tokens) & keep
+        return found
+
+
 def join_texts(
-    docs: Sequence[Document], masked: Sequence[MaskedDocument], copied: tuple[CopiedValue, ...] = ()
+    docs: Sequence[Document],
+    masked: Sequence[MaskedDocument],
+    copied: tuple[CopiedValue, ...] = (),
+    listed: Listed | None = None,
 ) -> CaseContent:
     """Put the texts of a case, which share their known identifiers, and their masked documents into one."""
 
@@ -134,7 +167,8 @@ def join_texts(
         for name, kind in _DECISIONS.items()
     }
     is_known = KnownIdentifiers(known).among(tokens)
-    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known, copied)
+    is_listed = (listed or Listed()).among(tokens, columns["keep"])
+    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known, is_listed, copied)
 
 
 def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
@@ -151,6 +185,7 @@ def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
         "ends": content.tokens.ends,
         **{name: getattr(content.decisions, name) for name in _DECISIONS},
         "known": content.is_known,
+        "listed": content.is_listed,
     }
     packed = b"".join(columns[name].astype(kind).tobytes() for name, kind in _COLUMNS.items())
     return json.dumps(text).encode(), packed
@@ -195,6 +230,7 @@ def read_content(transaction: Transaction, case_id: int) -> CaseContent:
         Tokens(text, words, starts, ends),
         Decisions(**{name: columns[name].astype(kind) for name, kind in _DECISIONS.items()}),
         columns["known"].astype(np.bool_),
+        columns["listed"].astype(np.bool_),
         tuple(CopiedValue(*one) for one in stored["copied"]) if "copied" in stored else None,
     )
 
@@ -235,15 +271,35 @@ def _logit(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.asarray(np.log(clipped) - np.log1p(-clipped), np.float64)
 
 
-def rank_case(decisions: Decisions, *, is_failed: bool) -> tuple[float, int]:
-    """Return the doubt of a case (its doubtful tokens, more if it failed) and its doubtful tokens."""
-    n_doubtful = int((measure_doubt(decisions.p_safe, decisions.thresholds) >= DOUBTFUL_FROM).sum())
-    return n_doubtful + (FAILED_CASE if is_failed else 0.0), n_doubtful
+def _measure_doubt(content: CaseContent) -> FloatArray:
+    decisions = content.decisions
+    doubt = measure_doubt(decisions.p_safe, decisions.thresholds)
+    return np.where(content.is_listed, np.float32(0), doubt)
+
+
+def find_doubtful(content: CaseContent) -> BoolArray:
+    """Return which tokens a reviewer should look at: bool (n_tokens,)."""
+    doubtful: BoolArray = _measure_doubt(content) >= DOUBTFUL_FROM
+    return doubtful
+
+
+def rank_case(content: CaseContent, *, is_failed: bool) -> tuple[float, int]:
+    """Return the doubt of a case and the number of its doubtful tokens.
+
+    The whole part of the doubt counts how often two to the power of -6 doubles up to the expected leaks, and
+    the rest grows with the doubtful tokens. A case that failed has more.
+    """
+    n_doubtful = int(find_doubtful(content).sum())
+    p_safe = content.decisions.p_safe
+    may_leak = content.decisions.keep & ~content.is_listed & np.isfinite(p_safe)
+    n_leaks = float(np.sum(1 - p_safe[may_leak], dtype=np.float64))
+    level = math.floor(math.log2(max(n_leaks, 2.0**-LEAST_LEAKS))) + LEAST_LEAKS
+    return level + 1 - 1 / (1 + n_doubtful) + (FAILED_CASE if is_failed else 0.0), n_doubtful
 
 
 def read_model(content: CaseContent, facts: MaskingFacts) -> ModelTokens:
     decisions = content.decisions
-    doubt = measure_doubt(decisions.p_safe, decisions.thresholds)
+    doubt = _measure_doubt(content)
     return ModelTokens(
         decisions=decisions,
         categories=encode_categories(decisions),

@@ -28,7 +28,7 @@ from inverse_deid.review.flow.cases import (
 )
 from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.flow.layers import (
-    Step,
+    LayerStep,
     apply_steps,
     find_changes,
     find_layer,
@@ -74,7 +74,7 @@ def act(store: ReviewStore, at: LayerRevision, action: ReviewAction) -> Edited:
 
 
 def take_steps(
-    store: ReviewStore, at: LayerRevision, steps_for: Callable[[CaseContent, LayerTokens], list[Step]]
+    store: ReviewStore, at: LayerRevision, steps_for: Callable[[CaseContent, LayerTokens], list[LayerStep]]
 ) -> Edited:
     """Add one action, of steps that depend on the case and on the layer as it is now; fails as `act`."""
     edit = _read_edit(store, at)
@@ -87,7 +87,7 @@ def take_steps(
 def take_steps_in(
     transaction: Transaction,
     at: LayerRevision,
-    steps_for: Callable[[CaseContent, LayerTokens], list[Step]],
+    steps_for: Callable[[CaseContent, LayerTokens], list[LayerStep]],
     event: str = "change",
 ) -> Edited | None:
     """Add one action in the caller's transaction, as `take_steps` does; None = no step, so nothing is done.
@@ -99,6 +99,17 @@ def take_steps_in(
     if not steps:
         return None
     planned = edit.add(steps, event)
+    edit.write(transaction, planned)
+    return planned.edited
+
+
+def take_out_in(transaction: Transaction, at: LayerRevision, entry: int) -> Edited:
+    """Take the actions of an entry of a word list out, in the caller's transaction, as if it had never been.
+
+    What the user decided in these places before and afterwards holds. Fails as `take_steps`.
+    """
+    edit = _Edit(transaction, at)
+    planned = edit.take_out(entry)
     edit.write(transaction, planned)
     return planned.edited
 
@@ -191,8 +202,12 @@ class _Planned:
     edited: Edited
     events: list[TrailEvent]
     n_done: int
-    added: Sequence[Step]  # of a new action, in place of those that are undone
-    actions_hash: str
+    actions: Sequence[Sequence[LayerStep]]
+    n_kept: int  # so many of the stored actions stay as they are
+
+    @property
+    def actions_hash(self) -> str:
+        return hash_actions([json.dumps(steps) for steps in self.actions])
 
 
 class _Edit:
@@ -208,10 +223,10 @@ class _Edit:
         self._user = read_user_name(transaction, at.user_id)
         self.before = self._replay(self.actions, self.layer.n_done)
 
-    def _replay(self, actions: Sequence[Sequence[Step]], n_done: int) -> LayerTokens:
+    def _replay(self, actions: Sequence[Sequence[LayerStep]], n_done: int) -> LayerTokens:
         return apply_steps(self.base, (step for action in actions[:n_done] for step in action))
 
-    def add(self, steps: Sequence[Step], event: str = "change") -> _Planned:
+    def add(self, steps: Sequence[LayerStep], event: str = "change") -> _Planned:
         if self.layer.n_done >= MAX_ACTIONS:
             raise ReviewError(
                 _(
@@ -219,15 +234,30 @@ class _Edit:
                     max_actions=MAX_ACTIONS,
                 )
             )
-        return self.plan(event, self.layer.n_done + 1, steps)
+        n_done = self.layer.n_done
+        return self.plan(event, n_done + 1, [*self.actions[:n_done], list(steps)], n_kept=n_done)
+
+    def take_out(self, entry: int) -> _Planned:
+        stays = [all(step.entry != entry for step in action) for action in self.actions]
+        left = [action for action, is_left in zip(self.actions, stays, strict=True) if is_left]
+        n_kept = stays.index(False) if False in stays else len(stays)
+        return self.plan("undo", sum(stays[: self.layer.n_done]), left, n_kept=n_kept)
 
     def take_back(self) -> _Planned:
         if not self.layer.n_done:
             raise ReviewError(_("there is nothing to undo"))
         return self.plan("undo", self.layer.n_done - 1)
 
-    def plan(self, event: str, n_done: int, added: Sequence[Step] = ()) -> _Planned:
-        actions = [*self.actions[: self.layer.n_done], added] if added else self.actions
+    def plan(
+        self,
+        event: str,
+        n_done: int,
+        actions: Sequence[Sequence[LayerStep]] | None = None,
+        *,
+        n_kept: int | None = None,
+    ) -> _Planned:
+        """Compute a change to the first `n_done` of other actions (None = the same ones)."""
+        actions = self.actions if actions is None else actions
         before, after = self.before, self._replay(actions, n_done)
         changed = find_changes(before, after)
         states = (before.keep, before.decided, before.categories, after.keep, after.decided, after.categories)
@@ -250,7 +280,7 @@ class _Edit:
             n_undecided=int((~after.decided).sum()),
         )
         events = [self.describe(event, run, after) for run in runs] or [self.describe(event)]
-        return _Planned(edited, events, n_done, added, hash_actions([json.dumps(steps) for steps in actions]))
+        return _Planned(edited, events, n_done, actions, len(actions) if n_kept is None else n_kept)
 
     def finish(self, store: ReviewStore, planned: _Planned) -> Edited:
         with store.writing() as transaction:
@@ -265,11 +295,14 @@ class _Edit:
             raise StaleRevisionError(
                 _("case {id} was changed in another window. Open it again", id=self.case.id)
             )
-        if planned.added:
-            is_undone = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= layer.n_done)
-            transaction.execute(delete(ACTIONS).where(is_undone))
-            row = {"layer_id": layer.id, "position": layer.n_done, "steps": json.dumps(planned.added)}
-            transaction.execute(insert(ACTIONS), row)
+        is_replaced = (ACTIONS.c.layer_id == layer.id) & (ACTIONS.c.position >= planned.n_kept)
+        transaction.execute(delete(ACTIONS).where(is_replaced))
+        rows = [
+            {"layer_id": layer.id, "position": position, "steps": json.dumps(steps)}
+            for position, steps in enumerate(planned.actions[planned.n_kept :], planned.n_kept)
+        ]
+        if rows:
+            transaction.execute(insert(ACTIONS), rows)
         values = {
             "n_done": planned.n_done,
             "revision": layer.revision + 1,
@@ -337,7 +370,7 @@ def check_range(given: TokenRange, n_tokens: int) -> None:
         )
 
 
-def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) -> list[Step]:
+def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) -> list[LayerStep]:
     for one in action.ranges:
         check_range(one, len(content.tokens))
     ranges = set(action.ranges)
@@ -349,7 +382,7 @@ def _plan_steps(action: ReviewAction, content: CaseContent, now: LayerTokens) ->
         if any(now.keep[one.first : one.stop].any() for one in action.ranges):
             raise ReviewError(_("a kept word has no category. Mask it first"))
         ranges = {one for one in ranges if not now.keep[one.first : one.stop].any()}
-    return [(first, stop, keep, code) for first, stop in _unite(ranges)]
+    return [LayerStep(first, stop, keep, code) for first, stop in _unite(ranges)]
 
 
 def _unite(ranges: Iterable[TokenRange]) -> list[tuple[int, int]]:

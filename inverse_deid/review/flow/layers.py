@@ -1,7 +1,6 @@
 """Layers: the actions of a user over a base, replayed, and the masked text that all layers result in.
 
-An action is stored as steps: `[first, stop, keep or null, category code or null]`. An undecided token is
-never released.
+An action is stored as steps, lists of the values of a `LayerStep`. An undecided token is never released.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Row, select
@@ -36,8 +35,16 @@ from inverse_deid.review.store.values import (
 )
 from inverse_deid.text.rendering import JOINING_GAPS, Rendering, render
 
-Step = tuple[int, int, bool | None, int | None]
-"""First token, the token after the last one, kept or masked, category; None = unchanged."""
+
+class LayerStep(NamedTuple):
+    """What an action does to some tokens that follow each other."""
+
+    first: int
+    stop: int  # after the last one
+    keep: bool | None  # kept or masked, None = unchanged
+    category: int | None = None  # None = unchanged
+    entry: int | None = None  # the entry of a word list that decided it, None = the user themselves
+
 
 UNKNOWN_TYPE = PhiType.LOCATION_OTHER
 """Of masked tokens of unknown category, as in the annotation files of `mask`."""
@@ -72,7 +79,7 @@ def find_layer(transaction: Transaction, user_id: int, case_id: int) -> Row[Any]
     return rows[0]
 
 
-def read_steps(transaction: Transaction, layer: Row[Any]) -> list[list[Step]]:
+def read_steps(transaction: Transaction, layer: Row[Any]) -> list[list[LayerStep]]:
     """Return all actions of a layer in order, including undone ones.
 
     Raises:
@@ -90,7 +97,7 @@ def read_steps(transaction: Transaction, layer: Row[Any]) -> list[list[Step]]:
                 id=layer.id,
             )
         )
-    return [[tuple(step) for step in json.loads(steps)] for steps in stored]
+    return [[LayerStep(*step) for step in json.loads(steps)] for steps in stored]
 
 
 def replay_layer(transaction: Transaction, layer: Row[Any], content: CaseContent) -> LayerTokens:
@@ -152,15 +159,15 @@ def combine_reviewers(layers: Sequence[LayerTokens]) -> LayerTokens:
     return LayerTokens(keep, categories, decided)
 
 
-def apply_steps(base: LayerTokens, steps: Iterable[Step]) -> LayerTokens:
+def apply_steps(base: LayerTokens, steps: Iterable[LayerStep]) -> LayerTokens:
     """Apply steps to a base; a step that keeps or masks also decides."""
     keep, categories, decided = base.keep.copy(), base.categories.copy(), base.decided.copy()
-    for first, stop, kept, category in steps:
-        if kept is not None:
-            keep[first:stop] = kept
-            decided[first:stop] = True
-        if category is not None:
-            categories[first:stop] = category
+    for one in steps:
+        if one.keep is not None:
+            keep[one.first : one.stop] = one.keep
+            decided[one.first : one.stop] = True
+        if one.category is not None:
+            categories[one.first : one.stop] = one.category
     return dataclasses.replace(base, keep=keep, categories=categories, decided=decided)
 
 

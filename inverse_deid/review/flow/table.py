@@ -26,7 +26,7 @@ from inverse_deid.review.flow.cases import drop_lock, lock_row
 from inverse_deid.review.flow.contents import CaseContent, read_content, read_model
 from inverse_deid.review.flow.editing import check_range, take_steps_in, undo_in
 from inverse_deid.review.flow.layers import (
-    Step,
+    LayerStep,
     apply_steps,
     begin_from_model,
     find_runs,
@@ -91,7 +91,8 @@ class TableRow:
     number: int  # in the file
     name: str
     obstacle: str = ""
-    view: CaseView | None = None  # None = it has an obstacle
+    revision: int = 0
+    view: CaseView | None = None  # None = it has an obstacle, or the reader was not sent it
     touched: BoolArray | None = field(default=None, repr=False)  # bool (n_tokens,), this reader decided it
 
 
@@ -155,6 +156,11 @@ class RowsShown:
                     accepted.append(case_id)
             return accepted
 
+    def is_sent(self, user_id: int, case_id: int) -> bool:
+        """Tell whether a reader was sent a row, as it is or as it was."""
+        with self._turn:
+            return (user_id, case_id) in self._sent
+
     def carry(self, user_id: int, case_id: int, old: int, new: int, now: float) -> None:
         """Note that a reader changed a row themselves: if they had been shown it, they still have."""
         with self._turn:
@@ -199,29 +205,49 @@ def list_rows(
 
 
 def show_rows(
-    store: ReviewStore, user: User, source_id: int, case_ids: Collection[int]
+    store: ReviewStore, user: User, source_id: int, case_ids: Collection[int], shown: RowsShown
 ) -> tuple[TableRow, ...]:
-    """Return rows that were shown before, as they are now, without those that the reader cannot review."""
+    """Return rows that were changed, as they are now, without those that the reader cannot review.
+
+    A row that the reader was not sent by `list_rows` comes without its text. The others are originals that
+    are shown once more.
+    """
     found = _select_open(store, user, source_id).where(CASES.c.id.in_(list(case_ids)[:ROWS_AT_ONCE]))
-    with store.reading() as transaction:
-        return tuple(_show(transaction, user, case) for case in transaction.read(found, CASES))
+    rows: list[TableRow] = []
+    with store.writing() as transaction:
+        cases = transaction.read(found, CASES)
+        for case in cases:
+            if shown.is_sent(user.id, case.id):
+                rows.append(_show(transaction, user, case))
+            else:
+                name, layer = transaction.names.open(case.name), find_review(transaction, user.id, case.id)
+                revision = 0 if layer is None else layer.revision
+                rows.append(TableRow(case_id=case.id, number=case.number, name=name, revision=revision))
+        seen = [case for case, row in zip(cases, rows, strict=True) if row.view is not None]
+        disclosed = disclose(transaction, user.name, seen, _WAY)
+    remember(store, disclosed)
+    return tuple(rows)
+
+
+def select_open(store: ReviewStore, user: User) -> Select[Any]:
+    """Return a query of all cases that a reader can still review."""
+    return select_cases(store, select(CASES), WorkFilter(claimable_by=user.id))
 
 
 def _select_open(store: ReviewStore, user: User, source_id: int) -> Select[Any]:
-    chosen = WorkFilter(claimable_by=user.id)
-    return select_cases(store, select(CASES), chosen).where(CASES.c.source_id == source_id)
+    return select_open(store, user).where(CASES.c.source_id == source_id)
 
 
 def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
-    obstacle = _find_obstacle(transaction, case)
-    layer = _find_review(transaction, user.id, case.id)
+    obstacle = find_obstacle(transaction, case)
+    layer = find_review(transaction, user.id, case.id)
     name = transaction.names.open(case.name)
     if obstacle or (layer is not None and layer.is_blind):
         said = obstacle or _("you read it without the masks of the tool")
         return TableRow(case_id=case.id, number=case.number, name=name, obstacle=said)
     content = read_content(transaction, case.id)
     facts = read_facts(transaction, case.id)
-    tokens, touched, n_actions = _replay(transaction, layer, content)
+    tokens, touched, n_actions = replay_row(transaction, layer, content)
     view = CaseView(
         case_id=case.id,
         name=name,
@@ -240,21 +266,29 @@ def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
         notes=(),
         copied=read_copied(transaction, case, content),
     )
-    return TableRow(case_id=case.id, number=case.number, name=name, view=view, touched=touched)
+    return TableRow(
+        case_id=case.id,
+        number=case.number,
+        name=name,
+        revision=view.revision,
+        view=view,
+        touched=touched,
+    )
 
 
-def _find_obstacle(transaction: Transaction, case: Row[Any]) -> str:
-    # Why a row must be read on its own page, "" = it need not.
+def find_obstacle(transaction: Transaction, case: Row[Any], most_tokens: float = MAX_ROW_TOKENS) -> str:
+    """Return why a case can only be read on its own page, "" = it need not."""
     if case.is_failed:
         return _("masking failed, so everything is masked")
-    if case.n_tokens > MAX_ROW_TOKENS:
+    if case.n_tokens > most_tokens:
         return _("a long text")
     if transaction.policy.blind_to_model and case.n_approvals:
         return _("you read it without the masks of the tool")
     return ""
 
 
-def _find_review(transaction: Transaction, user_id: int, case_id: int) -> Row[Any] | None:
+def find_review(transaction: Transaction, user_id: int, case_id: int) -> Row[Any] | None:
+    """Return the layer of a reader on a case, None = they have not begun it."""
     rows = list_layers(transaction, case_id, LayerKind.REVIEW)
     return next((row for row in rows if row.user_id == user_id), None)
 
@@ -266,18 +300,18 @@ def _read_layers(transaction: Transaction, user_id: int, source_id: int) -> dict
     return {row.case_id: row for row in transaction.read(mine.where(of_file), LAYERS)}
 
 
-def _replay(
+def replay_row(
     transaction: Transaction, layer: Row[Any] | None, content: CaseContent
 ) -> tuple[LayerTokens, BoolArray, int]:
-    # The layer now, the words that its user decided themselves, and how many actions it has.
+    """Return a layer now, the words that its user decided themselves, and how many actions it has."""
     touched = np.zeros(len(content.tokens), np.bool_)
     if layer is None:
         return begin_from_model(content), touched, 0
     actions = read_steps(transaction, layer)
     steps = [step for action in actions[: layer.n_done] for step in action]
-    for first, stop, keep, _category in steps:
-        if keep is not None:
-            touched[first:stop] = True
+    for one in steps:
+        if one.keep is not None:
+            touched[one.first : one.stop] = True
     return apply_steps(read_base(transaction, layer, content), steps), touched, len(actions)
 
 
@@ -298,7 +332,7 @@ def act_on_row(
         ReviewError: Words that are not in the row.
     """
 
-    def steps_for(content: CaseContent, now: LayerTokens) -> list[Step]:
+    def steps_for(content: CaseContent, now: LayerTokens) -> list[LayerStep]:
         for one in ranges:
             check_range(one, len(content.tokens))
         chosen = np.zeros(len(content.tokens), np.bool_)
@@ -308,7 +342,7 @@ def act_on_row(
 
     with store.writing() as transaction:
         lock_user(transaction, user.id)
-        revision = _take_row(transaction, user, lock_row(transaction, at.case_id))
+        revision = take_row(transaction, user, lock_row(transaction, at.case_id))
         if revision != at.revision:
             raise StaleRevisionError(
                 _("case {id} was changed in another window. Open it again", id=at.case_id)
@@ -322,20 +356,30 @@ def act_on_row(
 _EVENTS = {RowAct.MASK: "change", RowAct.UNMASK: "change", RowAct.CONFIRM: "confirm"}
 
 
-def _plan_steps(act: RowAct, chosen: BoolArray, now: LayerTokens) -> list[Step]:
+def _plan_steps(act: RowAct, chosen: BoolArray, now: LayerTokens) -> list[LayerStep]:
     if act is RowAct.CONFIRM:
-        return [(run.first, run.stop, bool(now.keep[run.first]), None) for run in find_runs(chosen, now.keep)]
-    return [(run.first, run.stop, act is RowAct.UNMASK, None) for run in find_runs(chosen)]
+        return [
+            LayerStep(run.first, run.stop, bool(now.keep[run.first])) for run in find_runs(chosen, now.keep)
+        ]
+    return [LayerStep(run.first, run.stop, act is RowAct.UNMASK) for run in find_runs(chosen)]
 
 
-def _take_row(transaction: Transaction, user: User, case: Row[Any]) -> int:
-    # Lock a row for one transaction, and return the revision of the reader's layer.
-    obstacle = _find_obstacle(transaction, case)
+def take_row(
+    transaction: Transaction, user: User, case: Row[Any], most_tokens: float = MAX_ROW_TOKENS
+) -> int:
+    """Lock a row for one transaction, and return the revision of the reader's layer.
+
+    Raises:
+        NotAllowedError: The user may not review it, or only on its own page.
+        CaseLockedError: Another user works on it.
+        ReviewError: The user has approved it.
+    """
+    obstacle = find_obstacle(transaction, case, most_tokens)
     if obstacle:
         raise NotAllowedError(
             _("case {id} must be read on its own page: {obstacle}", id=case.id, obstacle=obstacle)
         )
-    layer = _find_review(transaction, user.id, case.id)
+    layer = find_review(transaction, user.id, case.id)
     if layer is not None and layer.approval is not None:
         raise ReviewError(
             _("you have approved case {case_id}, so it can no longer be changed", case_id=case.id)
@@ -371,11 +415,11 @@ def sweep(
         lock_user(transaction, user.id)
         for case_id, chosen in places.items():
             try:
-                old = _take_row(transaction, user, lock_row(transaction, case_id))
+                old = take_row(transaction, user, lock_row(transaction, case_id))
             except (CaseLockedError, NotAllowedError):
                 continue
 
-            def steps_for(_content: CaseContent, now: LayerTokens, at: BoolArray = chosen) -> list[Step]:
+            def steps_for(_content: CaseContent, now: LayerTokens, at: BoolArray = chosen) -> list[LayerStep]:
                 return _plan_steps(asked.act, at, now)
 
             at = LayerRevision(user.id, case_id, old)
@@ -398,7 +442,7 @@ def _find_places(
     with store.reading() as transaction:
         cases = transaction.read(found.limit(SEARCHED_AT_ONCE), CASES)
         for case in cases:
-            if not _find_obstacle(transaction, case):
+            if not find_obstacle(transaction, case):
                 content = read_content(transaction, case.id)
                 chosen = find_phrase(content.tokens, phrase)
                 if chosen.any():
@@ -414,8 +458,8 @@ def _find_due(
     transaction: Transaction, user: User, case: Row[Any], content: CaseContent, asked: InFile
 ) -> BoolArray:
     # The words that would change, or of which the reader has not decided a doubt.
-    layer = _find_review(transaction, user.id, case.id)
-    now, touched, _n_actions = _replay(transaction, layer, content)
+    layer = find_review(transaction, user.id, case.id)
+    now, touched, _n_actions = replay_row(transaction, layer, content)
     due: BoolArray = read_model(content, read_facts(transaction, case.id)).is_doubtful & ~touched
     if asked.act is not RowAct.CONFIRM:
         due |= now.keep == (asked.act is RowAct.MASK)
@@ -431,6 +475,7 @@ class DoubtfulWord:
     n_masked: int
     before: str = field(repr=False)
     after: str = field(repr=False)
+    case_id: int  # of this place
 
 
 def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[DoubtfulWord, ...]:
@@ -448,15 +493,15 @@ def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[Doubtf
         layers = _read_layers(transaction, user.id, source_id)
         facts = read_facts(transaction, cases[0].id) if cases else MaskingFacts(fingerprint="")
         for case in cases:
-            if _find_obstacle(transaction, case):
+            if find_obstacle(transaction, case):
                 continue
             content = read_content(transaction, case.id)
-            now, touched, _n_actions = _replay(transaction, layers.get(case.id), content)
+            now, touched, _n_actions = replay_row(transaction, layers.get(case.id), content)
             doubtful = read_model(content, facts).is_doubtful & ~touched
             for i in np.flatnonzero(doubtful).tolist():
                 word, keeps = fold(content.tokens.words[i]), bool(now.keep[i])
                 if word not in found:
-                    found[word] = _quote(content, i)
+                    found[word] = _quote(content, i, case.id)
                     quoted[case.id] = case
                 old = found[word]
                 found[word] = replace(old, n_kept=old.n_kept + keeps, n_masked=old.n_masked + (not keeps))
@@ -467,12 +512,12 @@ def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[Doubtf
     return tuple(one for _word, one in ordered[:MAX_GROUPS])
 
 
-def _quote(content: CaseContent, token: int) -> DoubtfulWord:
+def _quote(content: CaseContent, token: int, case_id: int) -> DoubtfulWord:
     start, end = int(content.tokens.starts[token]), int(content.tokens.ends[token])
     part = next(one for one in content.parts if one.start <= start < one.end)
     before = content.text[max(part.start, start - CONTEXT_CHARS) : start]
     after = content.text[end : min(part.end, end + CONTEXT_CHARS)]
-    return DoubtfulWord(content.tokens.words[token], 0, 0, before, after)
+    return DoubtfulWord(content.tokens.words[token], 0, 0, before, after, case_id)
 
 
 def find_phrase(tokens: Tokens, phrase: Sequence[str]) -> BoolArray:
@@ -505,7 +550,7 @@ def undo_on_rows(
     with store.writing() as transaction:
         lock_user(transaction, user.id)
         for case_id, revision in sorted(revisions.items())[:ROWS_AT_ONCE]:
-            _take_row(transaction, user, lock_row(transaction, case_id))
+            take_row(transaction, user, lock_row(transaction, case_id))
             done[case_id] = undo_in(transaction, LayerRevision(user.id, case_id, revision)).revision
             drop_lock(transaction, case_id)
     for case_id, new in done.items():
@@ -524,7 +569,7 @@ def plan_approval(store: ReviewStore, user: User, source_id: int, shown: RowsSho
         for case in transaction.read(found, CASES):
             layer = layers.get(case.id)
             revision = 0 if layer is None else int(layer.revision)
-            if _find_obstacle(transaction, case):
+            if find_obstacle(transaction, case):
                 n_elsewhere += 1
             elif not shown.is_read(user.id, case.id, revision):
                 n_not_shown += 1
@@ -552,7 +597,7 @@ def _count_open(
     transaction: Transaction, layer: Row[Any] | None, content: CaseContent, facts: MaskingFacts
 ) -> int:
     # The doubtful words that the reader has not decided.
-    _tokens, touched, _n_actions = _replay(transaction, layer, content)
+    _tokens, touched, _n_actions = replay_row(transaction, layer, content)
     return int((read_model(content, facts).is_doubtful & ~touched).sum())
 
 
@@ -588,7 +633,7 @@ def _approve_row(
     transaction: Transaction, user: User, case: Row[Any], planned: Planned, shown: RowsShown
 ) -> None:
     # Refused before anything is written.
-    layer = _find_review(transaction, user.id, case.id)
+    layer = find_review(transaction, user.id, case.id)
     revision = 0 if layer is None else int(layer.revision)
     if layer is not None and layer.approval is not None:
         raise NotAllowedError(_("you have approved it already"))
@@ -601,7 +646,7 @@ def _approve_row(
     n_sure = 0 if layer is None else uncovered_by(transaction, layer, content).n_sure
     if n_sure != planned.n_sure:
         raise NotAllowedError(_("you uncovered other words since you were asked"))
-    _take_row(transaction, user, case)
+    take_row(transaction, user, case)
     n_doubtful = int(read_model(content, facts).is_doubtful.sum())
     approve_in(transaction, LayerRevision(user.id, case.id, revision), _HOW.format(n_doubtful=n_doubtful))
 

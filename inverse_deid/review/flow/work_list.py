@@ -219,8 +219,8 @@ def select_cases(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> 
         found = found.where(CASES.c.state.in_(sorted(state.value for state in chosen.states)))
     if chosen.assignee_id is not None:
         found = found.where(CASES.c.assignee_id == chosen.assignee_id)
-    if chosen.min_doubt > 0:
-        found = found.where(CASES.c.doubt >= chosen.min_doubt)
+    if chosen.min_doubtful > 0:
+        found = found.where(or_(CASES.c.n_doubtful >= chosen.min_doubtful, CASES.c.is_failed))
     if chosen.work_of is not None:
         begun = _has_layer(chosen.work_of, LAYERS.c.approval.is_(None))
         found = found.where(or_(CASES.c.assignee_id == chosen.work_of, begun))

@@ -127,6 +127,7 @@ def change_limits(visit: Visit) -> Response:
             cases_per_hour=cases_per_hour,
             only_assigned=visit.text("only_assigned") == "yes",
             adders_stay_out=visit.text("adders_stay_out") == "yes",
+            no_allow_lists=visit.text("no_allow_lists") == "yes",
         )
     except ConfigurationError as error:
         raise ReviewError(str(error)) from None

@@ -79,6 +79,9 @@ _READINGS = frozenset(
         file_pages.download_old_names,
         file_pages.download_selected,
         file_pages.delete,
+        form_pages.ask_entry,
+        form_pages.store_entry,
+        form_pages.change_entry,
     }
 )
 _DECISIONS = frozenset(
@@ -104,7 +107,8 @@ PROVIDER_THREADS = 4
 DECISION_THREADS = 4
 """Decisions have threads of their own, so that no list, example or download holds them up."""
 READING_THREADS = 4
-"""So do those who wait until a child process reads a file, so that they hold up no page."""
+"""So do those who wait until a child process reads a file, or all cases are searched, so that they hold up no
+page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,6 +378,10 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),
+        ("GET", "/lists", adjudicator, form_pages.show_lists),
+        ("POST", "/lists/ask", adjudicator, form_pages.ask_entry),
+        ("POST", "/lists/add", adjudicator, form_pages.store_entry),
+        ("POST", "/lists/change", adjudicator, form_pages.change_entry),
         ("GET", "/files", keeper, file_pages.show_files),
         ("POST", "/files/download", adjudicator, file_pages.download),
         ("POST", "/files/names", adjudicator, file_pages.download_old_names),

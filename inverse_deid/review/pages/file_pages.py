@@ -152,7 +152,7 @@ def ask_delete(visit: Visit) -> Response:
         going = [
             _("case {case_id}, {case}", case_id=case.case_id, case=case.name),
             _("its text in {source}, or this file if it has no other case", source=case.source),
-            _("all decisions and notes on it"),
+            _("all decisions and notes on it, and entries of word lists that were made in it"),
         ]
         return visit.render("delete.html", source=None, case=case, going=going)
     source = _find_source(visit, visit.request.query_params.get("source", ""))
@@ -169,7 +169,7 @@ def ask_delete(visit: Visit) -> Response:
             words_2=count_words(n_cases, "document"),
             n_released=n_released,
         ),
-        _("all decisions and notes on them"),
+        _("all decisions and notes on them, and entries of word lists that were made in them"),
         *([_("{words} not masked yet", words=count_words(n_waiting, "file"))] if n_waiting else []),
     ]
     return visit.render("delete.html", source=source, case=None, going=going)
@@ -215,7 +215,14 @@ def delete(visit: Visit) -> Response:
 
 
 def _describe_work(done: Deleted) -> list[str]:
-    return [count_words(done.n_decisions, "decision") + _(" of readers"), count_words(done.n_notes, "note")]
+    listed = ngettext(
+        "{n:,} entry of a word list", "{n:,} entries of word lists", done.n_listed, n=done.n_listed
+    )
+    return [
+        count_words(done.n_decisions, "decision") + _(" of readers"),
+        count_words(done.n_notes, "note"),
+        *([listed] if done.n_listed else []),
+    ]
 
 
 def _check(visit: Visit) -> None:

@@ -1,13 +1,15 @@
-"""Pages without a script: summary; finished cases, causality forms, the sample."""
+"""Pages without a script: summary; finished cases, causality forms, the sample; word lists."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from starlette.responses import Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.core.wording import _
+from inverse_deid.core.wording import _, ngettext
 from inverse_deid.review.flow.approval import can_undo_approval, release, undo_approval, withdraw
 from inverse_deid.review.flow.causality import (
     CausalityForm,
@@ -30,6 +32,18 @@ from inverse_deid.review.flow.quality import (
     summarise_reviewers,
 )
 from inverse_deid.review.flow.reading import list_copied, view_masked
+from inverse_deid.review.flow.word_lists import (
+    MAX_WORDS_CHARS,
+    Asked,
+    Done,
+    Places,
+    Sort,
+    add_entry,
+    count_places,
+    list_entries,
+    remove_entry,
+    use_for_new_files,
+)
 from inverse_deid.review.flow.work_list import count_cases, read_line
 from inverse_deid.review.pages.case_page import describe_copied
 from inverse_deid.review.pages.list_pages import count_shown
@@ -233,3 +247,133 @@ def answer(visit: Visit) -> Response:
         else _("No leak in case {name}.", name=name)
     )
     return visit.redirect(f"/sample/{to_read[0]}" if to_read else "/sample", notice)
+
+
+def show_lists(visit: Visit) -> Response:
+    """Return the word lists, with what can be done with each entry."""
+    entries = list_entries(visit.store, visit.user)
+    return visit.render(
+        "word_lists.html",
+        lists=[
+            (
+                sort,
+                [(one, datetime.fromtimestamp(one.at, UTC)) for one in entries if one.sort is sort],
+            )
+            for sort in Sort
+        ],
+        names={
+            one.asked.case_id: read_line(visit.store, one.asked.case_id).name
+            for one in entries
+            if one.asked.case_id is not None
+        },
+        max_chars=MAX_WORDS_CHARS,
+    )
+
+
+def ask_entry(visit: Visit) -> Response:
+    """Say where words would change, and ask on which list they belong; nothing is changed."""
+    return _ask_entry(visit, _read_asked(visit))
+
+
+def _read_asked(visit: Visit) -> Asked:
+    # Addresses end up in logs, so that words are only in the body of a post.
+    return Asked.read(visit.text("words"), read_number(visit.text("case")))
+
+
+def _ask_entry(
+    visit: Visit,
+    asked: Asked,
+    *,
+    found: Mapping[Sort, Places] | None = None,
+    message: str = "",
+    asks_again: bool = False,
+) -> Response:
+    found = found or count_places(visit.store, visit.user, asked)
+    return visit.render(
+        "word_list_question.html",
+        asked=asked,
+        origin=visit.text("origin"),
+        always=found[Sort.ALWAYS],
+        never=found[Sort.NEVER],
+        for_new_files=visit.text("for_new_files") == "yes",
+        message=message,
+        asks_again=asks_again,
+        status=400 if message else 200,
+    )
+
+
+def store_entry(visit: Visit) -> Response:
+    """Add an entry, if its places are those that the user was told; ask again where the tool was sure."""
+    asked = _read_asked(visit)
+    if visit.text("sort") not in set(Sort):
+        raise ReviewError(_("the form has an unknown answer. Load the page again"))
+    sort, is_used = Sort(visit.text("sort")), visit.text("for_new_files") == "yes"
+    found = count_places(visit.store, visit.user, asked)
+    places, message = found[sort], ""
+    if sort.keeps and visit.text("told") != f"{places.n_places} {places.n_sure}":
+        message = _("The places have changed. Look at them again.")
+    elif sort.keeps and is_used and not asked.can_be_kept_in_new_files:
+        message = _("New files keep only single words without digits. Do not use it for new files.")
+    if message:
+        return _ask_entry(visit, asked, found=found, message=message)
+    if sort.keeps and places.n_sure and visit.text("sure") != "yes":
+        return _ask_entry(visit, asked, found=found, asks_again=True)
+    done = add_entry(visit.store, visit.user, asked, sort, places, for_new_files=is_used)
+    if done.n_left:
+        message = _("{done} Choose the same again to go on.", done=_describe_done(done))
+        return _ask_entry(visit, asked, message=message)
+    said = _("“{words}” is now {sort}.", words=asked.text, sort=_(sort.value))
+    return visit.redirect(_find_origin(visit, asked), f"{said} {_describe_done(done)}")
+
+
+def _find_origin(visit: Visit, asked: Asked) -> str:
+    # Where the user came from.
+    if asked.case_id is None or visit.text("origin") not in ("case", "table"):
+        return "/lists"
+    if visit.text("origin") == "case":
+        return f"/cases/{asked.case_id}"
+    return f"/table/{read_line(visit.store, asked.case_id).source_id}"
+
+
+def _describe_done(done: Done) -> str:
+    n_cases, n_held, n_approved = done.n_cases, done.n_held, done.n_approved
+    said = [ngettext("{n:,} case changed.", "{n:,} cases changed.", n_cases, n=n_cases)]
+    if n_approved:
+        approved = ngettext(
+            "{n:,} approved case stays as it is.",
+            "{n:,} approved cases stay as they are.",
+            n_approved,
+            n=n_approved,
+        )
+        said.append(approved)
+    if done.n_left:
+        left = ngettext("{n:,} case is left.", "{n:,} cases are left.", done.n_left, n=done.n_left)
+        said.append(left)
+    if n_held:
+        held = ngettext(
+            "{n:,} case could not be changed, as another reader holds it or it is finished.",
+            "{n:,} cases could not be changed, as another reader holds them or they are finished.",
+            n_held,
+            n=n_held,
+        )
+        said.append(held)
+    return " ".join(said)
+
+
+def change_entry(visit: Visit) -> Response:
+    """Remove an entry, or say whether new files follow it."""
+    entry_id, what = read_number(visit.text("entry")), visit.text("what")
+    if entry_id is None or what not in ("remove", "use", "end"):
+        raise ReviewError(_("the form has an unknown answer. Load the page again"))
+    if what == "remove":
+        done = remove_entry(visit.store, visit.user, entry_id)
+        again = _("{done} Remove it again to go on.", done=_describe_done(done))
+        gone = _("Removed. {done}", done=_describe_done(done))
+        return visit.redirect("/lists", again if done.n_left else gone)
+    use_for_new_files(visit.store, visit.user, entry_id, is_used=what == "use")
+    said = (
+        _("New files follow this entry.")
+        if what == "use"
+        else _("New files do not follow this entry any more.")
+    )
+    return visit.redirect("/lists", said)

@@ -46,6 +46,7 @@ from inverse_deid.review.files.waiting import (
     remove_upload,
 )
 from inverse_deid.review.flow.oversight import disclose_files
+from inverse_deid.review.flow.word_lists import read_for_new_files
 from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.people.accounts import Session
 
@@ -280,6 +281,7 @@ def _render_choices(
         questions=[(one, choices.answer_to(one)) for one in list_questions(Surface.DESK)],
         example=service.mask_example(choices) if service.is_ready else [(EXAMPLE, False)],
         original=EXAMPLE,
+        words=[len(words) for words in read_for_new_files(service.store).values()],
         message=message,
         status=400 if message and visit.request.method == "POST" else 200,
         asks_second=visit.audience.asks_second,

@@ -60,7 +60,7 @@ def show_work_list(visit: Visit) -> Response:
         work_of=user.id if given["show"] == "mine" else None,
         claimable_by=user.id if given["show"] == "free" else None,
         approved_by=user.id if given["show"] == "done" else None,
-        min_doubt=float(given["doubt"]),
+        min_doubtful=int(given["doubt"]),
         search=visit.open_search(given.get("q", "")),
     )
     order = WorkOrder(given["sort"])

@@ -164,12 +164,18 @@ def _shown(visit: Visit) -> RowsShown:
 
 
 def _send_again(visit: Visit, case_ids: list[int] | tuple[int, ...], **more: Any) -> Response:  # noqa: ANN401
-    rows = show_rows(visit.store, visit.user, _source(visit), case_ids)
+    rows = show_rows(visit.store, visit.user, _source(visit), case_ids, _shown(visit))
     return JSONResponse({"rows": [_encode(row) for row in rows], **more})
 
 
 def _encode(row: TableRow) -> dict[str, Any]:
-    known = {"case_id": row.case_id, "number": row.number, "name": row.name, "obstacle": row.obstacle}
+    known = {
+        "case_id": row.case_id,
+        "number": row.number,
+        "name": row.name,
+        "obstacle": row.obstacle,
+        "revision": row.revision,
+    }
     if row.view is None or row.touched is None:
         return known
     return {

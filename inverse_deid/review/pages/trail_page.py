@@ -28,7 +28,7 @@ MAX_CHECKED_AT_ONCE = 20_000
 """A longer trail is checked only on request, as every entry is read."""
 
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "words": (N_("decisions on words"), ("change", "undo", "redo", "confirm")),
+    "words": (N_("decisions on words"), ("change", "undo", "redo", "confirm", "word ")),
     "originals": (N_("originals shown"), ("original ", "masked text shown")),
     "states": (N_("approvals and releases"), ("begin", "approv", "settle", "state")),
     "assign": (N_("assignments and locks"), ("assign", "lock broken")),

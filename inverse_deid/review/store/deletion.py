@@ -48,6 +48,7 @@ from inverse_deid.review.store.tables import (
     FORMS,
     INTAKES,
     LAYERS,
+    LISTED_WORDS,
     MASKINGS,
     NAME_KEYS,
     NOTES,
@@ -63,18 +64,25 @@ from inverse_deid.review.store.values import CaseState
 
 SECONDS_PER_DAY = 86_400.0
 
-_HOLD_TEXT = (CONTENTS, SOURCES, NAME_KEYS, INTAKES, NOTES, FORMS, WAITING, WAITING_PIECES)
+_HOLD_TEXT = (
+    *(CONTENTS, SOURCES, NAME_KEYS, INTAKES, LISTED_WORDS, NOTES, FORMS),
+    *(WAITING, WAITING_PIECES),
+)
 _IDS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What was deleted. `n_decisions` counts actions of users, `n_forms` causality forms."""
+    """What was deleted. `n_decisions` counts actions of users, `n_forms` causality forms.
+
+    Entries of word lists have words of the case that they were made in, so they go with it.
+    """
 
     n_files: int = 0
     n_cases: int = 0
     n_decisions: int = 0  # actions of users
     n_notes: int = 0
+    n_listed: int = 0  # entries of word lists
     n_forms: int = 0  # causality forms
     # False if others were reading: old pages are still in the file, until `erase` removes them.
     is_erased: bool = False
@@ -215,6 +223,8 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
     with store.writing() as transaction:
         lock_numbers(transaction)
         counts = _delete_rows(transaction, CASES.c.source_id.in_(chosen))
+        if source_id is None:
+            counts["n_listed"] += transaction.delete(LISTED_WORDS, true())
         transaction.delete(INTAKES, INTAKES.c.source_id.in_(chosen))
         n_files = transaction.delete(SOURCES, mine)
         _forget_uploads(transaction)
@@ -234,12 +244,14 @@ def _count(counts: Counter[str], n_files: int = 0) -> Deleted:
         n_cases=counts["n_cases"],
         n_decisions=counts["n_decisions"],
         n_notes=counts["n_notes"],
+        n_listed=counts["n_listed"],
         n_forms=counts["n_forms"],
     )
 
 
 def _describe_work(deleted: Deleted) -> str:
-    return f"{deleted.n_decisions} decisions, {deleted.n_notes} notes, {deleted.n_forms} causality forms"
+    work = f"{deleted.n_decisions} decisions, {deleted.n_notes} notes, {deleted.n_forms} causality forms"
+    return f"{work}, {deleted.n_listed} list entries" if deleted.n_listed else work
 
 
 def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], by: str) -> Deleted:
@@ -367,8 +379,11 @@ def _delete_rows(transaction: Transaction, mine: ColumnElement[bool]) -> Counter
     remove(SAMPLES, SAMPLES.c.id.in_(broken))
     n_decisions = remove(ACTIONS, ACTIONS.c.layer_id.in_(layers))
     remove(LAYERS, LAYERS.c.case_id.in_(cases))
+    n_listed = remove(LISTED_WORDS, LISTED_WORDS.c.case_id.in_(cases))
     n_notes = remove(NOTES, NOTES.c.case_id.in_(cases))
     n_forms = remove(FORMS, FORMS.c.case_id.in_(cases))
     remove(CONTENTS, CONTENTS.c.case_id.in_(cases))
     n_cases = remove(CASES, mine)
-    return Counter(n_cases=n_cases, n_decisions=n_decisions, n_notes=n_notes, n_forms=n_forms)
+    return Counter(
+        n_cases=n_cases, n_decisions=n_decisions, n_notes=n_notes, n_listed=n_listed, n_forms=n_forms
+    )

@@ -237,6 +237,19 @@ ACTIONS = _define(
     Column("steps", Text, nullable=False),
 )
 
+LISTED_WORDS = _define_sealed(
+    "listed_words",
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("sort", String(20), nullable=False),
+    Column("user_id", ForeignKey("users.id"), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("case_id", ForeignKey("cases.id"), index=True),
+    Column("for_new_files", Boolean, nullable=False),
+    Column("sealed", LargeBinary, nullable=False, info=_place("listed words {id}")),
+)
+"""Words that are always or never masked (`flow.word_lists`), and the case that they are from, NULL = they
+were typed. The numbers are random, so that none is used again: actions have them."""
+
 NOTES = _define_sealed(
     "notes",
     Column("id", Integer, primary_key=True),

@@ -143,6 +143,7 @@ class ReviewLimits:
     only_assigned: bool = False  # people take only cases that are assigned to them
     # Nobody reviews, settles, releases or samples cases of a file that they added.
     adders_stay_out: bool = False
+    no_allow_lists: bool = False  # nobody lists words that are never masked, and new files are masked without
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_locks <= 10_000:
@@ -162,6 +163,8 @@ class MaskingFacts:
     marker: str = "PHI"
     category_markers: bool = False  # the category replaces masked text instead of the marker
     categories: tuple[str, ...] = ()  # what was masked, () = as by default
+    n_deny: int = 0  # words and phrases that were listed to be masked
+    n_allow: int = 0  # words that were listed to be kept
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
@@ -335,14 +338,14 @@ class Edited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFilter:
-    """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all)."""
+    """Which cases a work list shows: of these states, with this much doubt, of an assignee (None = all)."""
 
     states: frozenset[CaseState] = frozenset()  # none = all
     assignee_id: int | None = None
     claimable_by: int | None = None  # ready for review by this user now
     work_of: int | None = None  # assigned to this user or begun by them
     approved_by: int | None = None  # this user
-    min_doubt: float = 0.0
+    min_doubtful: int = 0  # doubtful words, or a case that failed
     search: str = ""  # part of the name of the case or of its file, in capitals or not
 
 
@@ -365,7 +368,8 @@ class CaseRow:
     source: str
     source_id: int
     state: CaseState
-    # Counts doubtful tokens; 1e6 more if the model failed on the case, so that everything is masked.
+    # How likely it still holds an identifier (`contents.rank_case`); 1e6 more if the model failed on it, so
+    # that everything is masked.
     doubt: float
     n_tokens: int
     n_doubtful: int

@@ -105,7 +105,7 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
         out,
         comparison,
         command=command_line(click.get_current_context()),
-        device=_processor_name(),
+        device=name_processor(),
         n_seconds=time.perf_counter() - start,
     )
     for table in (table for table in tables if table.name in _PRINTED):
@@ -114,7 +114,8 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     click.echo(f"these and further tables written to {out / 'report.md'}")
 
 
-def _processor_name() -> str:
+def name_processor() -> str:
+    """Return the model of the processor, as far as the system names it."""
     name = platform.processor() or platform.machine()
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():

@@ -6,13 +6,13 @@ import functools
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
+from inverse_deid.training.backend import prepare_backend
 from inverse_deid_research.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def study_command(
         def run(out: Path, threads: int, force: bool, quiet: bool, **given: Any) -> None:  # noqa: ANN401
             from inverse_deid_research.studies.study import StudyOptions
 
-            _use_threads(threads)
+            prepare_backend(n_threads=threads or None)  # 0 = its own choice
             options = StudyOptions(
                 folder=out,
                 seeds=given.pop("seeds", ()),
@@ -95,16 +95,6 @@ def study_command(
         return decorated
 
     return decorate
-
-
-def _use_threads(n_threads: int) -> None:
-    # 0 = its own choice.
-    import tensorflow as tf
-
-    if n_threads:
-        with suppress(RuntimeError):  # TensorFlow was used before: in tests
-            tf.config.threading.set_intra_op_parallelism_threads(n_threads)
-            tf.config.threading.set_inter_op_parallelism_threads(n_threads)
 
 
 def command_line(ctx: click.Context) -> str:
@@ -189,7 +179,7 @@ def network_alone(config: Path, test: Path, options: StudyOptions) -> None:
 @click.option("--mapping", type=_FILE, help="TOML file that maps the types of the second corpus to ours.")
 @_default("--runs", type=click.IntRange(1), default=5, help="Runs of each variant.")
 @_default("--epochs", type=click.IntRange(1), default=4, help="Epochs of each run.")
-@_default("--fine-tuning-epochs", type=click.IntRange(1), default=2, help="Epochs on the second corpus.")
+@_default("--fine-tuning-epochs", type=click.IntRange(1), default=4, help="Epochs on the second corpus.")
 @_default("--seed", type=int, default=1, help="Seed of the first run of each variant. Later runs count up.")
 @_default(
     "--config-folder",

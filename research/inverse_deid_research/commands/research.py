@@ -17,7 +17,10 @@ _COMMANDS: Commands = MappingProxyType(
             "network-alone": (f"{_HERE}.experiment", "Measure a network without rules."),
             "ablations": (f"{_HERE}.experiment", "Change one thing at a time."),
         },
-        "Comparison": {"compare": (f"{_HERE}.compare", "Run several systems side by side.")},
+        "Comparison": {
+            "compare": (f"{_HERE}.compare", "Run several systems side by side."),
+            "open-benchmarks": (f"{_HERE}.benchmarks", "Measure the masker on open benchmarks."),
+        },
         "Training without pooled documents": {
             "federated": (f"{_HERE}.federated", "Train at several sites."),
             "share": (f"{_HERE}.share", "Share training data as private vectors."),

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -237,11 +236,9 @@ _work: Callable[[Any, Say], Record] | None = None
 
 def _start_worker(work: Callable[[Any, Say], Record]) -> None:
     global _work  # noqa: PLW0603 - a worker process serves one study
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-    import tensorflow as tf
+    from inverse_deid.training.backend import prepare_backend
 
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
+    prepare_backend(n_threads=1)
     _work = work
 
 

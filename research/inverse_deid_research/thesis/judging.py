@@ -35,8 +35,9 @@ ACCEPTABLE_PRECISION = 0.5
 """Below it the thesis calls a precision not acceptable."""
 
 ALONE, PUBLISHED, OURS = "network alone", "published combiner", "our combiner"
+ALWAYS = "published combiner, numbers and holidays never kept"
 EITHER, BETWEEN, CRF = "published combiner or CRF", "published combiner, mean with CRF", "CRF alone"
-COMBINERS = (ALONE, PUBLISHED, OURS, EITHER, BETWEEN, CRF)
+COMBINERS = (ALONE, PUBLISHED, ALWAYS, OURS, EITHER, BETWEEN, CRF)
 """The others are compared with the first."""
 
 Integers = npt.NDArray[np.integer]
@@ -56,10 +57,14 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedCorpus:
-    """A corpus with the verdicts of the thesis's rules and of ours, and `p_safe` of an independent CRF."""
+    """A corpus with the verdicts of the thesis's rules and of ours, and `p_safe` of an independent CRF.
+
+    `always` are those of the thesis with written-out numbers and holidays that are never kept.
+    """
 
     corpus: AnalysedCorpus
     published: RuleVerdicts = field(repr=False)
+    always: RuleVerdicts = field(repr=False)
     ours: RuleVerdicts = field(repr=False)
     crf: FloatArray = field(repr=False)  # float32 (n_tokens,)
     clusters: Integers = field(repr=False)  # (n_documents,), the number of the group of related documents
@@ -97,7 +102,8 @@ class JudgedCorpus:
             odds = (log_odds(given.p_safe) + log_odds(self.crf)) / 2
             between = np.where(np.isnan(given.p_safe), np.nan, 1 / (1 + np.exp(-odds)))
             given = dataclasses.replace(given, p_safe=between.astype(np.float32))
-        found = find_margins(given.decide(high, self.ours if combiner == OURS else self.published))
+        verdicts = {OURS: self.ours, ALWAYS: self.always}.get(combiner, self.published)
+        found = find_margins(given.decide(high, verdicts))
         return np.where(self.crf < 0.5, -np.inf, found) if combiner == EITHER else found
 
     def trace(self, margins: Float64Array, is_target: BoolArray) -> Curve:
@@ -108,7 +114,14 @@ class JudgedCorpus:
 def judge_corpus(corpus: AnalysedCorpus, crf: FloatArray) -> JudgedCorpus:
     """Judge a corpus by the rules of the thesis and by ours."""
     clusters = np.unique(near_duplicate_groups(corpus.docs), return_inverse=True)[1]
-    return JudgedCorpus(corpus, judge_as_published(corpus), corpus.verdicts("case-aware"), crf, clusters)
+    return JudgedCorpus(
+        corpus=corpus,
+        published=judge_as_published(corpus),
+        always=judge_as_published(corpus, always=True),
+        ours=corpus.verdicts("case-aware"),
+        crf=crf,
+        clusters=clusters,
+    )
 
 
 def _share(part: BoolArray, whole: BoolArray) -> float | None:

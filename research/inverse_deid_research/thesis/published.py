@@ -19,14 +19,18 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, class_names
 from inverse_deid.network.encoding import CHARACTERS, WordVectors
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
+from inverse_deid.training.corpora.synthetic import generate_documents
 from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid_research.studies.scoring import AnalysedCorpus
 
 _CHARACTER_OF = ("", "\u0180", "\u2603", *CHARACTERS)
 """A character for each code of a gap: those of the table, and one that reads as other letter or sign."""
 
+PERSON_TYPES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
+
 _SAFE = ("is-stop-word", "is-common-word", "is-drug", "is-medical-term")
-_NEVER = ("is-weekday", "is-month", "is-holiday", "in-holiday", "is-written-out-number")
+_ALWAYS_UNSAFE = ("is-weekday", "is-month")
+_NEVER_IF_UNSAFE = ("is-holiday", "in-holiday", "is-written-out-number")
 _UNSAFE = ("is-possibly-city", "is-possibly-name", "contains-digit", "is-top-level-domain")
 
 
@@ -63,11 +67,13 @@ def weigh_types(examples: Sequence[Example], network: NetworkConfig) -> list[Exa
     return [dataclasses.replace(one, weights=weights[one.labels]) for one in examples]
 
 
-def judge_as_published(corpus: AnalysedCorpus) -> RuleVerdicts:
+def judge_as_published(corpus: AnalysedCorpus, *, always: bool = False) -> RuleVerdicts:
     """Return the verdicts of the thesis on all tokens: four safe lists, seven unsafe ones, and no veto.
 
-    Weekdays, months, street words, holidays and written-out numbers are unsafe and always masked. Lists
-    that the thesis does not have (countries, hospitals, units, shorthand) say nothing.
+    A weekday, month, street word, holiday or written-out number that is not safe is always masked. The
+    first three are in unsafe lists, so they never are safe. Holidays and numbers are if a safe list has
+    them; with `always` they never are, as in the product. Lists that the thesis does not have (countries,
+    hospitals, units, shorthand) say nothing.
     """
     analyser = RuleAnalyser(load_lexicon(), corpus.interned, repairs=False)
     analyses = analyser.analyse_many(corpus.tokens)
@@ -79,9 +85,18 @@ def judge_as_published(corpus: AnalysedCorpus) -> RuleVerdicts:
         return np.asarray((features[:, feature_columns(names)] > 0).any(axis=1))
 
     # The street words of the thesis are three. "Dr" is a title there.
-    never = has(*_NEVER) | (has("is-street") & ~has("is-salutation"))
-    safe = has(*_SAFE) & ~has(*_UNSAFE) & ~never
-    return dataclasses.replace(RuleVerdicts.silent(len(features)), safe=safe, never=never)
+    unsafe = has(*_ALWAYS_UNSAFE) | (has("is-street") & ~has("is-salutation"))
+    never = unsafe | has(*_NEVER_IF_UNSAFE)
+    safe = has(*_SAFE) & ~has(*_UNSAFE) & ~(never if always else unsafe)
+    return dataclasses.replace(RuleVerdicts.silent(len(features)), safe=safe, never=never & ~safe)
+
+
+def invent_names(n_documents: int, seed: int) -> list[Document]:
+    """Return invented documents in which names of persons alone are annotated, to learn those first."""
+    return [
+        dataclasses.replace(doc, spans=tuple(span for span in doc.spans if span.type in PERSON_TYPES))
+        for doc in generate_documents(n_documents, seed)
+    ]
 
 
 _RECORDS = (

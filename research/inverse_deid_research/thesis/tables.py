@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.values import FloatArray
+from inverse_deid.core.values import BoolArray, FloatArray
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.measures.counts import GROUPS, TYPE_NUMBER, GroupKind
+from inverse_deid.evaluation.measures.counts import GROUPS, TYPE_NUMBER, GroupKind, read_harmless
 from inverse_deid.evaluation.measures.figures import GroupFigures
 from inverse_deid.masking.combine import decide_without_network
 from inverse_deid_research.studies.report import read_published
-from inverse_deid_research.studies.scoring import TokenScores
+from inverse_deid_research.studies.scoring import Float64Array, TokenScores
 from inverse_deid_research.studies.tables import Cell, Table, by_section, mean, read_forms
 from inverse_deid_research.thesis.judging import (
     ALONE,
@@ -34,6 +35,7 @@ from inverse_deid_research.thesis.judging import (
     find_best,
     summarise,
 )
+from inverse_deid_research.thesis.published import PERSON_TYPES
 from inverse_deid_research.thesis.runs import TrainedRun, measure_accuracy
 
 _TITLES = {"low": "(0.8, 0.9)", "high": "(0.9, 0.95)"}
@@ -58,6 +60,7 @@ class Findings:
 
     runs: Sequence[TrainedRun]
     tuned: Sequence[TrainedRun]
+    named: Sequence[TrainedRun]  # the runs of one variant in their order, trained after learning names
     validation: JudgedCorpus
     first: JudgedCorpus
     second: JudgedCorpus
@@ -92,6 +95,7 @@ def thesis_tables(found: Findings) -> dict[str, list[Table]]:
         _equal_recall_table("second", found.second, last, second_draws),
         _variant_recall_table(found),
         _trade_off_table(found.first, first, draws),
+        _names_table(found),
         _variant_table(found, adaptive),
         _fill("adaptive", rows),
         _alone_table(found),
@@ -100,6 +104,7 @@ def thesis_tables(found: Findings) -> dict[str, list[Table]]:
         *_sample_tables(found),
         _fine_tuning_table(found),
         *_fine_tuning_category_tables(found),
+        _leak_table(found),
         *_rival_tables(found),
         _forgetting_table(found),
         _curve_table(found),
@@ -142,6 +147,45 @@ def _variant_recall_table(found: Findings) -> Table:
         for (_, name), (precision, gain) in compared.items()
     ]
     return _fill("equal-recall-variants", rows, published=PUBLISHED)
+
+
+def _names_table(found: Findings) -> Table:
+    # Not in the thesis. Runs are paired by seed.
+    judged = found.first
+    is_name = np.isin(judged.corpus.types, [TYPE_NUMBER[one] for one in PERSON_TYPES])
+    kinds = {
+        "letters alone": [run for run in found.runs if run.name.startswith(_TUNED_VARIANT)],
+        "names first": found.named,
+    }
+    curves: dict[str, list[Curve]] = {}
+    recalls: dict[str, Float64Array] = {}
+    draws = draw(judged.clusters, ["any"] * len(found.named))
+    for kind, of_runs in kinds.items():
+        margins = [judged.margins(PUBLISHED, run.scores) for run in of_runs]
+        curves[kind] = [judged.trace(one, judged.is_hipaa) for one in margins]
+        shares = [_draw_recall(judged, one, is_name, draws) for one in margins]
+        recalls[kind] = (np.stack(shares, axis=-1) * draws.runs).sum(axis=-1)
+    compared = compare_at_recall(curves, [_ONE_RECALL], draws)
+    first = next(iter(recalls.values()))
+    rows: list[tuple[Cell, ...]] = []
+    for (_, kind), (precision, gain) in compared.items():
+        of_names = summarise(recalls[kind] - first)
+        gains = (*gain, gain.verdict, *of_names, of_names.verdict)
+        shown = (None, None, None, "-") * 2 if recalls[kind] is first else gains
+        rows.append((kind, *precision, *summarise(recalls[kind]), *shown))
+    return _fill("names-first", rows, published=PUBLISHED)
+
+
+def _draw_recall(
+    judged: JudgedCorpus, margins: Float64Array, target: BoolArray, draws: Draws
+) -> Float64Array:
+    """Return the recall of some tokens where HIPAA recall is `_ONE_RECALL`: float64 (n_draws,)."""
+    is_found = target & (margins <= _limit(margins[judged.is_hipaa]))
+    clusters = judged.clusters[judged.corpus.documents]
+    n = draws.clusters.shape[1]
+    part, whole = (np.bincount(clusters[one], minlength=n) for one in (is_found, target))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((draws.clusters @ part) / (draws.clusters @ whole))
 
 
 def _trade_off_table(
@@ -294,9 +338,8 @@ def _add_gap(lines: list[list[str]], line: int, gap: str) -> int:
     return line
 
 
-def _stages(found: Findings) -> list[tuple[int, str]]:
+def _stages(most: int) -> list[tuple[int, str]]:
     """Return numbers of epochs of fine-tuning with a pair of thresholds, in the order of table 5.8."""
-    most = len(found.tuned[0].epochs)
     return [(epochs, pair) for epochs in range(most, -1, -1) for pair in PAIRS]
 
 
@@ -329,7 +372,7 @@ def _fine_tuning_table(found: Findings) -> Table:
     figures = ("recall_all", "recall_all_corrected", "recall_hipaa", _PRECISION)
     rows: list[tuple[Cell, ...]] = []
     for variant in dict.fromkeys(found.variants):
-        for epochs, pair in _stages(found):
+        for epochs, pair in _stages(len(found.tuned[0].epochs)):
             evaluations = _evaluate_stage(found, found.second, (epochs, pair), variant)
             published = facts["fine_tuned"].get(f"{epochs}-{pair}") if variant == _TUNED_VARIANT else None
             title = f"{variant} {_tuning_title(epochs)}, {_TITLES[pair]}"
@@ -341,6 +384,39 @@ def _fine_tuning_table(found: Findings) -> Table:
     return _fill("fine-tuned", rows)
 
 
+def _leak_table(found: Findings) -> Table:
+    # Section 5.2.3 of the thesis lists leaked words. Here they are counted by kind.
+    judged, harmless = found.second, read_harmless()
+    words = [word for tokens in judged.corpus.tokens for word in tokens.words]
+    of_type = {number: fine for fine, number in TYPE_NUMBER.items()}
+    runs = found.of_variant(_TUNED_VARIANT, found.tuned[0].epoch)
+    kept = [scores[judged.corpus.name].decide(PAIRS["low"], judged.published).keep for scores in runs]
+    n_kept = np.sum(kept, axis=0)
+    whole: Counter[tuple[str, str]] = Counter()
+    leaked: Counter[tuple[str, str]] = Counter()
+    for token in np.flatnonzero(judged.corpus.is_phi).tolist():
+        fine = of_type[int(judged.corpus.types[token])]
+        if not harmless.holds(fine, words[token]):
+            key = fine.value, _kind_of(words[token], bool(judged.published.safe[token]))
+            whole[key] += 1
+            leaked[key] += int(n_kept[token])
+    rows = [
+        (*key, n, leaked[key] / len(runs), leaked[key] / len(runs) / n) for key, n in sorted(whole.items())
+    ]
+    return _fill("leaks", rows, n_runs=len(runs), epochs=_count_epochs(found.tuned[0].epoch))
+
+
+def _kind_of(word: str, is_safe: bool) -> str:
+    """Return the kind of a token, never the token."""
+    if word.isdecimal():
+        return "one digit" if len(word) == 1 else "number of more digits"
+    if any(character.isdigit() for character in word):
+        return "letters and digits"
+    if len(word) == 1:
+        return "single letter"
+    return "word of a safe list" if is_safe else "other word"
+
+
 def _recall_columns(choices: Iterable[tuple[int, str]]) -> list[str]:
     heads = [f"{_count_epochs(epochs)} {_TITLES[pair]}" for epochs, pair in choices]
     return [f"{head} {kind}" for head in heads for kind in ("R", "R new")]
@@ -348,7 +424,7 @@ def _recall_columns(choices: Iterable[tuple[int, str]]) -> list[str]:
 
 def _fine_tuning_category_tables(found: Findings) -> Iterator[Table]:
     # The form of tables 5.9 and 5.10: recall (R) and corrected recall (R new) by category.
-    stages = _stages(found)
+    stages = _stages(found.tuned[0].epoch)
     evaluated = [_evaluate_stage(found, found.second, stage) for stage in stages]
     by_type = [[_figures_by_type(one) for one in of_runs] for of_runs in evaluated]
     rows: list[tuple[Cell, ...]] = []
@@ -375,7 +451,7 @@ def _fine_tuning_category_tables(found: Findings) -> Iterator[Table]:
 
 def _rival_tables(found: Findings) -> Iterator[Table]:
     # The form of table 5.11 with our rivals, what was published, and the gain over each rival.
-    most = len(found.tuned[0].epochs)
+    most = found.tuned[0].epoch
     ours = {
         f"fine-tuned {_TITLES['low']}": _evaluate_stage(found, found.second, (most, "low")),
         f"not fine-tuned {_TITLES['high']}": _evaluate_stage(found, found.second, (0, "high")),
@@ -427,7 +503,7 @@ def _forgetting_table(found: Findings) -> Table:
             _TITLES[pair],
             *_mean_row(_evaluate_stage(found, found.first, (epochs, pair)), found.first, names),
         )
-        for epochs, pair in _stages(found)
+        for epochs, pair in _stages(len(found.tuned[0].epochs))
     ]
     return _fill("forgetting", rows)
 

@@ -107,6 +107,20 @@ CREATE TABLE name_keys (
     sealed BLOB NOT NULL,
     PRIMARY KEY (id)
 );
+CREATE TABLE listed_words (
+    id BIGINT NOT NULL,
+    sort VARCHAR(20) NOT NULL,
+    user_id INTEGER NOT NULL,
+    at DOUBLE NOT NULL,
+    case_id INTEGER,
+    for_new_files BOOLEAN NOT NULL,
+    sealed BLOB NOT NULL,
+    seal VARCHAR(64),
+    PRIMARY KEY (id),
+    FOREIGN KEY(user_id) REFERENCES users (id),
+    FOREIGN KEY(case_id) REFERENCES cases (id)
+);
+CREATE INDEX ix_listed_words_case_id ON listed_words (case_id);
 CREATE TABLE notes (
     id INTEGER NOT NULL,
     case_id INTEGER NOT NULL,

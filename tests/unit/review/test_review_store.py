@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fake_maskers import FakeMasker
+from fake_maskers import FakeMasker, near_the_threshold
 from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
 
 from inverse_deid.core.errors import (
@@ -22,7 +22,9 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.core.files import check_private
+from inverse_deid.core.values import Document
 from inverse_deid.review.flow.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
+from inverse_deid.review.flow.contents import Listed, join_texts, rank_case
 from inverse_deid.review.flow.editing import act, add_note
 from inverse_deid.review.flow.reading import view_case
 from inverse_deid.review.flow.work_list import count_cases, list_cases, next_case
@@ -290,7 +292,7 @@ def test_one_of_two_concurrent_windows_is_refused(tmp_path):
     store.close()
 
 
-def test_the_most_doubtful_case_comes_first_and_failed_ones_before_it(tmp_path):
+def test_the_case_that_most_likely_leaks_comes_first_and_failed_ones_before_it(tmp_path):
     class Doubting(FakeMasker):
         def mask_many(self, docs):
             masked = super().mask_many(docs)
@@ -302,15 +304,16 @@ def test_the_most_doubtful_case_comes_first_and_failed_ones_before_it(tmp_path):
     texts = ["99 words", "90 words", "30 words", "90 BROKENSTAGE"]
     store = store_of(tmp_path, texts, masker=Doubting(str.islower))
     rows = list_cases(store, WorkFilter()).rows
-    assert [row.name for row in rows] == ["c4", "c2", "c1", "c3"]
+    assert [row.name for row in rows] == ["c4", "c3", "c2", "c1"]
     assert [(row.is_failed, row.n_doubtful) for row in rows] == [
         (True, 2),
+        (False, 0),
         (False, 2),
         (False, 0),
-        (False, 0),
     ]
-    assert rows[1].doubt == pytest.approx(2.0) and rows[2].doubt == 0.0
-    assert [row.name for row in list_cases(store, WorkFilter(min_doubt=1)).rows] == ["c4", "c2"]
+    # 0.7, 0.1 and 0.01 words that leak: 5, 2 and 0 doublings of 1/64, and the share of the doubtful words.
+    assert [row.doubt for row in rows[1:]] == pytest.approx([5, 2 + 2 / 3, 0])
+    assert [row.name for row in list_cases(store, WorkFilter(min_doubtful=1)).rows] == ["c4", "c2"]
     assert next_case(store, user(store, "ann")) == 4
     store.close()
 
@@ -402,3 +405,13 @@ def test_a_writer_does_not_wait_for_ever_for_its_turn(tmp_path, monkeypatch):
         other.start()
         other.join()
     assert problems == ["others are writing to the store. Nothing of this step was stored. Try again"]
+
+
+def test_a_listed_word_is_in_no_doubt_where_it_is_as_the_list_says():
+    docs = [Document("1", "Zelvoran 20 rash rash Rose rash")]
+    masked = near_the_threshold().mask_many(docs)
+    plain, listed = (join_texts(docs, masked, (), one) for one in (None, Listed(["Rose"], ["RASH", "20"])))
+    assert listed.is_listed.tolist() == [False, False, True, True, True, True]
+    doubts = [rank_case(one, is_failed=False) for one in (plain, listed)]
+    assert [n_doubtful for _doubt, n_doubtful in doubts] == [3, 0]
+    assert doubts[0][0] > doubts[1][0] == 0

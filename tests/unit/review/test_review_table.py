@@ -8,6 +8,7 @@ from sqlalchemy import update
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError, StaleRevisionError, UnreadableInputError
 from inverse_deid.review.flow.approval import can_undo_approval
+from inverse_deid.review.flow.oversight import SAME_VIEW_SECONDS
 from inverse_deid.review.flow.reading import open_case
 from inverse_deid.review.flow.table import (
     SHOWN_SECONDS,
@@ -130,11 +131,25 @@ def test_a_correction_in_the_table_keeps_the_row_shown_and_is_released(alone):
     ann, shown = user(alone, "ann"), RowsShown()
     read_all(alone, ann, shown)
     act_on_row(alone, ann, LayerRevision(ann.id, 1, 0), RowAct.MASK, [TokenRange(0, 1)], shown)
-    (row,) = show_rows(alone, ann, 1, [1])
+    (row,) = show_rows(alone, ann, 1, [1], shown)
     assert row.view.layer.keep.tolist() == [False, True, False, True]
     assert row.touched.tolist() == [True, False, False, False]
     assert approve_all(alone, ann, shown) == {}
     assert [one["event"] for one in read_entries(alone, 1)].count("change") == 1
+
+
+def test_a_change_shows_a_row_only_if_it_was_sent_and_the_trail_says_so(alone):
+    def count_shown():
+        return [one["event"] for one in read_entries(alone, 1)].count("original shown")
+
+    ann, shown = user(alone, "ann"), RowsShown()
+    act_on_row(alone, ann, LayerRevision(ann.id, 1, 0), RowAct.MASK, [TokenRange(0, 1)], shown)
+    (row,) = show_rows(alone, ann, 1, [1], shown)
+    assert (row.view, row.revision, count_shown()) == (None, 1, 0)
+    read_all(alone, ann, shown)
+    assert (show_rows(alone, ann, 1, [1], shown)[0].view.revision, count_shown()) == (1, 1)
+    alone.now.seconds += SAME_VIEW_SECONDS
+    assert (show_rows(alone, ann, 1, [1], shown)[0].view.revision, count_shown()) == (1, 2)
 
 
 @pytest.mark.parametrize("masker", [near_the_threshold, masks_in_doubt])
@@ -176,10 +191,10 @@ def test_a_word_is_decided_in_the_whole_file_and_taken_back(alone):
     assert (done.case_ids, done.after) == ((3,), None)  # in row 2 the tool masks it itself, without a doubt
     done = sweep(alone, ann, 1, InFile(RowAct.UNMASK, ("ZELVORAN",)), shown)
     assert done.case_ids == (2, 3)
-    two, three = show_rows(alone, ann, 1, [2, 3])
+    two, three = show_rows(alone, ann, 1, [2, 3], shown)
     assert (two.view.layer.keep.all(), three.view.layer.keep.all()) == (True, True)
     assert undo_on_rows(alone, ann, {2: two.view.revision, 3: three.view.revision}, shown) == (2, 3)
-    assert not show_rows(alone, ann, 1, [3])[0].view.layer.keep.all()
+    assert not show_rows(alone, ann, 1, [3], shown)[0].view.layer.keep.all()
     assert len(plan_approval(alone, ann, 1, shown).rows) == 3
     assert not verify_store(alone).problems
 

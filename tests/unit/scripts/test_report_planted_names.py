@@ -126,10 +126,14 @@ def test_the_report_has_every_reader_and_no_text(docs, tmp_path):
     figures = report.measure(docs, build)
     assert [reading for reading, _ in asked] == ["careful", "careful", "fast", "fast"]
     assert asked[0][1] == 1 < asked[1][1]
-    text = report.render_report(figures, "report_planted_names.py", "none", 14)
+    text = report.render_report(figures, "report_planted_names.py", "none", 14, 150)
     assert "| fast, `--categories name`, labelled NAME | 66.67 % | 2 | 3 | 9.42 to 99.16 |" in text
     assert "| careful, `--categories all`, all masks | 66.67 % | 2 | 3 |" in text
     assert "Wexa" not in text
+    assert "- computing time: 2 minutes" in text
+    assert "| recall: published | 86.59 % | 155 | 179 | 80.70 to 91.22 |" in text
+    assert "| recall: fast | 66.67 % | 2 | 3 | 9.42 to 99.16 |" in text
+    assert "| narratives with a miss: published | 18.31 % | 13 | 71 | 10.12 to 29.28 |" in text
     report.write_csv(tmp_path / "names.csv", figures)
     lines = (tmp_path / "names.csv").read_text().splitlines()
-    assert "fast,name,labelled NAME,recall: all,2,3" in lines
+    assert "fast,name,labelled NAME,recall: all,2,3,0.094299,0.991596" in lines

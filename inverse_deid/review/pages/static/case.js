@@ -1,6 +1,6 @@
 // The reading page: actions of keys, mouse and buttons.
 import { isJoined, isStop, isSure, mentions, runAround, stateOf } from "./case_state.js";
-import { ask, askCategory, askNote, askSure, fillNotes, openDialog } from "./dialogs.js";
+import { ask, askCategory, askNote, askSure, fillNotes, listWords, openDialog } from "./dialogs.js";
 import { Latch } from "./latch.js";
 import { Pictures } from "./pictures.js";
 import { Reader } from "./reader.js";
@@ -339,6 +339,12 @@ async function isApproved(answer) {
   }
 }
 
+async function listSelected() {
+  const words = state.words.slice(...reader.picked);
+  await queue.empty();
+  listWords(words, caseId);
+}
+
 async function leave() {
   await queue.empty();
   try {
@@ -407,11 +413,12 @@ const does = {
   undo: () => turn("undo"),
   redo: () => turn("redo"),
   note: () => canChange() && askNote(reader.picked, state, (text, [first, stop]) => queue.add({ to: "note", payload: { text, first, stop } })),
+  list: listSelected,
   keys: () => openDialog(element("help")),
   approve,
 };
 
-const keys = { n: "next", p: "previous", m: "mask", u: "unmask", M: "mask-all", U: "unmask-all", c: "category", z: "undo", y: "redo", r: "note", "?": "keys" };
+const keys = { n: "next", p: "previous", m: "mask", u: "unmask", M: "mask-all", U: "unmask-all", l: "list", c: "category", z: "undo", y: "redo", r: "note", "?": "keys" };
 
 const moves = {
   ArrowRight: (extend) => step(1, extend),

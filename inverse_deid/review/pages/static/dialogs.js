@@ -41,6 +41,15 @@ export function askSure(state, sure) {
   );
 }
 
+// Leaves the page: asks on which list words belong that change all cases. A reader without lists has no form.
+export function listWords(words, caseId) {
+  const form = element("list-form");
+  if (!form) return;
+  form.elements.words.value = words.join(" ");
+  form.elements.case.value = caseId;
+  form.submit();
+}
+
 function fillPalette(state, chosen) {
   const list = element("palette-list");
   const input = element("palette-input");

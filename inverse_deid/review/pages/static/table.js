@@ -1,7 +1,7 @@
 // The table of a file: rows are loaded as they are needed, corrected by keys, and approved together.
 // The server is told which rows were shown: each part of a row must be on the screen for a moment.
 import { isJoined, isLoss, isSure, markerOf, runAround, stateOf } from "./case_state.js";
-import { ask, askSure, openDialog } from "./dialogs.js";
+import { ask, askSure, listWords, openDialog } from "./dialogs.js";
 import { classesOf, codeOf, listCopied, lostCopied } from "./reader.js";
 import { Refused, post } from "./requests.js";
 import { fillLegend, sentence, showWhy } from "./why.js";
@@ -439,6 +439,10 @@ function refresh(found) {
   for (const data of found) {
     const one = byId.get(data.case_id);
     if (!one) continue;
+    if (data.words === undefined && !data.obstacle) {
+      loadAgain(one); // the server was started again, and does not know that it was sent
+      continue;
+    }
     const wasRead = one.isRead;
     take(one, data);
     one.isRead = wasRead; // the server keeps that of rows that this reader changes themselves
@@ -591,7 +595,9 @@ function fillGroups(words) {
       quote.append(one.before, mark, one.after);
       text.append(word, places, quote);
       buttons.className = "row";
-      for (const [act, label] of [["mask", _("Mask")], ["unmask", _("Unmask")], ["confirm", _("Right")]]) {
+      const acts = [["mask", _("Mask")], ["unmask", _("Unmask")], ["confirm", _("Right")]];
+      if (element("list-form")) acts.push(["list", _("All cases")]);
+      for (const [act, label] of acts) {
         const button = document.createElement("button");
         button.type = "button";
         button.textContent = label;
@@ -614,6 +620,10 @@ function focusGroup(number) {
 }
 
 function decideGroup(item, one, act) {
+  if (act === "list") {
+    listWords([one.word], one.case_id);
+    return;
+  }
   chain = chain
     .then(async () => {
       if (!item.isConnected) return;
@@ -631,7 +641,7 @@ function decideGroup(item, one, act) {
 element("group-box").addEventListener("keydown", (event) => {
   const item = event.target.closest("li");
   const number = [...element("groups").children].indexOf(item);
-  const act = { m: "mask", u: "unmask", k: "confirm" }[event.key];
+  const act = { m: "mask", u: "unmask", k: "confirm", l: "list" }[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey || !item) return;
   if (act && !event.repeat) decideGroup(item, item.one, act);
   else if (event.key === "ArrowDown" || event.key === "ArrowUp") focusGroup(number + (event.key === "ArrowDown" ? 1 : -1));
@@ -804,6 +814,7 @@ const does = {
   "unmask-all": () => decideInFile("unmask"),
   "confirm-all": () => decideInFile("confirm"),
   group: openGroups,
+  list: () => row().state?.n && listWords(row().state.words.slice(here.first, here.stop), row().id),
   undo,
   view: turnView,
   find: openFind,
@@ -814,7 +825,7 @@ const does = {
   "page-back": () => turnPage(-1),
 };
 
-const keys = { n: "next", p: "previous", m: "mask", u: "unmask", k: "confirm", M: "mask-all", U: "unmask-all", K: "confirm-all", g: "group", z: "undo", v: "view", o: "open", "/": "find", "?": "keys", PageDown: "page", PageUp: "page-back" };
+const keys = { n: "next", p: "previous", m: "mask", u: "unmask", k: "confirm", M: "mask-all", U: "unmask-all", K: "confirm-all", g: "group", l: "list", z: "undo", v: "view", o: "open", "/": "find", "?": "keys", PageDown: "page", PageUp: "page-back" };
 const mayRepeat = new Set(["next", "previous", "page", "page-back"]);
 const moves = {
   ArrowRight: (extend) => step(1, extend),

@@ -1,16 +1,20 @@
 """What the thesis does otherwise than the product: characters, weights, rules."""
 
 import numpy as np
+import pytest
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.masking.combine import combine
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors
+from inverse_deid.training.corpora.synthetic import generate_documents
 from inverse_deid_research.studies.scoring import analyse_corpus
 from inverse_deid_research.thesis.judging import PAIRS
 from inverse_deid_research.thesis.published import (
+    PERSON_TYPES,
     encode_as_published,
+    invent_names,
     judge_as_published,
     sample_records,
     weigh_types,
@@ -49,6 +53,39 @@ def test_published_rules_have_no_veto():
     assert not (verdicts.veto | verdicts.name | verdicts.maybe_name | verdicts.fact).any()
     assert [word for word, never in zip(words, verdicts.never, strict=True) if never] == ["Monday"]
     assert "nausea" in [word for word, safe in zip(words, verdicts.safe, strict=True) if safe]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_kept", "is_kept_in_the_other_reading"),
+    [
+        ("She took four tablets", {"She", "took", "four", "tablets"}, {"She", "took", "tablets"}),
+        ("at Thanksgiving", {"at", "Thanksgiving"}, {"at"}),
+        ("on Monday", {"on"}, {"on"}),
+        ("in March", {"in"}, {"in"}),
+        ("a street", {"a"}, {"a"}),
+    ],
+)
+def test_a_number_word_or_holiday_of_a_safe_list_can_be_kept_to_the_letter(
+    text, is_kept, is_kept_in_the_other_reading
+):
+    corpus = analyse_corpus("a", [Document("a", text)])
+    p_safe, nothing = np.ones(len(corpus.types), np.float32), np.zeros(len(corpus.types), np.uint8)
+    for always, expected in ((False, is_kept), (True, is_kept_in_the_other_reading)):
+        keep = combine(judge_as_published(corpus, always=always), p_safe, nothing, PAIRS["low"]).keep
+        assert {word for word, kept in zip(corpus.tokens[0].words, keep, strict=True) if kept} == expected
+
+
+def test_a_holiday_in_no_safe_list_and_a_number_that_may_be_a_name_are_never_kept():
+    corpus = analyse_corpus("a", [Document("a", "seven since Halloween")])
+    verdicts = judge_as_published(corpus)
+    assert verdicts.never.tolist() == [True, False, True]
+    assert not verdicts.safe[[0, 2]].any()
+
+
+def test_names_alone_are_annotated_in_invented_names():
+    docs = invent_names(40, 3)
+    assert {span.type for doc in docs for span in doc.spans} == set(PERSON_TYPES)
+    assert [doc.text for doc in docs] == [doc.text for doc in generate_documents(40, 3)]
 
 
 def test_the_published_combiner_keeps_a_number_the_network_is_sure_of():

@@ -1,0 +1,413 @@
+"""Word lists of a store: words that are always masked, and words that are never masked.
+
+Adjudicators keep them (at a desk its one person). An entry changes the open cases of whoever adds it, as if
+they had decided each place themselves, and no case that they have approved. Other readers decide on their
+own, and do not see it. The steps of its actions have its number, so that it can be taken out again.
+
+An entry for new files is also given to the masker of every file that is masked from then on, whoever adds it,
+so all adjudicators see it and can end that.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from math import inf
+from typing import Any
+
+from sqlalchemy import Row, exists, func, select
+
+from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.values import BoolArray
+from inverse_deid.core.wording import N_, _
+from inverse_deid.masking.assemble import MaskingSettings
+from inverse_deid.review.flow.cases import drop_lock, lock_row
+from inverse_deid.review.flow.contents import CaseContent, find_doubtful, read_content
+from inverse_deid.review.flow.editing import take_out_in, take_steps_in
+from inverse_deid.review.flow.layers import LayerStep, find_runs
+from inverse_deid.review.flow.oversight import disclose, lock_user, read_limits, remember
+from inverse_deid.review.flow.table import (
+    MAX_PHRASE_WORDS,
+    ROWS_AT_ONCE,
+    find_obstacle,
+    find_phrase,
+    find_review,
+    replay_row,
+    select_open,
+    take_row,
+)
+from inverse_deid.review.store.entries import TrailEvent
+from inverse_deid.review.store.opening import ReviewStore, Transaction
+from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, LISTED_WORDS, USERS, place_of
+from inverse_deid.review.store.values import LayerKind, LayerRevision, LayerTokens, User, UserRole
+from inverse_deid.text.matching import fold
+from inverse_deid.text.tokenizer import tokenize
+
+MAX_ENTRIES = 1_000
+MAX_WORDS_CHARS = 400
+MOST_SECONDS = 20.0
+"""After so long a change of many cases stops between two of them, and can be gone on with."""
+
+_MAX_ID = 10**9
+
+
+class Sort(StrEnum):
+    """What an entry says of its words."""
+
+    ALWAYS = N_("always masked")
+    NEVER = N_("never masked")
+
+    @property
+    def keeps(self) -> bool:
+        return self is Sort.NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Words to list, and the case that they are from (None = they were typed).
+
+    Raises:
+        ReviewError: No words, or too many.
+    """
+
+    words: tuple[str, ...] = field(repr=False)
+    case_id: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.words) <= MAX_PHRASE_WORDS or len(self.text) > MAX_WORDS_CHARS:
+            raise ReviewError(_("give 1 to {n} words for a word list", n=MAX_PHRASE_WORDS))
+
+    @classmethod
+    def read(cls, text: str, case_id: int | None = None) -> Asked:
+        """Return the words of a text, as cases have them.
+
+        Example:
+            >>> Asked.read(" Zelvoran-Plus ").text
+            'Zelvoran Plus'
+        """
+        return cls(tuple(tokenize(text[: 4 * MAX_WORDS_CHARS]).words), case_id)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    @property
+    def folded(self) -> list[str]:
+        return [fold(word) for word in self.words]
+
+    @property
+    def can_be_kept_in_new_files(self) -> bool:
+        """Whether the masker can be told to keep them: single words without digits."""
+        return len(self.words) == 1 and self.words[0].isalpha()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An entry of a list; `by` added it at a time (seconds since 1970, UTC)."""
+
+    id: int
+    sort: Sort
+    asked: Asked
+    by: str
+    is_own: bool  # the user who is shown it added it
+    at: float
+    for_new_files: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where words would change in a user's open cases."""
+
+    case_ids: tuple[int, ...] = ()
+    n_places: int = 0  # words or phrases that would change
+    n_sure: int = 0  # of which the tool was sure that they must be masked
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How many cases an entry changed, and how many it could not: others hold them, or they are approved."""
+
+    n_cases: int
+    n_held: int = 0
+    n_approved: int = 0
+    n_left: int = 0  # not reached within `MOST_SECONDS`: do the same again
+
+
+def refuse_others(user: User) -> None:
+    """Refuse a user who keeps no lists."""
+    if not user.role.includes(UserRole.ADJUDICATOR):
+        raise NotAllowedError(_("only adjudicators keep word lists"))
+
+
+def count_places(store: ReviewStore, user: User, asked: Asked) -> dict[Sort, Places]:
+    """Count what each kind of entry would change in the user's open cases."""
+    refuse_others(user)
+    found: dict[Sort, tuple[list[int], list[int]]] = {sort: ([], [0, 0]) for sort in Sort}
+    begins = asked.folded[0]
+    mine = (LAYERS.c.user_id == user.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
+    with store.reading() as transaction:
+        layers = {row.case_id: row for row in transaction.read(select(LAYERS).where(mine), LAYERS)}
+        for case in transaction.read(select_open(store, user).order_by(CASES.c.id), CASES):
+            if find_obstacle(transaction, case, inf):
+                continue
+            content = read_content(transaction, case.id)
+            if begins not in fold(content.text):
+                continue
+            phrase = find_phrase(content.tokens, asked.folded)
+            if not phrase.any():
+                continue
+            now, due, sure = _find_due(transaction, layers.get(case.id), content)
+            for sort, (case_ids, counts) in found.items():
+                changes = phrase & (now.keep != sort.keeps)
+                if (phrase & ((now.keep != sort.keeps) | due)).any():
+                    case_ids.append(case.id)
+                counts[0] += len(find_runs(changes))
+                counts[1] += int((changes & sure).sum()) if sort.keeps else 0
+    return {sort: Places(tuple(case_ids), *counts) for sort, (case_ids, counts) in found.items()}
+
+
+def _find_due(
+    transaction: Transaction, layer: Row[Any] | None, content: CaseContent
+) -> tuple[LayerTokens, BoolArray, BoolArray]:
+    # A user's decisions now, the doubtful words that they have not decided, and those surely masked.
+    now, touched, _n_actions = replay_row(transaction, layer, content)
+    doubtful = find_doubtful(content)
+    return now, doubtful & ~touched, ~content.decisions.keep & ~doubtful
+
+
+def add_entry(
+    store: ReviewStore,
+    user: User,
+    asked: Asked,
+    sort: Sort,
+    places: Places,
+    *,
+    for_new_files: bool = False,
+) -> Done:
+    """Add an entry, and change the open cases of the user in which `count_places` found its words.
+
+    An entry that the user has already is applied again, so that one that was interrupted, or not completed
+    within `MOST_SECONDS`, goes on.
+
+    Raises:
+        NotAllowedError: The user keeps no lists, or the limits forbid lists of words that are never masked.
+        ReviewError: The words are on the user's other list, the lists are full, or new files cannot keep the
+            words.
+    """
+    refuse_others(user)
+    if for_new_files and sort.keeps and not asked.can_be_kept_in_new_files:
+        raise ReviewError(_("only single words without digits can be kept in new files"))
+    with store.writing() as transaction:
+        lock_user(transaction, user.id)
+        if sort.keeps and read_limits(transaction).no_allow_lists:
+            raise NotAllowedError(_("lists of words that are never masked are not used here"))
+        case = None if asked.case_id is None else lock_row(transaction, asked.case_id)
+        rows = transaction.read(select(LISTED_WORDS).where(LISTED_WORDS.c.user_id == user.id), LISTED_WORDS)
+        same = [row for row in rows if _open(transaction, row).folded == asked.folded]
+        if any(row.sort != sort.value for row in same):
+            raise ReviewError(_("these words are on the other list. Remove them there first"))
+        said = f"{sort.value}, {places.n_places} places in {len(places.case_ids)} cases, "
+        said += f"of which the tool was sure: {places.n_sure}"
+        said += ", also in new files" * for_new_files
+        if same:
+            entry_id = int(same[0].id)
+            mine = LISTED_WORDS.c.id == entry_id
+            transaction.update(LISTED_WORDS, mine, for_new_files=for_new_files or same[0].for_new_files)
+        else:
+            n_entries = select(func.count()).select_from(LISTED_WORDS)
+            if transaction.execute(n_entries).scalar_one() >= MAX_ENTRIES:
+                raise ReviewError(_("the word lists have {n:,} entries. Remove some first", n=MAX_ENTRIES))
+            entry_id = _insert(transaction, user, asked, sort, for_new_files=for_new_files)
+        event = "word listed again" if same else "word listed"
+        known = {} if case is None else {"case": case.id, "name": case.name}
+        transaction.record(TrailEvent(user=user.name, event=event, new=f"entry {entry_id}: {said}", **known))
+
+    def steps_for(case: Row[Any], content: CaseContent, transaction: Transaction) -> list[LayerStep]:
+        layer = find_review(transaction, user.id, case.id)
+        now, due, _sure = _find_due(transaction, layer, content)
+        chosen = find_phrase(content.tokens, asked.folded) & ((now.keep != sort.keeps) | due)
+        return [LayerStep(run.first, run.stop, sort.keeps, None, entry_id) for run in find_runs(chosen)]
+
+    def change(transaction: Transaction, case: Row[Any], revision: int) -> bool:
+        at = LayerRevision(user.id, case.id, revision)
+        edited = take_steps_in(transaction, at, lambda content, _now: steps_for(case, content, transaction))
+        return edited is not None
+
+    return _change_cases(store, user, places.case_ids, change)
+
+
+def _insert(transaction: Transaction, user: User, asked: Asked, sort: Sort, *, for_new_files: bool) -> int:
+    row: dict[str, object] = {
+        "id": secrets.randbelow(_MAX_ID - 1) + 1,
+        "sort": sort.value,
+        "user_id": user.id,
+        "at": float(transaction.now()),
+        "case_id": asked.case_id,
+        "for_new_files": for_new_files,
+    }
+    words = json.dumps(asked.words).encode()
+    sealed = transaction.sealer.seal(words, place_of(LISTED_WORDS.c.sealed, row))
+    return transaction.insert(LISTED_WORDS, {**row, "sealed": sealed})
+
+
+def _open(transaction: Transaction, row: Row[Any]) -> Asked:
+    opened = transaction.sealer.open(row.sealed, place_of(LISTED_WORDS.c.sealed, row._mapping))
+    return Asked(tuple(json.loads(opened)), row.case_id)
+
+
+def _change_cases(
+    store: ReviewStore,
+    user: User,
+    case_ids: Sequence[int],
+    change: Callable[[Transaction, Row[Any], int], bool],
+) -> Done:
+    # Some cases per transaction, so that others can write meanwhile. One that went away is left out.
+    n_cases = n_held = 0
+    until = time.monotonic() + MOST_SECONDS
+    for begin in range(0, len(case_ids), ROWS_AT_ONCE):
+        if time.monotonic() > until:
+            return Done(n_cases, n_held, n_left=len(case_ids) - begin)
+        with store.writing() as transaction:
+            lock_user(transaction, user.id)
+            for case_id in case_ids[begin : begin + ROWS_AT_ONCE]:
+                try:
+                    case = lock_row(transaction, case_id)
+                    is_held = case.lock_user_id == user.id and (case.lock_until or 0) > transaction.now()
+                    revision = take_row(transaction, user, case, inf)
+                except ReviewError:  # others hold it, or it was approved or deleted since
+                    n_held += 1
+                    continue
+                n_cases += change(transaction, case, revision)
+                if not is_held:  # it stays with a user who has its page open
+                    drop_lock(transaction, case_id)
+    return Done(n_cases, n_held)
+
+
+def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
+    """Remove an entry of the user, and take it out of their open cases; approved ones stay as they are.
+
+    What the user decided themselves in these places, before or afterwards, holds. The entry stays until no
+    case is left (`MOST_SECONDS`).
+
+    Raises:
+        NotAllowedError: The user keeps no lists.
+        ReviewError: The user has no such entry.
+    """
+    refuse_others(user)
+    with store.reading() as transaction:
+        _find_own(transaction, user, entry_id)
+        mine = (LAYERS.c.user_id == user.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
+        marked = ACTIONS.c.steps.contains(f", {entry_id}]", autoescape=True)
+        has_entry = exists().where(ACTIONS.c.layer_id == LAYERS.c.id, marked)
+        layers = transaction.execute(
+            select(LAYERS.c.case_id, LAYERS.c.approval).where(mine, has_entry).order_by(LAYERS.c.case_id)
+        ).all()
+
+    def change(transaction: Transaction, case: Row[Any], revision: int) -> bool:
+        take_out_in(transaction, LayerRevision(user.id, case.id, revision), entry_id)
+        return True
+
+    case_ids = [row.case_id for row in layers if row.approval is None]
+    done = _change_cases(store, user, case_ids, change)
+    if done.n_left:
+        return done
+    with store.writing() as transaction:
+        row = _find_own(transaction, user, entry_id)
+        transaction.delete(LISTED_WORDS, LISTED_WORDS.c.id == entry_id)
+        n_approved = len(layers) - len(case_ids)
+        said = f"entry {entry_id}: {row.sort}, taken out of {done.n_cases} cases, "
+        said += f"{n_approved} approved and {done.n_held} held ones stay"
+        transaction.record(TrailEvent(user=user.name, event="word of a list removed", old=said))
+    return Done(done.n_cases, done.n_held, n_approved)
+
+
+def _find_own(transaction: Transaction, user: User, entry_id: int) -> Row[Any]:
+    found = select(LISTED_WORDS).where(LISTED_WORDS.c.id == entry_id, LISTED_WORDS.c.user_id == user.id)
+    rows = transaction.read(found, LISTED_WORDS)
+    if not rows:
+        raise ReviewError(_("this entry is not on your word lists any more"))
+    return rows[0]
+
+
+def use_for_new_files(store: ReviewStore, user: User, entry_id: int, *, is_used: bool) -> None:
+    """Say whether files that are masked from now on follow an entry.
+
+    Its adder decides that. Other adjudicators can only end it.
+
+    Raises:
+        NotAllowedError: The user keeps no lists, or only its adder can begin to use an entry.
+        ReviewError: The entry is gone, or new files cannot keep its words.
+    """
+    refuse_others(user)
+    with store.writing() as transaction:
+        entry = next((one for one in _read(transaction, user) if one.id == entry_id), None)
+        if entry is None:
+            raise ReviewError(_("this entry is not on your word lists any more"))
+        if is_used and not entry.is_own:
+            raise NotAllowedError(_("only who added an entry can use it for new files"))
+        if is_used and entry.sort.keeps and not entry.asked.can_be_kept_in_new_files:
+            raise ReviewError(_("only single words without digits can be kept in new files"))
+        transaction.update(LISTED_WORDS, LISTED_WORDS.c.id == entry_id, for_new_files=is_used)
+        event = "word list for new files changed"
+        new = f"entry {entry_id}: {'used' if is_used else 'not used'}"
+        transaction.record(TrailEvent(user=user.name, event=event, new=new))
+
+
+def list_entries(store: ReviewStore, user: User) -> tuple[Entry, ...]:
+    """Return the entries of a user and those of others for new files, the newest first.
+
+    Words of others are words of cases, so that the trail records that they are shown.
+    """
+    refuse_others(user)
+    with store.reading() as transaction:
+        entries = tuple(_read(transaction, user))
+        of_others = [one.asked.case_id for one in entries if not one.is_own and one.asked.case_id is not None]
+        cases = transaction.read(select(CASES).where(CASES.c.id.in_(of_others)), CASES)
+    with store.writing() as transaction:
+        disclosed = disclose(transaction, user.name, cases, "word lists")
+    remember(store, disclosed)
+    return entries
+
+
+def _read(transaction: Transaction, user: User) -> Iterator[Entry]:
+    names = {row.id: row.name for row in transaction.execute(select(USERS.c.id, USERS.c.name))}
+    found = select(LISTED_WORDS).order_by(LISTED_WORDS.c.at.desc(), LISTED_WORDS.c.id)
+    for row in transaction.read(found, LISTED_WORDS):
+        if row.user_id == user.id or row.for_new_files:
+            yield Entry(
+                id=row.id,
+                sort=Sort(row.sort),
+                asked=_open(transaction, row),
+                by=names[row.user_id],
+                is_own=row.user_id == user.id,
+                at=row.at,
+                for_new_files=row.for_new_files,
+            )
+
+
+def follow_lists(store: ReviewStore, masking: MaskingSettings) -> MaskingSettings:
+    """Return the settings of a masking of new files that also follows the word lists.
+
+    A certificate, which states what is kept at most, is not followed by words to keep.
+    """
+    words = read_for_new_files(store)
+    allow = words[Sort.NEVER] if masking.certificate is None else frozenset()
+    return replace(masking, deny=masking.deny | words[Sort.ALWAYS], allow=masking.allow | allow)
+
+
+def read_for_new_files(store: ReviewStore) -> dict[Sort, frozenset[str]]:
+    """Return the words for new files that are always masked, and never; those on both lists are masked."""
+    found: dict[Sort, dict[str, str]] = {sort: {} for sort in Sort}
+    with store.reading() as transaction:
+        used = select(LISTED_WORDS).where(LISTED_WORDS.c.for_new_files)
+        for row in transaction.read(used, LISTED_WORDS):
+            asked = _open(transaction, row)
+            found[Sort(row.sort)][" ".join(asked.folded)] = asked.text
+        if read_limits(transaction).no_allow_lists:
+            found[Sort.NEVER].clear()
+    kept = {key: text for key, text in found[Sort.NEVER].items() if key not in found[Sort.ALWAYS]}
+    return {Sort.ALWAYS: frozenset(found[Sort.ALWAYS].values()), Sort.NEVER: frozenset(kept.values())}

@@ -1,0 +1,1 @@
+"""Open benchmarks: their files, a scorer that is independent of the product, and the report."""
