@@ -290,7 +290,7 @@ def _change_cases(
 def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
     """Remove an entry of the user, and take it out of their open cases; approved ones stay as they are.
 
-    What the user decided themselves in these places, before or afterwards, holds. The entry stays until no
+    The user's own decisions in these places hold. The entry stays until no
     case is left (`MOST_SECONDS`).
 
     Raises:
