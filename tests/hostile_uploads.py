@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import random
+import struct
 import zipfile
+import zlib
 
 N_PARTS = 200_000
 N_ROWS = 1_048_576
@@ -108,6 +111,23 @@ def deep_parts(depth: int = 20_000) -> bytes:
     return b"".join(lines) + b"Content-Type: text/plain\r\n\r\nwell\r\n"
 
 
+def noise_for_libreoffice(n_bytes: int = 5_000_000) -> bytes:
+    """Return what begins as an old Word file, so that LibreOffice is asked to convert it."""
+    return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(7).randbytes(n_bytes)
+
+
+def large_picture(width: int = 30_000) -> bytes:
+    """Return a picture of a few hundred KB with as many rows as columns, all of one colour."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    packer, row = zlib.compressobj(), bytes(1 + width // 8)
+    points = b"".join(packer.compress(row) for _ in range(width)) + packer.flush()
+    size = struct.pack(">IIBBBBB", width, width, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", points) + chunk(b"IEND", b"")
+
+
 HOSTILE = {
     "zeros.txt.gz": packed_zeros,
     "nested.zip": nested_archive,
@@ -116,5 +136,7 @@ HOSTILE = {
     "rows.xlsx": empty_rows,
     "parts.eml": many_parts,
     "deep.eml": deep_parts,
+    "noise.doc": noise_for_libreoffice,
+    "large.png": large_picture,
 }
 """What makes each of them, by its name."""
