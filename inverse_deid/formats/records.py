@@ -472,6 +472,9 @@ class Format:
         is_container: A file contains other files, which may be case safety reports.
         added_suffix: Of the masked file, if that is of another format; "" = it is of the same.
         look: Opens a table to show its columns (see `survey`), None = it has no columns.
+        list_scans: Returns the numbers of the pages, from 1, whose text was read from their picture; None = a
+            file has no such pages.
+        draw_scan: Returns the picture of such a page, as a new JPEG file.
         blank: Returns a whole file with blank lines in the place of some records, given by their numbers, so
             that all others keep their number and their bytes; None = a record cannot be taken out.
     """
@@ -493,6 +496,8 @@ class Format:
     is_container: bool = False
     added_suffix: str = ""
     look: Callable[[BinaryIO, ReadOptions, str], TableHead] | None = None
+    list_scans: Callable[[bytes], list[int]] | None = None
+    draw_scan: Callable[[bytes, int], bytes] | None = None
     blank: Callable[[bytes, ReadOptions, str, Collection[int]], bytes] | None = None
 
     def written_name(self, name: PurePosixPath) -> PurePosixPath:

@@ -35,14 +35,14 @@ from inverse_deid.formats.containers.parts import (
     MAX_PART_BYTES,
     Container,
     Part,
+    PartFile,
     inside,
-    look_at_part,
     open_part,
     refuse,
     refuse_size,
 )
 from inverse_deid.formats.nesting import Nesting
-from inverse_deid.formats.records import Format, ReadOptions, Source, TableHead, Writable
+from inverse_deid.formats.records import Format, ReadOptions, Writable
 
 _DAMAGED = N_("is not a zip file or is damaged. Pack it again")
 _SYSTEM_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
@@ -88,10 +88,10 @@ class _Archive:
             except InputError as error:
                 yield Part(number, "", label, partial(refuse, error.add_prefix("")))
                 continue
-            place = inside(self.options, new_name, number)
-            opener = partial(self._open, kind, info, place)
-            look = None if kind.look is None else partial(self._look, kind, info, place)
-            yield Part(number, new_name, label, opener, look=look, is_container=kind.is_container)
+            options = inside(self.options, new_name, number)
+            unpack = partial(self._unpack, kind, info)
+            file = PartFile(kind, f"{self.name}/{info.filename}", options, unpack)
+            yield Part(number, new_name, label, partial(open_part, file), file=file)
 
     def _choose_format(self, info: zipfile.ZipInfo) -> Format:
         from inverse_deid.formats.registry import MAX_HEAD_BYTES, choose_format
@@ -113,12 +113,6 @@ class _Archive:
         if problem:
             raise FormatError(problem)
         return choose_format(PurePosixPath(name), head, IF_UNKNOWN)
-
-    def _open(self, kind: Format, info: zipfile.ZipInfo, options: ReadOptions) -> Source:
-        return open_part(kind, self._unpack(kind, info), options, f"{self.name}/{info.filename}")
-
-    def _look(self, kind: Format, info: zipfile.ZipInfo, options: ReadOptions) -> TableHead:
-        return look_at_part(kind, self._unpack(kind, info), options, f"{self.name}/{info.filename}")
 
     def _unpack(self, kind: Format, info: zipfile.ZipInfo) -> BinaryIO:
         stream: BinaryIO | None = None

@@ -35,8 +35,8 @@ from inverse_deid.formats.containers.parts import (
     IF_UNKNOWN,
     Container,
     Part,
+    PartFile,
     inside,
-    look_at_part,
     open_part,
     refuse,
     rename_document,
@@ -44,7 +44,7 @@ from inverse_deid.formats.containers.parts import (
 from inverse_deid.formats.masked_slots import fill_slots, list_pieces
 from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.rebuilt_file import RebuiltFile
-from inverse_deid.formats.records import Format, ReadOptions, Source, TableHead, Writable
+from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
 ENCRYPTED = N_("is encrypted, or signed as a whole (S/MIME or PGP). Save it without in the e-mail program")
 
@@ -157,11 +157,10 @@ def _list_parts(
         inner = inside(options, new_name, number)
         if attachment.charset:
             inner = replace(inner, encoding=attachment.charset)
-        opener = partial(_open_attachment, kind, attachment, inner, f"{name}/{old}", case_id)
-        look = None
-        if kind.look is not None:
-            look = partial(_look_at_attachment, kind, attachment.data, inner, f"{name}/{old}")
-        yield Part(number, new_name, f"{label} ({suffix})", opener, case_id, look, kind.is_container)
+        unpack = None if attachment.mail is not None else partial(io.BytesIO, attachment.data)
+        file = PartFile(kind, f"{name}/{old}", inner, unpack)
+        opener = partial(_open_attachment, attachment, file, case_id)
+        yield Part(number, new_name, f"{label} ({suffix})", opener, case_id, file)
 
 
 def _choose_format(attachment: Attachment) -> Format:
@@ -174,16 +173,10 @@ def _choose_format(attachment: Attachment) -> Format:
     return choose_format(PurePosixPath(f"a{attachment.suffix}"), attachment.data[:MAX_HEAD_BYTES], IF_UNKNOWN)
 
 
-def _open_attachment(
-    kind: Format, attachment: Attachment, options: ReadOptions, name: str, case_id: str
-) -> Source:
+def _open_attachment(attachment: Attachment, file: PartFile, case_id: str) -> Source:
     if attachment.mail is not None:
-        return open_mail(attachment.mail, options, name, case_id)
-    return open_part(kind, io.BytesIO(attachment.data), options, name)
-
-
-def _look_at_attachment(kind: Format, data: bytes, options: ReadOptions, name: str) -> TableHead:
-    return look_at_part(kind, io.BytesIO(data), options, name)
+        return open_mail(attachment.mail, file.options, file.name, case_id)
+    return open_part(file)
 
 
 def _open_message(subject: str, body: str, name: str, new_name: str) -> Source:

@@ -67,6 +67,23 @@ def refuse(problem: InputError) -> Source:
 
 
 @dataclass(frozen=True, slots=True)
+class PartFile:
+    """The bytes of a part, and how they are read."""
+
+    kind: Format
+    name: str = field(repr=False)  # the id of its document, if it is one
+    options: ReadOptions = field(repr=False)
+    # Unpacks it, or raises an `InverseDeidError`; None = it has no bytes of its own.
+    unpack: Callable[[], BinaryIO] | None = field(repr=False)
+
+    def look(self) -> TableHead | None:
+        """Show its columns, None = it is not a table."""
+        if self.unpack is None or self.kind.look is None:
+            return None
+        return self.kind.look(self.unpack(), self.options, self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A file inside a container."""
 
@@ -77,9 +94,7 @@ class Part:
     open: Callable[[], Source] = field(repr=False)
     # The case that it belongs to if it is one document, "" = it is a case of its own.
     case_id: str = field(default="", repr=False)
-    # Shows the columns of a table, None = it has no columns.
-    look: Callable[[], TableHead] | None = field(default=None, repr=False)
-    is_container: bool = False
+    file: PartFile | None = None  # None = it is the text of a message, or cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +175,32 @@ class Container:
         """Yield the tables in it and in containers inside it. Those that cannot be opened are left out."""
         for part in self._parts:
             here, shown = place.at(part.number), f"{label}, {part.label}" if label else part.label
+            inner: Source | None = None
+            head: TableHead | None = None
             with suppress(InverseDeidError, *UNREADABLE):
-                if part.look is not None:
-                    yield TablePart(here.place, shown, part.look())
-                elif part.is_container and isinstance(inner := part.open(), Container):
-                    yield from inner.tables(here, shown)
+                head = None if part.file is None else part.file.look()
+                inner = part.open() if part.file is not None and part.file.kind.is_container else None
+            if head is not None:
+                yield TablePart(here.place, shown, head)
+            if isinstance(inner, Container):
+                yield from inner.tables(here, shown)
+
+    def find(self, name: str) -> tuple[Format, bytes] | None:
+        """Return the format and bytes of the part that is the document of this name, None = there is none.
+
+        Raises:
+            InverseDeidError: It cannot be unpacked.
+        """
+        for part in self._parts:
+            file = part.file
+            if file is None:
+                continue
+            if file.name == name and file.unpack is not None:
+                return file.kind, file.unpack().read()
+            if file.kind.is_container and name.startswith(f"{file.name}/"):
+                inner = part.open()
+                return inner.find(name) if isinstance(inner, Container) else None
+        return None
 
     def _records_of(self, part: Part) -> Iterator[Record]:
         try:
@@ -332,22 +368,19 @@ def _inner(record: Record, place: PartPlace) -> Record:
     return replace(record, number=place.record, part=place.inner)
 
 
-def open_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -> Source:
+def open_part(file: PartFile) -> Source:
     """Open a part with its format.
 
-    Args:
-        kind: Its format.
-        stream: Its bytes.
-        options: Those for parts, with the place of the container in other files.
-        name: Of the part, after that of its container; the id of a single document.
-
     Raises:
-        InverseDeidError: It cannot be read.
+        InverseDeidError: It cannot be read, or is left out.
     """
-    problem = ""
+    if file.unpack is None:
+        raise StageError(_("a part without bytes was to be opened"))
+    kind, options, problem = file.kind, file.options, ""
     chosen = options if kind.look is None else options.choose_part()
+    stream = file.unpack()
     try:
-        source = kind.open(stream, chosen or replace(options, part_columns={}), name)
+        source = kind.open(stream, chosen or replace(options, part_columns={}), file.name)
     except UNREADABLE:
         problem = _DAMAGED
     if problem:
@@ -355,13 +388,6 @@ def open_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -
     if chosen is None:
         raise FormatError(_("has columns that could not be listed, so nothing was chosen for it"))
     return rename_document(source, options.new_name) if kind.is_single_document else source
-
-
-def look_at_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -> TableHead:
-    """Show the columns of a table in a container. Raises as `open_part`."""
-    if kind.look is None:
-        raise StageError(_("a part without columns was to show them"))
-    return kind.look(stream, options, name)
 
 
 def rename_document(source: Source, new_name: str) -> Source:

@@ -9,4 +9,6 @@ FORMAT = Format(
     is_single_document=True,
     can_be_piped=False,
     is_laid_out_anew=True,
+    list_scans=import_when_used("inverse_deid.formats.pdf.reading", "list_scans"),
+    draw_scan=import_when_used("inverse_deid.formats.pdf.reading", "draw_scan"),
 )

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from math import degrees
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.pdf.layout import order_lines
 from inverse_deid.formats.pdf.tables import Segment
 from inverse_deid.formats.scans.pictures import MAX_PAGES as MAX_SCANNED_PAGES
-from inverse_deid.formats.scans.pictures import MAX_SIDE
+from inverse_deid.formats.scans.pictures import MAX_SIDE, Page, encode_page
 from inverse_deid.formats.scans.reading import PageText, check_reader, read_page
 
 MAX_PAGES = 5_000
@@ -101,6 +101,23 @@ def read_pdf_text(data: bytes) -> PdfContent:
         FormatError: Not a PDF, damaged, encrypted, an XFA form, or pages without text.
         ConfigurationError: PDFium is not installed.
     """
+    return _read(data, lambda reader: reader.read())
+
+
+def list_scans(data: bytes) -> list[int]:
+    """Return the numbers of the pages, from 1, that are read as scans; raises as `read_pdf_text`."""
+    return _read(data, lambda reader: reader.list_scans())
+
+
+def draw_scan(data: bytes, number: int) -> bytes:
+    """Return a page that is read as a scan as a new JPEG file; raises as `read_pdf_text`."""
+    return encode_page(_read(data, lambda reader: reader.draw_scan(number)))
+
+
+_Found = TypeVar("_Found")
+
+
+def _read(data: bytes, work: Callable[[_Reader], _Found]) -> _Found:
     try:
         import pypdfium2
         import pypdfium2.raw
@@ -110,17 +127,15 @@ def read_pdf_text(data: bytes) -> PdfContent:
     if b"%PDF-" not in data[:1024] or b"%%EOF" not in data.rstrip(b"\0\r\n\t ")[-_TAIL_BYTES:]:
         raise FormatError(_DAMAGED)
     _check_streams(data)
-    content, problem = None, _DAMAGED
+    problem = _DAMAGED
     with _LOCK:
         try:
             with closing(pypdfium2.PdfDocument(data)) as pdf, closing(_Reader(pypdfium2, pdf)) as reader:
-                content = reader.read()
+                return work(reader)
         except pypdfium2.PdfiumError as error:
             if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
                 problem = _ENCRYPTED
-    if content is None:
-        raise FormatError(problem)
-    return content
+    raise FormatError(problem)
 
 
 def _check_streams(data: bytes) -> None:
@@ -196,7 +211,32 @@ class _Reader:
             raise FormatError(_("has no text. Give a PDF with text"))
         return PdfContent(tuple(pages), dict(sorted(self._removed.items())))
 
+    def list_scans(self) -> list[int]:
+        found = []
+        for number in range(1, min(len(self._pdf), MAX_PAGES) + 1):
+            with self._opened_page(number) as (page, text_page):
+                if self._read_layer(page, text_page, number)[1]:
+                    found.append(number)
+        return found
+
+    def draw_scan(self, number: int) -> Page:
+        if not 0 < number <= min(len(self._pdf), MAX_PAGES):
+            raise FormatError(_("has no page {number} that is a picture", number=number))
+        with self._opened_page(number) as (page, text_page):
+            if not self._read_layer(page, text_page, number)[1]:
+                raise FormatError(_("has no page {number} that is a picture", number=number))
+            return self._draw(page)
+
     def _read_page(self, number: int) -> PageText:
+        with self._opened_page(number) as (page, text_page):
+            words, problem = self._read_layer(page, text_page, number)
+            read = self._read_picture(page, problem) if problem else PageText(_mend(_show_words(words)))
+            notes = _mend("\n".join(self._read_annotations(page)))
+        return PageText("\n\n".join(filter(None, [read.text, notes])), read.unsure, read.problem)
+
+    @contextmanager
+    def _opened_page(self, number: int) -> Iterator[tuple[Any, Any]]:
+        # The page and its text.
         page = None
         with suppress(self._pdfium.PdfiumError):
             page = self._pdf[number - 1]
@@ -208,18 +248,19 @@ class _Reader:
             page.close()
             raise FormatError(_too_much(number))
         with closing(page), self._opened_form(page), closing(page.get_textpage()) as text_page:
-            n_found = text_page.count_chars()
-            if n_found > MAX_PAGE_CHARS:
-                raise FormatError(_too_much(number))
-            if self._n_chars + n_found > MAX_CHARS:
-                raise FormatError(_("has more text than one document may have. Split it"))
-            words, n_unmapped = self._read_words(text_page, self._rotation_of(page))
-            n_chars = sum(len(word.text) for word in words)
-            self._n_chars += n_chars
-            problem = self._find_problem(page, n_chars, n_unmapped)
-            read = self._read_picture(page, problem) if problem else PageText(_mend(_show_words(words)))
-            notes = _mend("\n".join(self._read_annotations(page)))
-        return PageText("\n\n".join(filter(None, [read.text, notes])), read.unsure, read.problem)
+            yield page, text_page
+
+    def _read_layer(self, page: Any, text_page: Any, number: int) -> tuple[list[_Word], str]:  # noqa: ANN401
+        # Its words, and why they are not all of its text, "" = they are.
+        n_found = text_page.count_chars()
+        if n_found > MAX_PAGE_CHARS:
+            raise FormatError(_too_much(number))
+        if self._n_chars + n_found > MAX_CHARS:
+            raise FormatError(_("has more text than one document may have. Split it"))
+        words, n_unmapped = self._read_words(text_page, self._rotation_of(page))
+        n_chars = sum(len(word.text) for word in words)
+        self._n_chars += n_chars
+        return words, self._find_problem(page, n_chars, n_unmapped)
 
     def _read_picture(self, page: Any, problem: str) -> PageText:  # noqa: ANN401
         # What the page shows, read by OCR, without form fields and notes, which are read apart.
@@ -235,13 +276,16 @@ class _Reader:
                 _("has more than {max_pages} pages without text. Split it", max_pages=MAX_SCANNED_PAGES)
             )
         ask_for_time()
+        return read_page(self._draw(page))
+
+    def _draw(self, page: Any) -> Page:  # noqa: ANN401
         scale = min(_DPI / 72, MAX_SIDE / max(*page.get_size(), 1.0))
         bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
         try:
             picture = np.array(bitmap.to_numpy(), np.uint8)
         finally:
             bitmap.close()
-        return read_page(picture[:, :, 0] if picture.ndim == 3 else picture)
+        return picture[:, :, 0] if picture.ndim == 3 else picture
 
     @contextmanager
     def _opened_form(self, page: Any) -> Iterator[None]:  # noqa: ANN401

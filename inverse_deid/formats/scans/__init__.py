@@ -9,4 +9,6 @@ FORMAT = Format(
     is_single_document=True,
     can_be_piped=False,
     added_suffix=".txt",
+    list_scans=import_when_used("inverse_deid.formats.scans.pictures", "list_scans"),
+    draw_scan=import_when_used("inverse_deid.formats.scans.pictures", "draw_scan"),
 )

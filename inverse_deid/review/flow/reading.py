@@ -8,6 +8,7 @@ from sqlalchemy import Row, delete, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import _
+from inverse_deid.files.pictures import ScanFile, may_have_scans
 from inverse_deid.review.flow.cases import (
     check_assignee,
     check_holder,
@@ -41,8 +42,8 @@ from inverse_deid.review.flow.oversight import (
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.rows import hash_actions
-from inverse_deid.review.store.sources import read_facts
-from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES, place_of
+from inverse_deid.review.store.sources import open_source, read_facts
+from inverse_deid.review.store.tables import ACTIONS, LAYERS, NOTES, SOURCES, place_of
 from inverse_deid.review.store.values import (
     CaseState,
     CaseView,
@@ -161,6 +162,40 @@ def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView,
         shown = disclose(transaction, user.name, [lock_row(transaction, case_id)], "print view")
     remember(store, shown)
     return view, render_case(content, view.layer, view.facts)
+
+
+def has_scans(store: ReviewStore, case_id: int) -> bool:
+    """Whether a case may have pages that were read as scans."""
+    with store.reading() as transaction:
+        case = read_row(transaction, case_id)
+        found = select(SOURCES.c.name, SOURCES.c.format).where(SOURCES.c.id == case.source_id)
+        source = transaction.execute(found).one()
+        names = transaction.names
+        return may_have_scans(source.format, names.open(source.name), names.open(case.name))
+
+
+def open_scan(store: ReviewStore, user: User, case_id: int) -> ScanFile:
+    """Return the file of a case whose original the user may see now, as `view_case` says; fails alike.
+
+    The trail records that they are shown its pages.
+    """
+    refuse_admin(user)
+    with store.writing() as transaction:
+        layer = find_layer(transaction, user.id, case_id)
+        case = lock_row(transaction, case_id)
+        if layer.approval is None:
+            check_holder(case, user.id)
+        shown = disclose(transaction, user.name, [case], "pictures of pages")
+    remember(store, shown)
+    with store.reading() as transaction:
+        source = transaction.execute(select(SOURCES).where(SOURCES.c.id == case.source_id)).one()
+        names = transaction.names
+        return ScanFile(
+            source.format,
+            names.open(source.name),
+            names.open(case.name),
+            open_source(transaction, source.id, source.sealed),
+        )
 
 
 def list_copied(store: ReviewStore, user: User, case_id: int) -> tuple[CopiedValue, ...] | None:

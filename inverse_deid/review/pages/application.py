@@ -73,6 +73,8 @@ _READINGS = frozenset(
     {
         intake_pages.submit_choices,
         intake_pages.answer_column,
+        case_page.list_pictures,
+        case_page.show_picture,
         file_pages.download,
         file_pages.download_old_names,
         file_pages.download_selected,
@@ -347,6 +349,8 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", "/trail/export", admin, trail_page.export_trail),
         ("GET", case, reviewer, case_page.show_case),
         ("POST", case + "/open", reviewer, case_page.send_case),
+        ("POST", case + "/pictures", reviewer, case_page.list_pictures),
+        ("GET", case + "/pictures/{page:int}", reviewer, case_page.show_picture),
         ("POST", case + "/act", reviewer, case_page.act_on_tokens),
         ("POST", case + "/undo", reviewer, case_page.undo_action),
         ("POST", case + "/redo", reviewer, case_page.redo_action),

@@ -19,6 +19,8 @@ from inverse_deid.choices.reasons import REASONS
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import Reason, Tokens, show_name
 from inverse_deid.core.wording import N_, _, ngettext
+from inverse_deid.files.pictures import check_picture, draw_scan, list_scans
+from inverse_deid.files.workers import borrow_worker
 from inverse_deid.review.flow.approval import (
     Uncovered,
     approve,
@@ -27,7 +29,15 @@ from inverse_deid.review.flow.approval import (
     count_unseen,
 )
 from inverse_deid.review.flow.editing import act, add_note, redo, undo
-from inverse_deid.review.flow.reading import close_case, keep_lock, open_case, open_dispute, view_case
+from inverse_deid.review.flow.reading import (
+    close_case,
+    has_scans,
+    keep_lock,
+    open_case,
+    open_dispute,
+    open_scan,
+    view_case,
+)
 from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.list_pages import find_next
 from inverse_deid.review.pages.visits import LEGEND_COOKIE, Visit
@@ -141,12 +151,31 @@ def send_case(visit: Visit) -> Response:
     """Lock a case and send it, as far as the reviewer may see it."""
     view = open_case(visit.store, visit.user, visit.case_id)
     can_reopen = view.is_approved and can_undo_approval(visit.store, visit.user, visit.case_id)
-    return JSONResponse({**encode_case(view, view.facts), "can_reopen": can_reopen})
+    scans = has_scans(visit.store, visit.case_id)
+    return JSONResponse({**encode_case(view, view.facts), "can_reopen": can_reopen, "has_scans": scans})
 
 
 def send_dispute(visit: Visit) -> Response:
     dispute = open_dispute(visit.store, visit.user, visit.case_id)
-    return JSONResponse(encode_case(dispute.case, dispute.case.facts, dispute))
+    scans = has_scans(visit.store, visit.case_id)
+    return JSONResponse({**encode_case(dispute.case, dispute.case.facts, dispute), "has_scans": scans})
+
+
+def list_pictures(visit: Visit) -> Response:
+    """Send the numbers of the pages of a case that were read as scans."""
+    file = open_scan(visit.store, visit.user, visit.case_id)
+    with borrow_worker() as worker:
+        pages = worker.call(list_scans, file, n_bytes=len(file.data))
+    return JSONResponse({"pages": pages})
+
+
+def show_picture(visit: Visit) -> Response:
+    """Send the picture of such a page, drawn anew by a child process: nothing of the file as it came."""
+    file = open_scan(visit.store, visit.user, visit.case_id)
+    page = int(visit.request.path_params["page"])
+    with borrow_worker() as worker:
+        drawn = worker.call(draw_scan, file, page, n_bytes=len(file.data))
+    return Response(check_picture(drawn), media_type="image/jpeg")
 
 
 def act_on_tokens(visit: Visit) -> Response:

@@ -2,6 +2,7 @@
 import { isJoined, isStop, isSure, mentions, runAround, stateOf } from "./case_state.js";
 import { ask, askCategory, askNote, askSure, fillNotes, listWords, openDialog } from "./dialogs.js";
 import { Latch } from "./latch.js";
+import { Pictures } from "./pictures.js";
 import { Reader } from "./reader.js";
 import { Queue, Refused, answered, post } from "./requests.js";
 import { fillLegend, sentence, showWhy } from "./why.js";
@@ -21,6 +22,7 @@ let spoken = 0;
 let halted = null;
 
 const latch = new Latch();
+const pictures = new Pictures(at("pictures"), token);
 const queue = new Queue((item) => post(at(item.to), token, { ...item.payload, revision: state.revision }), {
   stored,
   refused,
@@ -51,6 +53,7 @@ function show(data) {
   element("reader").removeAttribute("aria-busy");
   element("elsewhere").hidden = true;
   latch.shut();
+  if (data.has_scans) pictures.open(data.name, state.gaps);
   const first = here >= 0 ? here : nextStop(-1, 1) ?? 0;
   if (state.n) choose(first, first + 1);
   showSaved();
@@ -66,6 +69,7 @@ function choose(first, stop, { from = first } = {}) {
   showWhy(element("why-body"), state, reader.picked);
   showSeen();
   reader.scroll();
+  pictures.follow(here);
   clearTimeout(spoken);
   spoken = setTimeout(() => {
     const [a, b] = reader.picked;
