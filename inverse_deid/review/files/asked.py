@@ -1,4 +1,4 @@
-"""What a second adjudicator is told of a column that would leave unmasked, and who can be one."""
+"""The values of a column that would leave unmasked, as a second adjudicator sees them, and who can be one."""
 
 from __future__ import annotations
 

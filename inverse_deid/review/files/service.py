@@ -105,7 +105,7 @@ class _Running:
 
 
 class _Ended(NamedTuple):
-    """What became of a file that was worked on."""
+    """The state of a file after work on it."""
 
     state: UploadState
     problem: InverseDeidError | None = None
@@ -273,7 +273,7 @@ class IntakeService:
         """Let a second adjudicator confirm that a column is copied, or refuse it.
 
         After the last confirmation the file is queued. With a refusal it is ready again, with its choices and
-        the column masked, so that somebody looks at them anew.
+        the column masked, so that somebody looks at them again.
 
         Args:
             upload: The file as `by` saw it.
@@ -317,7 +317,7 @@ class IntakeService:
         self.wake()
 
     def choose_again(self, upload_id: int, *, by: str) -> None:
-        """Let somebody choose anew how a file is masked that waits for a second adjudicator."""
+        """Let somebody choose again how a file is masked that waits for a second adjudicator."""
         event = TrailEvent(user=by, event="file back to its choices")
         waits = (UploadState.CONFIRMING,)
         change_upload(
@@ -445,7 +445,8 @@ class IntakeService:
             data = read_bytes(self.store, upload.id)
             n_bytes = min(len(data) * (PACKED if facts.name.lower().endswith(".gz") else 1), MAX_FILE_BYTES)
             found = self._worker.call(list_values, facts.name, data, columns, n_bytes=n_bytes)
-            kept = KeptColumns(self._maskers.get(chosen.masking), chosen.cases.day_first)
+            masker = self._maskers.get(follow_lists(self.store, chosen.masking))
+            kept = KeptColumns(masker, chosen.cases.day_first)
             for one, values in zip(facts.unconfirmed, found, strict=True):
                 counted = count_values(
                     one.concern, values, kept, lambda: running.is_cancelled or self._is_closing
