@@ -30,7 +30,7 @@ _NEEDED = (
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help=_("Where everything is kept, encrypted.  [default: a folder of your user account]"),
+    help=_("Where everything but the key is kept, encrypted.  [default: a folder of your user account]"),
 )
 @click.option(
     "--port", type=click.IntRange(1, 65535), help=_("Port of the pages.  [default: 8018, or a free one]")

@@ -5,9 +5,9 @@ or is no longer wanted, and the next work starts another child. Windows has no l
 
 A hostile file could take over the child. So it gives up what rights it can: on Linux it changes no file, runs
 no program, uses no TCP and has no rights of an administrator (see `_drop_rights`). Work that needs a program
-is done by a helper of the child, which does one kind of work and nothing else (see `ask_helper`). And what a
-child sends is data (msgspec), checked against the types that the work declares, and never a pickle, which
-could run code here.
+is done by a helper of the child, which does one kind of work and nothing else (see `ask_helper`), and changes
+files in folders for temporary files alone. And what a child sends is data (msgspec), checked against the
+types that the work declares, and never a pickle, which could run code here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import struct
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -44,6 +46,7 @@ MAX_MORE_TIMES = 1_000
 """So often a piece of work may ask for `MAX_SECONDS` more, see `ask_for_time`."""
 
 _NAME = "inverse-deid reader"
+_GOES_FIRST = "1000"
 _POLL_SECONDS = 0.1
 
 Found = TypeVar("Found")
@@ -409,7 +412,7 @@ def _start_helper(helper: Helper, pipe: Connection[Any, Any], most_bytes: int) -
         pipe.close()
         ours.close()
         _end_with(parent)
-        _drop_rights(programs=True)
+        _drop_rights(is_helper=True)
         _limit(most_bytes, is_final=True)
         _serve(helper, theirs)
     finally:
@@ -452,6 +455,7 @@ def _end_with(parent: int) -> None:
 
 def _work(pipe: Connection[Any, Any], most_bytes: int, helper: Helper | None = None) -> None:
     """Do what the parent asks for, one piece of work after the other."""
+    _go_first()
     if helper is not None:
         _start_helper(helper, pipe, most_bytes)
     _drop_rights()  # before there are other threads
@@ -509,18 +513,30 @@ def _limit(max_bytes: int, *, is_final: bool = False) -> None:
         resource.setrlimit(kind, (limit, limit if is_final else hard))
 
 
-_CHANGES = sum(1 << bit for bit in (0, 1, *range(4, 15)))
-"""Rights of Landlock to run a program, and to write, remove, make, move and truncate files."""
+def _go_first() -> None:
+    """Let Linux end this process, and what it starts, before others when memory runs out."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_GOES_FIRST, "ascii")
+
+
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - of this system, not shared: what is made in it is private
+"""A folder in memory, where the system has one."""
+_PROGRAMS = 1
+"""The right of Landlock to run a program."""
+_CHANGES = sum(1 << bit for bit in (1, *range(4, 15)))
+"""Rights of Landlock to write, remove, make, move and truncate files."""
+_CHANGES_OF_A_FILE = (1 << 1) | (1 << 14)
+"""Those that are not about a folder."""
 _TCP = 0b11
 """Rights of Landlock to listen on a port, and to connect to one."""
 
 
-def _drop_rights(*, programs: bool = False) -> None:
+def _drop_rights(*, is_helper: bool = False) -> None:
     """Give up what this process and its threads do not need, as far as the system permits (Linux alone).
 
     It gains no rights from a program that has more, has no capabilities, runs no program and changes no
-    file. With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. A process
-    that may run `programs` can also change files.
+    file. With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. A helper may
+    run programs, and change files in folders for temporary files.
 
     Source: capset(2), prctl(2), landlock(7). The numbers are the same on all architectures.
     """
@@ -534,12 +550,19 @@ def _drop_rights(*, programs: bool = False) -> None:
     version = libc.syscall(444, None, nothing, ctypes.c_ulong(1))  # landlock_create_ruleset
     if version > 0:
         # Older kernels know fewer rights, and only their part of the structure.
-        known = (1 << {1: 13, 2: 14}.get(version, 15)) - 1
-        changes = 0 if programs else _CHANGES & known
-        handled = (ctypes.c_uint64 * 2)(changes, _TCP if version >= 4 else 0)
+        changes = _CHANGES & ((1 << {1: 13, 2: 14}.get(version, 15)) - 1)
+        files = changes if is_helper else changes | _PROGRAMS
+        handled = (ctypes.c_uint64 * 2)(files, _TCP if version >= 4 else 0)
         rules = libc.syscall(444, handled, ctypes.c_ulong(16 if version >= 4 else 8), nothing)
         if rules >= 0:
-            libc.syscall(446, rules, nothing)  # landlock_restrict_self, without a rule: nothing is permitted
+            for path in (MEMORY_FOLDER, Path(tempfile.gettempdir()), Path(os.devnull)) if is_helper else ():
+                with suppress(OSError):  # it does not exist
+                    place = os.open(path, os.O_PATH)
+                    permitted = changes if path.is_dir() else changes & _CHANGES_OF_A_FILE
+                    rule = struct.pack("=Qi", permitted, place)
+                    libc.syscall(445, rules, ctypes.c_ulong(1), rule, nothing)  # landlock_add_rule
+                    os.close(place)
+            libc.syscall(446, rules, nothing)  # landlock_restrict_self: nothing else is permitted
             os.close(rules)
     # _LINUX_CAPABILITY_VERSION_3, of this process; effective, permitted and inheritable: none.
     libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())

@@ -22,7 +22,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
-from inverse_deid.core.child_process import MAX_SECONDS, LimitedProcess, ask_for_time, ask_helper
+from inverse_deid.core.child_process import (
+    MAX_SECONDS,
+    MEMORY_FOLDER,
+    LimitedProcess,
+    ask_for_time,
+    ask_helper,
+)
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.wording import _
 from inverse_deid.formats import docx, pptx, xlsx
@@ -34,7 +40,6 @@ _PLACES = (
     "/Applications/LibreOffice.app/Contents/MacOS/soffice",
 )
 """Where it is on Windows and macOS, which do not have it in the path."""
-_MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - of this system, not shared: the folder in it is private
 _MAX_SECONDS = 0.8 * MAX_SECONDS
 """The child must still be able to stop it and delete the folder."""
 _MAX_BYTES = 256 * 1024 * 1024
@@ -133,7 +138,7 @@ def convert(name_of_format: str, data: bytes) -> bytes:
                 suffix=suffix,
             )
         )
-    parent = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
+    parent = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="inverse-deid-", dir=parent, ignore_cleanup_errors=True) as made:
         folder = Path(made)
         given, written = folder / f"given.{name_of_format}", folder / f"given{suffix}"

@@ -462,7 +462,7 @@ def _join_columns(
                     n_one=len(one),
                 )
             )
-    return map(np.concatenate, zip(*columns, strict=True))
+    return (one[0] if len(one) == 1 else np.concatenate(one) for one in zip(*columns, strict=True))
 
 
 def mask_everything(doc: Document, marker_for: MarkerFor) -> MaskedDocument:

@@ -13,6 +13,7 @@ room       module                        content
            `reading`, `editing`          opens a case; mask, unmask, category, undo, redo, note
            `approval`                    approve, settle, release, withdraw
            `table`                       many cases of a file under each other, approved together
+          `word_lists`                  words that are always or never masked, in all cases of a reader
            `oversight`                   who may see an original, the record of who did, limits
            `quality`, `causality`        agreement, time, elusion check; the causality form
 `people`   `accounts`, `second_factor`   users, passwords, log-in, sessions, CSRF tokens; one-time codes

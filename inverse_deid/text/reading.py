@@ -22,9 +22,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray, Tokens
+from inverse_deid.core.values import BoolArray, IntArray, Tokens
 from inverse_deid.text.markup import find_markup
 from inverse_deid.text.rendering import (
     FORBIDDEN_GAP_PATTERN,
@@ -109,6 +108,8 @@ def _find_scripts(text: str) -> Iterator[Piece]:
         yield *match.span(), match.group().translate(_SIGNS)
 
 
+_TOKENS_AT_ONCE = 65_536
+
 IsWord = Callable[[str], bool]
 """Tells whether a list of the lexicon has a word, in any case; names count as well."""
 
@@ -122,8 +123,8 @@ class Reading:
     edited: tuple[tuple[int, int], ...] = field(repr=False)  # half-open ranges of the original, in order
     edits: tuple[tuple[int, int], ...] = field(repr=False)  # of each, the range of `text` that it reads as
 
-    def originals(self, tokens: Tokens) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        r"""Return where each token of the reading starts and ends in the original: int64 (n_tokens,) each.
+    def originals(self, tokens: Tokens) -> tuple[IntArray, IntArray]:
+        r"""Return where each token of the reading starts and ends in the original: int32 (n_tokens,) each.
 
         A token that shares a character with an edit covers all that the edit replaced.
 
@@ -137,14 +138,21 @@ class Reading:
         # The characters that the edits up to each one removed.
         removed = np.concatenate([[0], written[:, 1] - read[:, 1]])
 
-        def place(characters: npt.NDArray[np.int64], end: int) -> npt.NDArray[np.int64]:
+        def place(characters: IntArray, end: int) -> IntArray:
             """Return where the original of each character of the reading starts, or ends if `end` is 1."""
             passed = np.searchsorted(read[:, 1], characters, side="right")
             own = np.minimum(passed, len(read) - 1)
             inside = (passed < len(read)) & (read[own, 0] <= characters)
-            return np.asarray(np.where(inside, written[own, end], characters + end + removed[passed]))
+            return np.asarray(
+                np.where(inside, written[own, end], characters + end + removed[passed]), np.int32
+            )
 
-        return place(tokens.starts.astype(np.int64), 0), place(tokens.ends.astype(np.int64) - 1, 1)
+        starts, ends = np.empty_like(tokens.starts), np.empty_like(tokens.ends)
+        for at in range(0, len(tokens), _TOKENS_AT_ONCE):
+            some = slice(at, at + _TOKENS_AT_ONCE)
+            starts[some] = place(tokens.starts[some], 0)
+            ends[some] = place(tokens.ends[some] - 1, 1)
+        return starts, ends
 
     def harmful(self) -> list[tuple[int, int]]:
         """Return the ranges of the original that read as a character that must never leave, in order."""

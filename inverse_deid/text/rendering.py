@@ -8,8 +8,9 @@ since they can carry hidden text.
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from string import punctuation
 
@@ -67,6 +68,8 @@ def replace_gap(characters: str) -> str:
     return "" if INVISIBLE_MARKS.issuperset(characters) else GAP_MARK
 
 
+_TOKENS_AT_ONCE = 65_536
+
 JOINING_GAPS = frozenset(["", " ", *"-/.:'’@_+&"])  # noqa: RUF001
 """Masked tokens that only these separate become one mask: a date, a full name, an e-mail."""
 
@@ -120,7 +123,7 @@ def render(
     if len(keep) != len(tokens):
         raise ValueError(f"{len(keep)} decisions for {len(tokens)} tokens")
     masks = _merge(_token_masks(tokens, keep), forbidden_gaps(tokens.text) if gaps is None else gaps)
-    pieces = [
+    pieces = (
         (
             m.start,
             m.end,
@@ -129,42 +132,53 @@ def render(
             else marker(m.first_token, m.last_token + 1),
         )
         for m in masks
-    ]
+    )
     return substitute(tokens.text, pieces)
 
 
-def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
+def _token_masks(tokens: Tokens, keep: BoolArray) -> Iterator[_Mask]:
     # Only joining gaps separate the tokens of a run.
-    runs: list[_Mask] = []
-    masked = np.flatnonzero(~keep)
-    edges = zip(masked.tolist(), tokens.starts[masked].tolist(), tokens.ends[masked].tolist(), strict=True)
-    for i, start, end in edges:
-        if runs and runs[-1].last_token == i - 1 and tokens.text[runs[-1].end : start] in JOINING_GAPS:
-            runs[-1] = _Mask(runs[-1].start, end, runs[-1].first_token, i)
+    run: _Mask | None = None
+    for token, start, end in _masked_tokens(tokens, keep):
+        if run and run.last_token == token - 1 and tokens.text[run.end : start] in JOINING_GAPS:
+            run = _Mask(run.start, end, run.first_token, token)
         else:
-            runs.append(_Mask(start, end, i, i))
-    return runs
+            if run:
+                yield run
+            run = _Mask(start, end, token, token)
+    if run:
+        yield run
 
 
-def _merge(masks: list[_Mask], gaps: Sequence[tuple[int, int]]) -> list[_Mask]:
+def _masked_tokens(tokens: Tokens, keep: BoolArray) -> Iterator[tuple[int, int, int]]:
+    """Yield number, start and end of every masked token, in order."""
+    masked = np.flatnonzero(~keep)
+    for at in range(0, len(masked), _TOKENS_AT_ONCE):
+        some = masked[at : at + _TOKENS_AT_ONCE]
+        yield from zip(some.tolist(), tokens.starts[some].tolist(), tokens.ends[some].tolist(), strict=True)
+
+
+def _merge(masks: Iterator[_Mask], gaps: Sequence[tuple[int, int]]) -> Iterator[_Mask]:
     # Ranges that touch or overlap become one mask.
     if not gaps:
-        return masks
-    pieces = masks + [_Mask(start, end, -1, -1) for start, end in gaps]
-    pieces.sort(key=lambda piece: piece.start)
-    merged: list[_Mask] = []
-    for piece in pieces:
-        if merged and merged[-1].end >= piece.start:
-            left = merged[-1]
+        yield from masks
+        return
+    others = (_Mask(start, end, -1, -1) for start, end in gaps)
+    left: _Mask | None = None
+    for piece in heapq.merge(masks, others, key=lambda piece: piece.start):
+        if left and left.end >= piece.start:
             first = left.first_token if left.first_token >= 0 else piece.first_token
             last = piece.last_token if piece.last_token >= 0 else left.last_token
-            merged[-1] = _Mask(left.start, max(left.end, piece.end), first, last)
+            left = _Mask(left.start, max(left.end, piece.end), first, last)
         else:
-            merged.append(piece)
-    return merged
+            if left:
+                yield left
+            left = piece
+    if left:
+        yield left
 
 
-def substitute(text: str, pieces: Sequence[Piece]) -> Rendering:
+def substitute(text: str, pieces: Iterable[Piece]) -> Rendering:
     """Replace ranges of a text; one left-to-right pass yields text and offsets together.
 
     Raises:
@@ -175,6 +189,7 @@ def substitute(text: str, pieces: Sequence[Piece]) -> Rendering:
         'seen by PHI'
     """
     shown: list[str] = []
+    edges: list[tuple[int, int]] = []
     replaced: list[tuple[int, int]] = []
     position = length = 0
     for start, end, words in pieces:
@@ -185,6 +200,7 @@ def substitute(text: str, pieces: Sequence[Piece]) -> Rendering:
         replaced.append((length, length + len(words)))
         length += len(words)
         shown += (kept, words)
+        edges.append((start, end))
         position = end
     shown.append(text[position:])
-    return Rendering("".join(shown), tuple((start, end) for start, end, _ in pieces), tuple(replaced))
+    return Rendering("".join(shown), tuple(edges), tuple(replaced))

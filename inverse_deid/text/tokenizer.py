@@ -158,12 +158,12 @@ def join(docs: Sequence[Tokens]) -> JoinedTokens:
     bounds = np.concatenate([[0], np.cumsum(n_tokens)]).astype(np.int32)
     offsets = (np.cumsum(lengths) - lengths).astype(np.int32)
     shift = np.repeat(offsets, n_tokens)
-    none = np.zeros(0, np.int32)
+    none, is_one = np.zeros(0, np.int32), len(docs) == 1  # one may be long, so nothing of it is copied
     return JoinedTokens(
         docs=docs,
-        words=docs[0].words if len(docs) == 1 else list(chain.from_iterable(doc.words for doc in docs)),
-        starts=np.concatenate([none, *(doc.starts for doc in docs)]) + shift,
-        ends=np.concatenate([none, *(doc.ends for doc in docs)]) + shift,
+        words=docs[0].words if is_one else list(chain.from_iterable(doc.words for doc in docs)),
+        starts=docs[0].starts if is_one else np.concatenate([none, *(doc.starts for doc in docs)]) + shift,
+        ends=docs[0].ends if is_one else np.concatenate([none, *(doc.ends for doc in docs)]) + shift,
         codes=code_points("".join(text for doc in docs for text in (doc.text, BORDER))),
         offsets=offsets,
         bounds=bounds,

@@ -212,6 +212,27 @@ def test_a_unit_is_valid_and_exposes_little(unit, tmp_path):
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_a_unit_lets_children_give_up_their_rights(unit):
+    """Otherwise Landlock is refused, and nobody notices."""
+    permitted = " ".join(re.findall(r"^SystemCallFilter=(.+)$", unit.read_text(), re.M)).split()
+    needed = {f"landlock_{call}" for call in ("create_ruleset", "add_rule", "restrict_self")}
+    needed |= {"capset", "prctl", "fork", "execve"}  # of a child, and of the helper that runs LibreOffice
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("no systemd-analyze")
+    listed = [program, "syscall-filter", "--no-pager"]
+    while groups := [one for one in permitted if one.startswith("@")]:
+        shown = subprocess.run([*listed, *groups], capture_output=True, text=True, check=True).stdout
+        inside = [line.strip() for line in shown.splitlines() if not line.startswith("@")]
+        permitted = [one for one in permitted if one not in groups]
+        permitted += [one for one in inside if not one.startswith("#")]
+    assert needed - set(permitted) == set()
+    assert (
+        "OOMPolicy=continue" in unit.read_text()
+    )  # a child that is ended for its memory does not end the server
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_the_command_of_a_unit_has_only_known_options(unit):
     from click import Context
 

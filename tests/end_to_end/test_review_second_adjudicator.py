@@ -247,7 +247,7 @@ def test_a_team_with_one_adjudicator_is_told_so_before_anything_is_masked(tmp_pa
 def test_whoever_waits_in_vain_chooses_again(waiting):
     team, upload_id = waiting
     set_active(team.store, "cleo", is_active=False)
-    assert "there is no other adjudicator who could confirm it" in team.carl.get("/confirm").text
+    assert "No other adjudicator can confirm it" in team.carl.get("/confirm").text
     team.carl.ask(f"/add/{upload_id}", what="rechoose")
     (back,) = team.wait(UploadState.READY)
     assert back.facts.unconfirmed == ()

@@ -105,7 +105,7 @@ class _Running:
 
 
 class _Ended(NamedTuple):
-    """The state of a file after work on it."""
+    """The outcome of the work on a file."""
 
     state: UploadState
     problem: InverseDeidError | None = None

@@ -106,7 +106,7 @@ def take_steps_in(
 def take_out_in(transaction: Transaction, at: LayerRevision, entry: int) -> Edited:
     """Take the actions of an entry of a word list out, in the caller's transaction, as if it had never been.
 
-    What the user decided in these places before and afterwards holds. Fails as `take_steps`.
+    Decisions of the user in these places, before and afterwards, hold. Fails as `take_steps`.
     """
     edit = _Edit(transaction, at)
     planned = edit.take_out(entry)

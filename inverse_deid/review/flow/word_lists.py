@@ -101,7 +101,7 @@ class Asked:
 
     @property
     def can_be_kept_in_new_files(self) -> bool:
-        """Whether the masker can be told to keep them: single words without digits."""
+        """Whether the masker can keep them: single words without digits."""
         return len(self.words) == 1 and self.words[0].isalpha()
 
 
@@ -290,7 +290,7 @@ def _change_cases(
 def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
     """Remove an entry of the user, and take it out of their open cases; approved ones stay as they are.
 
-    What the user decided themselves in these places, before or afterwards, holds. The entry stays until no
+    The user's own decisions in these places hold. The entry stays until no
     case is left (`MOST_SECONDS`).
 
     Raises:

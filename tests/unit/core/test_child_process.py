@@ -341,6 +341,19 @@ def try_beside_the_helper(folder: str, port: int) -> dict[str, str]:
     return try_what_a_taken_over_child_would(folder, port)
 
 
+def read_score() -> str:
+    return Path("/proc/self/oom_score_adj").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+def test_a_child_is_ended_before_the_server_when_memory_runs_out():
+    worker = LimitedProcess()
+    try:
+        assert int(worker.call(read_score)) == 1000 > int(read_score())
+    finally:
+        worker.end()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
 def test_a_helper_does_its_work_and_the_child_has_no_rights(tmp_path):
     (tmp_path / "there").write_text("as it was")
@@ -355,6 +368,45 @@ def test_a_helper_does_its_work_and_the_child_has_no_rights(tmp_path):
         worker.end()
     assert (tmp_path / "written").read_bytes() == b"1"
     assert set(found.values()) - {"as it was"} == {"PermissionError"} or not has_landlock()
+
+
+def write_beside(folder: str, data: bytes) -> bytes:
+    """Try to change files outside of the folders for temporary files, here and in a program."""
+    found = []
+    for attempt in (
+        lambda: Path(folder, "written").write_bytes(data),
+        lambda: Path(folder, "there").write_bytes(data),
+        lambda: Path(folder, "there").unlink(),
+        lambda: Path(folder, "there").rename(Path(folder, "temporary", "there")),
+        lambda: subprocess.run(["rm", Path(folder, "there")], check=True, stderr=subprocess.DEVNULL),
+    ):
+        try:
+            attempt()
+            found.append("done")
+        except (PermissionError, subprocess.CalledProcessError):
+            found.append("refused")
+    Path(folder, "temporary", "written").write_bytes(data)
+    return " ".join(found).encode()
+
+
+def let_it_write_beside(folder: str, data: bytes) -> bytes:
+    return ask_helper(write_beside, folder, data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")
+def test_a_helper_and_what_it_runs_change_temporary_files_alone(tmp_path, monkeypatch):
+    if not has_landlock():
+        pytest.skip("no Landlock")
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "there").write_text("as it was")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    worker = LimitedProcess(write_beside)
+    try:
+        assert worker.call(let_it_write_beside, str(tmp_path), b"1").split() == [b"refused"] * 5
+    finally:
+        worker.end()
+    assert (tmp_path / "there").read_text() == "as it was"
+    assert (tmp_path / "temporary" / "written").read_bytes() == b"1"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the rights of Linux")

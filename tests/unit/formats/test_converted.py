@@ -135,7 +135,7 @@ def test_a_file_of_another_kind_is_never_given_to_libreoffice(kind, data, messag
 
 @needs_office
 def test_a_damaged_file_is_refused_and_leaves_nothing(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(converted, "_MEMORY_FOLDER", tmp_path)
+    monkeypatch.setattr(converted, "MEMORY_FOLDER", tmp_path)
     with pytest.raises(FormatError, match="could not be converted") as caught:
         converted.convert("ods", b"PK\x03\x04" + CANARY.encode())
     assert CANARY not in str(caught.value)
@@ -144,36 +144,75 @@ def test_a_damaged_file_is_refused_and_leaves_nothing(files, tmp_path, monkeypat
 
 @needs_office
 def test_a_conversion_that_takes_too_long_is_ended(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(converted, "_MEMORY_FOLDER", tmp_path)
+    monkeypatch.setattr(converted, "MEMORY_FOLDER", tmp_path)
     monkeypatch.setattr(converted, "_MAX_SECONDS", 0.05)
     with pytest.raises(FormatError, match="could not be converted"):
         converted.convert("doc", files["doc"])
     assert list(tmp_path.iterdir()) == []
 
 
-def odt_with_a_link(address):
-    content = (
-        '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
-        'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
-        'xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
-        'xmlns:xlink="http://www.w3.org/1999/xlink" office:version="1.2"><office:body><office:text>'
-        f'<text:p>seen twice<draw:frame draw:name="a"><draw:image xlink:href="{address}" xlink:type="simple" '
-        'xlink:show="embed" xlink:actuate="onLoad"/></draw:frame></text:p>'
-        "</office:text></office:body></office:document-content>"
+def document(kind, body):
+    """Return a document of LibreOffice with links."""
+    namespaces = "".join(
+        f' xmlns:{one}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for one, name in [("office", "office"), ("text", "text"), ("draw", "drawing"), ("table", "table")]
     )
+    content = (
+        f'<office:document-content{namespaces} xmlns:of="urn:oasis:names:tc:opendocument:xmlns:of:1.2" '
+        'xmlns:xlink="http://www.w3.org/1999/xlink" office:version="1.2">'
+        f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
+    )
+    media_type = f"application/vnd.oasis.opendocument.{kind}"
     manifest = (
         '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
-        '<manifest:file-entry manifest:full-path="/" '
-        'manifest:media-type="application/vnd.oasis.opendocument.text"/>'
+        f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{media_type}"/>'
         '<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml"/>'
         "</manifest:manifest>"
     )
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as made:
-        made.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        made.writestr("mimetype", media_type)
         made.writestr("content.xml", content)
         made.writestr("META-INF/manifest.xml", manifest)
     return target.getvalue()
+
+
+def odt_with_a_link(address):
+    return document(
+        "text",
+        f'<text:p>seen twice<draw:frame draw:name="a"><draw:image xlink:href="{address}" xlink:type="simple" '
+        'xlink:show="embed" xlink:actuate="onLoad"/></draw:frame></text:p>',
+    )
+
+
+LINKED = {
+    "odt": (
+        "text",
+        '<text:p>seen twice</text:p><text:section text:name="s"><text:section-source xlink:type="simple" '
+        'xlink:href="{file}" xlink:show="embed" text:filter-name="Text"/><text:p>old</text:p></text:section>',
+    ),
+    "ods": (
+        "spreadsheet",
+        '<table:table table:name="a"><table:table-row><table:table-cell office:value-type="string">'
+        "<text:p>seen twice</text:p></table:table-cell><table:table-cell "
+        "table:formula=\"of:='{file}'#$secret.A1\"/></table:table-row></table:table>"
+        '<table:table table:name="b"><table:table-source xlink:href="{file}" '
+        'table:filter-name="Text - txt - csv (StarCalc)" table:filter-options="44,34,UTF-8,1"/>'
+        "<table:table-row><table:table-cell/></table:table-row></table:table>",
+    ),
+}
+
+
+@needs_office
+@pytest.mark.parametrize("kind", LINKED)
+def test_no_file_of_the_machine_gets_into_a_conversion(kind, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text(f"{CANARY},7\n")
+    of_kind, body = LINKED[kind]
+    written = converted.convert(kind, document(of_kind, body.format(file=secret.as_uri())))
+    with zipfile.ZipFile(io.BytesIO(written)) as parts:
+        shown = b"".join(map(parts.read, parts.namelist()))
+    assert (b"seen twice" in shown, CANARY.encode() in shown) == (True, False)
 
 
 @needs_office

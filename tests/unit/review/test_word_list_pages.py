@@ -182,7 +182,7 @@ def test_new_files_of_a_desk_follow_the_lists_if_the_user_wants_it(tmp_path):
         list_word(desk, "never masked", "Quvenal")
         desk.add("letter.txt", b"A rash after Zelvoran and Quvenal")
         page = desk.client.get("/choices").text
-        assert "1 words or phrases are masked in these files" in page and "and 1 are kept" in page
+        assert "mask 1 words or phrases in these files. They keep 1, unless" in page
         desk.choose()
         desk.wait(UploadState.DONE)
         open_case(desk.store, desk.user, 1)

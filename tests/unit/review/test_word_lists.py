@@ -1,11 +1,15 @@
 """Word lists: what an entry changes, what its removal takes back, and who may do either."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from click.testing import CliRunner
 from fake_maskers import BROKEN_STAGE, masks_in_doubt
-from review_stores import KEY, change, place, read_entries, store_of, user
+from review_stores import KEY, change, json_lines, place, read_entries, store_of, user, write_key
 from review_stores import review as approve_alone
 from sqlalchemy import select
 
+from inverse_deid.cli.main import main
 from inverse_deid.core.errors import NotAllowedError, ReviewError, UnreadableInputError
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.review.flow.approval import approve, undo_approval
@@ -350,3 +354,32 @@ def test_the_words_of_a_case_that_was_deleted_meanwhile_are_left_out(alone, carl
     places = count_places(alone, carl, ZELVORAN)[Sort.NEVER]
     delete_case(alone, 4, by="dora")
     assert add_entry(alone, carl, ZELVORAN, Sort.NEVER, places) == Done(1, 1)
+
+
+def test_two_who_add_the_same_words_at_once_make_one_entry(alone, carl):
+    places = count_places(alone, carl, ZELVORAN)[Sort.NEVER]
+    with ThreadPoolExecutor(4) as threads:
+        adding = [threads.submit(add_entry, alone, carl, ZELVORAN, Sort.NEVER, places) for _ in range(4)]
+        done = [one.result() for one in adding]
+    assert sum(one.n_cases for one in done) == 2
+    (entry,) = list_entries(alone, carl)
+    assert remove_entry(alone, carl, entry.id) == Done(2)
+    assert kept(alone, carl, 1) == "a rash after and"
+    assert verify_store(alone).is_intact
+
+
+def test_files_that_a_command_adds_follow_the_lists(tmp_path):
+    write_key(tmp_path)
+    with store_of(tmp_path, approvals=1) as store:
+        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        enter(store, carl, Asked(("rash",)), Sort.ALWAYS, for_new_files=True)
+        enter(store, carl, Asked(("Okonkwo",)), Sort.NEVER, for_new_files=True)
+    more = json_lines(tmp_path / "more.jsonl", ["a rash seen by Dr Okonkwo and Dr Lindqvist"])
+    given = ["review", "add", str(more), "--store", str(tmp_path / "review.db"), "--rules-only"]
+    result = CliRunner().invoke(main, given)
+    assert result.exit_code == 0, result.output
+    with open_store(tmp_path / "review.db", KEY) as store:
+        assert kept(store, carl, 2) == "a seen by Okonkwo and"
+        facts = view_case(store, carl, open_case(store, carl, 2).case_id).facts
+        assert (facts.n_deny, facts.n_allow) == (1, 1)
+        assert verify_store(store).is_intact
