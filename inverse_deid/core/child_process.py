@@ -529,6 +529,8 @@ _CHANGES_OF_A_FILE = (1 << 1) | (1 << 14)
 """Those that are not about a folder."""
 _TCP = 0b11
 """Rights of Landlock to listen on a port, and to connect to one."""
+_SIGNALS = 0b10
+"""What Landlock can keep to processes with the same rights: signals."""
 
 
 def _drop_rights(*, is_helper: bool = False) -> None:
@@ -536,7 +538,8 @@ def _drop_rights(*, is_helper: bool = False) -> None:
 
     It gains no rights from a program that has more, has no capabilities, runs no program and changes no
     file. With Linux 6.7 and newer it uses no TCP. It can still read what the server can read. A helper may
-    run programs, and change files in folders for temporary files.
+    run programs, and change files in folders for temporary files. From Linux 6.12 on it sends no signal to
+    other processes: that of a child that ends must reach its helper.
 
     Source: capset(2), prctl(2), landlock(7). The numbers are the same on all architectures.
     """
@@ -552,8 +555,9 @@ def _drop_rights(*, is_helper: bool = False) -> None:
         # Older kernels know fewer rights, and only their part of the structure.
         changes = _CHANGES & ((1 << {1: 13, 2: 14}.get(version, 15)) - 1)
         files = changes if is_helper else changes | _PROGRAMS
-        handled = (ctypes.c_uint64 * 2)(files, _TCP if version >= 4 else 0)
-        rules = libc.syscall(444, handled, ctypes.c_ulong(16 if version >= 4 else 8), nothing)
+        handled = (ctypes.c_uint64 * 3)(files, _TCP, _SIGNALS if is_helper else 0)
+        n_known = 3 if version >= 6 else 2 if version >= 4 else 1
+        rules = libc.syscall(444, handled, ctypes.c_ulong(8 * n_known), nothing)
         if rules >= 0:
             for path in (MEMORY_FOLDER, Path(tempfile.gettempdir()), Path(os.devnull)) if is_helper else ():
                 with suppress(OSError):  # it does not exist
