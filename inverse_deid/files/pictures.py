@@ -1,4 +1,4 @@
-"""The pictures of the pages that were read as scans, drawn anew for the eyes of a reader: work of a child.
+"""The pictures of the pages that were read as scans, drawn again for a reader: work of a child.
 
 A picture of a stranger is decoded in the child process alone, and comes out as a new JPEG file.
 """

@@ -1,4 +1,4 @@
-"""Files that LibreOffice converts before they are read: .doc, .xls, .odt and .ods.
+"""Files that LibreOffice converts before they are read: .doc, .xls, .ppt, .odt and .ods.
 
 LibreOffice runs in a new profile, with the settings below: no macro runs and nothing is fetched. The child
 process that reads the file starts it, with its own limit of memory. The file and its conversion are in a
@@ -31,7 +31,7 @@ from inverse_deid.core.child_process import (
 )
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.wording import _
-from inverse_deid.formats import docx, xlsx
+from inverse_deid.formats import docx, pptx, xlsx
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Source, TableHead
 
@@ -49,6 +49,7 @@ _TARGETS: Mapping[str, tuple[Format, bytes, str]] = {
     "doc": (docx.FORMAT, _OLE, "MS Word 2007 XML"),
     "odt": (docx.FORMAT, _ZIP, "MS Word 2007 XML"),
     "xls": (xlsx.FORMAT, _OLE, "Calc MS Excel 2007 XML"),
+    "ppt": (pptx.FORMAT, _OLE, "Impress MS PowerPoint 2007 XML"),
     "ods": (xlsx.FORMAT, _ZIP, "Calc MS Excel 2007 XML"),
 }
 """The format of the conversion, the first bytes of the file, and the filter of LibreOffice, by format."""
@@ -206,10 +207,10 @@ def _make(name: str) -> Format:
         suffixes=(f".{name}",),
         is_single_document=target.is_single_document,
         can_be_piped=False,
-        added_suffix=target.suffixes[0],
+        added_suffix=target.added_suffix or target.suffixes[0],
         look=None if target.look is None else partial(look_at_converted, name),
     )
 
 
 FORMATS = tuple(map(_make, _TARGETS))
-"""Each is written as the format that it is converted to."""
+"""Each is written as a file of the format that it is converted to."""

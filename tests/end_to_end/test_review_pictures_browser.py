@@ -63,7 +63,7 @@ def test_the_picture_of_a_page_is_beside_its_text_and_follows_the_word(
     ann.wait_for_selector("#picture:not([hidden])")
     wait_for_picture(ann)
     image = ann.locator("#picture-image")
-    alone = "Page {} of fax.pdf as it was scanned. The text beside it was read from it."
+    alone = "Page {} of fax.pdf as it was scanned. The text next to it was read from it."
     ann.locator("#reader").focus()
     press(ann, "Home")
     assert image.get_attribute("alt") == alone.format(1)

@@ -8,17 +8,29 @@ from review_stores import KEY, TEXT, place, review, store_of, user
 from sqlalchemy import create_engine, inspect
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.review.files.waiting import add_piece, begin_upload, list_uploads, read_bytes
 from inverse_deid.review.flow.editing import add_note
+from inverse_deid.review.flow.word_lists import (
+    Asked,
+    Done,
+    Sort,
+    add_entry,
+    count_places,
+    follow_lists,
+    list_entries,
+    remove_entry,
+)
 from inverse_deid.review.flow.work_list import list_cases
 from inverse_deid.review.store import rotation
 from inverse_deid.review.store.backup import restore_backup, write_backup
+from inverse_deid.review.store.deletion import delete_source
 from inverse_deid.review.store.keys import ReviewKey
 from inverse_deid.review.store.opening import open_store
 from inverse_deid.review.store.rotation import rotate_key
 from inverse_deid.review.store.tables import ENCRYPTED, META
 from inverse_deid.review.store.trail import verify_store
-from inverse_deid.review.store.values import WorkFilter
+from inverse_deid.review.store.values import UserRole, WorkFilter
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +80,23 @@ def check(address, key):
         assert {row.name for row in list_cases(store, WorkFilter()).rows} == {"c1", "c2"}
         (upload,) = list_uploads(store) or [None]
         assert upload is None or read_bytes(store, upload.id) == b"by Bako."
+
+
+def test_word_lists_are_stored_changed_and_deleted(address, tmp_path):
+    with store_of(tmp_path, [TEXT, TEXT], address=str(address)) as store:
+        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        asked = [Asked(("Okonkwo",), 1), Asked(("today",))]
+        for one, sort in zip(asked, (Sort.NEVER, Sort.ALWAYS), strict=True):
+            found = count_places(store, carl, one)[sort]
+            assert add_entry(store, carl, one, sort, found, for_new_files=True) == Done(2)
+    rotate_key(address, KEY, NEW_KEY, by="dora")
+    with open_store(address, NEW_KEY) as store:
+        assert follow_lists(store, MaskingSettings()).allow == {"Okonkwo"}
+        entries = {one.asked.text: one for one in list_entries(store, carl)}
+        assert remove_entry(store, carl, entries["today"].id) == Done(2)
+        assert delete_source(store, 1, by="dora").n_listed == 1
+        assert list_entries(store, carl) == ()
+        assert verify_store(store).is_intact
 
 
 class TestBackup:

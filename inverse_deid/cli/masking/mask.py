@@ -246,7 +246,7 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
     input. Formats by suffix: .txt, .md, .jsonl, .json, .csv, .tsv, .parquet, .xml
     (case safety reports, ICH E2B(R3) and E2B(R2), and 2014 i2b2).
     Office formats: .docx, .xlsx, .pptx, .pdf, .rtf, .html, .eml, .msg, .zip, and with
-    LibreOffice .doc, .xls, .odt, .ods. Scans: .png, .jpg, .tif. .gz is unpacked.
+    LibreOffice .doc, .xls, .ppt, .odt, .ods. Scans: .png, .jpg, .tif. .gz is unpacked.
     Masked files are written to the folder --out under the same names. File names
     and ids are copied: make sure that they contain no names, or give --rename.
     Other columns of tables and fields of JSON are dropped, unless --keep-column

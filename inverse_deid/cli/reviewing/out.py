@@ -416,7 +416,22 @@ def status(address: str, key: Path | None) -> None:
     )
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    headings={
+        N_("The store"): ("address", "store_file", "key", "anchors", "signing_key", "key_command"),
+        N_("Limits of people"): (
+            "max_locks",
+            "cases_per_hour",
+            "only_assigned",
+            "adders_stay_out",
+            "no_allow_lists",
+        ),
+    },
+    examples={
+        N_("Nobody keeps words by a list"): "inverse-deid review limits --store review.db --no-allow-lists"
+    },
+)
 @store_options
 @click.option("--max-locks", type=click.IntRange(1, 10_000), help=_("Cases that one person can hold."))
 @click.option("--cases-per-hour", type=click.IntRange(1, 1_000_000), help=_("More originals are unusual."))

@@ -445,7 +445,8 @@ class IntakeService:
             data = read_bytes(self.store, upload.id)
             n_bytes = min(len(data) * (PACKED if facts.name.lower().endswith(".gz") else 1), MAX_FILE_BYTES)
             found = self._worker.call(list_values, facts.name, data, columns, n_bytes=n_bytes)
-            kept = KeptColumns(self._maskers.get(chosen.masking), chosen.cases.day_first)
+            masker = self._maskers.get(follow_lists(self.store, chosen.masking))
+            kept = KeptColumns(masker, chosen.cases.day_first)
             for one, values in zip(facts.unconfirmed, found, strict=True):
                 counted = count_values(
                     one.concern, values, kept, lambda: running.is_cancelled or self._is_closing

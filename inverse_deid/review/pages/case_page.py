@@ -170,7 +170,7 @@ def list_pictures(visit: Visit) -> Response:
 
 
 def show_picture(visit: Visit) -> Response:
-    """Send the picture of such a page, drawn anew by a child process: nothing of the file as it came."""
+    """Send the picture of such a page, drawn again by a child process: nothing of the file as it came."""
     file = open_scan(visit.store, visit.user, visit.case_id)
     page = int(visit.request.path_params["page"])
     with borrow_worker() as worker:

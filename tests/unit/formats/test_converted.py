@@ -38,6 +38,55 @@ def files(tmp_path_factory):
     return found
 
 
+SLIDES = (
+    '<?xml version="1.0" encoding="UTF-8"?>'
+    '<office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
+    'xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
+    'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0" office:version="1.2" '
+    'office:mimetype="application/vnd.oasis.opendocument.presentation"><office:body><office:presentation>'
+    "{pages}</office:presentation></office:body></office:document>"
+)
+PAGE = (
+    '<draw:page draw:name="{name}"><draw:frame svg:x="1cm" svg:y="1cm" svg:width="20cm" svg:height="3cm">'
+    "<draw:text-box><text:p>{text}</text:p></draw:text-box></draw:frame></draw:page>"
+)
+
+
+@pytest.fixture(scope="module")
+def slides(tmp_path_factory):
+    """An old PowerPoint file, as LibreOffice writes it."""
+    folder = tmp_path_factory.mktemp("slides")
+    texts = {"one": f"seen by {CANARY} with a rash", "two": "well since"}
+    pages = "".join(PAGE.format(name=name, text=text) for name, text in texts.items())
+    (folder / "talk.fodp").write_text(SLIDES.format(pages=pages))
+    try:
+        return convert([folder / "talk.fodp"], "ppt:MS PowerPoint 97", folder)[0].read_bytes()
+    except AssertionError:
+        pytest.skip("no Impress; apt-get install libreoffice-impress")
+
+
+@needs_office
+def test_an_old_presentation_becomes_a_text(slides):
+    source = opened("ppt", slides)
+    (record,) = source.records()
+    assert record.doc.text == f"seen by {CANARY} with a rash\n\f\nwell since"
+    assert FORMATS["ppt"].written_name(PurePosixPath("talk.ppt")).name == "talk.ppt.txt"
+    written = write_masked(opened("ppt", slides), mask_capitals()).decode()
+    assert written == "seen by PHI with a rash\n\f\nwell since"
+
+
+@needs_office
+@pytest.mark.parametrize("n_bytes", [9, 600, 200_000])
+def test_a_presentation_that_was_cut_is_refused_or_read_without_a_word_of_it_in_the_error(slides, n_bytes):
+    try:
+        text = opened("ppt", slides[:n_bytes]).doc.text
+    except FormatError as error:
+        assert CANARY not in str(error)
+    else:
+        assert CANARY in text
+
+
 def opened(kind, data):
     return FORMATS[kind].open(io.BytesIO(data), ReadOptions(), f"case.{kind}")
 
@@ -72,6 +121,7 @@ def test_without_libreoffice_a_line_says_what_to_do(monkeypatch):
 
 DAMAGED = {
     "another kind": ("doc", CANARY.encode(), r"is not a \.doc file or is damaged.*\.docx"),
+    "not a presentation": ("ppt", b"PK\x03\x04", r"is not a \.ppt file or is damaged.*\.pptx"),
     "not a spreadsheet": ("xls", b"PK\x03\x04", r"is not a \.xls file or is damaged.*\.xlsx"),
 }
 

@@ -71,7 +71,7 @@ export class Pictures {
     this.shown = page;
     this.tell(_("loading"));
     element("picture-page").textContent = _("Picture of page {page}", { page });
-    element("picture-image").alt = _("Page {page} of {name} as it was scanned. The text beside it was read from it.", { page, name: this.name });
+    element("picture-image").alt = _("Page {page} of {name} as it was scanned. The text next to it was read from it.", { page, name: this.name });
     element("picture-image").src = `${this.address}/${page}`;
     element("picture-box").scrollTo(0, 0);
     const at = this.pages.indexOf(page);
