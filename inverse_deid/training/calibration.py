@@ -161,12 +161,13 @@ def score_from_high(
     `like` gives the slope. `adaptive` adds `LOW_HIGH_LOGITS` for words that the rules call safe.
 
     Returns:
-        float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
+        float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask, 1 where `p_safe` is 1, since no
+        threshold is above it.
     """
     p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
     earned = np.where(corpus.verdicts.earns_low & adaptive, LOW_HIGH_LOGITS, 0.0)
     earned -= compute_shifts(corpus.verdicts, corpus.densities, like)
-    seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
+    seen = np.where(corpus.p_safe >= 1, 1.0, 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned))))
     return np.where(corpus.verdicts.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inverse_deid.core.thresholds import Thresholds
@@ -76,6 +76,14 @@ def _reachable(corpus: ScoredCorpus, slope: float) -> np.ndarray:
     return score_from_high(corpus, Thresholds(1, 1, slope)) < 1 - 1e-5
 
 
+def _one_that_is_surely_safe() -> list[ScoredCorpus]:
+    # No threshold masks the last token, however far it is raised.
+    is_phi, p_safe = np.array([False, False, True, True]), np.array([0, 0.9999999, 0, 1], np.float32)
+    verdicts = dataclasses.replace(RuleVerdicts.silent(4), maybe_name=np.array([False, False, False, True]))
+    return [ScoredCorpus("corpus 0", is_phi, p_safe, verdicts, np.array([0, 0, 0, 2.0]))]
+
+
+@example(_one_that_is_surely_safe(), 0.625, 1.5)
 @given(corpora(), AIMS, SLOPES)
 def test_every_corpus_reaches_the_precision_or_nothing_lower_is_left(
     scored: list[ScoredCorpus], precision: float, slope: float
