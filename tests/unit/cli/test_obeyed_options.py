@@ -171,10 +171,10 @@ def recorder(monkeypatch):
         scale_run: {"mask_with_ray": recorder.mask_with_ray},
         review_init: {
             "load_masker": recorder.load,
-            "state_facts": lambda _masker, masking: plain(masking),
+            "state_facts": lambda _masker, masking, *_key: plain(masking),
             "create_store": recorder.create_store,
             "add_cases": recorder.add_cases,
-            "open_store": lambda *_given: nullcontext(),
+            "open_store": lambda *_given: nullcontext(SimpleNamespace(case_key=b"")),
             "follow_lists": lambda _store, masking: masking,
             "anchor_given": lambda *_given, **_options: nullcontext(),
         },
