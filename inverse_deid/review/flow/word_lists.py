@@ -311,7 +311,10 @@ def _change_cases(
                 except ReviewError:  # others hold it, or it was approved or deleted since
                     n_held += 1
                     continue
-                n_cases += change(transaction, case, revision)
+                try:
+                    n_cases += change(transaction, case, revision)
+                except ReviewError:  # it has too many places or actions; nothing of it was changed
+                    n_held += 1
                 if not is_held:  # it stays with a user who has its page open
                     drop_lock(transaction, case_id)
     return Done(n_cases, n_held)

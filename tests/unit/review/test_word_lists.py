@@ -205,6 +205,16 @@ def test_a_failed_case_and_one_that_another_reader_holds_are_left_out(tmp_path):
         assert count_places(store, carl, ZELVORAN)[Sort.NEVER] == Places()
 
 
+def test_a_case_with_too_many_places_does_not_keep_an_entry_from_the_others(alone, carl, monkeypatch):
+    monkeypatch.setattr("inverse_deid.review.flow.editing.MAX_CHANGES", 1)
+    entry, done = enter(alone, carl, ZELVORAN, Sort.NEVER)
+    assert done == Done(1, 1)
+    assert kept(alone, carl, 1) == "a rash after and"
+    assert kept(alone, carl, 4) == "Zelvoran"
+    assert remove_entry(alone, carl, entry.id) == Done(1)
+    assert list_entries(alone, carl) == ()
+
+
 def test_a_case_that_its_reader_has_open_stays_theirs(alone, carl):
     at = place(alone, carl, 4)
     enter(alone, carl, ZELVORAN, Sort.NEVER)
