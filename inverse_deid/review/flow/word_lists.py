@@ -19,16 +19,17 @@ from enum import StrEnum
 from math import inf
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Row, exists, func, select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.core.values import BoolArray
+from inverse_deid.core.values import BoolArray, IntArray
 from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.review.flow.cases import drop_lock, lock_row
 from inverse_deid.review.flow.contents import CaseContent, find_doubtful, read_content
 from inverse_deid.review.flow.editing import take_out_in, take_steps_in
-from inverse_deid.review.flow.layers import LayerStep, find_runs
+from inverse_deid.review.flow.layers import LayerStep, find_runs, read_steps
 from inverse_deid.review.flow.oversight import disclose, lock_user, read_limits, remember
 from inverse_deid.review.flow.table import (
     MAX_PHRASE_WORDS,
@@ -43,7 +44,7 @@ from inverse_deid.review.flow.table import (
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, LISTED_WORDS, USERS, place_of
-from inverse_deid.review.store.values import LayerKind, LayerRevision, LayerTokens, User, UserRole
+from inverse_deid.review.store.values import LayerKind, LayerRevision, User, UserRole
 from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
@@ -150,6 +151,8 @@ def count_places(store: ReviewStore, user: User, asked: Asked) -> dict[Sort, Pla
     begins = asked.folded[0]
     mine = (LAYERS.c.user_id == user.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
     with store.reading() as transaction:
+        same = _find_same(transaction, user, asked)
+        entry_id = int(same[0].id) if same else None
         layers = {row.case_id: row for row in transaction.read(select(LAYERS).where(mine), LAYERS)}
         for case in transaction.read(select_open(store, user).order_by(CASES.c.id), CASES):
             if find_obstacle(transaction, case, inf):
@@ -160,23 +163,51 @@ def count_places(store: ReviewStore, user: User, asked: Asked) -> dict[Sort, Pla
             phrase = find_phrase(content.tokens, asked.folded)
             if not phrase.any():
                 continue
-            now, due, sure = _find_due(transaction, layers.get(case.id), content)
+            now = _read_now(transaction, layers.get(case.id), content)
             for sort, (case_ids, counts) in found.items():
-                changes = phrase & (now.keep != sort.keeps)
-                if (phrase & ((now.keep != sort.keeps) | due)).any():
+                due = phrase & now.find_due(sort, entry_id)
+                if due.any():
                     case_ids.append(case.id)
+                changes = due & (now.keep != sort.keeps)
                 counts[0] += len(find_runs(changes))
-                counts[1] += int((changes & sure).sum()) if sort.keeps else 0
+                counts[1] += int((changes & now.sure).sum()) if sort.keeps else 0
     return {sort: Places(tuple(case_ids), *counts) for sort, (case_ids, counts) in found.items()}
 
 
-def _find_due(
-    transaction: Transaction, layer: Row[Any] | None, content: CaseContent
-) -> tuple[LayerTokens, BoolArray, BoolArray]:
-    # A user's decisions now, the doubtful words that they have not decided, and those surely masked.
-    now, touched, _n_actions = replay_row(transaction, layer, content)
+def _find_same(transaction: Transaction, user: User, asked: Asked) -> list[Row[Any]]:
+    rows = transaction.read(select(LISTED_WORDS).where(LISTED_WORDS.c.user_id == user.id), LISTED_WORDS)
+    return [row for row in rows if _open(transaction, row).folded == asked.folded]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Now:
+    """A user's decisions on a case now: arrays (n_tokens,)."""
+
+    keep: BoolArray
+    open: BoolArray  # doubtful words that they have not decided
+    sure: BoolArray  # words that the tool was sure to mask
+    masked_by: IntArray  # the entry that masked a word last, 0 = none
+
+    def find_due(self, sort: Sort, entry_id: int | None) -> BoolArray:
+        """Return what an entry decides: bool (n_tokens,).
+
+        What another entry masks, an entry of words to mask masks as well, so that the word stays masked when
+        either is removed, and an entry of words to keep does not uncover.
+        """
+        by_others = (self.masked_by > 0) & (self.masked_by != (entry_id or 0)) & ~self.keep
+        due: BoolArray = (self.keep != sort.keeps) | self.open
+        return due & ~by_others if sort.keeps else due | by_others
+
+
+def _read_now(transaction: Transaction, layer: Row[Any] | None, content: CaseContent) -> _Now:
+    tokens, touched, _n_actions = replay_row(transaction, layer, content)
     doubtful = find_doubtful(content)
-    return now, doubtful & ~touched, ~content.decisions.keep & ~doubtful
+    masked_by = np.zeros(len(content.tokens), np.int32)
+    actions = [] if layer is None else read_steps(transaction, layer)[: layer.n_done]
+    for one in (step for action in actions for step in action):
+        if one.keep is not None:
+            masked_by[one.first : one.stop] = 0 if one.keep else one.entry or 0
+    return _Now(tokens.keep, doubtful & ~touched, ~content.decisions.keep & ~doubtful, masked_by)
 
 
 def add_entry(
@@ -206,8 +237,7 @@ def add_entry(
         if sort.keeps and read_limits(transaction).no_allow_lists:
             raise NotAllowedError(_("lists of words that are never masked are not used here"))
         case = None if asked.case_id is None else lock_row(transaction, asked.case_id)
-        rows = transaction.read(select(LISTED_WORDS).where(LISTED_WORDS.c.user_id == user.id), LISTED_WORDS)
-        same = [row for row in rows if _open(transaction, row).folded == asked.folded]
+        same = _find_same(transaction, user, asked)
         if any(row.sort != sort.value for row in same):
             raise ReviewError(_("these words are on the other list. Remove them there first"))
         said = f"{sort.value}, {places.n_places} places in {len(places.case_ids)} cases, "
@@ -228,8 +258,8 @@ def add_entry(
 
     def steps_for(case: Row[Any], content: CaseContent, transaction: Transaction) -> list[LayerStep]:
         layer = find_review(transaction, user.id, case.id)
-        now, due, _sure = _find_due(transaction, layer, content)
-        chosen = find_phrase(content.tokens, asked.folded) & ((now.keep != sort.keeps) | due)
+        due = _read_now(transaction, layer, content).find_due(sort, entry_id)
+        chosen = find_phrase(content.tokens, asked.folded) & due
         return [LayerStep(run.first, run.stop, sort.keeps, None, entry_id) for run in find_runs(chosen)]
 
     def change(transaction: Transaction, case: Row[Any], revision: int) -> bool:
@@ -281,7 +311,10 @@ def _change_cases(
                 except ReviewError:  # others hold it, or it was approved or deleted since
                     n_held += 1
                     continue
-                n_cases += change(transaction, case, revision)
+                try:
+                    n_cases += change(transaction, case, revision)
+                except ReviewError:  # it has too many places or actions; nothing of it was changed
+                    n_held += 1
                 if not is_held:  # it stays with a user who has its page open
                     drop_lock(transaction, case_id)
     return Done(n_cases, n_held)

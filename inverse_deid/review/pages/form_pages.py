@@ -351,8 +351,10 @@ def _describe_done(done: Done) -> str:
         said.append(left)
     if n_held:
         held = ngettext(
-            "{n:,} case could not be changed, as another reader holds it or it is finished.",
-            "{n:,} cases could not be changed, as another reader holds them or they are finished.",
+            "{n:,} case could not be changed: another reader holds it, it is finished, or it has the words "
+            "too often.",
+            "{n:,} cases could not be changed: another reader holds them, they are finished, or they have the "
+            "words too often.",
             n_held,
             n=n_held,
         )

@@ -117,6 +117,34 @@ def test_what_the_reader_decided_themselves_holds_after_a_removal(alone, carl):
     assert verify_store(alone).is_intact
 
 
+@pytest.mark.parametrize("words", [("drug mrn", "drug"), ("drug", "drug mrn")])
+def test_a_word_that_two_entries_mask_stays_masked_when_one_is_removed(tmp_path, words):
+    with store_of(tmp_path, ["no drug mrn"], approvals=1) as store:
+        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        first, second = (enter(store, carl, Asked.read(one), Sort.ALWAYS)[0] for one in words)
+        remove_entry(store, carl, first.id)
+        assert "drug" not in kept(store, carl, 1)
+        remove_entry(store, carl, second.id)
+        assert kept(store, carl, 1) == "no drug mrn"
+
+
+def test_words_to_keep_do_not_uncover_what_another_entry_masks(tmp_path):
+    with store_of(tmp_path, ["no drug mrn, no drug"], approvals=1) as store:
+        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        phrase, _done = enter(store, carl, Asked(("drug", "mrn")), Sort.ALWAYS)
+        assert count_places(store, carl, Asked(("drug",)))[Sort.NEVER] == Places()
+        enter(store, carl, Asked(("drug",)), Sort.NEVER)
+        assert kept(store, carl, 1) == "no no drug"
+        remove_entry(store, carl, phrase.id)
+        assert kept(store, carl, 1) == "no drug mrn no drug"
+
+
+def test_an_entry_that_is_added_again_finds_nothing_left_to_do(alone, carl):
+    enter(alone, carl, MRN, Sort.ALWAYS)
+    assert enter(alone, carl, Asked(("mrn", "7")), Sort.ALWAYS)[1] == Done(1)
+    assert count_places(alone, carl, MRN)[Sort.ALWAYS] == Places((2,), 0, 0)
+
+
 def test_an_entry_that_was_undone_in_a_case_is_taken_out_of_what_can_be_redone(alone, carl):
     entry, _done = enter(alone, carl, ZELVORAN, Sort.NEVER)
     at = LayerRevision(carl.id, 4, open_case(alone, carl, 4).revision)
@@ -175,6 +203,16 @@ def test_a_failed_case_and_one_that_another_reader_holds_are_left_out(tmp_path):
         open_case(store, ann, 2)
         assert add_entry(store, carl, ZELVORAN, Sort.NEVER, places) == Done(1, 1)
         assert count_places(store, carl, ZELVORAN)[Sort.NEVER] == Places()
+
+
+def test_a_case_with_too_many_places_does_not_keep_an_entry_from_the_others(alone, carl, monkeypatch):
+    monkeypatch.setattr("inverse_deid.review.flow.editing.MAX_CHANGES", 1)
+    entry, done = enter(alone, carl, ZELVORAN, Sort.NEVER)
+    assert done == Done(1, 1)
+    assert kept(alone, carl, 1) == "a rash after and"
+    assert kept(alone, carl, 4) == "Zelvoran"
+    assert remove_entry(alone, carl, entry.id) == Done(1)
+    assert list_entries(alone, carl) == ()
 
 
 def test_a_case_that_its_reader_has_open_stays_theirs(alone, carl):
