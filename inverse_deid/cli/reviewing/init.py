@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -129,7 +130,8 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     is_complete = False
     try:
         with ProgressDisplay(sum(job.n_bytes for job in jobs), with_lines=options.progress) as display:
-            facts = state_facts(masker, masking)
+            # The store has no key of its own yet. Any key keeps listed words from being guessed.
+            facts = state_facts(masker, masking, secrets.token_bytes(32))
             settings = _make_settings(options, facts, secret, known, display, jobs)
             listed = Listed(masking.deny, masking.allow)
             settings = replace(settings, policy=policy, listed=listed)

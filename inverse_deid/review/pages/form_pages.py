@@ -353,8 +353,8 @@ def _describe_done(done: Done) -> str:
         held = ngettext(
             "{n:,} case could not be changed: another reader holds it, it is finished, or it has the words "
             "too often.",
-            "{n:,} cases could not be changed: another reader holds them, they are finished, or they have the "
-            "words too often.",
+            "{n:,} cases could not be changed: another reader holds them, they are finished, or they have "
+            "the words too often.",
             n_held,
             n=n_held,
         )

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import NotAllowedError, ReviewError, UnreadableInputError
-from inverse_deid.masking.assemble import MaskingSettings
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.review.flow.approval import approve, undo_approval
 from inverse_deid.review.flow.editing import undo
 from inverse_deid.review.flow.oversight import set_limits
@@ -421,3 +421,13 @@ def test_files_that_a_command_adds_follow_the_lists(tmp_path):
         facts = view_case(store, carl, open_case(store, carl, 2).case_id).facts
         assert (facts.n_deny, facts.n_allow) == (1, 1)
         assert verify_store(store).is_intact
+
+
+def test_no_word_of_a_list_given_at_the_beginning_can_be_guessed_by_the_fingerprint(tmp_path):
+    masking = MaskingSettings(rules_only=True, deny=frozenset({"Okonkwo"}))
+    cases = json_lines(tmp_path / "cases.jsonl", ["a rash"])
+    (tmp_path / "words.txt").write_text("Okonkwo\n", encoding="utf-8")
+    given = ["review", "init", str(cases), "--store", str(tmp_path / "review.db"), "--rules-only"]
+    result = CliRunner().invoke(main, [*given, "--deny", str(tmp_path / "words.txt")])
+    assert result.exit_code == 0, result.output
+    assert build_deidentifier(masking).fingerprint.encode() not in (tmp_path / "review.db").read_bytes()
