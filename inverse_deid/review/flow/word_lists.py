@@ -195,8 +195,8 @@ class _Now:
         either is removed, and an entry of words to keep does not uncover.
         """
         by_others = (self.masked_by > 0) & (self.masked_by != (entry_id or 0)) & ~self.keep
-        due: BoolArray = (self.keep != sort.keeps) | self.open
-        return due & ~by_others if sort.keeps else due | by_others
+        due = (self.keep != sort.keeps) | self.open
+        return np.asarray(due & ~by_others if sort.keeps else due | by_others)
 
 
 def _read_now(transaction: Transaction, layer: Row[Any] | None, content: CaseContent) -> _Now:
