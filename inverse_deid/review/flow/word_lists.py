@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Row, exists, func, select
 
-from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.core.errors import CaseLockedError, NotAllowedError, ReviewError
 from inverse_deid.core.values import BoolArray, IntArray
 from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.assemble import MaskingSettings
@@ -135,7 +135,9 @@ class Done:
     n_cases: int
     n_held: int = 0
     n_approved: int = 0
-    n_left: int = 0  # not reached within `MOST_SECONDS`: do the same again
+    # Not reached within `MOST_SECONDS`, or locked while an entry was removed: do the same again.
+    n_left: int = 0
+    n_locked: int = field(default=0, compare=False)  # of the held ones: somebody is working on them now
 
 
 def refuse_others(user: User) -> None:
@@ -296,11 +298,11 @@ def _change_cases(
     change: Callable[[Transaction, Row[Any], int], bool],
 ) -> Done:
     # Some cases per transaction, so that others can write meanwhile. One that went away is left out.
-    n_cases = n_held = 0
+    n_cases = n_held = n_locked = 0
     until = time.monotonic() + MOST_SECONDS
     for begin in range(0, len(case_ids), ROWS_AT_ONCE):
         if time.monotonic() > until:
-            return Done(n_cases, n_held, n_left=len(case_ids) - begin)
+            return Done(n_cases, n_held, n_left=len(case_ids) - begin, n_locked=n_locked)
         with store.writing() as transaction:
             lock_user(transaction, user.id)
             for case_id in case_ids[begin : begin + ROWS_AT_ONCE]:
@@ -308,8 +310,9 @@ def _change_cases(
                     case = lock_row(transaction, case_id)
                     is_held = case.lock_user_id == user.id and (case.lock_until or 0) > transaction.now()
                     revision = take_row(transaction, user, case, inf)
-                except ReviewError:  # others hold it, or it was approved or deleted since
+                except ReviewError as error:  # others hold it, or it was approved or deleted since
                     n_held += 1
+                    n_locked += isinstance(error, CaseLockedError)
                     continue
                 try:
                     n_cases += change(transaction, case, revision)
@@ -317,14 +320,14 @@ def _change_cases(
                     n_held += 1
                 if not is_held:  # it stays with a user who has its page open
                     drop_lock(transaction, case_id)
-    return Done(n_cases, n_held)
+    return Done(n_cases, n_held, n_locked=n_locked)
 
 
 def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
     """Remove an entry of the user, and take it out of their open cases; approved ones stay as they are.
 
     The user's own decisions in these places hold. The entry stays until no
-    case is left (`MOST_SECONDS`).
+    case is left: neither by `MOST_SECONDS`, nor since somebody is working on it.
 
     Raises:
         NotAllowedError: The user keeps no lists.
@@ -346,8 +349,9 @@ def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
 
     case_ids = [row.case_id for row in layers if row.approval is None]
     done = _change_cases(store, user, case_ids, change)
-    if done.n_left:
-        return done
+    if done.n_left or done.n_locked:
+        n_left = done.n_left + done.n_locked
+        return replace(done, n_held=done.n_held - done.n_locked, n_left=n_left, n_locked=0)
     with store.writing() as transaction:
         row = _find_own(transaction, user, entry_id)
         transaction.delete(LISTED_WORDS, LISTED_WORDS.c.id == entry_id)

@@ -215,6 +215,21 @@ def test_a_case_with_too_many_places_does_not_keep_an_entry_from_the_others(alon
     assert list_entries(alone, carl) == ()
 
 
+def test_an_entry_stays_while_somebody_works_on_a_case_that_it_is_in(tmp_path):
+    with store_of(tmp_path, ["no drug mrn"]) as store:
+        ann, carl = user(store, "ann"), user(store, "carl", UserRole.ADJUDICATOR)
+        entry, done = enter(store, carl, Asked(("drug",)), Sort.ALWAYS)
+        assert done == Done(1)
+        close_case(store, carl, 1)
+        open_case(store, ann, 1)
+        assert remove_entry(store, carl, entry.id) == Done(0, n_left=1)
+        assert [one.id for one in list_entries(store, carl)] == [entry.id]
+        close_case(store, ann, 1)
+        assert remove_entry(store, carl, entry.id) == Done(1)
+        assert kept(store, carl, 1) == "no drug mrn"
+        assert list_entries(store, carl) == ()
+
+
 def test_a_case_that_its_reader_has_open_stays_theirs(alone, carl):
     at = place(alone, carl, 4)
     enter(alone, carl, ZELVORAN, Sort.NEVER)
