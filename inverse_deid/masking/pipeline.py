@@ -220,8 +220,8 @@ class Deidentifier:
     def _read_long(self, rows: Sequence[int], tokens: Sequence[Tokens]) -> _Part:
         """Read a document in sections. Of features and classes only what decides is kept.
 
-        A batch is read from its longest document on, so no shorter one waits for words whose numbers
-        `between_batches` changes.
+        The documents of a batch are read from the longest to the shortest. So no shorter one has numbers of
+        words that `between_batches` could change.
         """
         analyses: list[RuleAnalysis] = []
         scores: list[Scores] = []
