@@ -29,3 +29,9 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def expect():
+    """Waits for what a page shows after a click; a plain assertion looks at once."""
+    return pytest.importorskip("playwright.sync_api").expect

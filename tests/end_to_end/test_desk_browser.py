@@ -233,7 +233,7 @@ def unpack(data, name=""):
         document.close()
 
 
-def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
+def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, expect, tmp_path):
     began = time.monotonic()
     paths = write_files(tmp_path / "in")
     with running(tmp_path / "desk") as (_, address):
@@ -243,7 +243,7 @@ def test_from_an_empty_folder_to_a_zip_without_a_canary(chromium, tmp_path):
         choose_files(page, paths)
         assert page.inner_text("#summary") == "8 files are ready"
         page.click("#next")
-        assert page.locator("fieldset.column").count() == 2 + 4 + 2
+        expect(page.locator("fieldset.column")).to_have_count(2 + 4 + 2)
         page.get_by_label("Leave the year").check()
         page.locator("#example:not([aria-busy])", has_text="2021").wait_for()
         page.get_by_role("button", name="Mask 8 files").click()
@@ -304,7 +304,7 @@ def test_no_argument_of_the_browser_has_the_address(chromium, tmp_path):
         assert page.faults == []
 
 
-def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_path):
+def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, expect, tmp_path):
     folder = tmp_path / "desk"
     lines = [json.dumps({"id": str(n), "text": f"{TEXT} {OTHER} {n}"}) for n in range(20_000)]
     (tmp_path / "big.jsonl").write_text("\n".join(lines))
@@ -339,7 +339,7 @@ def test_after_a_kill_nothing_is_lost_and_nothing_is_in_the_clear(chromium, tmp_
         big.get_by_role("button", name="Remove").click()
         big.wait_for(state="detached")
         page.get_by_role("link", name="Read the documents").click()
-        assert page.locator("table.cases tbody tr").count() == 1
+        expect(page.locator("table.cases tbody tr")).to_have_count(1)
         assert page.faults == []
 
 

@@ -86,7 +86,7 @@ def settle_all(page, address):
     return settled
 
 
-def test_two_reviewers_and_an_adjudicator_while_cases_are_added(chromium, tmp_path):
+def test_two_reviewers_and_an_adjudicator_while_cases_are_added(chromium, expect, tmp_path):
     store = tmp_path / "review.db"
     (tmp_path / "first").mkdir()
     for name, text in FIRST.items():
@@ -109,7 +109,7 @@ def test_two_reviewers_and_an_adjudicator_while_cases_are_added(chromium, tmp_pa
         leave(bea)
 
         carl.click("#read")
-        assert carl.locator("td.name", has_text="sheet.xlsx row 2").count() == 1
+        expect(carl.locator("td.name", has_text="sheet.xlsx row 2")).to_have_count(1)
         reviewed = []
         while (name := review_case(ann, address, masks_last=len(reviewed) % 2 == 1)) is not None:
             reviewed.append(name)

@@ -98,7 +98,7 @@ def test_the_picture_of_a_page_is_beside_its_text_and_follows_the_word(
 
 @pytest.mark.parametrize(("width", "height", "scheme"), SIZES)
 def test_two_adjudicators_answer_for_a_column_in_their_browsers(
-    chromium, tmp_path, store, width, height, scheme
+    chromium, expect, tmp_path, store, width, height, scheme
 ):
     table = tmp_path / "cases.csv"
     table.write_bytes(
@@ -123,13 +123,14 @@ def test_two_adjudicators_answer_for_a_column_in_their_browsers(
                 "waits for the confirmation of column seen_by by a second adjudicator"
             ).wait_for()
             carl.click("#confirm")
-            assert carl.locator("button[name=answer]").count() == 0
+            carl.wait_for_url("**/confirm")
+            expect(carl.locator("button[name=answer]")).to_have_count(0)
             cleo = person(chromium, address, "cleo", **options)
             cleo.click("text=Columns to confirm")
-            assert "2 of 2 values look like names" in cleo.inner_text("main")
+            expect(cleo.locator("main")).to_contain_text("2 of 2 values look like names")
             assert serious_faults(cleo) == []
             cleo.click("text=Copy “seen_by” unmasked")
-            assert cleo.inner_text("#notice") == "Confirmed: the column is copied."
+            expect(cleo.locator("#notice")).to_have_text("Confirmed: the column is copied.")
             until = time.monotonic() + 30
             while list_uploads(store)[0].state is not UploadState.DONE and time.monotonic() < until:
                 time.sleep(0.05)

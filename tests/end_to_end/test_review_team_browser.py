@@ -197,7 +197,7 @@ def test_one_box_selects_the_whole_page(chromium, address, store):
     assert dora.faults == []
 
 
-def test_without_scripts_a_team_works_as_well(chromium, address, store):
+def test_without_scripts_a_team_works_as_well(chromium, expect, address, store):
     approve_as(store, "ann", 1, 2)
     dora = person(chromium, address, "dora", java_script_enabled=False, accept_downloads=True)
     assert not dora.get_by_label("Select all cases on this page").is_visible()
@@ -211,7 +211,7 @@ def test_without_scripts_a_team_works_as_well(chromium, address, store):
     dora.get_by_label("Select case c10").check()
     dora.get_by_label("assign to").select_option("bea")
     dora.get_by_role("button", name="Assign", exact=True).click()
-    assert dora.inner_text("#notice") == "1 case assigned to bea."
+    expect(dora.locator("#notice")).to_have_text("1 case assigned to bea.")
     assert re.findall(r">(c\d+)</td>", dora.content()) == ["c1", "c10"]
     carl = person(chromium, address, "carl", java_script_enabled=False, accept_downloads=True)
     carl.get_by_role("link", name="Files").click()
@@ -220,7 +220,7 @@ def test_without_scripts_a_team_works_as_well(chromium, address, store):
     with zipfile.ZipFile(io.BytesIO(download.value.path().read_bytes())) as packed:
         assert packed.read("cases (2 of 10).jsonl").count(b"\n") == 2
     dora.get_by_role("link", name="Trail").click()
-    assert "Released text downloaded: 2 cases" in dora.inner_text("main")
+    expect(dora.locator("main")).to_contain_text("Released text downloaded: 2 cases")
     with dora.expect_download() as download:
         dora.get_by_role("button", name="Download as JSON Lines").click()
     assert download.value.suggested_filename == "trail.jsonl"
