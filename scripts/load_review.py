@@ -1,16 +1,18 @@
 """Let many reviewers work at once, kill the server meanwhile, and look for lost decisions.
 
 Usage: python scripts/load_review.py [--reviewers 20] [--seconds 300] [--cases 1000] [--kills 2]
-       [--store ADDRESS] [--idle 0] [--hostile 0] [--pause 0.135]
+       [--stops 0] [--uploads FOLDER] [--store ADDRESS] [--idle 0] [--hostile 0] [--pause 0.135]
 
 Makes a store of invented cases in a temporary folder (or at a database address), serves it with
 `inverse-deid review serve`, and lets each reviewer open cases, mask, unmask, undo and approve. Every
 tenth reviewer settles disagreements. --pause is the mean of the seconds between two decisions of one
 reviewer. A person takes a second or more, so the default asks for far more than that many people do. At
-equal distances, the server gets SIGKILL and is restarted. --idle and --hostile are those of load_service.py.
+equal distances, the server gets SIGKILL (--kills) and after that SIGTERM (--stops), and is restarted. With
+--uploads, one more adjudicator meanwhile adds the files of a folder in turn, and takes away those that could
+be read. --idle and --hostile are those of load_service.py.
 A decision is lost if the server acknowledged it and the store does not contain it. Prints JSON: counts of
-actions and errors by kind, the most memory of the server in MB, and the median, 99th percentile and largest
-latency in milliseconds.
+actions and errors by kind, the most memory of the server in MB, alone and with the processes that read files,
+and the median, 99th percentile and largest latency of the reviewers in milliseconds.
 The exit status is 1 if anything went wrong.
 """
 
@@ -30,7 +32,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,7 @@ class Work:
         wrong: How often what went wrong.
         latencies: Seconds of each answer.
         decisions: Seconds of each decision that was stored.
+        is_stopping: The server was told to stop, and has not started again.
     """
 
     port: int
@@ -83,6 +86,7 @@ class Work:
     wrong: Counter[str] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
     decisions: list[float] = field(default_factory=list)
+    is_stopping: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, where: Counter[str], what: str) -> None:
@@ -280,6 +284,54 @@ class Reviewer(threading.Thread):
         return answer.status, answer.headers.get("Location", ""), page
 
 
+class Uploader(Reviewer):
+    """One more adjudicator, who adds files meanwhile.
+
+    Args:
+        work: Shared by all.
+        user: The account.
+        files: In turn.
+    """
+
+    def __init__(self, work: Work, user: User, files: list[Path]) -> None:
+        super().__init__(work, user, seed=0)
+        self._files = files
+
+    def run(self) -> None:
+        self._log_in()
+        self._work.begin.wait(120)
+        while time.monotonic() < self._work.until:
+            for path in self._files:
+                if time.monotonic() < self._work.until:
+                    self._count(path)
+
+    def _count(self, path: Path) -> None:
+        try:
+            said = self._post("/add/file", path.read_bytes(), "application/octet-stream", path.name)
+            if said.get("state") == "ready":
+                self._post(f"/add/{said['id']}", b'{"what": "remove"}', "application/json", "")
+            self._work.count(self._work.done, f"file: {said.get('state', 'refused')}")
+        except (OSError, http.client.HTTPException):
+            self._work.count(self._work.done, "file: cut by a stop")
+            time.sleep(0.5)
+
+    def _post(self, address: str, body: bytes, kind: str, name: str) -> dict[str, Any]:
+        # A connection of its own: what hostile files take is no latency of the reviewers.
+        connection = http.client.HTTPConnection("127.0.0.1", self._work.port, timeout=300)
+        with closing(connection):
+            cookies = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
+            headers = {"Cookie": cookies, "Content-Type": kind, "X-CSRF-Token": self._token}
+            connection.request("POST", address, body, headers | ({"X-File-Name": name} if name else {}))
+            answer = connection.getresponse()
+            page = answer.read()
+        if answer.status >= 500 and self._work.is_stopping:
+            raise http.client.HTTPException  # a stop waits for no file
+        if answer.status >= 500:
+            self._work.count(self._work.wrong, f"{address.split('/')[1]}: status {answer.status}")
+        found: dict[str, Any] = json.loads(page) if answer.status == 200 else {}
+        return found
+
+
 def _found(pattern: re.Pattern[str], page: str) -> str:
     match = pattern.search(page)
     return match.group(1) if match else ""
@@ -308,18 +360,29 @@ class Server:
                 return time.monotonic() - started
         raise TimeoutError("the server does not respond")
 
-    def most_mb(self) -> float:
-        """Return the most memory that it had, 0 = unknown (not Linux)."""
-        with suppress(OSError, AttributeError):
-            status = Path(f"/proc/{self._process.pid}/status").read_text("utf-8")  # type: ignore[union-attr]
-            found = re.search(r"VmHWM:\s+(\d+)", status)
-            return int(found.group(1)) // 1024 if found else 0
-        return 0
+    def memory_mb(self) -> tuple[int, int]:
+        """Return the most memory that it had, and what it and its children have; 0 = unknown (not Linux)."""
+        if self._process is None:
+            return 0, 0
+        own = _status_of(self._process.pid)
+        children = Path(f"/proc/{self._process.pid}/task").glob("*/children")
+        numbers = {int(word) for path in children for word in path.read_text("utf-8").split()}
+        now = [own, *map(_status_of, numbers)]
+        return own.get("VmHWM", 0) >> 10, sum(status.get("VmRSS", 0) for status in now) >> 10
 
     def stop(self, with_signal: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(with_signal)
             self._process.wait(60)
+
+
+def _status_of(pid: int) -> dict[str, int]:
+    """Return the numbers of a process's status by their names, sizes in KiB; {} if there is no such file."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
+        words = (line.split() for line in lines)
+        return {one[0].rstrip(":"): int(one[1]) for one in words if len(one) > 1 and one[1].isdecimal()}
+    return {}
 
 
 def command(*args: str) -> list[str]:
@@ -364,22 +427,31 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     with open_store(address, key) as store:
         roles = [UserRole.ADJUDICATOR if i % 10 == 9 else UserRole.REVIEWER for i in range(given.reviewers)]
         users = [add_user(store, f"reviewer{i}", PASSWORD, role) for i, role in enumerate(roles)]
+        files = sorted(given.uploads.iterdir()) if given.uploads else []
+        eve = add_user(store, "eve", PASSWORD, UserRole.ADJUDICATOR) if files else None
     server = Server(address, key_file)
     server.start()
-    work = Work(server.port, threading.Barrier(given.reviewers + 1), given.pause)
+    work = Work(server.port, threading.Barrier(given.reviewers + 1 + bool(eve)), given.pause)
     reviewers = [Reviewer(work, user, seed) for seed, user in enumerate(users)]
-    for reviewer in reviewers:
-        reviewer.start()
+    uploaders = [Uploader(work, eve, files)] if eve else []
+    for one in reviewers + uploaders:
+        one.start()
     work.begin.wait(120)
     work.until = time.monotonic() + given.seconds
-    back, most_mb = 0.0, 0.0
+    signals = [signal.SIGKILL] * given.kills + [signal.SIGTERM] * given.stops
+    back, most_mb, with_children = 0.0, 0, 0
     with strangers("127.0.0.1", server.port, given.idle, given.hostile):
-        for part in range(given.kills + 1):
-            time.sleep(given.seconds / (given.kills + 1))
-            most_mb = max(most_mb, server.most_mb())
-            if part < given.kills:
-                server.stop(signal.SIGKILL)
+        for one_signal in [*signals, None]:
+            until = time.monotonic() + given.seconds / (len(signals) + 1)
+            while time.monotonic() < until:
+                time.sleep(0.2)
+                most, now = server.memory_mb()
+                most_mb, with_children = max(most_mb, most), max(with_children, now)
+            if one_signal:
+                work.is_stopping = True
+                server.stop(one_signal)
                 back = max(back, server.start())
+                work.is_stopping = False
     for reviewer in reviewers:
         reviewer.join(given.seconds + 120)
         if reviewer.is_alive():
@@ -396,6 +468,7 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "wrong": dict(wrong),
         "seconds_until_back": round(back, 2),
         "most_mb": most_mb,
+        "most_mb_with_children": with_children,
         "median_ms_of_decisions": quantile(sorted(work.decisions), 0.5),
         "median_ms": quantile(ordered, 0.5),
         "p99_ms": quantile(ordered, 0.99),
@@ -411,6 +484,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--stops", type=int, default=0)
+    parser.add_argument("--uploads", type=Path, help="folder of files to add meanwhile")
     parser.add_argument("--pause", type=float, default=0.135, help="mean seconds between two decisions")
     parser.add_argument("--idle", type=int, default=0)
     parser.add_argument("--hostile", type=int, default=0)
