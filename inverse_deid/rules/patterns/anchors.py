@@ -92,6 +92,8 @@ def begin_phrases(words: str, then: str = "") -> list[Anchor]:
 
 
 _MOST_FORMS = 128
+_LETTERS = re.compile(r"(\w+(?!\?)|\w)|\[(\w+)\]")
+"""Letters that are all there, one that may be there, or a class of them."""
 
 
 def _forms(pattern: str) -> list[str] | None:
@@ -112,8 +114,8 @@ def _forms(pattern: str) -> list[str] | None:
             if any(some is None for some in inner):
                 return None
             part = [one for some in inner if some is not None for one in some]
-        elif (letters := re.match(r"\[(\w+)\]|(\w)", pattern[at:])) is not None:
-            part, end = list(letters[1] or letters[2]), at + letters.end()
+        elif (letters := _LETTERS.match(pattern, at)) is not None:
+            part, end = [letters[1]] if letters[1] else list(letters[2]), letters.end()
         else:
             return None
         if pattern[end : end + 1] == "?":
@@ -140,6 +142,8 @@ def _alternatives(pattern: str) -> list[str]:
         >>> _alternatives("a(?:b|c)|[|]d")
         ['a(?:b|c)', '[|]d']
     """
+    if "|" not in pattern:
+        return [pattern]
     found, begin, depth = [], 0, 0
     for sign in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[(|)]", pattern):
         depth += {"(": 1, ")": -1}.get(sign[0], 0)
@@ -345,7 +349,7 @@ class PatternSearch:
         longest: Mapping[str, int],
         plain: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
-        self._patterns, self._signs, self._longest = dict(patterns), signs, longest
+        self._patterns, self._signs, self._longest = patterns, signs, longest
         self._plain = [plain.get(name, frozenset()) for name in patterns]
         self._distinct = list(dict.fromkeys(anchor for some in anchors.values() for anchor in some))
         self._n_blocks = -(-len(self._distinct) // _BITS_OF_BLOCK)
@@ -376,10 +380,12 @@ class PatternSearch:
     def _bits_of_signs(self, side: str) -> BitArray:
         """Return the anchors that each sign allows: uint64 (_TABLE_SIZE, n_blocks), last of other signs."""
         table = np.zeros((_TABLE_SIZE, self._n_blocks), np.uint64)
+        with_signs: dict[str, int] = defaultdict(int)
         for number, anchor in enumerate(self._distinct):
-            signs: str = getattr(anchor, side)
+            with_signs[getattr(anchor, side)] |= 1 << number
+        for signs, bits in with_signs.items():
             codes = [min(ord(sign), _TABLE_SIZE - 1) for sign in signs]
-            table[codes or slice(None)] |= self._pack([1 << number])
+            table[codes or slice(None)] |= self._pack([bits])
         return table
 
     def find(self, tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:

@@ -11,6 +11,7 @@ from inverse_deid.rules.patterns.anchors import (
     Anchor,
     PatternSearch,
     begin_phrases,
+    compile_patterns,
     pattern_hits,
     split_words,
 )
@@ -129,6 +130,13 @@ def test_a_pattern_is_tried_only_before_the_word_that_must_follow(text, words, n
     hits = search.find(tokens, search.anchor_bits(tokens.words))["days"]
     assert [word for word, hit in zip(tokens.words, hits, strict=True) if hit] == words
     assert pattern.n_tried == n_tried
+
+
+def test_patterns_are_compiled_when_a_text_has_their_anchor():
+    patterns = compile_patterns({"seen": r"seen \d", "broken": "broken ("})
+    search = PatternSearch(patterns, {name: [Anchor(name)] for name in patterns}, {}, {})
+    tokens = join([tokenize("seen 7")])
+    assert search.find(tokens, search.anchor_bits(tokens.words))["seen"].all()
 
 
 def test_patterns_that_touch_nothing_share_an_array_that_cannot_change():
