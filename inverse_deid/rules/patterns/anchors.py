@@ -29,7 +29,7 @@ BitArray = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.intp]
 
 ANY_WORD = r"\w"
-SPACES = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
+SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """What `\\s` matches."""
 _BITS_OF_BLOCK = 64
 _TABLE_SIZE = 0x2200
@@ -110,7 +110,7 @@ def _forms(pattern: str) -> list[str] | None:
         end = at + 1
         if pattern.startswith("(?:", at):
             end = at + _length_of_group(pattern[at:])
-            inner = [_forms(one) for one in _alternatives(pattern[at + 3 : end - 1])]
+            inner = [_forms(one) for one in split_alternatives(pattern[at + 3 : end - 1])]
             if any(some is None for some in inner):
                 return None
             part = [one for some in inner if some is not None for one in some]
@@ -135,11 +135,11 @@ def _length_of_group(pattern: str) -> int:
     return len(pattern)
 
 
-def _alternatives(pattern: str) -> list[str]:
+def split_alternatives(pattern: str) -> list[str]:
     """Split a pattern where it says *or*, outside of groups and classes.
 
     Example:
-        >>> _alternatives("a(?:b|c)|[|]d")
+        >>> split_alternatives("a(?:b|c)|[|]d")
         ['a(?:b|c)', '[|]d']
     """
     if "|" not in pattern:
@@ -167,11 +167,11 @@ def split_words(pattern: str) -> tuple[list[str], list[str], str]:
     words: list[str] = []
     beginnings: list[str] = []
     rest: list[str] = []
-    for one in _alternatives(pattern):
+    for one in split_alternatives(pattern):
         bare = one.removesuffix(end)
         if one.startswith("(?:") and _length_of_group(bare) == len(bare):
             left = []
-            for inner in _alternatives(bare[3:-1]):
+            for inner in split_alternatives(bare[3:-1]):
                 some, begun, other = split_words(inner if bare == one else f"{inner.removesuffix(end)}{end}")
                 words += some
                 beginnings += begun
@@ -271,7 +271,7 @@ def _first_signs(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> set[str]:
         ['7', 'b', 'd', 'e', 'f']
     """
     found: set[str] = set()
-    for alternative in _alternatives(pattern):
+    for alternative in split_alternatives(pattern):
         rest, may_be_left_out = alternative, True
         while may_be_left_out:
             stop, is_condition = _length_of_group(rest), False
