@@ -6,21 +6,21 @@ says where each figure is: `FILE | WHERE | COLUMN | FORMAT`.
 - FILE is in `reports/`: CSV, `NAME.md@2` (the second table of it), or a pattern of JSON records. `[files]` has short names. A
   manifest of a packaged model is named from the root.
 - WHERE is `COLUMN=VALUE`, several with ` & `, or a value of the first column.
-- COLUMN is a column, two columns or numbers as `part / of` or `one - other`, a path such as `scores.test` in JSON records, or
+- COLUMN is a column, two columns or numbers as `part / of` or `one - other`, a path such as `scores.*.f1` in JSON records (`*` is any key), or
   `mean: COLUMN`, also `min:`, `max:`, `sum:` and `count:`, over all rows.
-- FORMAT: `.3` is `.774`, `0.3` is `0.774`, `%1` is `77.4`, `,` is `1,234`, `+` before them writes the sign, `abs ` leaves it
-  out, `floor ` and `ceil ` round down and up, `1- ` takes what is missing from 1, and `raw` is the cell.
+- FORMAT: `.3` is `.774`, `0.3` is `0.774`, `%1` is `77.4`, `%.1` is `.9` of 0.009, `,` is `1,234`, `+` before them writes the sign, `abs ` leaves it
+  out, `1- ` takes what is missing from 1, `down ` and `up ` round an interval outwards, and `raw` is the cell.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 import statistics
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,8 @@ def read_rows(name: str) -> list[dict[str, Any]]:
         [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in tables[int(place) - 1].splitlines()
     )
-    return [dict(zip(head, row, strict=True)) for row in rows]
+    names = [column or str(place) for place, column in enumerate(head)]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def choose_rows(name: str, where: str) -> list[dict[str, Any]]:
@@ -66,38 +67,43 @@ def choose_rows(name: str, where: str) -> list[dict[str, Any]]:
     return rows
 
 
+def read_numbers(found: Any, path: str) -> list[float]:
+    """Return the numbers at a path of a JSON record, of all keys where it has `*`."""
+    part, _, rest = path.partition(".")
+    if not path:
+        return [float(found)]
+    keys = found if part == "*" else [int(part) if isinstance(found, list) else part]
+    return [number for key in keys for number in read_numbers(found[key], rest)]
+
+
 def read_number(row: Mapping[str, Any], column: str) -> float:
     for sign in (" / ", " - "):
         if column not in row and sign in column:
             one, other = (read_number(row, part) for part in column.split(sign))  # a part may be a number
             return one / other if sign == " / " else one - other
-    found: Any = row
     if column in row:
-        found = row[column]
-    elif column.isdigit():
-        found = column
-    else:
-        for part in column.split("."):
-            found = found[int(part) if isinstance(found, list) else part]
-    return float(str(found).replace(",", "").removesuffix(" %").removesuffix(" ms"))
+        number = re.match(r"[+-]?[\d.,]+(?:e-?\d+)?", str(row[column]))
+        assert number, f"{column} has {row[column]!r}"
+        return float(number[0].replace(",", ""))
+    return float(column) if column.isdigit() else read_numbers(row, column)[0]
 
 
 def write_number(number: float, form: str) -> str:
+    found = Decimal(repr(number))
     if form.startswith("1- "):
-        number, form = 1 - number, form.removeprefix("1- ")
+        found, form = 1 - found, form.removeprefix("1- ")
     if form.startswith("abs "):
-        number, form = abs(number), form.removeprefix("abs ")
-    rounding = next((one for one in ("floor", "ceil") if form.startswith(one)), "")
-    form = form.removeprefix(rounding).strip()
+        found, form = abs(found), form.removeprefix("abs ")
+    rounding = ROUND_HALF_UP
+    for word, other in (("down ", ROUND_FLOOR), ("up ", ROUND_CEILING)):
+        if form.startswith(word):
+            rounding, form = other, form.removeprefix(word)
     sign, form = ("+", form[1:]) if form.startswith("+") else ("", form)
     if form == ",":
-        return f"{round(number):{sign},}"
+        return f"{found.quantize(Decimal(1)):{sign},}"
     if form.startswith("%"):
-        number *= 100
-    n_places = int(form[-1])
-    if rounding:
-        number = getattr(math, rounding)(number * 10**n_places) / 10**n_places
-    text = f"{number:{sign}.{n_places}f}"
+        found, form = found * 100, form.removeprefix("%")
+    text = f"{found.quantize(Decimal(1).scaleb(-int(form[-1])), rounding):{sign}}"
     return re.sub(r"^([+-]?)0\.", r"\1.", text) if form.startswith(".") else text
 
 
@@ -109,7 +115,9 @@ def read_figure(source: str, files: Mapping[str, str]) -> str:
     over, colon, inner = column.partition(": ")
     if colon and over in OVER_ROWS:
         assert rows, f"no row of {name} has {where}"
-        return write_number(OVER_ROWS[over]([read_number(row, inner) for row in rows]), form)
+        several = "*" in inner
+        numbers = [one for row in rows for one in (read_numbers(row, inner) if several else [read_number(row, inner)])]
+        return write_number(OVER_ROWS[over](numbers), form)
     assert len(rows) == 1, f"{len(rows)} rows of {name} have {where!r}"
     return str(rows[0][column]) if form == "raw" else write_number(read_number(rows[0], column), form)
 
