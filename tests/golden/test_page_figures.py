@@ -116,7 +116,11 @@ def read_figure(source: str, files: Mapping[str, str]) -> str:
     if colon and over in OVER_ROWS:
         assert rows, f"no row of {name} has {where}"
         several = "*" in inner
-        numbers = [one for row in rows for one in (read_numbers(row, inner) if several else [read_number(row, inner)])]
+        numbers = [
+            one
+            for row in rows
+            for one in (read_numbers(row, inner) if several else [read_number(row, inner)])
+        ]
         return write_number(OVER_ROWS[over](numbers), form)
     assert len(rows) == 1, f"{len(rows)} rows of {name} have {where!r}"
     return str(rows[0][column]) if form == "raw" else write_number(read_number(rows[0], column), form)
