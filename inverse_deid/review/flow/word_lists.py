@@ -46,10 +46,11 @@ from inverse_deid.review.flow.table import (
     replay_row,
     take_row,
 )
+from inverse_deid.review.flow.work_list import select_cases
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, LISTED_WORDS, USERS, place_of
-from inverse_deid.review.store.values import LayerKind, LayerRevision, User, UserRole
+from inverse_deid.review.store.values import LayerKind, LayerRevision, User, UserRole, WorkFilter
 from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
@@ -250,12 +251,14 @@ def add_entry(
 
     Raises:
         NotAllowedError: The user keeps no lists, or the limits forbid lists of words that are never masked.
-        ReviewError: The words are on the user's other list, the lists are full, or new files cannot keep the
-            words.
+        ReviewError: The words are on another list of the user, the lists are full, new files cannot keep the
+            words, or they are not from this case.
     """
     refuse_others(user)
     if for_new_files:
         _check_for_new_files(sort, asked)
+    if asked.case_id is not None:
+        _check_origin(store, user, asked, asked.case_id)
     with store.writing() as transaction:
         lock_user(transaction, user.id)
         if sort.keeps and read_limits(transaction).no_allow_lists:
@@ -299,6 +302,18 @@ def add_entry(
         return edited is not None
 
     return replace(_change_cases(store, user, places.case_ids, change), entry_id=entry_id)
+
+
+def _check_origin(store: ReviewStore, user: User, asked: Asked, case_id: int) -> None:
+    # Its name is shown with the entry.
+    can_review = select_cases(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
+    has_read = select(LAYERS.c.case_id).where(LAYERS.c.user_id == user.id)
+    with store.reading() as transaction:
+        content = read_content(transaction, case_id)
+        found = can_review.where(CASES.c.id == case_id).union(has_read.where(LAYERS.c.case_id == case_id))
+        is_visible = transaction.execute(found).first() is not None
+    if not is_visible or not find_phrase(content.tokens, asked.folded).any():
+        raise ReviewError(_("these words are not in case {id}, or you cannot read it", id=case_id))
 
 
 def _check_for_new_files(sort: Sort, asked: Asked) -> None:

@@ -333,6 +333,17 @@ def test_what_takes_too_long_is_gone_on_with(alone, carl, monkeypatch):
     assert remove_entry(alone, carl, entry.id) == Done(2)
 
 
+def test_words_are_listed_from_a_case_only_if_it_has_them_and_the_adjudicator_can_read_it(alone, carl):
+    ann = user(alone, "ann", UserRole.ADJUDICATOR)
+    open_case(alone, ann, 1)
+    for asked in (Asked(("zelvoran",), 2), Asked(("zelvoran",), 1), Asked(("zelvoran",), 77)):
+        with pytest.raises(ReviewError, match=r"no case 77|not in case"):
+            enter(alone, carl, asked, Sort.ALWAYS)
+    assert list_entries(alone, carl) == ()
+    approve_alone(alone, carl, 4)
+    enter(alone, carl, Asked(("zelvoran",), 4), Sort.ALWAYS)  # they have read it
+
+
 def test_lists_have_an_end(alone, carl, monkeypatch):
     assert MAX_ENTRIES == 1_000
     monkeypatch.setattr("inverse_deid.review.flow.word_lists.MAX_ENTRIES", 1)
