@@ -92,7 +92,7 @@ def scored(gold: Path, score: Path, options: list[str], others: tuple[Path, ...]
 
 
 def evaluate(gold: Path, score: Path, options: list[str]) -> tuple[dict, dict]:
-    """Mask a gold file once. Return the figures of the scorer, and the intervals of `inverse-deid evaluate`."""
+    """Mask a gold file once; return the figures of the scorer and the intervals of `evaluate`."""
     with tempfile.TemporaryDirectory() as folder:
         masked, figures = mask(gold, Path(folder), options), Path(folder) / "evaluation.json"
         run_python("-m", "inverse_deid.cli.main", "evaluate", gold, masked, "--json", figures)
