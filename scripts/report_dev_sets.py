@@ -12,6 +12,7 @@ Prints Markdown: numbers, no narrative text.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,15 @@ def scored(gold: Path, score: Path, options: list[str], others: tuple[Path, ...]
         return [json.loads(run_python(score, one, masked)) for one in (gold, *others)]
 
 
+def evaluate(gold: Path, score: Path, options: list[str]) -> tuple[dict, dict]:
+    """Mask a gold file once; return the figures of the scorer and the intervals of `evaluate`."""
+    with tempfile.TemporaryDirectory() as folder:
+        masked, figures = mask(gold, Path(folder), options), Path(folder) / "evaluation.json"
+        run_python("-m", "inverse_deid.cli.main", "evaluate", gold, masked, "--json", figures)
+        intervals = json.loads(figures.read_text("utf-8"))["intervals"]
+        return json.loads(run_python(score, gold, masked)), intervals
+
+
 def write_gold(path: Path, docs: Iterable[Document]) -> Path:
     path.write_bytes(b"".join(map(gold_json_line, docs)))
     return path
@@ -129,6 +139,23 @@ def table(rows: dict[str, dict]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, figures in rows.items():
         lines.append(f"| {name} | " + " | ".join(cell(figures[key]) for key in FIGURES) + " |")
+    return lines
+
+
+INTERVALS = {key: FIGURES[key] for key in ("recall_all", "precision", "safe_kept", "documents_without_leak")}
+
+
+def interval_table(rows: dict[str, dict]) -> list[str]:
+    """Show intervals, rounded outwards."""
+    lines = ["| system | " + " | ".join(INTERVALS.values()) + " |", "|" + "---|" * (len(INTERVALS) + 1)]
+    for name, intervals in rows.items():
+        cells = [
+            f"{math.floor(1000 * one['low']) / 10:.1f} to {math.ceil(1000 * one['high']) / 10:.1f}"
+            if one
+            else "-"
+            for one in (intervals[key] for key in INTERVALS)
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -213,11 +240,14 @@ def report_corpora(files: dict[str, Path], score: Path) -> None:
             print(f"\n## {title}\n\nNot measured: the file does not exist.")
             continue
         gold = files[name]
-        rows = {system: scored(gold, score, options)[0] for system, options in SYSTEMS.items()}
+        found = {system: evaluate(gold, score, options) for system, options in SYSTEMS.items()}
+        rows = {system: figures for system, (figures, _) in found.items()}
         first = next(iter(rows.values()))
         print(f"\n## {title}\n\n{first['documents']} documents, {first['phi_tokens']} PHI tokens, ", end="")
         print(f"{first['safe_tokens']} safe tokens.\n")
         print("\n".join(table(rows)))
+        print("\n95 % intervals of `inverse-deid evaluate`, by documents:\n")
+        print("\n".join(interval_table({system: intervals for system, (_, intervals) in found.items()})))
         print(f"\nBy category, {next(iter(SYSTEMS))}:\n")
         print("\n".join(by_type(first)))
         print(f"\nBy choice of categories, {next(iter(SYSTEMS))}:\n")

@@ -22,6 +22,7 @@ from inverse_deid.core.wording import N_, _, languages_of, speaking
 ADDED_COMMANDS = "inverse_deid.commands"
 """The entry points under which other packages add a command: its name, and the click command."""
 _RESEARCH = "research"
+_OF_MASKING = ("mask", "serve", "desk")
 
 NOTHING_DONE = 2
 INTERRUPTED = 130
@@ -67,6 +68,9 @@ class _MainGroup(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # None = unknown name.
+        if cmd_name in _OF_MASKING:
+            # NumPy starts a thread per core for products of matrices, and masking has none.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
         if (added := _find_added_commands().get(cmd_name)) is not None:

@@ -26,9 +26,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import rel_entr
-from scipy.stats import beta, binom
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray
@@ -110,7 +107,7 @@ def binomial_p_values(n_leaking: npt.ArrayLike, n: int, target: float) -> Float6
         >>> round(float(binomial_p_values(0, 299, 0.01)), 4)
         0.0495
     """
-    return np.asarray(binom.cdf(n_leaking, n, target), np.float64)
+    return _binomial_cdf(n_leaking, n, target)
 
 
 def hoeffding_bentkus_p_values(total_losses: npt.ArrayLike, n: int, target: float) -> Float64Array:
@@ -119,11 +116,19 @@ def hoeffding_bentkus_p_values(total_losses: npt.ArrayLike, n: int, target: floa
     Source: Bates et al. 2021, Angelopoulos et al. 2021: the smaller of Hoeffding's bound
     (1963) in its relative-entropy form and e times the binomial tail of Bentkus (2004).
     """
+    from scipy.special import rel_entr  # as in _binomial_cdf
+
     total = np.asarray(total_losses, np.float64)
     below = np.minimum(total / n, target)
     entropy = rel_entr(below, target) + rel_entr(1 - below, 1 - target)
-    bentkus = np.e * binom.cdf(np.ceil(total), n, target)
+    bentkus = np.e * _binomial_cdf(np.ceil(total), n, target)
     return np.asarray(np.minimum(np.minimum(np.exp(-n * entropy), bentkus), 1), np.float64)
+
+
+def _binomial_cdf(k: npt.ArrayLike, n: int, p: float) -> Float64Array:
+    from scipy.stats import binom  # takes a second to load, and a server asks only for its quality page
+
+    return np.asarray(binom.cdf(k, n, p), np.float64)
 
 
 def are_proven(total_losses: Float64Array, n: int, aim: Aim) -> BoolArray:
@@ -189,7 +194,11 @@ def provable_target(total_loss: float, n: int, aim: Aim) -> float:
         return 1.0
     level = 1 - aim.confidence
     if aim.unit is Unit.DOCUMENT:
-        return float(beta.ppf(aim.confidence, total_loss + 1, n - total_loss))
+        from scipy.special import betaincinv
+
+        return float(betaincinv(total_loss + 1, n - total_loss, aim.confidence))
+    from scipy.optimize import brentq  # as in _binomial_cdf
+
     lowest = max(total_loss / n, 1e-12)
     excess = lambda target: float(hoeffding_bentkus_p_values(total_loss, n, target)) - level  # noqa: E731
     return float(brentq(excess, lowest, 1 - 1e-12))

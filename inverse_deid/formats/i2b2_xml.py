@@ -23,7 +23,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import BinaryIO
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from lxml import etree
@@ -100,6 +99,8 @@ def _masks_with_tokens(masked: MaskedDocument) -> Iterator[tuple[int, int, int]]
 
 
 def _tag(number: int, masked: MaskedDocument, first_token: int, span: tuple[int, int]) -> str:
+    from xml.sax.saxutils import quoteattr  # loads a client of HTTP, which only this format needs
+
     start, end = span
     category = list(HyperClass)[int(masked.decisions.categories[first_token])]
     element, fine_type = _TAG_OF_CLASS[category]

@@ -105,7 +105,7 @@ def mask_names_everywhere(
     ):
         decisions = mask_more(decisions, _find_mentions(tokens, listed, verdicts.safe), reason)
     mentions = np.zeros(len(tokens), np.bool_)
-    is_title = np.fromiter((word.istitle() for word in tokens.words), np.bool_, len(tokens))
+    is_title = np.fromiter(map(str.istitle, tokens.words), np.bool_, len(tokens))
     for of, names in _list_names(tokens, maybe & is_title):
         for i in (of.start + np.flatnonzero(is_title[of])).tolist():
             mentions[i] = tokens.words[i].casefold() in names

@@ -135,6 +135,21 @@ class WordVectors:
         top = np.zeros((1, self.dim), np.float32)
         return np.concatenate([top, self.codes.astype(np.float32) * self.scale])
 
+    def rows(self, numbers: IntArray, unknown: FloatArray) -> FloatArray:
+        """Return these rows of `matrix` without making it, and another one for unknown words.
+
+        Args:
+            numbers: int32 (n,), of `numbers`.
+            unknown: float32 (word_dim,).
+
+        Returns:
+            float32 (n, word_dim).
+        """
+        known = numbers > 0
+        found = np.tile(unknown, (len(numbers), 1))
+        found[known] = self.codes[numbers[known] - 1] * self.scale
+        return found
+
 
 def quantise(words: Sequence[str], vectors: FloatArray) -> WordVectors:
     """Round vectors to eight bits per dimension: the same accuracy at a quarter of the size."""

@@ -91,8 +91,7 @@ class Scorer:
         self._config = parts.network
         self._interned = interned
         self._word_numbers = parts.word_vectors.numbers()
-        self._word_matrix = parts.word_vectors.matrix()
-        self._word_matrix[0] = _find_unknown_vector(parts)
+        self._fixed_vectors, self._unknown_vector = parts.word_vectors, _find_unknown_vector(parts)
         self.device, (self._characters, self._tokens) = open_sessions(
             [parts.characters, parts.tokens], device
         )
@@ -189,9 +188,10 @@ class Scorer:
     def _word_vectors(self, words: list[str]) -> FloatArray:
         """Return character and word vectors: float32 (n_words, 2 * char_units + word_dim)."""
         n_characters = 2 * self._config.char_units
-        found = np.empty((len(words), n_characters + self._word_matrix.shape[1]), np.float32)
+        found = np.empty((len(words), n_characters + self._fixed_vectors.dim), np.float32)
         found[:, :n_characters] = self._character_vectors(words)
-        found[:, n_characters:] = self._word_matrix[word_numbers(words, self._word_numbers)]
+        numbers = word_numbers(words, self._word_numbers)
+        found[:, n_characters:] = self._fixed_vectors.rows(numbers, self._unknown_vector)
         return found
 
     def _character_vectors(self, words: list[str]) -> FloatArray:

@@ -29,6 +29,13 @@ def warning_lines(results: Results) -> list[str]:
     return [line for warning in warnings for line in (f"**Warning:** {warning}.", "")]
 
 
+def title(results: Results) -> str:
+    """The title, which says so if the report is not of one clean revision."""
+    revisions = distinct(_of_parts(results, "revision"))
+    clean = len(revisions) == 1 and revisions[0] and not str(revisions[0]).endswith("+")
+    return "Benchmark" if clean else "Benchmark, not of one clean revision"
+
+
 def provenance_lines(results: Results) -> list[str]:
     """The last section of the report."""
     lines = ["## How it was measured", ""]

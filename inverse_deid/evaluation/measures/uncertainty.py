@@ -15,7 +15,6 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.wording import _
@@ -82,6 +81,8 @@ def clopper_pearson(part: int, whole: int, confidence: float = CONFIDENCE) -> In
 
 def beta_bounds(part: float, whole: int, confidence: float) -> tuple[float, float]:
     """Return Clopper and Pearson's bounds. After Korn and Graubard, the part may be fractional."""
+    from scipy.special import betaincinv  # takes half a second to load, and a server may never be asked
+
     tail = (1 - confidence) / 2
     low = float(betaincinv(part, whole - part + 1, tail)) if part > 0 else 0.0
     high = float(betaincinv(part + 1, whole - part, 1 - tail)) if part < whole else 1.0

@@ -29,7 +29,7 @@ BitArray = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.intp]
 
 ANY_WORD = r"\w"
-SPACES = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
+SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """What `\\s` matches."""
 _BITS_OF_BLOCK = 64
 _TABLE_SIZE = 0x2200
@@ -92,6 +92,8 @@ def begin_phrases(words: str, then: str = "") -> list[Anchor]:
 
 
 _MOST_FORMS = 128
+_LETTERS = re.compile(r"(\w+(?!\?)|\w)|\[(\w+)\]")
+"""Letters that are all there, one that may be there, or a class of them."""
 
 
 def _forms(pattern: str) -> list[str] | None:
@@ -108,12 +110,12 @@ def _forms(pattern: str) -> list[str] | None:
         end = at + 1
         if pattern.startswith("(?:", at):
             end = at + _length_of_group(pattern[at:])
-            inner = [_forms(one) for one in _alternatives(pattern[at + 3 : end - 1])]
+            inner = [_forms(one) for one in split_alternatives(pattern[at + 3 : end - 1])]
             if any(some is None for some in inner):
                 return None
             part = [one for some in inner if some is not None for one in some]
-        elif (letters := re.match(r"\[(\w+)\]|(\w)", pattern[at:])) is not None:
-            part, end = list(letters[1] or letters[2]), at + letters.end()
+        elif (letters := _LETTERS.match(pattern, at)) is not None:
+            part, end = [letters[1]] if letters[1] else list(letters[2]), letters.end()
         else:
             return None
         if pattern[end : end + 1] == "?":
@@ -133,13 +135,15 @@ def _length_of_group(pattern: str) -> int:
     return len(pattern)
 
 
-def _alternatives(pattern: str) -> list[str]:
+def split_alternatives(pattern: str) -> list[str]:
     """Split a pattern where it says *or*, outside of groups and classes.
 
     Example:
-        >>> _alternatives("a(?:b|c)|[|]d")
+        >>> split_alternatives("a(?:b|c)|[|]d")
         ['a(?:b|c)', '[|]d']
     """
+    if "|" not in pattern:
+        return [pattern]
     found, begin, depth = [], 0, 0
     for sign in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[(|)]", pattern):
         depth += {"(": 1, ")": -1}.get(sign[0], 0)
@@ -163,11 +167,11 @@ def split_words(pattern: str) -> tuple[list[str], list[str], str]:
     words: list[str] = []
     beginnings: list[str] = []
     rest: list[str] = []
-    for one in _alternatives(pattern):
+    for one in split_alternatives(pattern):
         bare = one.removesuffix(end)
         if one.startswith("(?:") and _length_of_group(bare) == len(bare):
             left = []
-            for inner in _alternatives(bare[3:-1]):
+            for inner in split_alternatives(bare[3:-1]):
                 some, begun, other = split_words(inner if bare == one else f"{inner.removesuffix(end)}{end}")
                 words += some
                 beginnings += begun
@@ -253,9 +257,37 @@ def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[Bo
     return [tokens_touched(tokens, [span for span in some if span[0] >= 0]) for some in spans]
 
 
-# Of patterns of words: whether one may match a word that begins with a digit, and no others.
-_DIGITS_MAY_MATCH = re.compile(r"\\[^Z]|\.|\[\^|\d")
-_ONLY_OF_DIGITS = re.compile(r"(?:\(\?i:)?\\d(?!\?|\*|\{0)[^|]*\Z")
+_ASCII = "".join(map(chr, range(0x80)))
+_GROUP = re.compile(r"\(\?(?:(-?i)?:|([=!]))")
+_SIGN = re.compile(r"(?:\\[^bBAZ]|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()^$\\])")
+_NEED_NOT_BE = re.compile(r"(?:[?*]|\{(?:0?,\d*|0)\})[?+]?")
+
+
+def _first_signs(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> set[str]:
+    r"""Return the ASCII signs that a match may begin with, all of them where the pattern does not tell.
+
+    Example:
+        >>> sorted(_first_signs(r"(?:b|[de])?f\Z|(?=\d)7"))
+        ['7', 'b', 'd', 'e', 'f']
+    """
+    found: set[str] = set()
+    for alternative in split_alternatives(pattern):
+        rest, may_be_left_out = alternative, True
+        while may_be_left_out:
+            stop, is_condition = _length_of_group(rest), False
+            if (group := _GROUP.match(rest)) is not None:
+                is_condition = group[2] is not None
+                inner = {"i": re.IGNORECASE, "-i": re.NOFLAG}.get(group[1], flags)
+                found |= set() if is_condition else _first_signs(rest[group.end() : stop - 1], inner)
+            elif (sign := _SIGN.match(rest)) is not None:
+                found.update(re.findall(sign[0], _ASCII, flags))
+                stop = sign.end()
+            else:
+                return set(_ASCII)
+            quantifier = _NEED_NOT_BE.match(rest, stop)
+            may_be_left_out = is_condition or quantifier is not None
+            rest = rest[stop if quantifier is None else quantifier.end() :]
+    return found
 
 
 class _WordConditions:
@@ -271,7 +303,7 @@ class _WordConditions:
         # What whole words meet, and what beginnings of words do, by length. Other conditions are searched.
         self._of_word: dict[str, int] = defaultdict(int)
         self._beginning: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        searched: dict[str, int] = defaultdict(int)
+        self._searched: dict[str, int] = defaultdict(int)
         for (pattern, is_cased), own in zip(conditions, bits, strict=True):
             if pattern in ("", ANY_WORD):
                 self._always |= own
@@ -282,29 +314,27 @@ class _WordConditions:
             for word in map(_fold, beginnings):
                 self._beginning[len(word)][word] |= own
             if rest:
-                searched[rest if is_cased else f"(?i:{rest})"] |= own
-        of_digits = [one for one in searched if _DIGITS_MAY_MATCH.search(one) or re.match(one, "5")]
-        of_others = [one for one in searched if not _ONLY_OF_DIGITS.match(one)]
-        self._of_digits = self._compile(of_digits), [searched[one] for one in of_digits]
-        self._of_others = self._compile(of_others), [searched[one] for one in of_others]
-        # Matches every word that can be one of them and does not begin with a digit.
-        self._any_other = re.compile("|".join(of_others) or r"(?!)")
+                self._searched[rest if is_cased else f"(?i:{rest})"] |= own
+        self._signs = {pattern: _first_signs(pattern) for pattern in self._searched}
+        self._compiled = compile_patterns({pattern: pattern for pattern in self._searched}, re.NOFLAG)
+        self._after_sign = lru_cache(1 + len(_ASCII))(self._list_searched)
 
-    @staticmethod
-    def _compile(searched: Iterable[str]) -> re.Pattern[str]:
-        # Group `i + 1` tells if the `i`th matches a word.
-        return re.compile("".join(f"(?:(?=({one})))?" for one in searched))
+    def _list_searched(self, sign: str) -> list[tuple[re.Pattern[str], int]]:
+        # What a word with this first sign may meet; "" = any other sign.
+        return [
+            (self._compiled[pattern], own)
+            for pattern, own in self._searched.items()
+            if not sign or sign in self._signs[pattern]
+        ]
 
     def met_by(self, word: str) -> int:
         folded = _fold(word)
         met = self._always | self._of_word.get(folded, 0)
         for length, beginning in self._beginning.items():
             met |= beginning.get(folded[:length], 0)
-        is_number = word[:1].isdecimal()
-        if is_number or self._any_other.match(word) is not None:
-            each, bits = self._of_digits if is_number else self._of_others
-            groups = each.match(word).groups()  # type: ignore[union-attr] # it matches every word
-            for own in compress(bits, groups):
+        sign = word[:1]
+        for pattern, own in self._after_sign(sign if sign.isascii() else ""):
+            if pattern.match(word) is not None:
                 met |= own
         return met
 
@@ -345,7 +375,7 @@ class PatternSearch:
         longest: Mapping[str, int],
         plain: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
-        self._patterns, self._signs, self._longest = dict(patterns), signs, longest
+        self._patterns, self._signs, self._longest = patterns, signs, longest
         self._plain = [plain.get(name, frozenset()) for name in patterns]
         self._distinct = list(dict.fromkeys(anchor for some in anchors.values() for anchor in some))
         self._n_blocks = -(-len(self._distinct) // _BITS_OF_BLOCK)
@@ -376,10 +406,12 @@ class PatternSearch:
     def _bits_of_signs(self, side: str) -> BitArray:
         """Return the anchors that each sign allows: uint64 (_TABLE_SIZE, n_blocks), last of other signs."""
         table = np.zeros((_TABLE_SIZE, self._n_blocks), np.uint64)
+        with_signs: dict[str, int] = defaultdict(int)
         for number, anchor in enumerate(self._distinct):
-            signs: str = getattr(anchor, side)
+            with_signs[getattr(anchor, side)] |= 1 << number
+        for signs, bits in with_signs.items():
             codes = [min(ord(sign), _TABLE_SIZE - 1) for sign in signs]
-            table[codes or slice(None)] |= self._pack([1 << number])
+            table[codes or slice(None)] |= self._pack([bits])
         return table
 
     def find(self, tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:

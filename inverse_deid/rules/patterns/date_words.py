@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from inverse_deid.rules.patterns.anchors import Anchor
+from inverse_deid.rules.patterns.anchors import Anchor, split_alternatives
 
 FEASTS = """
 new year|new years|hogmanay|epiphany|twelfth night|candlemas|groundhog day|burns night|valentine|valentines|
@@ -156,13 +156,7 @@ def join_phrases(phrases: str) -> str:
 
 def split_phrases(phrases: str) -> list[str]:
     """Return phrases that `|` separates outside of parentheses, longest first."""
-    one_line = phrases.strip().replace("\n", "")
-    found, depth, begin = [], 0, 0
-    for at, sign in enumerate(f"{one_line}|"):
-        depth += {"(": 1, ")": -1}.get(sign, 0)
-        if sign == "|" and not depth:
-            found.append(one_line[begin:at])
-            begin = at + 1
+    found = split_alternatives(phrases.strip().replace("\n", ""))
     return sorted(dict.fromkeys(filter(None, found)), key=len, reverse=True)
 
 

@@ -129,13 +129,13 @@ _VALUE = (
     rf"{_NUMBER}(?={_CELL}{_WIDE_UNIT})|{_NO_YEAR}{_NUMBER}(?={_IN_BRACKETS}))"
 )
 _TAIL = (
-    rf"(?:{_IN_BRACKETS}|,{_IN_BRACKETS}|\r?\n{_CLEAR_RANGE}(?=[^\S\n]*(?:\r?\n|\Z))|"
+    rf"(?:,?{_IN_BRACKETS}|\r?\n{_CLEAR_RANGE}(?=[^\S\n]*(?:\r?\n|\Z))|"
     rf"[\s,;]{{1,2}}{_OF_RANGE}{_RANGE}{_ANY_UNIT}?){{0,3}}"
 )
 """Flag and limits after a value."""
 _BARE_VALUE = rf"{_TEST}{_LINK}{_GAP}{_NO_YEAR}{_NUMBER}(?![\s-]\d{{3}})(?!\s?{MONTH})"
 _CELL_VALUE = (
-    rf"(?:{_CLEAR_RANGE}{_ANY_UNIT}?|{_NO_YEAR}{_SMALL_NUMBER}{_ANY_UNIT}?|{_NUMBER}{_WIDE_UNIT}|"
+    rf"(?:(?:{_CLEAR_RANGE}|{_NO_YEAR}{_SMALL_NUMBER}){_ANY_UNIT}?|{_NUMBER}{_WIDE_UNIT}|"
     rf"{_NUMBER}(?={_CELL}{_WIDE_UNIT})|{_ANY_UNIT}|{_LETTER}|high|low|normal|negative|positive|-)"
     r"(?=\s*(?:[\t|;\r\n]|\Z)|[ ]{2})"
 )
@@ -267,7 +267,7 @@ CERTAIN_PATTERNS = compile_patterns(
         r"\b(?:cut|split|broken|snapped|halved|divided|bent|folded)\sin\shalf\b|\bby\shalf\b|\b(?:burn|bite|tick|puncture|stretch|needle|pressure|strawberry|scratch|check|question|skin)\smarks?\b|"
         r"\b(?:autoinjector|pen|injector|device|coil|plunger|inhaler)\sspring\b|\bmarch\sfractures?\b|\bmarch(?:ed|es|ing)?\sin\splace\b",
         "in-shorthand-pair": r"(?<![\w&])(?-i:(?:N ?& ?V(?: ?& ?D)?|N/V(?:/D)?|V&D|D&C|T&A|I&D|H&P|H&H)|N&amp;V|D&amp;C|H&amp;P)(?![\w&]|['’]s)",
-        "in-measured-value": rf"{_ANY_TEST}(?:\s?/\s?{_TEST}{_LINK}{_GAP}{_DIGITS}\s?/\s?{_VALUE}|{_LINK}{_GAP}{_VALUE}|"
+        "in-measured-value": rf"{_ANY_TEST}(?:(?:\s?/\s?{_TEST}{_LINK}{_GAP}{_DIGITS}\s?/\s?|{_LINK}{_GAP}){_VALUE}|"
         rf",?\s?[(\[]\s?{_ANY_UNIT}\s?[)\]](?:{_LINK}{_GAP}{_NUMBER})?){_TAIL}",
         "in-risen-value": rf"{_TEST}(?:(?:[\s:=,(-]{{1,3}}(?:levels?|values?|count|was|were|had)\b){{0,2}}\s(?:rose|risen|increased|elevated|peaked|"
         r"raised|fell|dropped|decreased|reached(?!\s(?:8[5-9]|9\d|1[01]\d)\b)|up|down)(?:\s(?:to|at|from|of|up|about|over)){0,2}|\s(?:(?:levels?|values?|count)\s)?of)"

@@ -495,7 +495,7 @@ PLAIN_WORDS: Mapping[str, frozenset[str]] = MappingProxyType({**PLAIN_DATE_WORDS
 
 @cache
 def pattern_search() -> PatternSearch:
-    """Return the search for all patterns of the rules. The first call compiles them, which takes a second."""
+    """Return the search for all patterns of the rules, which are compiled when a text has their anchors."""
     vetoes = VETO_PATTERNS | SILENT_VETO_PATTERNS
     facts = FACT_PATTERNS | CERTAIN_PATTERNS | SILENT_FACT_PATTERNS
     anchors = {**ANCHORS, **FACT_ANCHORS}

@@ -103,7 +103,14 @@ def open_benchmarks(out: Path, **given: Any) -> None:  # noqa: ANN401 - click's 
         },
         n_seconds={"all": time.perf_counter() - start},
     )
-    head = ["# Open benchmarks", "", *provenance.lines(), "", read_texts()["about"].strip(), ""]
+    head = [
+        f"# {provenance.title('Open benchmarks')}",
+        "",
+        *provenance.lines(),
+        "",
+        read_texts()["about"].strip(),
+        "",
+    ]
     write_text(out / "figures.csv", render_csv(runs))
     write_text(out / "report.md", "\n".join([*head, *render_sections(runs, texts)]).rstrip() + "\n")
     click.echo(f"written to {printable(out / 'report.md')}")

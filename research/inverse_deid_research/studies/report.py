@@ -36,6 +36,12 @@ class Provenance:
     # Revision of the code for each run that the report shows, "" where it is not known.
     made_at: Sequence[str] = ()
 
+    def title(self, title: str) -> str:
+        """Return the title, which says so if the report is not of one clean revision."""
+        made_at = {one or "unknown" for one in (revision(), *self.made_at)}
+        clean = len(made_at) == 1 and not any(one == "unknown" or one.endswith("+") for one in made_at)
+        return title if clean else f"{title}, not of one clean revision"
+
     def lines(self) -> list[str]:
         total = sum(self.n_seconds.values())
         made_at = Counter(one or "unknown" for one in self.made_at)
@@ -82,7 +88,7 @@ class Report:
 
     def files(self) -> dict[str, str]:
         """Return the texts of all files by name; `report.md` is the last one."""
-        parts = [f"# {self.title}", "", *self.provenance.lines(), *self.text, ""]
+        parts = [f"# {self.provenance.title(self.title)}", "", *self.provenance.lines(), *self.text, ""]
         found = dict(self.charts)
         for heading, tables in self.sections.items():
             parts += [f"## {heading}", ""] if heading else []

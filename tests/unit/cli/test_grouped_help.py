@@ -1,5 +1,6 @@
 """The help of commands with many options: every option under exactly one heading, basics first."""
 
+import os
 import re
 
 import click
@@ -99,3 +100,16 @@ def test_options_of_decorators_and_of_groups_have_their_headings():
         """Do it."""
 
     assert sections(it) == {"Basics": ["--a"], "More": ["--b"], "Other options": ["--help"]}
+
+
+@pytest.mark.parametrize(("command", "expected"), [("mask", "1"), ("serve", "1"), ("evaluate", None)])
+def test_commands_that_mask_leave_numpy_one_thread(monkeypatch, command, expected):
+    monkeypatch.setattr(os, "environ", {})
+    main.get_command(click.Context(main), command)
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == expected
+
+
+def test_a_number_of_threads_that_a_user_set_is_kept(monkeypatch):
+    monkeypatch.setattr(os, "environ", {"OPENBLAS_NUM_THREADS": "4"})
+    main.get_command(click.Context(main), "mask")
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "4"

@@ -43,6 +43,10 @@ def test_quantised_vectors_are_close():
     packed = quantise([f"w{i}" for i in range(50)], vectors)
     assert np.abs(packed.matrix()[1:] - vectors).max() <= packed.scale.max() / 2 + 1e-6
     assert not packed.matrix()[0].any()
+    numbers, unknown = np.array([2, 0, 1, 0], np.int32), np.full(packed.dim, 7, np.float32)
+    expected = packed.matrix()
+    expected[0] = unknown
+    assert packed.rows(numbers, unknown).tobytes() == expected[numbers].tobytes()
 
 
 def test_unknown_words_have_row_zero_and_case_does_not_count():

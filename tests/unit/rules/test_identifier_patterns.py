@@ -1,5 +1,6 @@
 """Numbers, accounts and names in talk that are masked whatever else says safe, and their clinical look-alikes."""
 
+import itertools
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from inverse_deid.rules.patterns.anchors import (
     Anchor,
     PatternSearch,
     begin_phrases,
+    compile_patterns,
     pattern_hits,
     split_words,
 )
@@ -129,6 +131,38 @@ def test_a_pattern_is_tried_only_before_the_word_that_must_follow(text, words, n
     hits = search.find(tokens, search.anchor_bits(tokens.words))["days"]
     assert [word for word, hit in zip(tokens.words, hits, strict=True) if hit] == words
     assert pattern.n_tried == n_tried
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?:a|b)?c\d\Z",
+        r"(?:a?|[BX]{0,2})(?:y|)z",
+        r"(?=\w{2}\d)[A-Z]|\d{0,2}x",
+        r"(?!ab)[^\W\d_]{3}\Z",
+        r"(?-i:Na|[JK])\Z|q*7",
+        r".*\d[mn]|[^a-x\d]y",
+        r"(?<!z)c|\w?\Z",
+        r"é|[一-鿿]|ß",
+    ],
+)
+def test_words_are_tried_for_every_anchor_that_they_can_be(pattern):
+    words = ["".join(word) for n in (1, 2, 3) for word in itertools.product("abcKNaxyzQ17é一", repeat=n)]
+    search = PatternSearch({"one": re.compile("x")}, {"one": [Anchor(pattern)]}, {}, {})
+    cased = PatternSearch({"one": re.compile("x")}, {"one": [Anchor(pattern, cased=True)]}, {}, {})
+    found = search.anchor_bits(words)[:, 0]
+    assert [bool(bit) for bit in found] == [
+        re.match(pattern, one, re.IGNORECASE) is not None for one in words
+    ]
+    found = cased.anchor_bits(words)[:, 0]
+    assert [bool(bit) for bit in found] == [re.match(pattern, one) is not None for one in words]
+
+
+def test_patterns_are_compiled_when_a_text_has_their_anchor():
+    patterns = compile_patterns({"seen": r"seen \d", "broken": "broken ("})
+    search = PatternSearch(patterns, {name: [Anchor(name)] for name in patterns}, {}, {})
+    tokens = join([tokenize("seen 7")])
+    assert search.find(tokens, search.anchor_bits(tokens.words))["seen"].all()
 
 
 def test_patterns_that_touch_nothing_share_an_array_that_cannot_change():

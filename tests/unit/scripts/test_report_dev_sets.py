@@ -36,6 +36,8 @@ def test_changed_copies_are_scored_for_some_systems(files, capsys):
     report.main(files, report.ROOT / "scripts" / "score.py")
     printed = capsys.readouterr().out
     assert "| balanced (default) | 100.0 | 100.0 | 50.0 | 80.0 | 100.0 | - |" in printed
+    # One document: the intervals are those of one trial.
+    assert "| balanced (default) | 2.5 to 100.0 | 0.0 to 100.0 | 0.8 to 100.0 | 2.5 to 100.0 |" in printed
     assert "| letters/dev, unchanged | 100.0 / 50.0 | 100.0 / 100.0 |" in printed
     assert "| letters/dev, all upper case | 0.0 / 0.0 | 0.0 / - |" in printed
     assert f"\nat revision {revision()}.\n" in printed

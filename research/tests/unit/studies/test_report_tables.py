@@ -109,7 +109,27 @@ def test_a_row_of_another_length_is_refused():
         frame_of(("a", "b"), (("one",),))
 
 
-def test_a_report_has_its_provenance_first_and_a_file_for_each_table(tmp_path):
+@pytest.mark.parametrize(
+    ("now", "made_at", "clean"),
+    [
+        ("a1", [], True),
+        ("a1", ["a1", "a1"], True),
+        ("a1", ["b2"], False),
+        ("a1", ["a1", ""], False),
+        ("a1+", [], False),
+        ("", [], False),
+    ],
+)
+def test_a_title_says_if_a_report_is_not_of_one_clean_revision(monkeypatch, now, made_at, clean):
+    monkeypatch.setattr("inverse_deid_research.studies.report.revision", lambda: now)
+    made = Provenance(
+        command="x", device="d", seeds=[1], hashes={}, settings={}, n_seconds={}, made_at=made_at
+    )
+    assert made.title("Title") == ("Title" if clean else "Title, not of one clean revision")
+
+
+def test_a_report_has_its_provenance_first_and_a_file_for_each_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("inverse_deid_research.studies.report.revision", lambda: "a1")
     made = Provenance(command="x", device="d", seeds=[1], hashes={}, settings={"a": "b"}, n_seconds={"t": 1})
     report = Report(
         title="Title",
