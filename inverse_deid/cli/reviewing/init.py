@@ -33,13 +33,16 @@ from inverse_deid.cli.parts.choice_options import list_options
 from inverse_deid.cli.parts.grouped_command import GroupedCommand
 from inverse_deid.cli.parts.progress_display import ProgressDisplay
 from inverse_deid.cli.reviewing.store import anchor_given, make_key, read_key, store_options
-from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError, Remedy, UnreadableInputError
 from inverse_deid.core.files import printable
 from inverse_deid.core.wording import N_, _
 from inverse_deid.engine.tally import Tally
 from inverse_deid.files.finding import FoundFile
+from inverse_deid.files.survey import survey
 from inverse_deid.formats.beside.known_values import KnownOfDocuments
+from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.files.choices import find_copied
 from inverse_deid.review.files.intake import FileProgress, LoadSettings, add_cases, plan_cases, state_facts
 from inverse_deid.review.files.loading import create_store
 from inverse_deid.review.flow.contents import Listed
@@ -204,7 +207,28 @@ def _plan(inputs: Sequence[Path], options: MaskOptions) -> tuple[list[FoundFile]
     if not jobs:
         first = tally.failures[0]
         raise UnreadableInputError(f"{first.where} {first.reason}", remedies=first.remedies)
+    if options.read_options.kept_columns or options.keep_all_columns:
+        for job in jobs:
+            _refuse_copied(job, options.read_options)
     return jobs, tally
+
+
+def _refuse_copied(job: FoundFile, options: ReadOptions) -> None:
+    # Who gives the command cannot show that another adjudicator agrees, so the pages ask one.
+    concerns = find_copied(survey(job.input).columns, options)
+    if concerns:
+        raise ConfigurationError(
+            _(
+                "{file}: column {name} would be copied unmasked. {found} Another adjudicator must confirm it",
+                file=job.shown,
+                name=concerns[0].shown,
+                found=_(concerns[0].found),
+            ),
+            remedies=[
+                Remedy(step=N_("add the file on the pages of the review")),
+                Remedy(step=N_("mask or drop the column")),
+            ],
+        )
 
 
 def follow_files(display: ProgressDisplay, jobs: Sequence[FoundFile]) -> Callable[[FileProgress], None]:

@@ -235,6 +235,30 @@ def find_concerns(columns: Sequence[SurveyedColumn], fates: Sequence[ColumnFate]
     return found
 
 
+def find_copied(columns: Sequence[SurveyedColumn], options: ReadOptions) -> list[Concern]:
+    """Return the columns of a file that options copy and that need a second confirmation.
+
+    A column that was not found in the file is judged by its name.
+
+    Example:
+        >>> [one.column for one in find_copied([], ReadOptions(keep_columns=("country", "patient_name")))]
+        ['patient_name']
+    """
+    names = {one.name for one in columns}
+    missing = [one for one in options.kept_columns if one not in names]
+    known = [*columns, *(SurveyedColumn(one, (), is_narrative=False, is_unique=False) for one in missing)]
+
+    def find_fate(name: str) -> ColumnFate:
+        if name in options.keep_unchecked:
+            return ColumnFate.UNCHECKED
+        if name in options.text_columns or name == options.id_column:
+            return ColumnFate.MASKED
+        is_kept = options.keep_all_columns or name in options.keep_columns
+        return ColumnFate.KEPT if is_kept else ColumnFate.DROPPED
+
+    return find_concerns(known, [find_fate(one.name) for one in known])
+
+
 def _is_replaced(column: SurveyedColumn) -> bool:
     # Dates and ages of a column that is checked follow those of the text.
     verdicts = [judge_form(KeptCell(column.name, value), None) for value in column.values]

@@ -16,6 +16,8 @@ from threading import Condition, Thread
 from typing import Any, NamedTuple
 
 from inverse_deid.choices.categories import Category
+from inverse_deid.choices.questions import list_questions
+from inverse_deid.choices.records import Surface
 from inverse_deid.core.child_process import LimitedProcess
 from inverse_deid.core.errors import (
     InputError,
@@ -86,8 +88,16 @@ def explain_problem(message: str, remedies: Sequence[Remedy] = ()) -> str:
     Example:
         >>> explain_problem("has a name", [Remedy("encoding"), Remedy("keep_unchecked")])
         'has a name. Choose Keep unchecked'
+        >>> explain_problem("has a name", [Remedy("operating_point")])
+        'has a name. Change your answer to “How strict should the tool be when it is not sure?”'
     """
-    here = [Remedy(step=_(_STEPS.get(one.choice, ""))) if one.choice else one for one in remedies]
+    questions = {one.name: one.text for one in list_questions(Surface.DESK)}
+    here = []
+    for one in remedies:
+        step = _(_STEPS.get(one.choice, "")) if one.choice else one.step
+        if not step and one.choice in questions:
+            step = _("change your answer to “{question}”", question=questions[one.choice])
+        here.append(Remedy(step=step))
     return add_remedies(message, here, lambda _choice, _value: None)
 
 

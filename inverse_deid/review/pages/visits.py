@@ -36,6 +36,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.wording import N_, _, ngettext
 from inverse_deid.formats.tables.strict_json import parse_json
+from inverse_deid.review.files.service import explain_problem
 from inverse_deid.review.pages.audience import Audience
 from inverse_deid.review.pages.lanes import LogIns, find_browser, make_browser, remember_browser
 from inverse_deid.review.people.accounts import Session, Step, find_session, is_csrf_token, log_in, log_out
@@ -253,7 +254,8 @@ def require_stream(
         try:
             return JSONResponse(await receive(request, await run_in_threadpool(check, request)))
         except InverseDeidError as error:
-            return JSONResponse({"error": make_sentence(str(error))}, status_code=_find_status(error))
+            said = make_sentence(explain_problem(str(error), error.remedies))
+            return JSONResponse({"error": said}, status_code=_find_status(error))
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             message = _("An unforeseen error. Nothing of this file was stored.")
@@ -293,7 +295,7 @@ def guard(answer: Callable[[Request, bytes], Response], *, threads: Threads | No
         try:
             return answer(request, body)
         except InverseDeidError as error:
-            return report_problem(request, _find_status(error), str(error))
+            return report_problem(request, _find_status(error), explain_problem(str(error), error.remedies))
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             return report_problem(request, 500, _("an unforeseen error. Nothing of this step was stored."))

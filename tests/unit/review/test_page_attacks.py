@@ -14,7 +14,7 @@ from review_stores import store_of
 from review_visitors import visitor
 from served_apps import served_app
 
-from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.errors import Remedy, ReviewError
 from inverse_deid.review.files.waiting import UploadState, begin_upload, remove_upload
 from inverse_deid.review.flow.oversight import disclose_files
 from inverse_deid.review.pages import list_pages
@@ -85,6 +85,20 @@ def test_a_number_without_end_is_a_page_that_does_not_exist(tmp_path, n_digits):
             assert answer.status_code == 404
             assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert desk.ask(f"/add/{'9' * n_digits}", what="resume").status_code == 404
+
+
+def test_a_page_says_what_mends_an_error_if_the_pages_offer_it(tmp_path, monkeypatch):
+    def fail(_visit):
+        found = [Remedy("encoding"), Remedy(step="add the file again"), Remedy("dates", "shift")]
+        raise ReviewError("the file is damaged", remedies=found)
+
+    monkeypatch.setattr(list_pages, "find_cases", fail)
+    monkeypatch.setattr(list_pages, "go_next", fail)
+    said = "The file is damaged. Add the file again, or choose what should happen to dates."
+    with store_of(tmp_path) as store:
+        ann = visitor(store, "ann")
+        assert said in ann.get("/next").text
+        assert ann.ask("/find").json() == {"error": said}
 
 
 def test_an_error_outside_of_the_handlers_shows_and_logs_no_text(tmp_path, monkeypatch, caplog):

@@ -20,6 +20,7 @@ from review_stores import (
     user,
 )
 
+from inverse_deid.cli.reviewing.store import read_key
 from inverse_deid.core.errors import (
     AnnotationError,
     LogInError,
@@ -401,9 +402,29 @@ class TestCommand:
         made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "new.db", *refused)
         assert (made.status, (tmp_path / "new.db").exists()) == (2, False)
         assert "no column named 'contry'. It has: id, narrative, dob, country." in made.stderr
-        options = (*options[:2], "--keep-all-columns", "--keep-unchecked", "dob")
-        made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "all.db", *options)
-        assert "WARNING: columns copied unmasked: country, dob, id" in made.stderr
+
+    @pytest.mark.parametrize(
+        ("kept", "why"),
+        [
+            (("--keep-column", "nurse_name"), "Its name says that it may identify a person."),
+            (("--keep-all-columns",), "Its name says that it may identify a person."),
+            (("--keep-unchecked", "country"), "Nothing in it is checked, whatever it contains."),
+            (("--keep-unchecked", "other"), "Nothing in it is checked, whatever it contains."),
+        ],
+    )
+    def test_a_column_that_may_name_people_is_copied_only_by_the_pages(self, command, tmp_path, kept, why):
+        (tmp_path / "t.csv").write_text("id,narrative,nurse_name,country\n7,Seen by Li,Li,FI\n")
+        given = (tmp_path / "t.csv", "--text-column", "narrative", *kept)
+        db = tmp_path / "review.db"
+        refused = command("review", "init", *given, "--store", db)
+        assert (refused.status, db.exists()) == (2, False)
+        assert f"would be copied unmasked. {why} Another adjudicator must confirm it" in refused.stderr
+        assert "Add the file on the pages of the review, or mask or drop the column." in refused.stderr
+        assert command("review", "init", "--store", db).status == 0
+        refused = command("review", "add", *given, "--store", db)
+        assert refused.status == 2 and why in refused.stderr
+        with open_store(db, read_key(str(db), None)) as store:
+            assert sum(count_cases(store).values()) == 0
 
     def test_from_cases_to_an_export(self, command, tmp_path, monkeypatch):
         db = tmp_path / "review.db"
