@@ -70,7 +70,7 @@ class DeskVisitor:
 
     def choose(self, columns: Mapping[str, str] | None = None, **answers: str) -> Any:
         """Send the answers for all files that are ready."""
-        files = [str(one.id) for one in list_uploads(self.store) if one.state is UploadState.READY]
+        files = [str(one.name_key) for one in list_uploads(self.store) if one.state is UploadState.READY]
         return self.send("/choices", file=files, **answers, **(columns or {}))
 
     def wait(self, *states: UploadState, seconds: float = 30.0) -> list[dict[str, Any]]:

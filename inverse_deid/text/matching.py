@@ -18,6 +18,8 @@ def fold(word: str) -> str:
         >>> fold("JOSÉ") == fold("Jose") == fold("ＪＯＳＥ")
         True
     """
+    if word.isascii():
+        return word.lower()
     plain = unicodedata.normalize("NFKD", word)
     return "".join(c for c in plain if not unicodedata.combining(c)).casefold()
 

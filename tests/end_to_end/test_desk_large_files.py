@@ -75,7 +75,8 @@ def test_large_files_take_little_memory_and_show_progress(tmp_path, capsys, name
             added = client.post("/add/file", content=data, headers=headers).json()
             assert (added["state"], added["n_expected"]) == ("ready", n_documents)
             columns = {f"column {added['id']} 0": "id", f"column {added['id']} 1": "masked"}
-            form = {"csrf_token": token, "file": str(added["id"]), **columns}
+            (key,) = re.findall(r'name="file" value="(\d+)"', client.get("/choices").text)
+            form = {"csrf_token": token, "file": key, **columns}
             assert client.post("/choices", data=form).headers["location"] == "/masking"
             steps = set()
             while (file := client.get("/add/list").json()["files"][0])["state"] in ("queued", "masking"):

@@ -60,7 +60,8 @@ class Team:
             for key, fate in given.items()
             if is_sure and fate not in ("masked", "dropped")
         }
-        return self.people[name].send("/choices", file=str(upload_id), **given, **sure, **answers)
+        (key,) = [one.name_key for one in list_uploads(self.store) if one.id == upload_id]
+        return self.people[name].send("/choices", file=str(key), **given, **sure, **answers)
 
     def wait(self, *states):
         until = time.monotonic() + 30

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fake_maskers import near_the_threshold
 from review_stores import store_of
 from review_visitors import account
 from test_review_browser import person, served
@@ -102,18 +103,24 @@ def test_words_of_a_case_and_of_the_table_are_listed_and_taken_back_by_keyboard(
     assert verify_store(cases).is_intact
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_axe_finds_no_fault_in_the_pages_of_word_lists(chromium, cases, scheme, width, tmp_path):
+@pytest.fixture
+def check(tmp_path, scheme, width):
+    """Look at a page with axe-core, and keep a picture of it."""
     if not AXE.is_file():
         pytest.skip("no axe-core; npm install --no-save axe-core")
 
-    def check(page, name):
+    def look(page, name):
         page.screenshot(path=tmp_path / f"{name}-{scheme}-{width}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
         assert [one["id"] for one in page.evaluate("axe.run(document)")["violations"]] == []
 
+    return look
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_no_fault_in_the_pages_of_word_lists(chromium, cases, scheme, width, check):
     with served(cases) as address:
         page = person(chromium, address, "ann", color_scheme=scheme, viewport={"width": width, "height": 800})
         page.goto(address + "/lists")
@@ -137,3 +144,75 @@ def test_axe_finds_no_fault_in_the_pages_of_word_lists(chromium, cases, scheme, 
         page.wait_for_selector("#reader:not([aria-busy])")
         check(page, "case")
         assert page.faults == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_no_fault_in_the_page_of_doubtful_words(chromium, in_doubt, scheme, width, check):
+    with served(in_doubt) as address:
+        page = person(chromium, address, "ann", color_scheme=scheme, viewport={"width": width, "height": 800})
+        page.goto(address + "/lists/doubts")
+        word_in_focus(page)
+        check(page, "doubts")
+        press(page, "m")
+        page.wait_for_selector("#undo-last")
+        word_in_focus(page)
+        check(page, "undo")
+        press(page, "u")
+        page.wait_for_selector("[name=told]", state="attached")
+        check(page, "unmask")
+        assert page.faults == []
+
+
+@pytest.fixture
+def in_doubt(tmp_path):
+    """Three cases in whose small letters the tool is in doubt, and which are read in several steps."""
+    masker = near_the_threshold()
+    with store_of(tmp_path, TEXTS, masker=masker, clock=time.time, approvals=1) as store:
+        account(store, "ann", UserRole.ADJUDICATOR)
+        yield store
+
+
+def word_in_focus(page):
+    """Wait until all cases are read, and return the word that the keys decide."""
+    return page.locator("#groups li:focus-within b").inner_text()
+
+
+def test_the_doubtful_words_of_all_cases_are_decided_once_by_keyboard(chromium, in_doubt, monkeypatch):
+    monkeypatch.setattr("inverse_deid.review.pages.form_pages.PAGE_SECONDS", -1)
+    monkeypatch.setattr("inverse_deid.review.flow.doubts._CASES_AT_ONCE", 1)
+    with served(in_doubt) as address:
+        page = person(chromium, address, "ann")
+        page.goto(address + "/lists")
+        go_to(page, "Words in doubt in all cases")
+        press(page, "Enter")
+        assert word_in_focus(page) == "mrn"
+        words = page.locator("#groups b").all_inner_texts()
+        assert words[:2] == ["mrn", "no"] and set(words) >= {"seen", "took", "unknown"}
+
+        with page.expect_navigation():
+            press(page, "m")
+        page.get_by_text("“mrn” is now always masked. 2 cases changed.").wait_for()
+        assert word_in_focus(page) == "no"
+        with page.expect_navigation():
+            press(page, "k")
+        page.get_by_text("“no” is now left as it is. 1 case changed.").wait_for()
+        word_in_focus(page)
+        press(page, "ArrowDown")
+        second = word_in_focus(page)
+        with page.expect_navigation():
+            press(page, "u")
+        assert page.inner_text("h1") == f"“{second}” in all cases"
+        with page.expect_navigation():
+            press(page, "Enter")  # its button has the focus
+        page.get_by_text(f"“{second}” is now never masked.").wait_for()
+        assert word_in_focus(page) != second
+        assert second not in page.locator("#groups b").all_inner_texts()
+        with page.expect_navigation():
+            press(page, "z")
+        page.get_by_text("Removed. 1 case changed.").wait_for()
+        assert word_in_focus(page) == second
+        assert "mrn" not in kept(in_doubt, 1) + kept(in_doubt, 3)
+        assert "no" in kept(in_doubt, 3)
+        assert page.faults == []
+    assert verify_store(in_doubt).is_intact

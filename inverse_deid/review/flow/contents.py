@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import select
+from sqlalchemy import RowMapping, select
 
 from inverse_deid.core.errors import ReviewError, UnreadableInputError
 from inverse_deid.core.phi import HyperClass, PhiType
@@ -206,11 +206,22 @@ def read_content(transaction: Transaction, case_id: int) -> CaseContent:
         ReviewError: The case does not exist.
         UnreadableInputError: It was altered.
     """
-    rows = transaction.read(select(CONTENTS).where(CONTENTS.c.case_id == case_id), CONTENTS)
-    if not rows:
+    found = read_contents(transaction, [case_id])
+    if not found:
         raise ReviewError(_("the store has no case {case_id}", case_id=case_id))
-    row = rows[0]._mapping
+    return found[case_id]
+
+
+def read_contents(transaction: Transaction, case_ids: Sequence[int]) -> dict[int, CaseContent]:
+    """Decrypt those of some cases that exist; fails as `read_content` if one was altered."""
+    rows = transaction.read(select(CONTENTS).where(CONTENTS.c.case_id.in_(case_ids)), CONTENTS)
+    found = {row.case_id: _open_content(transaction, row._mapping) for row in rows}
+    return {case_id: found[case_id] for case_id in case_ids if case_id in found}
+
+
+def _open_content(transaction: Transaction, row: RowMapping) -> CaseContent:
     check_content(row)
+    case_id = row[CONTENTS.c.case_id]
     opened = {
         column: transaction.sealer.open(row[column.name], place_of(column, row))
         for column in (CONTENTS.c.sealed_text, CONTENTS.c.sealed_tokens)
@@ -271,7 +282,8 @@ def _logit(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.asarray(np.log(clipped) - np.log1p(-clipped), np.float64)
 
 
-def _measure_doubt(content: CaseContent) -> FloatArray:
+def read_doubts(content: CaseContent) -> FloatArray:
+    """Return the doubt of each token: float32 (n_tokens,), in [0, 1], 0 = none, as a list decides it."""
     decisions = content.decisions
     doubt = measure_doubt(decisions.p_safe, decisions.thresholds)
     return np.where(content.is_listed, np.float32(0), doubt)
@@ -279,7 +291,7 @@ def _measure_doubt(content: CaseContent) -> FloatArray:
 
 def find_doubtful(content: CaseContent) -> BoolArray:
     """Return which tokens a reviewer should look at: bool (n_tokens,)."""
-    doubtful: BoolArray = _measure_doubt(content) >= DOUBTFUL_FROM
+    doubtful: BoolArray = read_doubts(content) >= DOUBTFUL_FROM
     return doubtful
 
 
@@ -299,7 +311,7 @@ def rank_case(content: CaseContent, *, is_failed: bool) -> tuple[float, int]:
 
 def read_model(content: CaseContent, facts: MaskingFacts) -> ModelTokens:
     decisions = content.decisions
-    doubt = _measure_doubt(content)
+    doubt = read_doubts(content)
     return ModelTokens(
         decisions=decisions,
         categories=encode_categories(decisions),

@@ -10,7 +10,7 @@ Rows are not locked while they are shown. Whoever changes or approves one takes 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import Lock
 from typing import Any
@@ -61,9 +61,6 @@ SEARCHED_AT_ONCE = 300
 MAX_ROW_TOKENS = 1_500
 """A longer text is read on its own page."""
 MAX_PHRASE_WORDS = 20
-MAX_GROUPS = 300
-"""So many doubtful words of a file are listed."""
-CONTEXT_CHARS = 60
 SHOWN_SECONDS = 0.4
 """A row that is said to be read sooner after it was sent was not read."""
 
@@ -229,13 +226,10 @@ def show_rows(
     return tuple(rows)
 
 
-def select_open(store: ReviewStore, user: User) -> Select[Any]:
-    """Return a query of all cases that a reader can still review."""
-    return select_cases(store, select(CASES), WorkFilter(claimable_by=user.id))
-
-
 def _select_open(store: ReviewStore, user: User, source_id: int) -> Select[Any]:
-    return select_open(store, user).where(CASES.c.source_id == source_id)
+    # All cases of a file that a reader can still review.
+    found = select(CASES).where(CASES.c.source_id == source_id)
+    return select_cases(store, found, WorkFilter(claimable_by=user.id))
 
 
 def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
@@ -464,60 +458,6 @@ def _find_due(
     if asked.act is not RowAct.CONFIRM:
         due |= now.keep == (asked.act is RowAct.MASK)
     return due if asked.keeps is None else due & (now.keep == asked.keeps)
-
-
-@dataclass(frozen=True, slots=True)
-class DoubtfulWord:
-    """A word of which the tool is in doubt somewhere in a file, with its first place."""
-
-    word: str = field(repr=False)
-    n_kept: int  # places where it is kept, and the reader has not decided it
-    n_masked: int
-    before: str = field(repr=False)
-    after: str = field(repr=False)
-    case_id: int  # of this place
-
-
-def group_doubts(store: ReviewStore, user: User, source_id: int) -> tuple[DoubtfulWord, ...]:
-    """Return the doubtful words of a file that the reader has not decided, the most frequent first.
-
-    Words are the same without capitals and accents. The rows whose words are shown are entered into the
-    trail as originals that are shown, but do not count as read.
-    """
-    refuse_admin(user)
-    found: dict[str, DoubtfulWord] = {}
-    quoted: dict[int, Row[Any]] = {}
-    rows = _select_open(store, user, source_id).where(CASES.c.n_doubtful > 0).order_by(CASES.c.number)
-    with store.reading() as transaction:
-        cases = transaction.read(rows, CASES)
-        layers = _read_layers(transaction, user.id, source_id)
-        facts = read_facts(transaction, cases[0].id) if cases else MaskingFacts(fingerprint="")
-        for case in cases:
-            if find_obstacle(transaction, case):
-                continue
-            content = read_content(transaction, case.id)
-            now, touched, _n_actions = replay_row(transaction, layers.get(case.id), content)
-            doubtful = read_model(content, facts).is_doubtful & ~touched
-            for i in np.flatnonzero(doubtful).tolist():
-                word, keeps = fold(content.tokens.words[i]), bool(now.keep[i])
-                if word not in found:
-                    found[word] = _quote(content, i, case.id)
-                    quoted[case.id] = case
-                old = found[word]
-                found[word] = replace(old, n_kept=old.n_kept + keeps, n_masked=old.n_masked + (not keeps))
-    with store.writing() as transaction:
-        disclosed = disclose(transaction, user.name, list(quoted.values()), "doubtful words")
-    remember(store, disclosed)
-    ordered = sorted(found.items(), key=lambda item: (-item[1].n_kept - item[1].n_masked, item[0]))
-    return tuple(one for _word, one in ordered[:MAX_GROUPS])
-
-
-def _quote(content: CaseContent, token: int, case_id: int) -> DoubtfulWord:
-    start, end = int(content.tokens.starts[token]), int(content.tokens.ends[token])
-    part = next(one for one in content.parts if one.start <= start < one.end)
-    before = content.text[max(part.start, start - CONTEXT_CHARS) : start]
-    after = content.text[end : min(part.end, end + CONTEXT_CHARS)]
-    return DoubtfulWord(content.tokens.words[token], 0, 0, before, after, case_id)
 
 
 def find_phrase(tokens: Tokens, phrase: Sequence[str]) -> BoolArray:

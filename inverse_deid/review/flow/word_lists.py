@@ -1,4 +1,4 @@
-"""Word lists of a store: words that are always masked, and words that are never masked.
+"""Word lists of a store: words that are always masked, never masked, or left as they are.
 
 Adjudicators keep them (at a desk its one person). An entry changes the open cases of whoever adds it, as if
 they had decided each place themselves, and no case that they have approved. Other readers decide on their
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
@@ -28,23 +28,29 @@ from inverse_deid.core.wording import N_, _
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.review.flow.cases import drop_lock, lock_row
 from inverse_deid.review.flow.contents import CaseContent, find_doubtful, read_content
+from inverse_deid.review.flow.doubts import (
+    CaseWords,
+    forget_words,
+    hash_word,
+    read_words,
+    select_open_words,
+)
 from inverse_deid.review.flow.editing import take_out_in, take_steps_in
 from inverse_deid.review.flow.layers import LayerStep, find_runs, read_steps
 from inverse_deid.review.flow.oversight import disclose, lock_user, read_limits, remember
 from inverse_deid.review.flow.table import (
     MAX_PHRASE_WORDS,
     ROWS_AT_ONCE,
-    find_obstacle,
     find_phrase,
     find_review,
     replay_row,
-    select_open,
     take_row,
 )
+from inverse_deid.review.flow.work_list import select_cases
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
 from inverse_deid.review.store.tables import ACTIONS, CASES, LAYERS, LISTED_WORDS, USERS, place_of
-from inverse_deid.review.store.values import LayerKind, LayerRevision, User, UserRole
+from inverse_deid.review.store.values import LayerKind, LayerRevision, User, UserRole, WorkFilter
 from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
@@ -61,6 +67,7 @@ class Sort(StrEnum):
 
     ALWAYS = N_("always masked")
     NEVER = N_("never masked")
+    LEFT = N_("left as it is")  # doubtful words, which count as decided
 
     @property
     def keeps(self) -> bool:
@@ -126,6 +133,12 @@ class Places:
     case_ids: tuple[int, ...] = ()
     n_places: int = 0  # words or phrases that would change
     n_sure: int = 0  # of which the tool was sure that they must be masked
+    n_confirmed: int = 0  # doubtful ones that stay as they are, and count as decided
+
+    @property
+    def told(self) -> str:
+        """The numbers that a page says, so that an answer to others can be refused."""
+        return f"{self.n_places} {self.n_sure} {self.n_confirmed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +151,7 @@ class Done:
     # Not reached within `MOST_SECONDS`, or locked while an entry was removed: do the same again.
     n_left: int = 0
     n_locked: int = field(default=0, compare=False)  # of the held ones: somebody is working on them now
+    entry_id: int = field(default=0, compare=False)  # of the entry that was added
 
 
 def refuse_others(user: User) -> None:
@@ -147,33 +161,36 @@ def refuse_others(user: User) -> None:
 
 
 def count_places(store: ReviewStore, user: User, asked: Asked) -> dict[Sort, Places]:
-    """Count what each kind of entry would change in the user's open cases."""
+    """Count what each kind of entry would change in the user's open cases; the trail records the search."""
     refuse_others(user)
-    found: dict[Sort, tuple[list[int], list[int]]] = {sort: ([], [0, 0]) for sort in Sort}
-    begins = asked.folded[0]
-    mine = (LAYERS.c.user_id == user.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
+    found: dict[Sort, tuple[list[int], list[int]]] = {sort: ([], [0, 0, 0]) for sort in Sort}
     with store.reading() as transaction:
         same = _find_same(transaction, user, asked)
         entry_id = int(same[0].id) if same else None
-        layers = {row.case_id: row for row in transaction.read(select(LAYERS).where(mine), LAYERS)}
-        for case in transaction.read(select_open(store, user).order_by(CASES.c.id), CASES):
-            if find_obstacle(transaction, case, inf):
-                continue
-            content = read_content(transaction, case.id)
-            if begins not in fold(content.text):
-                continue
+        cases, _n_unread = read_words(transaction, user, select_open_words(store, user))
+        having = _find_cases(store, cases, asked)
+        for case_id in having:
+            content = read_content(transaction, case_id)
             phrase = find_phrase(content.tokens, asked.folded)
-            if not phrase.any():
-                continue
-            now = _read_now(transaction, layers.get(case.id), content)
+            now = _read_now(transaction, find_review(transaction, user.id, case_id), content)
             for sort, (case_ids, counts) in found.items():
                 due = phrase & now.find_due(sort, entry_id)
                 if due.any():
-                    case_ids.append(case.id)
-                changes = due & (now.keep != sort.keeps)
+                    case_ids.append(case_id)
+                changes = due & (now.keep != now.after(sort))
                 counts[0] += len(find_runs(changes))
                 counts[1] += int((changes & now.sure).sum()) if sort.keeps else 0
+                counts[2] += len(find_runs(due & ~changes & now.open))
+    forget_words(store, user, cases)
+    with store.writing() as transaction:
+        said = f"open cases: {len(cases)}, with words that were looked for: {len(having)}"
+        transaction.record(TrailEvent(user=user.name, event="original texts searched", new=said))
     return {sort: Places(tuple(case_ids), *counts) for sort, (case_ids, counts) in found.items()}
+
+
+def _find_cases(store: ReviewStore, cases: Mapping[int, CaseWords], asked: Asked) -> list[int]:
+    words = [hash_word(store, word) for word in asked.folded]
+    return [case_id for case_id, one in cases.items() if all(map(one.have, words))]
 
 
 def _find_same(transaction: Transaction, user: User, asked: Asked) -> list[Row[Any]]:
@@ -196,9 +213,15 @@ class _Now:
         What another entry masks, an entry of words to mask masks as well, so that the word stays masked when
         either is removed, and an entry of words to keep does not uncover.
         """
+        if sort is Sort.LEFT:
+            return self.open
         by_others = (self.masked_by > 0) & (self.masked_by != (entry_id or 0)) & ~self.keep
         due = (self.keep != sort.keeps) | self.open
         return np.asarray(due & ~by_others if sort.keeps else due | by_others)
+
+    def after(self, sort: Sort) -> BoolArray:
+        """Return what an entry makes of the words that it decides: bool (n_tokens,), True = kept."""
+        return self.keep if sort is Sort.LEFT else np.full(len(self.keep), sort.keeps)
 
 
 def _read_now(transaction: Transaction, layer: Row[Any] | None, content: CaseContent) -> _Now:
@@ -228,12 +251,14 @@ def add_entry(
 
     Raises:
         NotAllowedError: The user keeps no lists, or the limits forbid lists of words that are never masked.
-        ReviewError: The words are on the user's other list, the lists are full, or new files cannot keep the
-            words.
+        ReviewError: The words are on another list of the user, the lists are full, new files cannot keep the
+            words, or they are not from this case.
     """
     refuse_others(user)
-    if for_new_files and sort.keeps and not asked.can_be_kept_in_new_files:
-        raise ReviewError(_("only single words without digits can be kept in new files"))
+    if for_new_files:
+        _check_for_new_files(sort, asked)
+    if asked.case_id is not None:
+        _check_origin(store, user, asked, asked.case_id)
     with store.writing() as transaction:
         lock_user(transaction, user.id)
         if sort.keeps and read_limits(transaction).no_allow_lists:
@@ -241,9 +266,9 @@ def add_entry(
         case = None if asked.case_id is None else lock_row(transaction, asked.case_id)
         same = _find_same(transaction, user, asked)
         if any(row.sort != sort.value for row in same):
-            raise ReviewError(_("these words are on the other list. Remove them there first"))
+            raise ReviewError(_("these words are on another list. Remove them there first"))
         said = f"{sort.value}, {places.n_places} places in {len(places.case_ids)} cases, "
-        said += f"of which the tool was sure: {places.n_sure}"
+        said += f"of which the tool was sure: {places.n_sure}, doubtful ones confirmed: {places.n_confirmed}"
         said += ", also in new files" * for_new_files
         if same:
             entry_id = int(same[0].id)
@@ -258,18 +283,44 @@ def add_entry(
         known = {} if case is None else {"case": case.id, "name": case.name}
         transaction.record(TrailEvent(user=user.name, event=event, new=f"entry {entry_id}: {said}", **known))
 
+    event_of_case = "confirm" if sort is Sort.LEFT else "change"
+
     def steps_for(case: Row[Any], content: CaseContent, transaction: Transaction) -> list[LayerStep]:
-        layer = find_review(transaction, user.id, case.id)
-        due = _read_now(transaction, layer, content).find_due(sort, entry_id)
-        chosen = find_phrase(content.tokens, asked.folded) & due
-        return [LayerStep(run.first, run.stop, sort.keeps, None, entry_id) for run in find_runs(chosen)]
+        now = _read_now(transaction, find_review(transaction, user.id, case.id), content)
+        chosen = find_phrase(content.tokens, asked.folded) & now.find_due(sort, entry_id)
+        keep = now.after(sort)
+        return [
+            LayerStep(run.first, run.stop, bool(keep[run.first]), None, entry_id)
+            for run in find_runs(chosen, keep)
+        ]
 
     def change(transaction: Transaction, case: Row[Any], revision: int) -> bool:
         at = LayerRevision(user.id, case.id, revision)
-        edited = take_steps_in(transaction, at, lambda content, _now: steps_for(case, content, transaction))
+        edited = take_steps_in(
+            transaction, at, lambda content, _now: steps_for(case, content, transaction), event=event_of_case
+        )
         return edited is not None
 
-    return _change_cases(store, user, places.case_ids, change)
+    return replace(_change_cases(store, user, places.case_ids, change), entry_id=entry_id)
+
+
+def _check_origin(store: ReviewStore, user: User, asked: Asked, case_id: int) -> None:
+    # Its name is shown with the entry.
+    can_review = select_cases(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
+    has_read = select(LAYERS.c.case_id).where(LAYERS.c.user_id == user.id)
+    with store.reading() as transaction:
+        content = read_content(transaction, case_id)
+        found = can_review.where(CASES.c.id == case_id).union(has_read.where(LAYERS.c.case_id == case_id))
+        is_visible = transaction.execute(found).first() is not None
+    if not is_visible or not find_phrase(content.tokens, asked.folded).any():
+        raise ReviewError(_("these words are not in case {id}, or you cannot read it", id=case_id))
+
+
+def _check_for_new_files(sort: Sort, asked: Asked) -> None:
+    if sort is Sort.LEFT:
+        raise ReviewError(_("words that are left as they are cannot be used for new files"))
+    if sort.keeps and not asked.can_be_kept_in_new_files:
+        raise ReviewError(_("only single words without digits can be kept in new files"))
 
 
 def _insert(transaction: Transaction, user: User, asked: Asked, sort: Sort, *, for_new_files: bool) -> int:
@@ -386,8 +437,8 @@ def use_for_new_files(store: ReviewStore, user: User, entry_id: int, *, is_used:
             raise ReviewError(_("this entry is not on your word lists any more"))
         if is_used and not entry.is_own:
             raise NotAllowedError(_("only who added an entry can use it for new files"))
-        if is_used and entry.sort.keeps and not entry.asked.can_be_kept_in_new_files:
-            raise ReviewError(_("only single words without digits can be kept in new files"))
+        if is_used:
+            _check_for_new_files(entry.sort, entry.asked)
         transaction.update(LISTED_WORDS, LISTED_WORDS.c.id == entry_id, for_new_files=is_used)
         event = "word list for new files changed"
         new = f"entry {entry_id}: {'used' if is_used else 'not used'}"

@@ -82,6 +82,10 @@ _READINGS = frozenset(
         form_pages.ask_entry,
         form_pages.store_entry,
         form_pages.change_entry,
+        form_pages.show_doubts,
+        form_pages.decide_doubt,
+        form_pages.read_doubts,
+        table_page.list_words,
     }
 )
 _DECISIONS = frozenset(
@@ -382,6 +386,9 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", "/lists/ask", adjudicator, form_pages.ask_entry),
         ("POST", "/lists/add", adjudicator, form_pages.store_entry),
         ("POST", "/lists/change", adjudicator, form_pages.change_entry),
+        ("GET", "/lists/doubts", adjudicator, form_pages.show_doubts),
+        ("POST", "/lists/doubts", adjudicator, form_pages.decide_doubt),
+        ("POST", "/lists/doubts/read", adjudicator, form_pages.read_doubts),
         ("GET", "/files", keeper, file_pages.show_files),
         ("POST", "/files/download", adjudicator, file_pages.download),
         ("POST", "/files/names", adjudicator, file_pages.download_old_names),

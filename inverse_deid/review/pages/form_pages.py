@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import _, ngettext
@@ -22,6 +22,8 @@ from inverse_deid.review.flow.causality import (
     save_form,
     summarise_forms,
 )
+from inverse_deid.review.flow.doubts import PAGE_SECONDS, READ_SECONDS, Grouped, group_doubts
+from inverse_deid.review.flow.oversight import read_limits
 from inverse_deid.review.flow.quality import (
     CONFIDENCE,
     bound_leaks,
@@ -69,6 +71,8 @@ def show_summary(visit: Visit) -> Response:
 
 USUAL_CASES = 60
 """If none of them leaks, at most 4.88 % of the released cases do."""
+
+DOUBTS_ON_PAGE = 50
 
 _ANSWERS = {"none": False, "leak": True}
 
@@ -287,12 +291,16 @@ def _ask_entry(
     found: Mapping[Sort, Places] | None = None,
     message: str = "",
     asks_again: bool = False,
+    chosen: Sort | None = None,
 ) -> Response:
     found = found or count_places(visit.store, visit.user, asked)
     return visit.render(
         "word_list_question.html",
         asked=asked,
         origin=visit.text("origin"),
+        at=visit.text("at"),
+        back=_find_origin(visit, asked),
+        chosen=chosen,
         always=found[Sort.ALWAYS],
         never=found[Sort.NEVER],
         for_new_files=visit.text("for_new_files") == "yes",
@@ -310,7 +318,7 @@ def store_entry(visit: Visit) -> Response:
     sort, is_used = Sort(visit.text("sort")), visit.text("for_new_files") == "yes"
     found = count_places(visit.store, visit.user, asked)
     places, message = found[sort], ""
-    if sort.keeps and visit.text("told") != f"{places.n_places} {places.n_sure}":
+    if sort.keeps and visit.text("told") != places.told:
         message = _("The places have changed. Look at them again.")
     elif sort.keeps and is_used and not asked.can_be_kept_in_new_files:
         message = _("New files keep only single words without digits. Do not use it for new files.")
@@ -322,17 +330,83 @@ def store_entry(visit: Visit) -> Response:
     if done.n_left:
         message = _("{done} Choose the same again to go on.", done=_describe_done(done))
         return _ask_entry(visit, asked, message=message)
+    return _finish_entry(visit, asked, sort, done)
+
+
+def _finish_entry(visit: Visit, asked: Asked, sort: Sort, done: Done) -> Response:
     said = _("“{words}” is now {sort}.", words=asked.text, sort=_(sort.value))
-    return visit.redirect(_find_origin(visit, asked), f"{said} {_describe_done(done)}")
+    again = " " + _("Choose the same again to go on.") if done.n_left else ""
+    return visit.redirect(_find_origin(visit, asked, done), f"{said} {_describe_done(done)}{again}")
 
 
-def _find_origin(visit: Visit, asked: Asked) -> str:
+def _find_origin(visit: Visit, asked: Asked, done: Done | None = None) -> str:
     # Where the user came from.
-    if asked.case_id is None or visit.text("origin") not in ("case", "table"):
+    origin = visit.text("origin")
+    if origin == "doubts":
+        at = read_number(visit.text("at")) or 0
+        return f"/lists/doubts?at={at}" + (f"&undo={done.entry_id}" if done else "")
+    if asked.case_id is None or origin not in ("case", "table"):
         return "/lists"
-    if visit.text("origin") == "case":
+    if origin == "case":
         return f"/cases/{asked.case_id}"
     return f"/table/{read_line(visit.store, asked.case_id).source_id}"
+
+
+def show_doubts(visit: Visit) -> Response:
+    """Return a page of the words in doubt in all cases of the reader, or how many cases were read so far."""
+    at, undo = (read_number(visit.request.query_params.get(name, "")) or 0 for name in ("at", "undo"))
+    first = at // DOUBTS_ON_PAGE * DOUBTS_ON_PAGE
+    found = group_doubts(visit.store, visit.user, first=first, n_words=DOUBTS_ON_PAGE, seconds=PAGE_SECONDS)
+    if found.n_words and at >= found.n_words:  # the last ones were decided
+        return visit.redirect(f"/lists/doubts?at={found.n_words - 1}" + f"&undo={undo}" * bool(undo))
+    with visit.store.reading() as transaction:
+        may_keep = not read_limits(transaction).no_allow_lists
+    return visit.render(
+        "word_doubts.html",
+        keeps_notice=bool(found.n_unread),  # the page loads itself again
+        found=found,
+        first=first,
+        at=at,
+        undo=undo,
+        others={"prev": first - DOUBTS_ON_PAGE, "next": first + DOUBTS_ON_PAGE},
+        read_so_far=_describe_read(found),
+        sorts=[sort for sort in (Sort.ALWAYS, Sort.NEVER, Sort.LEFT) if may_keep or not sort.keeps],
+    )
+
+
+def _describe_read(found: Grouped) -> str:
+    n_read, n_cases = found.n_read, found.n_read + found.n_unread
+    return _("{n_read:,} of {n_cases:,} cases are read.", n_read=n_read, n_cases=n_cases)
+
+
+def read_doubts(visit: Visit) -> Response:
+    """Read some more cases, and say how many are left; the page asks until none is."""
+    found = group_doubts(visit.store, visit.user, n_words=0, seconds=READ_SECONDS)
+    return JSONResponse({"n_unread": found.n_unread, "said": _describe_read(found)})
+
+
+def decide_doubt(visit: Visit) -> Response:
+    """Decide a word of the page in all cases; ask first if more would change than the page counts.
+
+    It always asks before words are shown.
+    """
+    asked, given = _read_asked(visit), visit.text("sort")
+    n_kept, n_masked = (read_number(visit.text(name)) for name in ("n_kept", "n_masked"))
+    if given not in set(Sort) or n_kept is None or n_masked is None:
+        raise ReviewError(_("the form has an unknown answer. Load the page again"))
+    sort, found = Sort(given), count_places(visit.store, visit.user, asked)
+    counted = {
+        Sort.ALWAYS: Places((), n_kept, 0, n_masked),
+        Sort.NEVER: Places((), n_masked, 0, n_kept),
+        Sort.LEFT: Places((), 0, 0, n_kept + n_masked),
+    }
+    is_same = found[sort].told == counted[sort].told
+    if sort is Sort.LEFT and not is_same:
+        return visit.redirect(_find_origin(visit, asked), _("The places have changed. Look at them again."))
+    if sort.keeps or not is_same:
+        return _ask_entry(visit, asked, found=found, chosen=sort)
+    done = add_entry(visit.store, visit.user, asked, sort, found[sort])
+    return _finish_entry(visit, asked, sort, done)
 
 
 def _describe_done(done: Done) -> str:
@@ -371,7 +445,11 @@ def change_entry(visit: Visit) -> Response:
         done = remove_entry(visit.store, visit.user, entry_id)
         again = _("{done} Remove it again to go on.", done=_describe_done(done))
         gone = _("Removed. {done}", done=_describe_done(done))
-        return visit.redirect("/lists", again if done.n_left else gone)
+        back = "/lists"
+        if visit.text("origin") == "doubts":
+            at = read_number(visit.text("at")) or 0
+            back = f"/lists/doubts?at={at}" + (f"&undo={entry_id}" if done.n_left else "")
+        return visit.redirect(back, again if done.n_left else gone)
     use_for_new_files(visit.store, visit.user, entry_id, is_used=what == "use")
     said = (
         _("New files follow this entry.")

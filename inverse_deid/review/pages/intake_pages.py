@@ -298,14 +298,14 @@ def submit_choices(visit: Visit) -> Response:
     """Queue the files of the form, or return it with what is wrong."""
     service = _service(visit)
     choices = MaskingChoices.from_fields({one.name: visit.text(one.name) for one in QUESTIONS})
-    numbers = map(read_number, visit.fields.get("file", []))
-    ids = [number for number in numbers if number is not None]
+    # A number of a file is used again, its key is not.
+    keys = frozenset(visit.fields.get("file", []))
     columns: dict[int, list[ColumnFate]] = {}
     checked: list[int] = []
     concerns: dict[int, list[Concern]] = {}
     message = ""
     for upload in list_uploads(service.store):
-        if upload.id not in ids or upload.state is not UploadState.READY:
+        if str(upload.name_key) not in keys or upload.state is not UploadState.READY:
             continue
         checked.append(upload.id)
         survey = upload.facts.survey

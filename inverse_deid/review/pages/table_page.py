@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import show_name
 from inverse_deid.core.wording import _, ngettext
+from inverse_deid.review.flow.doubts import group_doubts
 from inverse_deid.review.flow.table import (
     ROWS_AT_ONCE,
     InFile,
@@ -25,7 +26,6 @@ from inverse_deid.review.flow.table import (
     act_on_row,
     approve_rows,
     count_rows,
-    group_doubts,
     list_rows,
     plan_approval,
     reopen_rows,
@@ -124,8 +124,8 @@ def sweep_file(visit: Visit) -> Response:
 
 def list_words(visit: Visit) -> Response:
     """Send the doubtful words of the file, grouped, so that each can be decided once."""
-    words = group_doubts(visit.store, visit.user, _source(visit))
-    return JSONResponse({"words": msgspec.to_builtins(words)})
+    found = group_doubts(visit.store, visit.user, source_id=_source(visit))
+    return JSONResponse({"words": msgspec.to_builtins(found.words)})
 
 
 def undo(visit: Visit) -> Response:

@@ -126,13 +126,19 @@ class Visit:
             pass
         raise ReviewError(_("the request is malformed. Load the page again"))
 
-    def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
-        """Return a page for the user, with the message of their last action, if any."""
-        notice, case_id = self._read_notice()
+    def render(
+        self,
+        template: str,
+        *,
+        keeps_notice: bool = False,
+        **values: Any,  # noqa: ANN401
+    ) -> HTMLResponse:
+        """Return a page for the user, with the message of their last action, or keep it for the next page."""
+        notice, case_id = ("", 0) if keeps_notice else self._read_notice()
         response = render_page(
             self.request, template, self.session, notice=notice, undo_case=case_id, **values
         )
-        if NOTICE_COOKIE in self.request.cookies:
+        if NOTICE_COOKIE in self.request.cookies and not keeps_notice:
             response.delete_cookie(NOTICE_COOKIE)
         return response
 

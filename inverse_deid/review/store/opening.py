@@ -280,9 +280,11 @@ class ReviewStore:
         self.session_key = key.derive("sessions")
         self.file_key = key.derive(FILE_HASHES)
         self.case_key = keys.case
+        self.word_key = key.derive("hashes of words")
         self.signer = Ed25519PrivateKey.from_private_bytes(keys.signatures)
         self.shown: dict[tuple[str, int, str, str], float] = {}
         self.case_names: dict[int, tuple[str, str, int]] = {}
+        self.case_words: dict[tuple[int, int], Any] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 

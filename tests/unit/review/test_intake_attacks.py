@@ -1,6 +1,7 @@
 """Attacks on the pages that add files: forged choices, narratives where names are expected, traces in the trail."""
 
 import json
+import re
 
 import pytest
 from desk_visitors import desk_of
@@ -82,6 +83,19 @@ def test_columns_that_the_table_does_not_have_are_ignored(desk):
     assert output["read_options"]["keep_columns"] == []
 
 
+def test_a_stale_page_does_not_answer_for_another_file_of_the_same_number(desk):
+    table = f"id,text\n7,{NARRATIVE}\n".encode()
+    first = desk.add("one.csv", table).json()
+    page = desk.client.get("/choices").text
+    desk.ask(f"/add/{first['id']}", what="remove")
+    second = desk.add("other.csv", table).json()
+    assert second["id"] == first["id"]
+    files = re.findall(r'name="file" value="(\d+)"', page)
+    answer = desk.send("/choices", file=files, **{f"column {first['id']} 1": "masked"})
+    assert answer.status_code == 400 and "no file is ready" in answer.text.lower()
+    assert [one.state for one in list_uploads(desk.store)] == [UploadState.READY]
+
+
 def test_only_files_whose_columns_were_checked_are_queued(desk, monkeypatch):
     first = desk.add("one.csv", f"id,text\n7,{NARRATIVE}\n".encode()).json()
     submit = desk.intake.submit
@@ -92,7 +106,8 @@ def test_only_files_whose_columns_were_checked_are_queued(desk, monkeypatch):
         return submit(choices, columns, ids, **more)
 
     monkeypatch.setattr(desk.intake, "submit", add_late)
-    form = {f"column {first['id']} 1": "masked", "file": [str(first["id"]), str(first["id"] + 1)]}
+    (key,) = [str(one.name_key) for one in list_uploads(desk.store)]
+    form = {f"column {first['id']} 1": "masked", "file": [key, str(first["id"] + 1)]}
     assert desk.send("/choices", **form).status_code == 303
     states = {one.facts.name: one.state for one in list_uploads(desk.store)}
     assert states["late.csv"] is UploadState.READY

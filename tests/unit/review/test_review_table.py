@@ -8,6 +8,7 @@ from sqlalchemy import update
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError, StaleRevisionError, UnreadableInputError
 from inverse_deid.review.flow.approval import can_undo_approval
+from inverse_deid.review.flow.doubts import group_doubts
 from inverse_deid.review.flow.oversight import SAME_VIEW_SECONDS
 from inverse_deid.review.flow.reading import open_case
 from inverse_deid.review.flow.table import (
@@ -19,7 +20,6 @@ from inverse_deid.review.flow.table import (
     act_on_row,
     approve_rows,
     count_rows,
-    group_doubts,
     list_rows,
     plan_approval,
     reopen_rows,
@@ -218,15 +218,15 @@ def test_doubtful_words_of_a_file_are_grouped_and_decided_once(tmp_path, clock):
     with store_of(tmp_path, texts, masker=near_the_threshold(), clock=clock, approvals=1) as store:
         ann, shown = user(store, "ann"), RowsShown()
         read_all(store, ann, shown)
-        found = {one.word: one for one in group_doubts(store, ann, 1)}
-        assert list(found) == ["ward", "and", "at", "by", "seen", "the"]
+        found = {one.word: one for one in group_doubts(store, ann, source_id=1).words}
+        assert list(found) == ["ward", "seen", "at", "the", "and", "by"]
         ward = found["ward"]
         assert (ward.n_kept, ward.n_masked, ward.before, ward.after) == (2, 0, "seen at ", "")
         assert "ward" not in repr(ward) and "seen" not in repr(ward)
         sweep(store, ann, 1, InFile(RowAct.CONFIRM, ("ward",)), shown)
         for word in ("and", "at", "by", "seen", "the"):
             sweep(store, ann, 1, InFile(RowAct.MASK, (word,)), shown)
-        assert group_doubts(store, ann, 1) == ()
+        assert group_doubts(store, ann, source_id=1).words == ()
         assert approve_all(store, ann, shown) == {}
         assert states(store) == {CaseState.RELEASED: 3}
         assert [one["new"] for one in read_entries(store, 1) if one["event"] == "original shown"] == [
@@ -238,7 +238,7 @@ def test_doubtful_words_of_a_file_are_grouped_and_decided_once(tmp_path, clock):
 def test_a_row_whose_word_is_quoted_in_the_list_was_not_read(tmp_path, clock):
     with store_of(tmp_path, TEXTS, masker=near_the_threshold(), clock=clock, approvals=1) as store:
         ann, shown = user(store, "ann"), RowsShown()
-        group_doubts(store, ann, 1)
+        group_doubts(store, ann, source_id=1)
         clock.seconds += 60
         assert shown.note_read(ann.id, {1: 0, 2: 0, 3: 0}, clock()) == []
         assert plan_approval(store, ann, 1, shown).n_not_shown == 3

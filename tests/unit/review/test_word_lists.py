@@ -163,7 +163,7 @@ def test_a_doubtful_word_is_in_doubt_again_after_the_removal(tmp_path):
         assert done == Done(1)
         assert count_places(store, carl, asked)[Sort.ALWAYS] == Places()
         remove_entry(store, carl, entry.id)
-        assert count_places(store, carl, asked)[Sort.ALWAYS] == Places((1,), 0, 0)
+        assert count_places(store, carl, asked)[Sort.ALWAYS] == Places((1,), 0, 0, 1)
 
 
 def test_an_entry_that_was_interrupted_is_completed_when_it_is_added_again(alone, carl):
@@ -177,7 +177,7 @@ def test_an_entry_that_was_interrupted_is_completed_when_it_is_added_again(alone
 
 def test_the_same_words_are_not_on_both_lists_of_a_person(alone, carl):
     enter(alone, carl, MRN, Sort.ALWAYS)
-    with pytest.raises(ReviewError, match="on the other list"):
+    with pytest.raises(ReviewError, match="on another list"):
         enter(alone, carl, Asked(("mrn",)), Sort.NEVER)
 
 
@@ -333,6 +333,17 @@ def test_what_takes_too_long_is_gone_on_with(alone, carl, monkeypatch):
     assert remove_entry(alone, carl, entry.id) == Done(2)
 
 
+def test_words_are_listed_from_a_case_only_if_it_has_them_and_the_adjudicator_can_read_it(alone, carl):
+    ann = user(alone, "ann", UserRole.ADJUDICATOR)
+    open_case(alone, ann, 1)
+    for asked in (Asked(("zelvoran",), 2), Asked(("zelvoran",), 1), Asked(("zelvoran",), 77)):
+        with pytest.raises(ReviewError, match=r"no case 77|not in case"):
+            enter(alone, carl, asked, Sort.ALWAYS)
+    assert list_entries(alone, carl) == ()
+    approve_alone(alone, carl, 4)
+    enter(alone, carl, Asked(("zelvoran",), 4), Sort.ALWAYS)  # they have read it
+
+
 def test_lists_have_an_end(alone, carl, monkeypatch):
     assert MAX_ENTRIES == 1_000
     monkeypatch.setattr("inverse_deid.review.flow.word_lists.MAX_ENTRIES", 1)
@@ -352,7 +363,10 @@ def test_the_database_and_the_trail_have_no_word_in_the_clear(alone, carl, tmp_p
         lines = transaction.execute(select(TRAIL.c.line)).scalars().all()
     assert sum('"event":"word listed"' in line for line in lines) == 2
     said = next(line for line in lines if '"event":"word listed"' in line)
-    assert "never masked, 3 places in 2 cases, of which the tool was sure: 3, also in new files" in said
+    assert (
+        "never masked, 3 places in 2 cases, of which the tool was sure: 3, doubtful ones confirmed: 0, also in new files"
+        in said
+    )
 
 
 def test_a_forged_entry_is_refused_and_named_by_verify(alone, carl):
