@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from inverse_deid.core.packaged import SECOND_READER_SHA256
+
 ROOT = Path(__file__).parents[2]
 REPORTS = sorted(path for path in (ROOT / "reports").rglob("*.md") if path.name != "README.md")
 NOT_CLEAN = "not of one clean revision"
@@ -55,6 +57,22 @@ def test_the_revisions_of_a_report_are_in_the_history(path):
         assert git("merge-base", "--is-ancestor", revision.removesuffix("+"), "HEAD").returncode == 0, (
             revision
         )
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=name_report)
+def test_a_report_of_an_earlier_reader_or_other_marks_is_in_the_list(path):
+    text = path.read_text(encoding="utf-8")
+    readers = re.findall(r"second reader[^\n]{0,20} `?([0-9a-f]{12})`?", text)
+    marks = re.findall(
+        r"- data `(?:narratives|\.\./shared/data)/letters[-/]dev\.jsonl` sha256 `([0-9a-f]{64})`", text
+    )
+    today = hashlib.sha256((ROOT / "narratives" / "letters-dev.jsonl").read_bytes()).hexdigest()
+    is_earlier = any(not SECOND_READER_SHA256.startswith(one) for one in readers) or any(
+        one != today for one in marks
+    )
+    name = path.parent.name if path.name == "report.md" else path.name
+    listed = (ROOT / "reports" / "README.md").read_text(encoding="utf-8").split("\n## ")[1]
+    assert not is_earlier or f"`{name}`" in listed
 
 
 def find_configurations() -> list[Any]:
