@@ -187,10 +187,14 @@ class Deidentifier:
         for part in self._begin_ahead(tokens):
             given = {number: docs[row].names for number, row in enumerate(part.rows) if docs[row].names}
             decided = self._decide(part, given)
-            for row, analysis, decisions in zip(part.rows, part.analyses, decided, strict=True):
+            rows, analyses = part.rows, deque(part.analyses)
+            del part  # of a long document, what was read would take more than its text until it is rendered
+            for row, decisions in zip(rows, decided, strict=True):
                 identifiers = known.get(docs[row].known)
-                seen = _Seen(docs[row], readings[row], tokens[row], analysis, identifiers)
-                masked[row] = self._finish(seen, decisions)
+                seen = _Seen(docs[row], readings[row], tokens[row], analyses.popleft(), identifiers)
+                passed = self._pass_whole(seen, decisions)
+                del seen
+                masked[row] = self._render(docs[row], passed)
         return [masked[row] for row in range(len(docs))]
 
     def _begin_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
@@ -200,7 +204,8 @@ class Deidentifier:
             waiting.append(self._begin(rows, Part(tokens[row] for row in rows)))
             if len(waiting) > _N_AHEAD:
                 yield waiting.popleft()
-        yield from waiting
+        while waiting:
+            yield waiting.popleft()
 
     def _begin(self, rows: Sequence[int], tokens: Sequence[Tokens]) -> _Part:
         if len(tokens) == 1 and len(tokens[0]) > SECTION_TOKENS:
@@ -279,7 +284,8 @@ class Deidentifier:
             keep[of], reasons[of] = masked.keep, masked.reasons
         return replace(decisions, keep=keep, reasons=reasons)
 
-    def _finish(self, seen: _Seen, decisions: Decisions) -> MaskedDocument:
+    def _pass_whole(self, seen: _Seen, decisions: Decisions) -> _Passed:
+        """Apply the passes over a whole document."""
         doc, tokens = seen.doc, seen.tokens
         if len(decisions) != len(tokens):
             raise StageError(
@@ -305,7 +311,11 @@ class Deidentifier:
             unsure = tokens_touched(tokens, doc.unsure)
             reasons = np.where(unsure, Reason.HARD_TO_READ, decisions.reasons).astype(np.uint8)
             decisions = replace(decisions, keep=decisions.keep & ~unsure, reasons=reasons)
-        rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions), gaps)
+        return _Passed(tokens, decisions, gaps, seen.analysis.other_language)
+
+    def _render(self, doc: Document, passed: _Passed) -> MaskedDocument:
+        tokens, decisions = passed.tokens, passed.decisions
+        rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions), passed.gaps)
         return MaskedDocument(
             doc.id,
             rendering.text,
@@ -313,7 +323,7 @@ class Deidentifier:
             rendering.replaced,
             tokens,
             decisions,
-            other_language=seen.analysis.other_language,
+            other_language=passed.other_language,
         )
 
     def _mask_listed(self, seen: _Seen, tokens: Tokens, decisions: Decisions) -> Decisions:
@@ -329,6 +339,14 @@ class _Seen:
     tokens: Tokens = field(repr=False)  # of the reading
     analysis: RuleAnalysis = field(repr=False)  # of the reading
     known: KnownIdentifiers | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Passed:
+    tokens: Tokens = field(repr=False)  # of the text itself
+    decisions: Decisions
+    gaps: Sequence[tuple[int, int]] | None  # to hide, None = the forbidden ones
+    other_language: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

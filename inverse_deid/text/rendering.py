@@ -188,9 +188,10 @@ def substitute(text: str, pieces: Iterable[Piece]) -> Rendering:
         >>> substitute("seen by Ann", [(8, 11, "PHI")]).text
         'seen by PHI'
     """
-    shown: list[str] = []
+    shown: list[str] = []  # of long texts joined now and then, as short strings take more than their letters
     edges: list[tuple[int, int]] = []
     replaced: list[tuple[int, int]] = []
+    done: list[str] = []
     position = length = 0
     for start, end, words in pieces:
         if not position <= start <= end <= len(text):
@@ -200,7 +201,10 @@ def substitute(text: str, pieces: Iterable[Piece]) -> Rendering:
         replaced.append((length, length + len(words)))
         length += len(words)
         shown += (kept, words)
+        if len(shown) > _TOKENS_AT_ONCE:
+            done.append("".join(shown))
+            shown.clear()
         edges.append((start, end))
         position = end
     shown.append(text[position:])
-    return Rendering("".join(shown), tuple(edges), tuple(replaced))
+    return Rendering("".join([*done, *shown]), tuple(edges), tuple(replaced))

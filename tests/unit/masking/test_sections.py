@@ -1,6 +1,7 @@
 """Long documents are read in sections: the same tokens, whole-document passes, and what fails, masks."""
 
 import dataclasses
+import weakref
 
 import numpy as np
 import pytest
@@ -162,3 +163,22 @@ def test_tokens_are_decided_in_pieces_as_at_once(monkeypatch, with_kept):
             pieces = combine(*given)
         for name in whole.__slots__:
             np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))
+
+
+def test_what_was_read_is_gone_when_a_document_is_rendered(small, monkeypatch):
+    # Otherwise it is in memory together with the masks, which take the most.
+    read, left = [], []
+
+    def join(analyses, real=pipeline.join_analyses):
+        joined = real(analyses)
+        read.append(weakref.ref(joined.ids))
+        return joined
+
+    def render(*given, real=pipeline.render):
+        left.extend(one() for one in read)
+        return real(*given)
+
+    monkeypatch.setattr(pipeline, "join_analyses", join)
+    monkeypatch.setattr(pipeline, "render", render)
+    assert not deidentifier().mask(Document("1", long_text(400))).failed
+    assert left == [None]

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from inverse_deid.text.rendering import render
+from inverse_deid.text import rendering
+from inverse_deid.text.rendering import render, substitute
 from inverse_deid.text.tokenizer import tokenize
 
 
@@ -50,3 +51,12 @@ def test_a_gap_within_a_masked_range_belongs_to_its_mask():
     inside, across = [(11, 12)], [(13, 15)]
     assert render(tokens, keep, lambda first, last: "PHI", inside).text == "seen by PHI today"
     assert render(tokens, keep, lambda first, last: "PHI", across).text == "seen by PHItoday"
+
+
+def test_a_text_with_many_masks_is_joined_in_pieces(monkeypatch):
+    text = "Ann had a rash. " * 50
+    pieces = [(at, at + 3, "PHI") for at in range(0, len(text), 16)]
+    whole = substitute(text, pieces)
+    monkeypatch.setattr(rendering, "_TOKENS_AT_ONCE", 7)
+    assert substitute(text, pieces) == whole
+    assert whole.text == "PHI had a rash. " * 50
