@@ -442,7 +442,7 @@ def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
         page.wait_for_selector("#example:not([aria-busy])")
         check(page)
         page.get_by_role("button", name="Mask ").click()
-        page.get_by_text("Column “reporter” would leave unmasked").wait_for()
+        page.get_by_text("Column “reporter” would be copied unmasked").wait_for()
         page.wait_for_selector("#example:not([aria-busy])")
         check(page)
         page.get_by_label("Copy “reporter” unmasked").check()

@@ -1,4 +1,4 @@
-"""What a second adjudicator sees of a column that would leave unmasked, and who can be one."""
+"""What a second adjudicator sees of a column that would be copied unmasked, and who can be one."""
 
 from __future__ import annotations
 

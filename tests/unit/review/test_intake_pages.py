@@ -241,7 +241,7 @@ def test_a_column_that_may_name_people_is_kept_only_after_a_second_yes(desk, col
     given = {f"column {added} 0": "masked", f"column {added} 1": fate}
     answer = desk.choose(given)
     assert answer.status_code == 400
-    assert f"Column “{column}” would leave unmasked, in every case. {found}" in answer.text
+    assert f"Column “{column}” would be copied unmasked, in every case. {found}" in answer.text
     assert list_uploads(desk.store)[0].state is UploadState.READY
     other = "kept" if fate == "kept unchecked" else "kept unchecked"
     for said in ("yes", other):

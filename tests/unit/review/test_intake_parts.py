@@ -182,7 +182,7 @@ def test_a_column_of_names_inside_is_kept_only_after_a_second_yes_that_names_it(
     given = fates(added["id"], "masked", "id", "masked", "kept unchecked")
     answer = desk.choose(given)
     assert answer.status_code == 400
-    assert "Column “reporter_name” would leave unmasked" in answer.text
+    assert "Column “reporter_name” would be copied unmasked" in answer.text
     assert desk.choose({**given, f"copies {added['id']} 3": "kept unchecked"}).status_code == 303
     events = [one.event for one in list_entries(desk.store, TrailFilter())[0]]
     (entry,) = [one.new for one in events if one.event == "kept column confirmed"]
