@@ -234,7 +234,7 @@ def notice_of(answer, who):
 def test_the_page_shows_the_words_with_their_places(store, page):
     text = page.get("/lists/doubts").text
     assert "7 words, the most frequent ones first." in text
-    assert "kept in 2, masked in 0 places, in 2 cases" in text
+    assert "places: 2 kept, 0 masked, in 2 cases" in text
     assert "seen at <mark>ward</mark>" in text
     assert text.index(">ward</b>") < text.index(">seen</b>")
 

@@ -588,7 +588,7 @@ function fillGroups(words) {
       const buttons = document.createElement("span");
       word.textContent = one.word;
       places.className = "dim";
-      const said = _("kept in {kept}, masked in {masked} places", { kept: one.n_kept, masked: one.n_masked });
+      const said = _("places: {kept} kept, {masked} masked", { kept: one.n_kept, masked: one.n_masked });
       places.textContent = ` ${said}`;
       mark.textContent = one.word;
       quote.className = "quote";
