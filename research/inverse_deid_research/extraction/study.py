@@ -358,11 +358,12 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
     is_whole = all(len(found) == len(options.seeds) for found in records.values())
-    text, sections = (
-        _explain(corpora, is_whole=is_whole),
-        extraction_tables(records, Verdicts(settings.seeds, settings.looks)),
+    report = Report(
+        title="Concept extraction",
+        provenance=provenance,
+        text=_explain(corpora, is_whole=is_whole),
+        sections=extraction_tables(records, Verdicts(settings.seeds, settings.looks)),
     )
-    report = Report(title="Concept extraction", provenance=provenance, text=text, sections=sections)
     report.write(study.folder)
 
 
