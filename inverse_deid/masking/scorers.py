@@ -263,9 +263,9 @@ def find_doubtful(
 ) -> list[BoolArray]:
     """Return which tokens are read again: bool (n_tokens,) per document.
 
-    A word may be a name if a list of names has it, in any case, or if no list knows it as safe. What the
-    rules decide whatever is read is not in doubt: closed clinical expressions, and what is always masked,
-    unless all that masks it belongs to categories that the user keeps.
+    A word may be a name if a list of names has it, in any case, or if no list knows it as safe. Tokens that
+    the rules decide alone are not in doubt: those of closed clinical expressions, and those that are always
+    masked, unless all that masks them belongs to categories that the user keeps.
 
     Args:
         doubt: The limits.

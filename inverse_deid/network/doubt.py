@@ -36,7 +36,7 @@ Positions = npt.NDArray[np.int64]
 class Doubt:
     """The `p_safe` of doubtful tokens, both ends included.
 
-    What the rules call safe is kept at a lower `p_safe` than other tokens, so a lower one is beyond doubt.
+    Tokens that the rules call safe are kept at a lower `p_safe` than others, so a lower one is beyond doubt.
 
     Args:
         low: The lowest, in [0, 1].
