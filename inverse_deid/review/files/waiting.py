@@ -276,11 +276,11 @@ def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) 
     return True
 
 
-def count_confirming(store: ReviewStore) -> int:
-    """Count the files that wait for a second adjudicator."""
-    found = select(func.count()).select_from(WAITING).where(WAITING.c.state == UploadState.CONFIRMING.value)
+def count_uploads(store: ReviewStore) -> dict[UploadState, int]:
+    """Count the files that were added, by state; a state without files is left out."""
+    found = select(WAITING.c.state, func.count()).group_by(WAITING.c.state)
     with store.reading() as transaction:
-        return int(transaction.execute(found).scalar_one())
+        return {UploadState(state): int(n) for state, n in transaction.execute(found)}
 
 
 def count_waiting(store: ReviewStore) -> int:

@@ -562,3 +562,24 @@ def test_values_of_columns_go_with_their_file(desk):
     assert list_uploads(desk.store) == ()
     facts = read_file_facts(desk.store, [1])[1]
     assert (facts.n_documents, facts.columns["name"]) == (1, "dropped")
+
+
+def test_cases_and_files_say_which_files_are_not_among_them_also_after_a_restart(tmp_path):
+    with desk_of(tmp_path) as desk:
+        desk.add("picture.mp4", b"\x00")
+        desk.add("empty.csv", b"text\n")
+        stopped = desk.add("stopped.txt", LONG.encode()).json()["id"]
+        change_upload(desk.store, stopped, UploadState.MASKING)
+        desk.add("waits.csv", LATE_NAME.encode())
+    with desk_of(tmp_path) as desk:
+        for address in ("/", "/files"):
+            page = desk.client.get(address).text
+            told = re.findall(r'<p class="unmasked.*?href="(.*?)".*?</a> (.*?)</p>', page)
+            assert told == [
+                ("/masking", "2 files could not be read, and are not in the list."),
+                ("/masking", "1 file stopped before it was masked, and is not in the list."),
+                ("/choices", "1 file waits for your choices."),
+            ]
+        for upload in list_uploads(desk.store):
+            desk.ask(f"/add/{upload.id}", what="remove")
+        assert "unmasked" not in desk.client.get("/").text
