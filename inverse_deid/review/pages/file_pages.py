@@ -61,7 +61,7 @@ def show_files(visit: Visit) -> Response:
         previous=page - 1 if page > 1 else None,
         following=page + 1 if page * PAGE_FILES < len(rows) else None,
         unmasked=count_unmasked(visit),
-        step=5,
+        stage=5,
     )
 
 

@@ -67,7 +67,7 @@ def show_add(visit: Visit) -> Response:
         "add.html",
         limit=MAX_FILE_BYTES >> 20,
         suffixes=sorted({suffix for kind in FORMATS.values() for suffix in kind.suffixes}),
-        step=1,
+        stage=1,
     )
 
 
@@ -293,7 +293,7 @@ def _render_choices(
         ],
         status=400 if message and visit.request.method == "POST" else 200,
         asks_second=visit.audience.asks_second,
-        step=2,
+        stage=2,
     )
 
 
@@ -435,7 +435,7 @@ def _read_fate(given: str) -> ColumnFate:
 
 
 def show_masking(visit: Visit) -> Response:
-    return visit.render("masking.html", step=3)
+    return visit.render("masking.html", stage=3)
 
 
 _FATES = (

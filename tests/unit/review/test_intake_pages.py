@@ -583,3 +583,14 @@ def test_cases_and_files_say_which_files_are_not_among_them_also_after_a_restart
         for upload in list_uploads(desk.store):
             desk.ask(f"/add/{upload.id}", what="remove")
         assert "unmasked" not in desk.client.get("/").text
+
+
+@pytest.mark.parametrize("address", ["/add", "/choices", "/masking", "/", "/files"])
+def test_pages_with_steps_have_the_menu_and_mark_their_own_entry(desk, address):
+    desk.add("waits.csv", LATE_NAME.encode())
+    page = desk.client.get(address).text
+    menu = page[page.index('<nav aria-label="Pages">') : page.index("</nav>")]
+    assert re.findall(r'href="(.*?)"', menu) == ["/add", "/", "/lists", "/files"]
+    (here,) = re.findall(r'href="(\S*?)" aria-current="page"', menu)
+    assert here == {"/choices": "/add", "/masking": "/add"}.get(address, address)
+    assert len(re.findall(r'aria-current="step"', page)) == 1
