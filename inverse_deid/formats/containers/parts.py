@@ -11,6 +11,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, BinaryIO, Protocol
 
 from inverse_deid.core.errors import (
@@ -20,6 +21,7 @@ from inverse_deid.core.errors import (
     RefusedRecordError,
     Remedy,
     StageError,
+    UnreadableInputError,
 )
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.core.wording import N_, _
@@ -43,6 +45,8 @@ from inverse_deid.formats.records import (
 _DAMAGED = N_("is damaged. Pack it again")
 IF_UNKNOWN = Remedy(step=N_("save it as a file of its own and mask that"))
 """What to do with a part whose suffix is unknown. No option names the format of one part."""
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+_BLOCK_BYTES = 64 * 1024
 MAX_PART_BYTES = 256 * 1024 * 1024
 """The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
 
@@ -186,21 +190,27 @@ class Container:
                 yield from inner.tables(here, shown)
 
     def find(self, name: str) -> tuple[Format, bytes] | None:
-        """Return the format and bytes of the part that is the document of this name, None = there is none.
+        """Return the format and bytes of the part that is the document of this name.
+
+        None = there is none, or several are called so, such as `b.zip/a.png` and `a.png` in `b.zip`.
 
         Raises:
             InverseDeidError: It cannot be unpacked.
         """
+        found = list(islice(self._find_all(name), 2))
+        return found[0] if len(found) == 1 else None
+
+    def _find_all(self, name: str) -> Iterator[tuple[Format, bytes]]:
         for part in self._parts:
             file = part.file
             if file is None:
                 continue
             if file.name == name and file.unpack is not None:
-                return file.kind, file.unpack().read()
+                yield file.kind, file.unpack().read()
             if file.kind.is_container and name.startswith(f"{file.name}/"):
                 inner = part.open()
-                return inner.find(name) if isinstance(inner, Container) else None
-        return None
+                if isinstance(inner, Container):
+                    yield from inner._find_all(name)
 
     def _records_of(self, part: Part) -> Iterator[Record]:
         try:
@@ -377,8 +387,10 @@ def open_part(file: PartFile) -> Source:
     if file.unpack is None:
         raise StageError(_("a part without bytes was to be opened"))
     kind, options, problem = file.kind, file.options, ""
-    chosen = options if kind.look is None else options.choose_part()
     stream = file.unpack()
+    if kind.look is not None and _is_blank(stream):
+        raise UnreadableInputError(_("is empty. Give a file with text"))
+    chosen = options if kind.look is None else options.choose_part()
     try:
         source = kind.open(stream, chosen or replace(options, part_columns={}), file.name)
     except UNREADABLE:
@@ -388,6 +400,13 @@ def open_part(file: PartFile) -> Source:
     if chosen is None:
         raise FormatError(_("has columns that could not be listed, so nothing was chosen for it"))
     return rename_document(source, options.new_name) if kind.is_single_document else source
+
+
+def _is_blank(stream: BinaryIO) -> bool:
+    # Whether a table has nothing in it; read from the beginning afterwards.
+    is_blank = not any(block.strip(_BLANK) for block in iter(lambda: stream.read(_BLOCK_BYTES), b""))
+    stream.seek(0)
+    return is_blank
 
 
 def rename_document(source: Source, new_name: str) -> Source:

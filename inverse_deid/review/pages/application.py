@@ -82,6 +82,7 @@ _READINGS = frozenset(
         form_pages.ask_entry,
         form_pages.store_entry,
         form_pages.change_entry,
+        form_pages.work_on,
         form_pages.show_doubts,
         form_pages.decide_doubt,
         form_pages.read_doubts,
@@ -193,6 +194,7 @@ def serve(store: ReviewStore, settings: ServeSettings, metrics: Metrics) -> None
         proxy=settings.proxy,
         log_format=settings.log_format,
         reload=settings.reload,
+        cut=partial(intake_pages.cut_uploads, application),
     )
     intake.start()
     try:
@@ -261,6 +263,7 @@ def make_application(
     application.state.decisions = CapacityLimiter(DECISION_THREADS)
     application.state.readings = CapacityLimiter(READING_THREADS)
     application.state.uploads = CapacityLimiter(MAX_FILES_AT_ONCE)
+    application.state.receiving = set()
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure
@@ -386,6 +389,8 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", "/lists/ask", adjudicator, form_pages.ask_entry),
         ("POST", "/lists/add", adjudicator, form_pages.store_entry),
         ("POST", "/lists/change", adjudicator, form_pages.change_entry),
+        ("GET", "/lists/work", adjudicator, form_pages.show_work),
+        ("POST", "/lists/work", adjudicator, form_pages.work_on),
         ("GET", "/lists/doubts", adjudicator, form_pages.show_doubts),
         ("POST", "/lists/doubts", adjudicator, form_pages.decide_doubt),
         ("POST", "/lists/doubts/read", adjudicator, form_pages.read_doubts),

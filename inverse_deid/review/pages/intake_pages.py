@@ -6,11 +6,13 @@ is posted on its own, as bare bytes: its name is in a header, so that no address
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -39,6 +41,7 @@ from inverse_deid.review.files.service import IntakeService, explain_problem
 from inverse_deid.review.files.waiting import (
     PIECE_BYTES,
     Upload,
+    UploadFacts,
     UploadState,
     add_piece,
     begin_upload,
@@ -66,7 +69,7 @@ def show_add(visit: Visit) -> Response:
         "add.html",
         limit=MAX_FILE_BYTES >> 20,
         suffixes=sorted({suffix for kind in FORMATS.values() for suffix in kind.suffixes}),
-        step=1,
+        stage=1,
     )
 
 
@@ -77,39 +80,55 @@ async def receive_file(request: Request, session: Session) -> dict[str, object]:
         ReviewError: It is too large, or it was not sent to its end.
     """
     service: IntakeService = request.app.state.intake
+    receiving: set[asyncio.Task[object] | None] = request.app.state.receiving
+    task = asyncio.current_task()
     name = unquote(request.headers.get("x-file-name", "")[:MAX_NAME_CHARS])
     stated = request.headers.get("content-length", "")
     n_bytes = int(stated) if stated.isascii() and stated.isdecimal() else 0
     upload = await run_in_threadpool(begin_upload, service.store, name, n_bytes, by=session.user.name)
-    n_received, number, piece, is_complete = 0, 0, bytearray(), False
+    inspected: Upload | None = None
+    receiving.add(task)
+    try:
+        if not await _receive_pieces(request, service, upload.id, n_bytes):
+            raise ReviewError(_("the file was not sent to its end. Add it again"))
+        # Those that wait for their turn hold up no page.
+        uploads: CapacityLimiter = request.app.state.uploads
+        inspected = await to_thread.run_sync(service.inspect, upload.id, limiter=uploads)
+    finally:
+        receiving.discard(task)
+        if inspected is None:
+            await run_in_threadpool(remove_upload, service.store, upload.id)
+    if inspected is None:
+        raise ReviewError(_("the file was taken away"))
+    return _describe(service, inspected)
+
+
+async def _receive_pieces(request: Request, service: IntakeService, upload_id: int, n_bytes: int) -> bool:
+    # Whether it was sent to its end, and no further.
+    n_received, number, piece = 0, 0, bytearray()
     try:
         async for data in request.stream():
             n_received += len(data)
             if n_received > n_bytes:
-                break
+                return False
             piece += data
             while len(piece) >= PIECE_BYTES:
                 await run_in_threadpool(
-                    add_piece, service.store, upload.id, number, bytes(piece[:PIECE_BYTES])
+                    add_piece, service.store, upload_id, number, bytes(piece[:PIECE_BYTES])
                 )
                 del piece[:PIECE_BYTES]
                 number += 1
-        if piece:
-            await run_in_threadpool(add_piece, service.store, upload.id, number, bytes(piece))
-        is_complete = n_received == n_bytes
     except ClientDisconnect:
-        pass
-    finally:
-        if not is_complete:
-            await run_in_threadpool(remove_upload, service.store, upload.id)
-    if not is_complete:
-        raise ReviewError(_("the file was not sent to its end. Add it again"))
-    # Those that wait for their turn hold up no page.
-    uploads: CapacityLimiter = request.app.state.uploads
-    inspected = await to_thread.run_sync(service.inspect, upload.id, limiter=uploads)
-    if inspected is None:
-        raise ReviewError(_("the file was taken away"))
-    return _describe(service, inspected)
+        return False
+    if piece:
+        await run_in_threadpool(add_piece, service.store, upload_id, number, bytes(piece))
+    return n_received == n_bytes
+
+
+def cut_uploads(application: Starlette) -> None:
+    """End the files that are being received: a stop does not wait for them, and nothing of them is kept."""
+    for task in application.state.receiving:
+        task.cancel()
 
 
 def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
@@ -190,8 +209,7 @@ def show_choices(visit: Visit) -> Response:
     ready = [one for one in list_uploads(visit.store) if one.state is UploadState.READY]
     choices = next((one.facts.choices for one in ready if one.facts.choices), MaskingChoices())
     columns = {one.id: one.facts.columns for one in ready}
-    problem = next((f"{one.facts.name}: {one.facts.problem}" for one in ready if one.facts.problem), "")
-    return _render_choices(visit, choices, columns, make_sentence(problem) if problem else "")
+    return _render_choices(visit, choices, columns, "")
 
 
 class _ShownTable(NamedTuple):
@@ -217,9 +235,12 @@ def _list_tables(
             if column.table != table_number:
                 continue
             usual = ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED
-            danger = find_danger(column)
+            is_refused = number in upload.facts.refused
+            danger = find_danger(column, is_refused=is_refused)
             offered = [
-                (one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)
+                (one, _(label), _(does))
+                for one, label, does in _FATES
+                if not find_refusal(column, one, is_refused=is_refused)
             ]
             fate = fates[number] if fates else usual
             says = _(danger) if danger else ""
@@ -283,9 +304,14 @@ def _render_choices(
         original=EXAMPLE,
         words=[len(words) for words in read_for_new_files(service.store).values()],
         message=message,
+        problems=[
+            make_sentence(f"{one.facts.name}: {one.facts.problem}")
+            for one in ready
+            if one.facts.problem and not message
+        ],
         status=400 if message and visit.request.method == "POST" else 200,
         asks_second=visit.audience.asks_second,
-        step=2,
+        stage=2,
     )
 
 
@@ -314,11 +340,11 @@ def submit_choices(visit: Visit) -> Response:
         n_columns = len(survey.columns)
         fates = [_read_fate(visit.text(f"column {upload.id} {number}")) for number in range(n_columns)]
         columns[upload.id] = fates
-        concerns[upload.id] = find_concerns(survey.columns, fates)
+        concerns[upload.id] = find_concerns(survey.columns, fates, upload.facts.refused)
         headers = [
             visit.text(f"header {upload.id} {number}") == "yes" for number in range(len(survey.tables) or 1)
         ]
-        problem = _find_problem(survey, fates, headers)
+        problem = _find_problem(upload.facts, survey, fates, headers)
         try:
             service.check_columns(upload, fates, choices)
         except InverseDeidError as error:
@@ -399,12 +425,14 @@ def answer_column(visit: Visit) -> Response:
     return visit.redirect("/confirm", done)
 
 
-def _find_problem(survey: FileSurvey, fates: Sequence[ColumnFate], headers: Sequence[bool]) -> str:
+def _find_problem(
+    facts: UploadFacts, survey: FileSurvey, fates: Sequence[ColumnFate], headers: Sequence[bool]
+) -> str:
     # "" = the columns can be treated like this.
     # `headers`: the user says of each table that the first row names the columns; it is written as it is.
-    for number, (column, fate) in enumerate(zip(survey.columns, fates, strict=True), start=1):
-        if refusal := find_refusal(column, fate):
-            return _("column {number} {refusal}", number=number, refusal=refusal)
+    for number, (column, fate) in enumerate(zip(survey.columns, fates, strict=True)):
+        if refusal := find_refusal(column, fate, is_refused=number in facts.refused):
+            return _("column {number} {refusal}", number=number + 1, refusal=refusal)
     for number, is_header_said in enumerate(headers):
         own = [fate for column, fate in zip(survey.columns, fates, strict=True) if column.table == number]
         is_left_out = bool(survey.tables) and set(own) <= {ColumnFate.DROPPED}
@@ -425,7 +453,7 @@ def _read_fate(given: str) -> ColumnFate:
 
 
 def show_masking(visit: Visit) -> Response:
-    return visit.render("masking.html", step=3)
+    return visit.render("masking.html", stage=3)
 
 
 _FATES = (
