@@ -148,7 +148,7 @@ class IntakeService:
         self.fault = ""
 
     def start(self) -> None:
-        """Tidy up after a program that was stopped, and load the model in the background, if it is not yet."""
+        """Tidy up after a program that was stopped, and load the model in the background, if it is not."""
         open_waiting_area(self.store)
         self._thread.start()
 
@@ -394,7 +394,7 @@ class IntakeService:
                         self._changed.wait(_IDLE_SECONDS)
 
     def load(self) -> None:
-        """Load what the first file and the first example need. It would hold up pages, so a server loads first."""
+        """Load what the first file and the first example need. Pages would wait meanwhile."""
         try:
             usual = MaskingChoices()
             masking = usual.choose(self.store.case_key, self._today()).masking
