@@ -27,6 +27,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from take_review_screenshots import READY, ROOT, WIDTHS, find_faults
 
 SCHEMES = ("light", "dark")
+TABLE_READY = "#rows:not([aria-busy])"
 ROWS = (
     (
         "Ann Kowalski",
@@ -99,7 +100,7 @@ def take_desk(browser: Browser, camera: Camera, folder: Path) -> None:
         camera.take(page, "desk-empty")
         page.set_input_files("#file-input", [str(path) for path in sorted(given.iterdir())])
         page.wait_for_selector("#next:not([hidden])")
-        page.locator("li", has_text="picture.png").get_by_text("suffix").wait_for()
+        page.locator("li", has_text="picture.png").locator(".told.fault").wait_for()
         camera.take(page, "desk-add")
         page.click("#next")
         page.get_by_label("Leave the year").check()
@@ -112,6 +113,8 @@ def take_desk(browser: Browser, camera: Camera, folder: Path) -> None:
         camera.take(page, "desk-masking")
         page.click("#read")
         camera.take(page, "desk-list")
+        take_table(page, camera)
+        take_words(page, camera, base)
         take_reading(page, camera)
         for name, path in (("desk-files", "files"), ("desk-delete", "files/delete")):
             page.goto(base + path)
@@ -123,6 +126,34 @@ def take_desk(browser: Browser, camera: Camera, folder: Path) -> None:
         camera.take(page, "desk-deleted")
         page.goto(base + "open/used")
         camera.take(page, "desk-closed")
+
+
+def take_table(page: Page, camera: Camera) -> None:
+    """Take a listing as a table, its question, and its words in doubt."""
+    page.get_by_role("link", name="Read as a table").click()
+    page.wait_for_selector(TABLE_READY)
+    camera.take(page, "desk-table")
+    for key, dialog, name in (("g", "#group-box", "words"), ("Shift+Enter", "#approving", "question")):
+        page.keyboard.press("n")
+        page.keyboard.press(key)
+        page.wait_for_selector(f"{dialog}[open]")
+        camera.take(page, f"desk-table-{name}")
+        page.keyboard.press("Escape")
+        page.wait_for_selector(f"{dialog}:not([open])", state="attached")
+    page.get_by_role("link", name="Cases").first.click()
+
+
+def take_words(page: Page, camera: Camera, base: str) -> None:
+    """Take the words in doubt of all cases, and the word lists with their question."""
+    page.goto(base + "lists/doubts")
+    page.wait_for_selector("#groups, .empty")
+    camera.take(page, "desk-doubts")
+    page.goto(base + "lists")
+    camera.take(page, "desk-lists")
+    page.fill("input[name=words]", "ibuprofen")
+    page.get_by_role("button", name="Look for it").click()
+    camera.take(page, "desk-lists-question")
+    page.goto(base)
 
 
 def take_reading(page: Page, camera: Camera) -> None:

@@ -107,7 +107,18 @@ class FormatError(InputError):
 
 
 class KeptColumnError(FormatError):
-    """A column that is kept has a value that must not leave; nothing of the file is written."""
+    """A column that is kept has a value that must not leave; nothing of the file is written.
+
+    Args:
+        column: Its name, whatever it contains: never show it without a check. "" = it is about no column.
+    """
+
+    def __init__(self, message: str = "", *, column: str = "", remedies: Sequence[Remedy] = ()) -> None:
+        super().__init__(message, remedies=remedies)
+        self.column = column
+
+    def add_prefix(self, prefix: str) -> Self:
+        return type(self)(f"{prefix}{self}", column=self.column, remedies=self.remedies)
 
 
 class AnnotationError(InputError):

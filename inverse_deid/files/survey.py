@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from inverse_deid.core.errors import FormatError, InverseDeidError
+from inverse_deid.core.errors import FormatError, InverseDeidError, UnreadableInputError
 from inverse_deid.core.wording import _
 from inverse_deid.files.facts import MAX_FAILURES, Failure, FileFacts
 from inverse_deid.files.given import GivenFile, open_given
@@ -155,6 +155,8 @@ def survey_file(name: str, data: bytes) -> FileSurvey:
         for n_rows, row in enumerate(head.rows, start=1):  # noqa: B007 - counts all rows
             if len(rows) < MAX_ROWS:
                 rows.append(row)
+    if not (n_rows or head.names):
+        raise UnreadableInputError(_("is empty. Give a file with text"))
     if not n_rows:
         raise FormatError(_("has no rows below its header. Add a file with cases"))
     columns = _survey_rows(head.names, rows)
@@ -249,7 +251,8 @@ def _survey_parts(file: GivenFile) -> tuple[tuple[SurveyedColumn, ...], tuple[Su
             for n_rows, row in enumerate(part.head.rows, start=1):  # noqa: B007 - counts all rows
                 if len(rows) < MAX_ROWS:
                     rows.append(row)
-            names = _list_names(part.head.names, rows)
+            if not (names := _list_names(part.head.names, rows)):
+                continue  # empty, as the facts say
             alike = found.setdefault(names, _Alike([], part.label, part.head.read_as, []))
             alike.places.append(part.place)
             alike.rows += rows[: MAX_ROWS - len(alike.rows)]

@@ -106,7 +106,7 @@ def format_of(path: PurePath, otherwise: Remedy | None = None) -> Format:
         other = otherwise or NAME_FORMAT
         raise FormatError(
             _("has a file type that is not known"),
-            remedies=[Remedy(step=_("use {known}{packed}", known=known, packed=packed)), other],
+            remedies=[other, Remedy(step=_("use {known}{packed}", known=known, packed=packed))],
         )
     return by_suffix[suffix]
 

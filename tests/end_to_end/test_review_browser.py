@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import pytest
 from fake_maskers import mask_capitals, near_the_threshold
 from review_stores import PASSWORD, read_entries, store_of
@@ -96,6 +97,28 @@ def approve(page, *, uncovered=False):
         page.wait_for_selector("#anyway[open]")
         press(page, "Tab", "Enter")
     page.wait_for_url(lambda url: url != before)
+
+
+def test_masks_that_may_be_needless_are_counted_and_stopped_at(chromium, store, monkeypatch):
+    def call_names_safe(content, _facts):
+        return np.array([word == "Okonkwo" for word in content.tokens.words])
+
+    monkeypatch.setattr("inverse_deid.review.flow.contents._find_rules_safe", call_names_safe)
+    with served(store) as address:
+        carl = person(chromium, address, "carl")
+        carl.goto(address + "/cases/1")
+        carl.wait_for_selector(READY)
+        carl.locator("#seen").get_by_text("no doubtful word · 1 of 1 mask to check seen").wait_for()
+        press(carl, "Home", "n")
+        assert carl.locator("#original .here").all_inner_texts() == ["Okonkwo"]
+        carl.goto(address + "/table/1")
+        carl.wait_for_selector("#rows:not([aria-busy])")
+        carl.locator("#meter").get_by_text("0 words to decide in them · 10 masks to check").wait_for()
+        carl.locator("#rows .case").first.get_by_text("seen · 1 mask to check").wait_for()
+        press(carl, "Shift+Enter")
+        dialog = carl.locator("#approving[open]")
+        assert "10 masks in them may be needless." in dialog.inner_text()
+        assert not carl.faults
 
 
 def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, address, store, tmp_path):

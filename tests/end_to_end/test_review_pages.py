@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from html import unescape
 
+import numpy as np
 import pytest
 from fake_maskers import near_the_threshold
 from refusals import refuses
@@ -409,6 +410,19 @@ class TestReviewing:
         ann = visitor(doubtful, "ann")
         revision = ann.ask("/cases/1/open").json()["revision"]
         assert ann.ask("/cases/1/approve", revision=revision, **said).json()["state"] == "released"
+
+    def test_an_approval_counts_masks_that_may_be_needless(self, doubtful, monkeypatch):
+        def call_all_safe(content, _facts):
+            return np.ones(len(content.tokens), np.bool_)
+
+        monkeypatch.setattr("inverse_deid.review.flow.contents._find_rules_safe", call_all_safe)
+        ann = visitor(doubtful, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        question = ann.ask("/cases/1/approve", revision=revision).json()["error"]
+        said = "1 mask may be needless. You have not looked at 6 doubtful words. Approve anyway?"
+        assert question == said
+        ann.ask("/cases/1/approve", revision=revision, anyway=6)
+        assert "1 mask may be needless." in ann.get("/").text
 
     @pytest.mark.parametrize("said", [{}, {"uncovered": True}, {"uncovered": 2}, {"anyway": 1}])
     def test_an_approval_lists_the_words_that_were_unmasked(self, store, said):

@@ -275,6 +275,13 @@ def test_a_kept_column_with_names_that_the_check_would_refuse_comes_back_to_its_
     page = unescape(team.carl.get("/choices").text)
     assert "column seen_by is to be kept, but 2 of 3 values look like names" in page
     assert "Choose Mask, leave it out, or choose Keep unchecked" in page
+    assert team.choose("carl", upload_id, columns).status_code == 400
+    assert team.choose("carl", upload_id).status_code == 303
+    team.wait(UploadState.CONFIRMING)
+    found = "When it was checked, something that may identify a person was found in it."
+    assert found in unescape(team.cleo.get("/confirm").text)
+    assert team.answer("cleo", upload_id).status_code == 303
+    assert team.wait(UploadState.DONE)
 
 
 def test_a_file_that_waits_is_kept_when_the_program_starts_again(waiting, tmp_path):

@@ -21,6 +21,7 @@ from inverse_deid.core.errors import (
     RefusedRecordError,
     Remedy,
     StageError,
+    UnreadableInputError,
 )
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.core.wording import N_, _
@@ -44,6 +45,8 @@ from inverse_deid.formats.records import (
 _DAMAGED = N_("is damaged. Pack it again")
 IF_UNKNOWN = Remedy(step=N_("save it as a file of its own and mask that"))
 """What to do with a part whose suffix is unknown. No option names the format of one part."""
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+_BLOCK_BYTES = 64 * 1024
 MAX_PART_BYTES = 256 * 1024 * 1024
 """The largest part, before and after masking: it is kept in memory until it is complete, never on a disk."""
 
@@ -384,8 +387,10 @@ def open_part(file: PartFile) -> Source:
     if file.unpack is None:
         raise StageError(_("a part without bytes was to be opened"))
     kind, options, problem = file.kind, file.options, ""
-    chosen = options if kind.look is None else options.choose_part()
     stream = file.unpack()
+    if kind.look is not None and _is_blank(stream):
+        raise UnreadableInputError(_("is empty. Give a file with text"))
+    chosen = options if kind.look is None else options.choose_part()
     try:
         source = kind.open(stream, chosen or replace(options, part_columns={}), file.name)
     except UNREADABLE:
@@ -395,6 +400,13 @@ def open_part(file: PartFile) -> Source:
     if chosen is None:
         raise FormatError(_("has columns that could not be listed, so nothing was chosen for it"))
     return rename_document(source, options.new_name) if kind.is_single_document else source
+
+
+def _is_blank(stream: BinaryIO) -> bool:
+    # Whether a table has nothing in it; read from the beginning afterwards.
+    is_blank = not any(block.strip(_BLANK) for block in iter(lambda: stream.read(_BLOCK_BYTES), b""))
+    stream.seek(0)
+    return is_blank
 
 
 def rename_document(source: Source, new_name: str) -> Source:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from inverse_deid.core.errors import FormatError, Remedy
+from inverse_deid.core.errors import FormatError, Remedy, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.core.wording import N_, _
 from inverse_deid.formats.encodings import TextCodec, encode, wrong_encoding
@@ -211,6 +211,8 @@ def _open(
     rows = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
+        if _is_blank(rows, codec):
+            raise UnreadableInputError(_("is empty. Give a file with text"))
         raise FormatError(_("has no header. The first row must contain the names of the columns"))
     if any("\0" in cell for cell in header):
         raise wrong_encoding(codec.name)
@@ -218,6 +220,14 @@ def _open(
         header = [restore(cell) for cell in header]
     layout = CsvLayout(Columns((), (), (), None), dialect, lines.first_end, options.is_masked)
     return rows, header, layout
+
+
+def _is_blank(rows: Iterator[list[str]], codec: TextCodec) -> bool:
+    # Whether no row has anything in it.
+    while (row := _next_row(rows, 1, codec)) is not None:
+        if any(cell.strip() for cell in row):
+            return False
+    return True
 
 
 class _Lines:

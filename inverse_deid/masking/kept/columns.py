@@ -270,6 +270,7 @@ contain a name
                 locate=self._locate(record, cell),
                 kind=kind,
             ),
+            column=cell.column,
             remedies=[
                 *(order if kind == DateDoubt.ORDER else ()),
                 Remedy("text_column", step=N_("mask it ({})")),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
@@ -145,8 +145,14 @@ _IDENTIFYING_VALUE = re.compile(
 _FREE_TEXT_WORDS = 5
 
 
-def find_danger(column: SurveyedColumn) -> str:
+FOUND_IN_IT = N_("When it was checked, something that may identify a person was found in it.")
+"""Of a column that masking has refused to keep."""
+
+
+def find_danger(column: SurveyedColumn, *, is_refused: bool = False) -> str:
     """Say why a column should not be kept as it is, "" = nothing speaks against it; to be translated.
+
+    `is_refused`: masking has refused to keep it.
 
     Example:
         >>> find_danger(SurveyedColumn("reporter_name", ("A. Li",), is_narrative=False, is_unique=True))
@@ -155,6 +161,8 @@ def find_danger(column: SurveyedColumn) -> str:
         ''
     """
     values = column.values
+    if is_refused:
+        return FOUND_IN_IT
     if column.is_narrative or any(len(value.split()) > _FREE_TEXT_WORDS for value in values):
         return N_("It contains free text, which can name people.")
     if {word.casefold() for word in _WORD.findall(column.name)} & set(_IDENTIFYING_WORDS.split()):
@@ -211,8 +219,12 @@ class Concern:
         return f"column {self.shown}{where} {self.fate}. {self.found}"
 
 
-def find_concerns(columns: Sequence[SurveyedColumn], fates: Sequence[ColumnFate]) -> list[Concern]:
+def find_concerns(
+    columns: Sequence[SurveyedColumn], fates: Sequence[ColumnFate], refused: Collection[int] = ()
+) -> list[Concern]:
     """Return the columns whose copying has to be confirmed: what looks like people, and what nobody checks.
+
+    `refused`: the numbers of those that masking has refused to keep.
 
     Example:
         >>> columns = [SurveyedColumn("site", ("Oslo 3",), is_narrative=False, is_unique=False)]
@@ -223,12 +235,12 @@ def find_concerns(columns: Sequence[SurveyedColumn], fates: Sequence[ColumnFate]
     """
     found = []
     for number, (column, fate) in enumerate(zip(columns, fates, strict=True)):
-        danger = find_danger(column)
+        danger = find_danger(column, is_refused=number in refused)
         if fate is ColumnFate.UNCHECKED:
             danger = danger or N_("Nothing in it is checked, whatever it contains.")
         if fate is ColumnFate.KEPT and not column.is_narrative and _is_replaced(column):
             continue
-        if fate is ColumnFate.ID and looks_like_case_number(column):
+        if fate is ColumnFate.ID and looks_like_case_number(column) and number not in refused:
             continue
         if (fate.is_kept or fate is ColumnFate.ID) and danger:
             found.append(Concern(number, column.name, fate, danger, column.table))
@@ -265,10 +277,11 @@ def _is_replaced(column: SurveyedColumn) -> bool:
     return bool(verdicts) and all(one is not None and one.sort for one in verdicts)
 
 
-def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:
+def find_refusal(column: SurveyedColumn, fate: ColumnFate, *, is_refused: bool = False) -> str:
     """Say why a column cannot be treated like this, "" = it can.
 
     Nobody reviews what is copied, and the name of a case is not encrypted, so neither can be a narrative.
+    `is_refused`: masking has refused to keep it, and would do so again.
 
     Example:
         >>> notes = SurveyedColumn("notes", ("Seen by A. Li at home.",), is_narrative=True, is_unique=True)
@@ -279,6 +292,8 @@ def find_refusal(column: SurveyedColumn, fate: ColumnFate) -> str:
     """
     if column.is_narrative and (fate.is_kept or fate is ColumnFate.ID):
         return _("contains narratives, so it can only be masked or dropped")
+    if is_refused and fate is ColumnFate.KEPT:
+        return _("must not be kept: something that may identify a person was found in it")
     if fate is ColumnFate.ID and any(len(value.split()) > _FREE_TEXT_WORDS for value in column.values):
         return _("contains free text, so it cannot be the number of the case")
     return ""

@@ -105,8 +105,9 @@ class LoadSettings:
     `cases` replace dates, ages and ids when cases are released, and `profile` treats the structured fields of
     case reports. `known` are identifiers that documents must not show, by the id of the document, and
     `listed` the words that the masker was given to keep and to mask. After every batch, `on_progress` gets
-    its documents and tokens, and `on_file` gets each of its files. The `policy` is that of a new store; a
-    store in use has one. The `worker` reads the files.
+    its documents and tokens, and `on_file` gets each of its files. `on_refused_column` gets the name of a
+    kept column for which a file was refused. The `policy` is that of a new store; a store in use has one.
+    The `worker` reads the files.
     """
 
     policy: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -118,6 +119,7 @@ class LoadSettings:
     listed: Listed = field(default_factory=Listed, repr=False)
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
     on_file: Callable[[FileProgress], None] = field(default=_ignore)
+    on_refused_column: Callable[[str], None] = field(default=lambda _name: None)
     worker: Worker = field(default_factory=InThisProcess, repr=False)
     name_key: int = 0  # of the file that waits, 0 = each file gets its own
 
@@ -421,6 +423,8 @@ class _Intake:
         self.tally.merge(Tally(n_failures=file.tally.n_failures, failures=file.tally.failures))
         if problem is not None:
             self.tally.fail(file.job.shown, problem)
+        if isinstance(problem, KeptColumnError) and problem.column:
+            self._settings.on_refused_column(problem.column)
 
     def _mask(self, items: Sequence[_Item]) -> None:
         """Mask a batch of cases; they wait until their file is complete."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -54,6 +54,7 @@ from inverse_deid.review.files.intake import LoadSettings, add_cases, find_sourc
 from inverse_deid.review.files.waiting import (
     AskedColumn,
     Upload,
+    UploadFacts,
     UploadState,
     change_upload,
     list_uploads,
@@ -100,6 +101,21 @@ def explain_problem(message: str, remedies: Sequence[Remedy] = ()) -> str:
             step = _("change your answer to “{question}”", question=questions[one.choice])
         here.append(Remedy(step=step))
     return add_remedies(message, here, lambda _choice, _value: None)
+
+
+def _is_choice(problem: InverseDeidError) -> bool:
+    # Whether another choice on the page mends it, so that the file need not be added again.
+    offered = {*_STEPS, *(one.name for one in list_questions(Surface.DESK))}
+    return any(one.choice in offered for one in problem.remedies)
+
+
+def _note_refused(facts: UploadFacts, names: Collection[str]) -> dict[str, Any]:
+    # Columns of these names in which something was found that must not be kept. They are set to Mask.
+    found = () if facts.survey is None else facts.survey.columns
+    pairs = enumerate(zip(found, facts.columns, strict=True)) if facts.columns else ()
+    refused = {n for n, (column, fate) in pairs if fate is ColumnFate.KEPT and column.name in names}
+    columns = tuple(ColumnFate.MASKED if n in refused else fate for n, fate in enumerate(facts.columns))
+    return {"refused": tuple(sorted(refused.union(facts.refused))), "columns": columns}
 
 
 _ANSWERED = N_("this column does not wait for an answer any more. Load the page again")
@@ -432,12 +448,16 @@ class IntakeService:
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             why = StageError(_("an unforeseen error stopped this file. Nothing of it was stored"))
             ended = _Ended(UploadState.STOPPED, why)
+        if ended.state is UploadState.FAILED and ended.problem is not None and _is_choice(ended.problem):
+            changes = {key: value for key, value in ended.changes.items() if key != "masked"}
+            ended = _Ended(UploadState.READY, ended.problem, changes)
         problem = "" if ended.problem is None else explain_problem(str(ended.problem), ended.problem.remedies)
         change_upload(self.store, upload.id, ended.state, problem=problem, **ended.changes)
 
     def _mask_cases(self, upload: Upload, running: _Running) -> _Ended:
-        tally = self._add(upload, running)
-        changes = {"masked": tally.facts}
+        refused: set[str] = set()
+        tally = self._add(upload, running, refused.add)
+        changes: dict[str, Any] = {"masked": tally.facts}
         if tally.n_documents:
             return _Ended(UploadState.DONE, changes=changes)
         if running.is_cancelled or self._is_closing:
@@ -446,6 +466,8 @@ class IntakeService:
         problem = InputError(_("contains no text to mask"))
         if first is not None:
             problem = InputError(first.reason, remedies=first.remedies)
+        if refused:
+            changes |= _note_refused(upload.facts, refused)
         return _Ended(UploadState.FAILED, problem, changes)
 
     def _ask_second(self, upload: Upload, running: _Running) -> _Ended:
@@ -484,9 +506,10 @@ class IntakeService:
             ),
             remedies=[Remedy("text_column"), Remedy(step=N_("leave it out")), Remedy("keep_unchecked")],
         )
-        return _Ended(UploadState.READY, problem, {"unconfirmed": ()})
+        changes = _note_refused(facts, {named.concern.column})
+        return _Ended(UploadState.READY, problem, {**changes, "unconfirmed": ()})
 
-    def _add(self, upload: Upload, running: _Running) -> Tally:
+    def _add(self, upload: Upload, running: _Running, refuse: Callable[[str], None]) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""
         facts = upload.facts
         chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
@@ -517,6 +540,7 @@ class IntakeService:
                 profile=builtin_profile(DEFAULT_PROFILE).follow(chosen.cases.replaced),
                 read_options=make_read_options(facts.survey, facts.columns),
                 on_progress=count,
+                on_refused_column=refuse,
                 worker=self._worker,
                 name_key=upload.name_key,
                 listed=Listed(masking.deny, masking.allow),

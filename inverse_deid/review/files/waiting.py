@@ -77,6 +77,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
         name: Its path below the folder that was added, with `/`.
         by: The user who added it.
         chosen_by: The user who chose how it is masked, "" = nobody yet.
+        refused: The numbers of columns in which masking found what must not be kept.
         unconfirmed: In a team, the columns that another adjudicator has to confirm before it is masked.
         problem: Why it cannot be masked, "" = it can.
         survey: What was found in it when it was received, None = it cannot be read.
@@ -89,6 +90,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     by: str
     chosen_by: str = ""
+    refused: tuple[int, ...] = ()
     unconfirmed: tuple[AskedColumn, ...] = ()
     problem: str = ""
     survey: FileSurvey | None = None
@@ -274,11 +276,11 @@ def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) 
     return True
 
 
-def count_confirming(store: ReviewStore) -> int:
-    """Count the files that wait for a second adjudicator."""
-    found = select(func.count()).select_from(WAITING).where(WAITING.c.state == UploadState.CONFIRMING.value)
+def count_uploads(store: ReviewStore) -> dict[UploadState, int]:
+    """Count the files that were added, by state; a state without files is left out."""
+    found = select(WAITING.c.state, func.count()).group_by(WAITING.c.state)
     with store.reading() as transaction:
-        return int(transaction.execute(found).scalar_one())
+        return {UploadState(state): int(n) for state, n in transaction.execute(found)}
 
 
 def count_waiting(store: ReviewStore) -> int:

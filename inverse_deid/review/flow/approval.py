@@ -137,6 +137,24 @@ def _find_stops(transaction: Transaction, layer: Row[Any], content: CaseContent)
     return read_model(content, read_facts(transaction, layer.case_id)).is_doubtful.copy()
 
 
+def count_maybe_needless(store: ReviewStore, user_id: int, case_id: int) -> int:
+    """Count the masks that may be needless, without those in doubt, and that the user leaves.
+
+    It is 0 for an adjudicator, who settles words in dispute, and for a reviewer who is blind to the model.
+
+    Raises:
+        NotAllowedError: The user never opened the case.
+    """
+    with store.reading() as transaction:
+        layer = find_layer(transaction, user_id, case_id)
+        if layer.is_blind or layer.kind == LayerKind.ADJUDICATION.value:
+            return 0
+        content = read_content(transaction, case_id)
+        model = read_model(content, read_facts(transaction, case_id))
+        left = model.is_maybe_needless & ~replay_layer(transaction, layer, content).keep
+    return int(left.sum())
+
+
 def count_uncovered(store: ReviewStore, user_id: int, case_id: int) -> Uncovered:
     """Count the words that were masked when the user began, and that they unmasked.
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
-from typing import Any
+from threading import Lock
+from typing import Any, Literal
 
 import numpy as np
 from sqlalchemy import Row, exists, func, select
@@ -56,10 +57,18 @@ from inverse_deid.text.tokenizer import tokenize
 
 MAX_ENTRIES = 1_000
 MAX_WORDS_CHARS = 400
-MOST_SECONDS = 20.0
-"""After so long a change of many cases stops between two of them, and can be gone on with."""
+MOST_SECONDS = 1.5
+"""After so long a change of many cases pauses between two of them, and `go_on` takes it up."""
 
 _MAX_ID = 10**9
+
+
+class Unfinished(StrEnum):
+    """What is left to do with an entry in some cases."""
+
+    NOTHING = ""
+    ADDING = "adding"
+    REMOVING = "removing"
 
 
 class Sort(StrEnum):
@@ -124,6 +133,7 @@ class Entry:
     is_own: bool  # the user who is shown it added it
     at: float
     for_new_files: bool
+    unfinished: Unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +158,38 @@ class Done:
     n_cases: int
     n_held: int = 0
     n_approved: int = 0
-    # Not reached within `MOST_SECONDS`, or locked while an entry was removed: do the same again.
+    # Not reached within `MOST_SECONDS`, or locked while an entry was removed: go on.
     n_left: int = 0
     n_locked: int = field(default=0, compare=False)  # of the held ones: somebody is working on them now
     entry_id: int = field(default=0, compare=False)  # of the entry that was added
+
+    @property
+    def n_all(self) -> int:
+        """All open cases of the change."""
+        return self.n_cases + self.n_held + self.n_left
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether going on at once helps; where only locked cases are left, it does not."""
+        return self.n_left > self.n_locked
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is left of the change of an entry; of one process, as another finds it out again."""
+
+    unfinished: Unfinished
+    case_ids: list[int]
+    n_approved: int = 0
+    n_cases: int = 0
+    n_held: int = 0
+    n_locked: int = 0
+    turn: Lock = field(default_factory=Lock)  # two windows of a user go on one after the other
+
+    def report(self) -> Done:
+        return Done(
+            self.n_cases, self.n_held, self.n_approved, n_left=len(self.case_ids), n_locked=self.n_locked
+        )
 
 
 def refuse_others(user: User) -> None:
@@ -246,8 +284,8 @@ def add_entry(
 ) -> Done:
     """Add an entry, and change the open cases of the user in which `count_places` found its words.
 
-    An entry that the user has already is applied again, so that one that was interrupted, or not completed
-    within `MOST_SECONDS`, goes on.
+    An entry that the user has already is applied again. What is not done within `MOST_SECONDS` is left to
+    `go_on`, also if the program ends.
 
     Raises:
         NotAllowedError: The user keeps no lists, or the limits forbid lists of words that are never masked.
@@ -267,22 +305,93 @@ def add_entry(
         same = _find_same(transaction, user, asked)
         if any(row.sort != sort.value for row in same):
             raise ReviewError(_("these words are on another list. Remove them there first"))
+        unfinished = Unfinished.ADDING if places.case_ids else Unfinished.NOTHING
         said = f"{sort.value}, {places.n_places} places in {len(places.case_ids)} cases, "
         said += f"of which the tool was sure: {places.n_sure}, doubtful ones confirmed: {places.n_confirmed}"
         said += ", also in new files" * for_new_files
         if same:
             entry_id = int(same[0].id)
             mine = LISTED_WORDS.c.id == entry_id
-            transaction.update(LISTED_WORDS, mine, for_new_files=for_new_files or same[0].for_new_files)
+            changed = {"for_new_files": for_new_files or same[0].for_new_files}
+            transaction.update(LISTED_WORDS, mine, unfinished=unfinished.value, **changed)
         else:
             n_entries = select(func.count()).select_from(LISTED_WORDS)
             if transaction.execute(n_entries).scalar_one() >= MAX_ENTRIES:
                 raise ReviewError(_("the word lists have {n:,} entries. Remove some first", n=MAX_ENTRIES))
-            entry_id = _insert(transaction, user, asked, sort, for_new_files=for_new_files)
+            entry_id = _insert(transaction, user, asked, sort, unfinished, for_new_files=for_new_files)
         event = "word listed again" if same else "word listed"
         known = {} if case is None else {"case": case.id, "name": case.name}
         transaction.record(TrailEvent(user=user.name, event=event, new=f"entry {entry_id}: {said}", **known))
+    store.word_work[entry_id] = _Work(Unfinished.ADDING, list(places.case_ids))
+    return replace(go_on(store, user, entry_id), entry_id=entry_id)
 
+
+def go_on(store: ReviewStore, user: User, entry_id: int) -> Done:
+    """Go on with the change of an entry where it paused, or where the program was stopped.
+
+    Returns:
+        What was done by now, by this process: 0 cases if nothing was left to do.
+
+    Raises:
+        NotAllowedError: The user keeps no lists.
+        ReviewError: The user has no such entry.
+    """
+    refuse_others(user)
+    with store.reading() as transaction:
+        row = _find_own(transaction, user, entry_id)
+        asked, sort, unfinished = _open(transaction, row), Sort(row.sort), Unfinished(row.unfinished)
+    if unfinished is Unfinished.NOTHING:
+        return Done(0)
+    is_known = (work := store.word_work.get(entry_id)) is not None and work.unfinished is unfinished
+    if unfinished is Unfinished.ADDING:
+        change = _make_adding(user, entry_id, asked, sort)
+        work = work if is_known else _find_added(store, user, entry_id, asked, sort)
+    else:
+        change = _make_removing(user, entry_id)
+        work = work if is_known else _find_removed(store, user, entry_id)
+    store.word_work[entry_id] = work
+    with work.turn:
+        _change_cases(store, user, entry_id, work, change)
+        if work.case_ids:
+            return work.report()
+        _finish(store, user, entry_id, work)
+        if store.word_work.get(entry_id) is work:
+            del store.word_work[entry_id]
+    done = work.report()
+    if work.unfinished is Unfinished.REMOVING and work.n_locked:
+        return replace(done, n_held=done.n_held - done.n_locked, n_left=done.n_locked)
+    return done
+
+
+Change = Callable[[Transaction, Row[Any], int], bool]
+"""Changes one case at a revision of the user's layer; returns whether it did."""
+
+
+def _find_added(store: ReviewStore, user: User, entry_id: int, asked: Asked, sort: Sort) -> _Work:
+    # Cases that have the entry already are left out: their reader may have decided otherwise since.
+    places = count_places(store, user, asked)[sort]
+    with store.reading() as transaction:
+        having = {row.case_id for row in _find_having(transaction, user, entry_id)}
+    return _Work(Unfinished.ADDING, [one for one in places.case_ids if one not in having])
+
+
+def _find_removed(store: ReviewStore, user: User, entry_id: int) -> _Work:
+    with store.reading() as transaction:
+        layers = _find_having(transaction, user, entry_id)
+    case_ids = [row.case_id for row in layers if row.approval is None]
+    return _Work(Unfinished.REMOVING, case_ids, n_approved=len(layers) - len(case_ids))
+
+
+def _find_having(transaction: Transaction, user: User, entry_id: int) -> Sequence[Row[Any]]:
+    # The layers of a user that have the number of an entry in an action.
+    mine = (LAYERS.c.user_id == user.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
+    marked = ACTIONS.c.steps.contains(f", {entry_id}]", autoescape=True)
+    has_entry = exists().where(ACTIONS.c.layer_id == LAYERS.c.id, marked)
+    found = select(LAYERS.c.case_id, LAYERS.c.approval).where(mine, has_entry)
+    return transaction.execute(found.order_by(LAYERS.c.case_id)).all()
+
+
+def _make_adding(user: User, entry_id: int, asked: Asked, sort: Sort) -> Change:
     event_of_case = "confirm" if sort is Sort.LEFT else "change"
 
     def steps_for(case: Row[Any], content: CaseContent, transaction: Transaction) -> list[LayerStep]:
@@ -301,7 +410,15 @@ def add_entry(
         )
         return edited is not None
 
-    return replace(_change_cases(store, user, places.case_ids, change), entry_id=entry_id)
+    return change
+
+
+def _make_removing(user: User, entry_id: int) -> Change:
+    def change(transaction: Transaction, case: Row[Any], revision: int) -> bool:
+        take_out_in(transaction, LayerRevision(user.id, case.id, revision), entry_id)
+        return True
+
+    return change
 
 
 def _check_origin(store: ReviewStore, user: User, asked: Asked, case_id: int) -> None:
@@ -323,7 +440,15 @@ def _check_for_new_files(sort: Sort, asked: Asked) -> None:
         raise ReviewError(_("only single words without digits can be kept in new files"))
 
 
-def _insert(transaction: Transaction, user: User, asked: Asked, sort: Sort, *, for_new_files: bool) -> int:
+def _insert(
+    transaction: Transaction,
+    user: User,
+    asked: Asked,
+    sort: Sort,
+    unfinished: Unfinished,
+    *,
+    for_new_files: bool,
+) -> int:
     row: dict[str, object] = {
         "id": secrets.randbelow(_MAX_ID - 1) + 1,
         "sort": sort.value,
@@ -331,6 +456,7 @@ def _insert(transaction: Transaction, user: User, asked: Asked, sort: Sort, *, f
         "at": float(transaction.now()),
         "case_id": asked.case_id,
         "for_new_files": for_new_files,
+        "unfinished": unfinished.value,
     }
     words = json.dumps(asked.words).encode()
     sealed = transaction.sealer.seal(words, place_of(LISTED_WORDS.c.sealed, row))
@@ -342,75 +468,89 @@ def _open(transaction: Transaction, row: Row[Any]) -> Asked:
     return Asked(tuple(json.loads(opened)), row.case_id)
 
 
-def _change_cases(
-    store: ReviewStore,
-    user: User,
-    case_ids: Sequence[int],
-    change: Callable[[Transaction, Row[Any], int], bool],
-) -> Done:
+def _change_cases(store: ReviewStore, user: User, entry_id: int, work: _Work, change: Change) -> None:
     # Some cases per transaction, so that others can write meanwhile. One that went away is left out.
-    n_cases = n_held = n_locked = 0
     until = time.monotonic() + MOST_SECONDS
-    for begin in range(0, len(case_ids), ROWS_AT_ONCE):
-        if time.monotonic() > until:
-            return Done(n_cases, n_held, n_left=len(case_ids) - begin, n_locked=n_locked)
+    while work.case_ids and time.monotonic() <= until:
+        some = work.case_ids[:ROWS_AT_ONCE]
         with store.writing() as transaction:
             lock_user(transaction, user.id)
-            for case_id in case_ids[begin : begin + ROWS_AT_ONCE]:
-                try:
-                    case = lock_row(transaction, case_id)
-                    is_held = case.lock_user_id == user.id and (case.lock_until or 0) > transaction.now()
-                    revision = take_row(transaction, user, case, inf)
-                except ReviewError as error:  # others hold it, or it was approved or deleted since
-                    n_held += 1
-                    n_locked += isinstance(error, CaseLockedError)
-                    continue
-                try:
-                    n_cases += change(transaction, case, revision)
-                except ReviewError:  # it has too many places or actions; nothing of it was changed
-                    n_held += 1
-                if not is_held:  # it stays with a user who has its page open
-                    drop_lock(transaction, case_id)
-    return Done(n_cases, n_held, n_locked=n_locked)
+            if _find_own(transaction, user, entry_id).unfinished != work.unfinished:
+                work.case_ids.clear()  # undone, or done by another program, meanwhile
+                return
+            changed = [_change_case(transaction, user, case_id, change) for case_id in some]
+            is_last = len(some) == len(work.case_ids) and work.unfinished is Unfinished.ADDING
+            if is_last and "changed" in changed:  # of which the trail has entries
+                mine = LISTED_WORDS.c.id == entry_id
+                transaction.update(LISTED_WORDS, mine, unfinished=Unfinished.NOTHING.value)
+        del work.case_ids[: len(some)]
+        work.n_cases += changed.count("changed")
+        work.n_held += changed.count("held") + changed.count("locked")
+        work.n_locked += changed.count("locked")
+
+
+def _change_case(
+    transaction: Transaction, user: User, case_id: int, change: Change
+) -> Literal["changed", "same", "held", "locked"]:
+    try:
+        case = lock_row(transaction, case_id)
+        is_held = case.lock_user_id == user.id and (case.lock_until or 0) > transaction.now()
+        revision = take_row(transaction, user, case, inf)
+    except CaseLockedError:  # others work on it
+        return "locked"
+    except ReviewError:  # it was approved or deleted since
+        return "held"
+    try:
+        is_changed = change(transaction, case, revision)
+    except ReviewError:  # it has too many places or actions; nothing of it was changed
+        found: Literal["changed", "same", "held"] = "held"
+    else:
+        found = "changed" if is_changed else "same"
+    if not is_held:  # it stays with a user who has its page open
+        drop_lock(transaction, case_id)
+    return found
+
+
+def _finish(store: ReviewStore, user: User, entry_id: int, work: _Work) -> None:
+    """Note that no case is left, unless the user has undone the change meanwhile."""
+    with store.writing() as transaction:
+        lock_user(transaction, user.id)
+        row = _find_own(transaction, user, entry_id)
+        mine = LISTED_WORDS.c.id == entry_id
+        if row.unfinished != work.unfinished:
+            return
+        if work.unfinished is Unfinished.ADDING:
+            transaction.update(LISTED_WORDS, mine, unfinished=Unfinished.NOTHING.value)
+            said = f"entry {entry_id}: {row.sort}"
+            transaction.record(TrailEvent(user=user.name, event="word listed in all cases", new=said))
+            return
+        if work.n_locked:
+            return
+        transaction.delete(LISTED_WORDS, mine)
+        said = f"entry {entry_id}: {row.sort}, taken out of {work.n_cases} cases, "
+        said += f"{work.n_approved} approved and {work.n_held} held ones stay"
+        transaction.record(TrailEvent(user=user.name, event="word of a list removed", old=said))
 
 
 def remove_entry(store: ReviewStore, user: User, entry_id: int) -> Done:
     """Remove an entry of the user, and take it out of their open cases; approved ones stay as they are.
 
-    The user's own decisions in these places hold. The entry stays until no
-    case is left: neither by `MOST_SECONDS`, nor since somebody is working on it.
+    The user's own decisions in these places hold. The entry stays until no case is left: what is not done
+    within `MOST_SECONDS` is left to `go_on`, and so is what somebody is working on.
 
     Raises:
         NotAllowedError: The user keeps no lists.
         ReviewError: The user has no such entry.
     """
     refuse_others(user)
-    with store.reading() as transaction:
-        _find_own(transaction, user, entry_id)
-        mine = (LAYERS.c.user_id == user.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
-        marked = ACTIONS.c.steps.contains(f", {entry_id}]", autoescape=True)
-        has_entry = exists().where(ACTIONS.c.layer_id == LAYERS.c.id, marked)
-        layers = transaction.execute(
-            select(LAYERS.c.case_id, LAYERS.c.approval).where(mine, has_entry).order_by(LAYERS.c.case_id)
-        ).all()
-
-    def change(transaction: Transaction, case: Row[Any], revision: int) -> bool:
-        take_out_in(transaction, LayerRevision(user.id, case.id, revision), entry_id)
-        return True
-
-    case_ids = [row.case_id for row in layers if row.approval is None]
-    done = _change_cases(store, user, case_ids, change)
-    if done.n_left or done.n_locked:
-        n_left = done.n_left + done.n_locked
-        return replace(done, n_held=done.n_held - done.n_locked, n_left=n_left, n_locked=0)
     with store.writing() as transaction:
+        lock_user(transaction, user.id)
         row = _find_own(transaction, user, entry_id)
-        transaction.delete(LISTED_WORDS, LISTED_WORDS.c.id == entry_id)
-        n_approved = len(layers) - len(case_ids)
-        said = f"entry {entry_id}: {row.sort}, taken out of {done.n_cases} cases, "
-        said += f"{n_approved} approved and {done.n_held} held ones stay"
-        transaction.record(TrailEvent(user=user.name, event="word of a list removed", old=said))
-    return Done(done.n_cases, done.n_held, n_approved)
+        mine = LISTED_WORDS.c.id == entry_id
+        transaction.update(LISTED_WORDS, mine, unfinished=Unfinished.REMOVING.value)
+        said = f"entry {entry_id}: {row.sort}"
+        transaction.record(TrailEvent(user=user.name, event="removal of a word of a list begun", old=said))
+    return go_on(store, user, entry_id)
 
 
 def _find_own(transaction: Transaction, user: User, entry_id: int) -> Row[Any]:
@@ -461,6 +601,15 @@ def list_entries(store: ReviewStore, user: User) -> tuple[Entry, ...]:
     return entries
 
 
+def list_unfinished(store: ReviewStore, user: User) -> tuple[Entry, ...]:
+    """Return the entries of a user that are to be added to further cases, or removed from them."""
+    refuse_others(user)
+    with store.reading() as transaction:
+        return tuple(
+            one for one in _read(transaction, user) if one.is_own and one.unfinished is not Unfinished.NOTHING
+        )
+
+
 def _read(transaction: Transaction, user: User) -> Iterator[Entry]:
     names = {row.id: row.name for row in transaction.execute(select(USERS.c.id, USERS.c.name))}
     found = select(LISTED_WORDS).order_by(LISTED_WORDS.c.at.desc(), LISTED_WORDS.c.id)
@@ -474,6 +623,7 @@ def _read(transaction: Transaction, user: User) -> Iterator[Entry]:
                 is_own=row.user_id == user.id,
                 at=row.at,
                 for_new_files=row.for_new_files,
+                unfinished=Unfinished(row.unfinished),
             )
 
 

@@ -25,6 +25,7 @@ from inverse_deid.review.flow.approval import (
     Uncovered,
     approve,
     can_undo_approval,
+    count_maybe_needless,
     count_uncovered,
     count_unseen,
 )
@@ -211,9 +212,10 @@ def approve_case(visit: Visit) -> Response:
     seen = [TokenRange(*one) for one in given.seen]
     n_unseen = count_unseen(visit.store, visit.user.id, visit.case_id, seen)
     uncovered = count_uncovered(visit.store, visit.user.id, visit.case_id)
+    n_needless = count_maybe_needless(visit.store, visit.user.id, visit.case_id)
     is_open = not (_states(given.anyway, n_unseen) and _states(given.uncovered, uncovered.n_sure))
     if is_open:
-        question = _ask_first(n_unseen, uncovered, is_dispute=given.is_dispute)
+        question = _ask_first(n_unseen, uncovered, n_needless, is_dispute=given.is_dispute)
         numbers = {"n_unseen": n_unseen, "n_uncovered": uncovered.n_sure}
         return JSONResponse({"error": question, **numbers}, status_code=_ASK_FIRST)
     state = approve(visit.store, _locate(visit, given))
@@ -228,6 +230,8 @@ def approve_case(visit: Visit) -> Response:
     )
     if uncovered.n_words:
         said = f"{said} {_list_uncovered(uncovered)}"
+    if n_needless:
+        said = f"{said} {_count_needless(n_needless)}"
     is_undoable = can_undo_approval(visit.store, visit.user, visit.case_id)
     visit.notify(response, said, undo_case=visit.case_id if is_undoable else 0)
     return response
@@ -238,8 +242,13 @@ def _states(given: object, number: int) -> bool:
     return not number or (type(given) is int and given == number)
 
 
-def _ask_first(n_unseen: int, uncovered: Uncovered, *, is_dispute: bool) -> str:
+def _count_needless(n: int) -> str:
+    return ngettext("{n:,} mask may be needless.", "{n:,} masks may be needless.", n, n=n)
+
+
+def _ask_first(n_unseen: int, uncovered: Uncovered, n_needless: int, *, is_dispute: bool) -> str:
     said = [_list_uncovered(uncovered)] if uncovered.n_sure else []
+    said += [_count_needless(n_needless)] if n_needless else []
     if n_unseen:
         n, word = f"{n_unseen:,}", "word" if n_unseen == 1 else "words"
         words = (

@@ -21,7 +21,7 @@ from inverse_deid.review.files.spool import open_spool
 from inverse_deid.review.files.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
 from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.intake_pages import describe_facts
-from inverse_deid.review.pages.list_pages import SELECT_FIRST, go_back, read_selected
+from inverse_deid.review.pages.list_pages import SELECT_FIRST, count_unmasked, go_back, read_selected
 from inverse_deid.review.pages.visits import Visit, count_words, read_number
 from inverse_deid.review.store.deletion import Deleted, delete_case, delete_everything, delete_source
 from inverse_deid.review.store.sources import SourceRow, list_sources, read_file_facts
@@ -60,7 +60,8 @@ def show_files(visit: Visit) -> Response:
         can_download=visit.user.role.includes(UserRole.ADJUDICATOR),
         previous=page - 1 if page > 1 else None,
         following=page + 1 if page * PAGE_FILES < len(rows) else None,
-        step=5,
+        unmasked=count_unmasked(visit),
+        stage=5,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, Response
 
@@ -40,9 +41,12 @@ from inverse_deid.review.flow.word_lists import (
     Done,
     Places,
     Sort,
+    Unfinished,
     add_entry,
     count_places,
+    go_on,
     list_entries,
+    list_unfinished,
     remove_entry,
     use_for_new_files,
 )
@@ -327,24 +331,75 @@ def store_entry(visit: Visit) -> Response:
     if sort.keeps and places.n_sure and visit.text("sure") != "yes":
         return _ask_entry(visit, asked, found=found, asks_again=True)
     done = add_entry(visit.store, visit.user, asked, sort, places, for_new_files=is_used)
-    if done.n_left:
-        message = _("{done} Choose the same again to go on.", done=_describe_done(done))
-        return _ask_entry(visit, asked, message=message)
     return _finish_entry(visit, asked, sort, done)
 
 
 def _finish_entry(visit: Visit, asked: Asked, sort: Sort, done: Done) -> Response:
+    if done.is_paused:
+        return _go_to_work(visit, done.entry_id)
+    return visit.redirect(_find_origin(visit, asked, done.entry_id), _describe_added(asked, sort, done))
+
+
+def _describe_added(asked: Asked, sort: Sort, done: Done) -> str:
     said = _("“{words}” is now {sort}.", words=asked.text, sort=_(sort.value))
-    again = " " + _("Choose the same again to go on.") if done.n_left else ""
-    return visit.redirect(_find_origin(visit, asked, done), f"{said} {_describe_done(done)}{again}")
+    return f"{said} {_describe_done(done)}"
 
 
-def _find_origin(visit: Visit, asked: Asked, done: Done | None = None) -> str:
+def _go_to_work(visit: Visit, entry_id: int) -> Response:
+    # The page asks for the rest, until nothing is left.
+    where = {"entry": entry_id, "origin": visit.text("origin"), "at": read_number(visit.text("at")) or 0}
+    return visit.redirect("/lists/work?" + urlencode(where))
+
+
+def show_work(visit: Visit) -> Response:
+    """Return the page that goes on with the change of an entry; nothing is changed before it asks."""
+    query = visit.request.query_params
+    entry_id = read_number(query.get("entry", ""))
+    entry = next((one for one in list_entries(visit.store, visit.user) if one.id == entry_id), None)
+    if entry is None or not entry.is_own or entry.unfinished is Unfinished.NOTHING:
+        return visit.redirect("/lists")
+    origin, at = query.get("origin", ""), read_number(query.get("at", "")) or 0
+    return visit.render("word_work.html", entry=entry, origin=origin, at=at)
+
+
+def work_on(visit: Visit) -> Response:
+    """Change some more cases: say how many are left, or go back to where the user came from.
+
+    The script of the page asks until none is left. Without it, the form does.
+    """
+    entry_id = read_number(_read_either(visit, "entry"))
+    entry = next((one for one in list_entries(visit.store, visit.user) if one.id == entry_id), None)
+    if entry is None or not entry.is_own:
+        raise ReviewError(_("this entry is not on your word lists any more"))
+    done = go_on(visit.store, visit.user, entry.id)
+    if done.is_paused:
+        n_done, n_all = done.n_all - done.n_left, done.n_all
+        said = _("{n_done:,} of {n_all:,} cases are done.", n_done=n_done, n_all=n_all)
+        progress = {"next": "", "said": said, "n_done": n_done, "n_all": n_all}
+        return JSONResponse(progress) if visit.payload else _go_to_work(visit, entry.id)
+    if entry.unfinished is Unfinished.REMOVING:
+        address, said = _describe_removal(visit, entry.id, done)
+    else:
+        address = _find_origin(visit, entry.asked, entry.id)
+        said = _describe_added(entry.asked, entry.sort, done)
+    if not visit.payload:
+        return visit.redirect(address, said)
+    response = JSONResponse({"next": address})
+    visit.notify(response, said)
+    return response
+
+
+def _read_either(visit: Visit, name: str) -> str:
+    # From a form, or from the request of a script.
+    return visit.text(name) or str(visit.payload.get(name, ""))
+
+
+def _find_origin(visit: Visit, asked: Asked, entry_id: int = 0) -> str:
     # Where the user came from.
-    origin = visit.text("origin")
+    origin = _read_either(visit, "origin")
     if origin == "doubts":
-        at = read_number(visit.text("at")) or 0
-        return f"/lists/doubts?at={at}" + (f"&undo={done.entry_id}" if done else "")
+        at = read_number(_read_either(visit, "at")) or 0
+        return f"/lists/doubts?at={at}" + (f"&undo={entry_id}" if entry_id else "")
     if asked.case_id is None or origin not in ("case", "table"):
         return "/lists"
     if origin == "case":
@@ -365,6 +420,7 @@ def show_doubts(visit: Visit) -> Response:
         "word_doubts.html",
         keeps_notice=bool(found.n_unread),  # the page loads itself again
         found=found,
+        unfinished=list_unfinished(visit.store, visit.user),
         first=first,
         at=at,
         undo=undo,
@@ -436,6 +492,17 @@ def _describe_done(done: Done) -> str:
     return " ".join(said)
 
 
+def _describe_removal(visit: Visit, entry_id: int, done: Done) -> tuple[str, str]:
+    # Where to go, and what to say there.
+    again = _("{done} Remove it again to go on.", done=_describe_done(done))
+    gone = _("Removed. {done}", done=_describe_done(done))
+    back = "/lists"
+    if _read_either(visit, "origin") == "doubts":
+        at = read_number(_read_either(visit, "at")) or 0
+        back = f"/lists/doubts?at={at}" + (f"&undo={entry_id}" if done.n_left else "")
+    return back, again if done.n_left else gone
+
+
 def change_entry(visit: Visit) -> Response:
     """Remove an entry, or say whether new files follow it."""
     entry_id, what = read_number(visit.text("entry")), visit.text("what")
@@ -443,13 +510,9 @@ def change_entry(visit: Visit) -> Response:
         raise ReviewError(_("the form has an unknown answer. Load the page again"))
     if what == "remove":
         done = remove_entry(visit.store, visit.user, entry_id)
-        again = _("{done} Remove it again to go on.", done=_describe_done(done))
-        gone = _("Removed. {done}", done=_describe_done(done))
-        back = "/lists"
-        if visit.text("origin") == "doubts":
-            at = read_number(visit.text("at")) or 0
-            back = f"/lists/doubts?at={at}" + (f"&undo={entry_id}" if done.n_left else "")
-        return visit.redirect(back, again if done.n_left else gone)
+        if done.is_paused:
+            return _go_to_work(visit, entry_id)
+        return visit.redirect(*_describe_removal(visit, entry_id, done))
     use_for_new_files(visit.store, visit.user, entry_id, is_used=what == "use")
     said = (
         _("New files follow this entry.")

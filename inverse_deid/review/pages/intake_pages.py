@@ -41,6 +41,7 @@ from inverse_deid.review.files.service import IntakeService, explain_problem
 from inverse_deid.review.files.waiting import (
     PIECE_BYTES,
     Upload,
+    UploadFacts,
     UploadState,
     add_piece,
     begin_upload,
@@ -68,7 +69,7 @@ def show_add(visit: Visit) -> Response:
         "add.html",
         limit=MAX_FILE_BYTES >> 20,
         suffixes=sorted({suffix for kind in FORMATS.values() for suffix in kind.suffixes}),
-        step=1,
+        stage=1,
     )
 
 
@@ -208,8 +209,7 @@ def show_choices(visit: Visit) -> Response:
     ready = [one for one in list_uploads(visit.store) if one.state is UploadState.READY]
     choices = next((one.facts.choices for one in ready if one.facts.choices), MaskingChoices())
     columns = {one.id: one.facts.columns for one in ready}
-    problem = next((f"{one.facts.name}: {one.facts.problem}" for one in ready if one.facts.problem), "")
-    return _render_choices(visit, choices, columns, make_sentence(problem) if problem else "")
+    return _render_choices(visit, choices, columns, "")
 
 
 class _ShownTable(NamedTuple):
@@ -235,9 +235,12 @@ def _list_tables(
             if column.table != table_number:
                 continue
             usual = ColumnFate.MASKED if column.is_narrative else ColumnFate.DROPPED
-            danger = find_danger(column)
+            is_refused = number in upload.facts.refused
+            danger = find_danger(column, is_refused=is_refused)
             offered = [
-                (one, _(label), _(does)) for one, label, does in _FATES if not find_refusal(column, one)
+                (one, _(label), _(does))
+                for one, label, does in _FATES
+                if not find_refusal(column, one, is_refused=is_refused)
             ]
             fate = fates[number] if fates else usual
             says = _(danger) if danger else ""
@@ -301,9 +304,14 @@ def _render_choices(
         original=EXAMPLE,
         words=[len(words) for words in read_for_new_files(service.store).values()],
         message=message,
+        problems=[
+            make_sentence(f"{one.facts.name}: {one.facts.problem}")
+            for one in ready
+            if one.facts.problem and not message
+        ],
         status=400 if message and visit.request.method == "POST" else 200,
         asks_second=visit.audience.asks_second,
-        step=2,
+        stage=2,
     )
 
 
@@ -332,11 +340,11 @@ def submit_choices(visit: Visit) -> Response:
         n_columns = len(survey.columns)
         fates = [_read_fate(visit.text(f"column {upload.id} {number}")) for number in range(n_columns)]
         columns[upload.id] = fates
-        concerns[upload.id] = find_concerns(survey.columns, fates)
+        concerns[upload.id] = find_concerns(survey.columns, fates, upload.facts.refused)
         headers = [
             visit.text(f"header {upload.id} {number}") == "yes" for number in range(len(survey.tables) or 1)
         ]
-        problem = _find_problem(survey, fates, headers)
+        problem = _find_problem(upload.facts, survey, fates, headers)
         try:
             service.check_columns(upload, fates, choices)
         except InverseDeidError as error:
@@ -417,12 +425,14 @@ def answer_column(visit: Visit) -> Response:
     return visit.redirect("/confirm", done)
 
 
-def _find_problem(survey: FileSurvey, fates: Sequence[ColumnFate], headers: Sequence[bool]) -> str:
+def _find_problem(
+    facts: UploadFacts, survey: FileSurvey, fates: Sequence[ColumnFate], headers: Sequence[bool]
+) -> str:
     # "" = the columns can be treated like this.
     # `headers`: the user says of each table that the first row names the columns; it is written as it is.
-    for number, (column, fate) in enumerate(zip(survey.columns, fates, strict=True), start=1):
-        if refusal := find_refusal(column, fate):
-            return _("column {number} {refusal}", number=number, refusal=refusal)
+    for number, (column, fate) in enumerate(zip(survey.columns, fates, strict=True)):
+        if refusal := find_refusal(column, fate, is_refused=number in facts.refused):
+            return _("column {number} {refusal}", number=number + 1, refusal=refusal)
     for number, is_header_said in enumerate(headers):
         own = [fate for column, fate in zip(survey.columns, fates, strict=True) if column.table == number]
         is_left_out = bool(survey.tables) and set(own) <= {ColumnFate.DROPPED}
@@ -443,7 +453,7 @@ def _read_fate(given: str) -> ColumnFate:
 
 
 def show_masking(visit: Visit) -> Response:
-    return visit.render("masking.html", step=3)
+    return visit.render("masking.html", stage=3)
 
 
 _FATES = (

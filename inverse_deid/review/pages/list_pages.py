@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import N_, _
-from inverse_deid.review.files.waiting import count_confirming
+from inverse_deid.review.files.waiting import UploadState, count_uploads
 from inverse_deid.review.flow.approval import release
 from inverse_deid.review.flow.work_list import (
     assign,
@@ -92,9 +92,16 @@ def show_work_list(visit: Visit) -> Response:
         can_release=user.role.includes(UserRole.ADJUDICATOR),
         can_select=visit.audience.selects_cases and user.role in (UserRole.ADJUDICATOR, UserRole.ADMIN),
         listings=_list_listings(visit),
-        n_to_confirm=count_confirming(visit.store) if user.role is UserRole.ADJUDICATOR else 0,
+        unmasked=count_unmasked(visit),
         is_through=not is_admin and find_next(visit) == "/" and can_download(visit),
     )
+
+
+def count_unmasked(visit: Visit) -> dict[str, int]:
+    """Count the added files of which nothing is among the cases, by state, for those who can see to them."""
+    is_keeper = visit.user.role is UserRole.ADJUDICATOR and visit.request.app.state.intake is not None
+    counts = count_uploads(visit.store) if is_keeper else {}
+    return {state.name.lower(): counts.get(state, 0) for state in UploadState}
 
 
 def _list_listings(visit: Visit) -> list[SourceRow]:

@@ -285,6 +285,7 @@ class ReviewStore:
         self.shown: dict[tuple[str, int, str, str], float] = {}
         self.case_names: dict[int, tuple[str, str, int]] = {}
         self.case_words: dict[tuple[int, int], Any] = {}
+        self.word_work: dict[int, Any] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 

@@ -245,10 +245,12 @@ LISTED_WORDS = _define_sealed(
     Column("at", Double, nullable=False),
     Column("case_id", ForeignKey("cases.id"), index=True),
     Column("for_new_files", Boolean, nullable=False),
+    Column("unfinished", String(10), nullable=False),
     Column("sealed", LargeBinary, nullable=False, info=_place("listed words {id}")),
 )
 """Words that are always or never masked (`flow.word_lists`), and the case that they are from, NULL = they
-were typed. The numbers are random, so that none is used again: actions have them."""
+were typed. The numbers are random, so that none is used again: actions have them. `unfinished` says whether
+cases are left to which one is to be added, or from which it is to be removed, "" = none."""
 
 NOTES = _define_sealed(
     "notes",

@@ -263,6 +263,12 @@ class ModelTokens:
     rules_safe: BoolArray = field(repr=False)  # the dictionaries call the word safe
     known: BoolArray = field(repr=False)  # it belongs to a known identifier of the case
 
+    @property
+    def is_maybe_needless(self) -> BoolArray:
+        """The tokens that the model masked without doubt, and dictionaries call safe: (n_tokens,)."""
+        masks = ~self.decisions.keep & self.rules_safe
+        return np.asarray(masks & ~self.known & ~self.is_doubtful)
+
 
 @dataclass(frozen=True, slots=True)
 class CasePart:

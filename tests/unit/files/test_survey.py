@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -100,7 +101,10 @@ def test_a_text_has_no_columns_and_one_document():
     ("name", "data", "problem"),
     [
         ("a.csv", b"id,text\n", "has no rows below its header"),
-        ("a.jsonl", b"", "has no rows below its header"),
+        ("a.jsonl", b"", "is empty. Give a file with text"),
+        ("a.csv", b"", "is empty. Give a file with text"),
+        ("a.csv", b"\xef\xbb\xbf\n \n", "is empty. Give a file with text"),
+        ("a.csv", b"\nid,text\n7,well\n", "has no header"),
         ("a.gz", b"", "file type that is not known"),
         ("a.csv.gz", b"id,text\n7,well\n", "not a complete gzip file"),
     ],
@@ -108,6 +112,20 @@ def test_a_text_has_no_columns_and_one_document():
 def test_a_file_without_documents_is_refused(name, data, problem):
     with pytest.raises(InputError, match=problem):
         survey_file(name, data)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf"])
+def test_an_empty_table_in_an_archive_is_named_as_empty(name, data):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("note.txt", "Pt well.")
+        archive.writestr(name, data)
+    found = survey_file("cases.zip", packed.getvalue())
+    assert found.columns == ()
+    assert [(one.where, one.reason) for one in found.facts.failures] == [
+        (f"cases.zip file 2 ({name})", "is empty. Give a file with text")
+    ]
 
 
 def test_records_that_would_be_left_out_are_facts():

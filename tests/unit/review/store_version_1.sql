@@ -114,6 +114,7 @@ CREATE TABLE listed_words (
     at DOUBLE NOT NULL,
     case_id INTEGER,
     for_new_files BOOLEAN NOT NULL,
+    unfinished VARCHAR(10) NOT NULL,
     sealed BLOB NOT NULL,
     seal VARCHAR(64),
     PRIMARY KEY (id),

@@ -112,12 +112,42 @@ def test_an_entry_is_used_for_new_files_ended_and_removed_on_the_page(store, car
     assert list_entries(store, find_user(store, "carl")) == ()
 
 
-def test_a_change_that_takes_too_long_says_what_is_left(carl, monkeypatch):
+def test_a_long_change_has_a_page_that_goes_on_until_it_is_done(store, carl, monkeypatch):
     monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
-    answer = list_word(carl, "always masked", "mrn")
-    assert "0 cases changed. 1 case is left. Choose the same again to go on." in answer.text
+    answer = list_word(carl, "always masked", "mrn", origin="doubts", at="3")
+    entry = list_entries(store, find_user(store, "carl"))[0].id
+    address = f"/lists/work?entry={entry}&origin=doubts&at=3"
+    assert answer.headers["location"] == address
+    page = carl.get(address).text
+    assert "“mrn” in all cases" in page and "It is masked in all cases" in page
+    assert "It is not changed in all cases yet." in carl.get("/lists").text
+    assert "“mrn” is not changed in all cases yet." in carl.get("/lists/doubts").text
+    said = carl.ask("/lists/work", entry=str(entry), origin="doubts", at="3").json()
+    assert said == {"next": "", "said": "0 of 1 cases are done.", "n_done": 0, "n_all": 1}
+    assert carl.send("/lists/work", entry=entry, origin="doubts", at="3").headers["location"] == address
     monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
-    assert notice_of(list_word(carl, "always masked", "mrn"), carl).endswith("1 case changed.")
+    done = carl.ask("/lists/work", entry=str(entry), origin="doubts", at="3")
+    assert done.json() == {"next": f"/lists/doubts?at=3&undo={entry}"}
+    page = carl.get(done.json()["next"]).text
+    assert "“mrn” is now always masked. 1 case changed." in page
+    assert "cases yet" not in carl.get("/lists").text
+    assert carl.get(address).headers["location"] == "/lists"
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
+    undone = carl.send("/lists/change", entry=entry, what="remove", origin="doubts", at="3")
+    assert undone.headers["location"] == address
+    assert "It is taken out of your cases." in carl.get(address).text
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
+    undone = carl.send("/lists/work", entry=entry, origin="doubts", at="3")
+    assert undone.headers["location"] == "/lists/doubts?at=3"
+    assert notice_of(undone, carl) == "Removed. 1 case changed."
+
+
+@pytest.mark.parametrize("entry", ["", "x", "1", "9" * 30, "-1"])
+def test_work_on_another_entry_changes_nothing(store, carl, entry):
+    assert carl.get(f"/lists/work?entry={entry}").headers["location"] == "/lists"
+    assert carl.send("/lists/work", entry=entry).status_code == 400
+    assert carl.ask("/lists/work", entry=entry).status_code == 400
+    assert verify_store(store).is_intact
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Word lists: what an entry changes, what its removal takes back, and who may do either."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -22,10 +24,13 @@ from inverse_deid.review.flow.word_lists import (
     Done,
     Places,
     Sort,
+    Unfinished,
     add_entry,
     count_places,
     follow_lists,
+    go_on,
     list_entries,
+    list_unfinished,
     remove_entry,
     use_for_new_files,
 )
@@ -319,18 +324,80 @@ def test_a_certificate_is_followed_by_no_words_to_keep(alone, carl, tmp_path):
     assert (masking.deny, masking.allow) == (frozenset({"MRN"}), frozenset())
 
 
-def test_what_takes_too_long_is_gone_on_with(alone, carl, monkeypatch):
+@pytest.fixture
+def slow(monkeypatch):
+    """Let each step change one case, and pause."""
     monkeypatch.setattr("inverse_deid.review.flow.word_lists.ROWS_AT_ONCE", 1)
-    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 3)
+    # Two seconds pass between two looks: only the first case of a step is in time.
+    clock = SimpleNamespace(monotonic=count(step=2).__next__)
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.time", clock)
+
+
+def forget(store):
+    """Forget what the process alone knows, as after `kill -9`."""
+    store.word_work.clear()
+    store.case_words.clear()
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_long_change_is_one_act_that_goes_on_and_is_undone_as_one(alone, carl, slow, is_killed):
     entry, done = enter(alone, carl, ZELVORAN, Sort.NEVER)
-    assert done == Done(0, n_left=2)
-    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
-    assert enter(alone, carl, ZELVORAN, Sort.NEVER) == (entry, Done(2))
-    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
-    assert remove_entry(alone, carl, entry.id) == Done(0, n_left=2)
-    assert list_entries(alone, carl) == (entry,)
-    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
-    assert remove_entry(alone, carl, entry.id) == Done(2)
+    assert (done, done.is_paused) == (Done(1, n_left=1), True)
+    assert entry.unfinished is Unfinished.ADDING
+    if is_killed:
+        forget(alone)
+    assert go_on(alone, carl, entry.id) == Done(1 if is_killed else 2)
+    assert list_unfinished(alone, carl) == ()
+    assert go_on(alone, carl, entry.id) == Done(0)
+    assert kept(alone, carl, 1) == "a rash after Zelvoran and ZELVORAN"
+    assert kept(alone, carl, 4) == "Zelvoran"
+    assert remove_entry(alone, carl, entry.id) == Done(1, n_left=1)
+    assert [one.unfinished for one in list_unfinished(alone, carl)] == [Unfinished.REMOVING]
+    if is_killed:
+        forget(alone)
+    assert go_on(alone, carl, entry.id) == Done(1 if is_killed else 2)
+    assert list_entries(alone, carl) == ()
+    assert kept(alone, carl, 1) == "a rash after and"
+    assert verify_store(alone).is_intact
+
+
+def test_a_long_change_is_undone_before_it_is_done(alone, carl, slow):
+    entry, _done = enter(alone, carl, ZELVORAN, Sort.NEVER)
+    assert remove_entry(alone, carl, entry.id) == Done(1)
+    assert list_entries(alone, carl) == ()
+    assert [kept(alone, carl, one) for one in (1, 4)] == ["a rash after and", ""]
+    with pytest.raises(ReviewError, match="not on your word lists"):
+        go_on(alone, carl, entry.id)
+    assert verify_store(alone).is_intact
+
+
+def test_after_a_stop_a_change_leaves_what_the_reader_decided_since(alone, carl, slow):
+    entry, _done = enter(alone, carl, ZELVORAN, Sort.NEVER)
+    at = LayerRevision(carl.id, 1, open_case(alone, carl, 1).revision)
+    change(alone, at, ActionKind.MASK, 3)
+    close_case(alone, carl, 1)
+    forget(alone)
+    assert go_on(alone, carl, entry.id) == Done(1)
+    assert kept(alone, carl, 1) == "a rash after and ZELVORAN"
+
+
+def test_another_user_cannot_go_on_with_an_entry(alone, carl, slow):
+    entry, _done = enter(alone, carl, ZELVORAN, Sort.NEVER)
+    dan = user(alone, "dan", UserRole.ADJUDICATOR)
+    with pytest.raises(ReviewError, match="not on your word lists"):
+        go_on(alone, dan, entry.id)
+    assert list_unfinished(alone, dan) == ()
+
+
+def test_two_windows_that_go_on_at_once_change_each_case_once(alone, carl, slow):
+    entry, _done = enter(alone, carl, ZELVORAN, Sort.NEVER)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda _number: go_on(alone, carl, entry.id), range(4)))
+    assert list_unfinished(alone, carl) == ()
+    assert remove_entry(alone, carl, entry.id).n_all == 2
+    go_on(alone, carl, entry.id)
+    assert kept(alone, carl, 1) == "a rash after and"
 
 
 def test_words_are_listed_from_a_case_only_if_it_has_them_and_the_adjudicator_can_read_it(alone, carl):

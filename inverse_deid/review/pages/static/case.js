@@ -1,5 +1,5 @@
 // The reading page: actions of keys, mouse and buttons.
-import { isJoined, isStop, isSure, mentions, runAround, stateOf } from "./case_state.js";
+import { isJoined, isNeedless, isStop, isSure, mentions, runAround, stateOf } from "./case_state.js";
 import { ask, askCategory, askNote, askSure, fillNotes, listWords, openDialog } from "./dialogs.js";
 import { Latch } from "./latch.js";
 import { Pictures } from "./pictures.js";
@@ -78,14 +78,14 @@ function choose(first, stop, { from = first } = {}) {
 }
 
 function nextStop(i, step) {
-  for (let k = i + step; k >= 0 && k < state.n; k += step) if (isStop(state, k)) return k;
+  for (let k = i + step; k >= 0 && k < state.n; k += step) if (isStop(state, k) || isNeedless(state, k)) return k;
   return null;
 }
 
 function toStop(step) {
   const edge = step > 0 ? reader.picked[1] - 1 : reader.picked[0];
   const found = nextStop(edge, step);
-  if (found === null) say(step > 0 ? _("no doubtful word after this one") : _("no doubtful word before this one"));
+  if (found === null) say(step > 0 ? _("no word to check after this one") : _("no word to check before this one"));
   else choose(found, found + 1);
 }
 
@@ -372,7 +372,12 @@ const isHidden = (i) => i > 0 && isJoined(state, i - 1) && Boolean(state.seen[i 
 function showSeen() {
   let all = 0;
   let seen = 0;
+  const masks = { n: 0, seen: 0 };
   for (let i = 0; i < state.n; i += 1) {
+    if (isNeedless(state, i)) {
+      masks.n += 1;
+      masks.seen += state.seen[i];
+    }
     if (!isStop(state, i)) continue;
     all += 1;
     seen += state.seen[i];
@@ -381,7 +386,8 @@ function showSeen() {
     ? [_("{seen} of {all} doubtful seen", { seen, all }), _("no doubtful word")]
     : [_("{seen} of {all} masks seen", { seen, all }), _("no mask")];
   const disputed = [_("{seen} of {all} in dispute seen", { seen, all }), _("no word in dispute")];
-  element("seen").textContent = (state.disputed ? disputed : doubtful)[all ? 0 : 1];
+  const needless = masks.n ? ` · ${ngettext("{seen} of {n} mask to check seen", "{seen} of {n} masks to check seen", masks.n, masks)}` : "";
+  element("seen").textContent = (state.disputed ? disputed : doubtful)[all ? 0 : 1] + needless;
 }
 
 function showSaved() {

@@ -56,6 +56,9 @@ export const isLeak = (state, i) => Boolean(state.keep[i] && state.doubtful[i]);
 export const isLoss = (state, i) =>
   Boolean(!state.keep[i] && !state.known[i] && (state.doubtful[i] || (state.rulesSafe[i] && !state.modelKeep[i])));
 
+// A mask that may be needless, of which the tool is not in doubt: N and P stop at it as well.
+export const isNeedless = (state, i) => Boolean(state.model && !state.disputed && !state.doubtful[i] && isLoss(state, i));
+
 export const isMine = (state, i) => Boolean(state.modelKeep && state.decided[i] && state.modelKeep[i] !== state.keep[i]);
 
 // Where N and P stop: disputes for an adjudicator, otherwise doubtful words, or masks without a model.

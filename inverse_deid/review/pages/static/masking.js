@@ -83,6 +83,7 @@ function show({ files, is_ready: isReady, fault: message }) {
     const actions = {};
     if (MOVING.includes(file.state)) actions[_("Stop")] = () => act([file.id], "stop");
     if (file.state === "confirming") actions[_("Choose again")] = () => act([file.id], "rechoose", "/choices");
+    if (file.state === "ready") actions[file.problem ? _("Choose again") : _("Choose")] = () => location.assign("/choices");
     if (file.state === "stopped") actions[_("Go on")] = () => act([file.id], "resume");
     if (file.state === "done") actions[_("Hide")] = () => act([file.id], "remove");
     else if (file.state !== "masking" && file.state !== "queued") actions[_("Remove")] = () => act([file.id], "remove");

@@ -49,7 +49,8 @@ function take(row, data) {
 
 // Words to decide before the row can be approved, and masks that may be needless.
 const isOpen = (state, i) => Boolean(state.doubtful[i] && !state.touched[i]);
-const isToCheck = (state, i) => isOpen(state, i) || Boolean(isLoss(state, i) && !state.touched[i]);
+const isMaskToCheck = (state, i) => Boolean(isLoss(state, i) && !state.doubtful[i] && !state.touched[i]);
+const isToCheck = (state, i) => isOpen(state, i) || isMaskToCheck(state, i);
 
 async function load() {
   if (isEnd) return false;
@@ -181,16 +182,23 @@ function dress(row, i) {
   else delete span.dataset.c;
 }
 
-function countOpen(row) {
+function count(row, isCounted) {
   if (!row.state) return 0;
   let found = 0;
-  for (let i = 0; i < row.state.n; i += 1) found += isOpen(row.state, i);
+  for (let i = 0; i < row.state.n; i += 1) found += isCounted(row.state, i);
   return found;
 }
 
+function countIn(row) {
+  row.nOpen = count(row, isOpen);
+  row.nMasks = count(row, isMaskToCheck);
+}
+
+const masksToCheck = (n) => ngettext("{n} mask to check", "{n} masks to check", n, { n });
+
 function showState(row) {
-  const open = countOpen(row);
-  row.nOpen = open;
+  countIn(row);
+  const open = row.nOpen;
   row.box.classList.toggle("approved", row.isApproved);
   row.box.classList.toggle("current", row.index === here.row);
   const todo = ngettext("{n} word to decide", "{n} words to decide", open, { n: open });
@@ -198,6 +206,7 @@ function showState(row) {
   if (row.isApproved) row.said.textContent = _("approved");
   else if (!row.state) row.said.textContent = _("own page");
   else if (open) row.said.textContent = todo;
+  else if (row.isRead && row.nMasks) row.said.textContent = _("seen · {masks}", { masks: masksToCheck(row.nMasks) });
   else row.said.textContent = row.isRead ? _("seen") : _("not seen yet");
 }
 
@@ -283,15 +292,17 @@ setInterval(look, TICK_MS);
 function showMeter() {
   let nSeen = 0;
   let open = 0;
+  let masks = 0;
   for (const row of rows) {
     if (row.isApproved) continue;
     nSeen += row.isRead;
     open += row.nOpen ?? 0;
+    masks += row.nMasks ?? 0;
   }
   const left = n - rows.filter((row) => row.isApproved).length;
   const said = _("{seen} of {n} rows seen", { seen: nSeen, n: left });
   const todo = ngettext("{n} word to decide in them", "{n} words to decide in them", open, { n: open });
-  element("meter").textContent = `${said} · ${todo}`;
+  element("meter").textContent = `${said} · ${todo}${masks ? ` · ${masksToCheck(masks)}` : ""}`;
 }
 
 // ---- moving
@@ -447,7 +458,7 @@ function refresh(found) {
     take(one, data);
     one.isRead = wasRead; // the server keeps that of rows that this reader changes themselves
     if (one.isBuilt) fill(one);
-    else one.nOpen = countOpen(one);
+    else countIn(one);
   }
   showMeter();
 }
@@ -693,7 +704,10 @@ async function approve() {
     }),
   );
   element("approving-yes").hidden = !plan.rows.length;
-  if (!(await ask("approving", plan.question)) || !plan.rows.length) {
+  const planned = new Set(plan.rows.map(([id]) => id));
+  const masks = rows.reduce((sum, one) => sum + (planned.has(one.id) ? (one.nMasks ?? 0) : 0), 0);
+  const needless = ngettext("{n} mask in them may be needless.", "{n} masks in them may be needless.", masks, { n: masks });
+  if (!(await ask("approving", masks ? `${plan.question} ${needless}` : plan.question)) || !plan.rows.length) {
     say(_("nothing was approved"));
     return;
   }
