@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -33,6 +34,7 @@ from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.flow.oversight import read_limits, set_limits
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.pages.door import Door, Place, open_answer, prove
+from inverse_deid.review.pages.intake_pages import cut_uploads
 from inverse_deid.review.people.accounts import insert_user
 from inverse_deid.review.store.keys import ReviewKey, make_key_file
 from inverse_deid.review.store.migrations import migrate_store
@@ -190,7 +192,8 @@ def serve_desk(
                 with output_errors(running):
                     replace_own(running, json.dumps({"port": port}).encode())
                 on_open(door)
-                run_server(application, WebSettings(sockets=[listening], stop_seconds=5), metrics)
+                cut = partial(cut_uploads, application)
+                run_server(application, WebSettings(sockets=[listening], stop_seconds=5, cut=cut), metrics)
             finally:
                 intake.close()
                 store.checkpoint()

@@ -19,7 +19,7 @@ from inverse_deid.training.config import read_run_config
 if TYPE_CHECKING:
     from inverse_deid.training.encoders.run import EncoderSurroundings, TrainedEncoder
 
-Limits = tuple[str, float, float, float]
+Limits = tuple[str, float, float, float, float]
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _OUT = click.Path(path_type=Path)
@@ -130,9 +130,9 @@ def _export(trained: TrainedEncoder, out: Path) -> None:
 @click.option(
     "--doubt",
     "doubts",
-    type=(str, float, float, float),
+    type=(str, float, float, float, float),
     multiple=True,
-    metavar="POINT LOW HIGH HIGH_OF_NAMES",
+    metavar="POINT LOW HIGH_OF_SAFE HIGH HIGH_OF_NAMES",
     help="Operating point, and the p_safe of the words that are read again. Repeat it for other points.",
 )
 @click.option("--weight", type=click.FloatRange(0, 1), default=0.8, show_default=True, help="Of the encoder.")

@@ -53,6 +53,6 @@ def tiny_encoder(feature: str = "has-capital-beginning", **changes: object) -> E
         "feature_names": (feature,),
         "pieces": PIECES,
         "graph": graph_of_one_feature(safe_if_set=0.01, safe_otherwise=0.99),
-        "doubtful": {"balanced": Doubt(0.3, 0.995, 0.995)},
+        "doubtful": {"balanced": Doubt(0.3, 0.995, 0.995, 0.995)},
     }
     return EncoderParts(**{**values, **changes})  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ MODEL_SHA256 = "0b5083b049b6d7693b8ee756d0f52e4e4c42accb075986063777575f0621871e
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "b529f5d664fd59cd728ee10fe347e13271006346ae0f18fa4b1945b771365801"
+SECOND_READER_SHA256 = "87667a2671c232c07b634700c996bc0b8299593419f8cf7596ef9692b5c25df9"
 """Of the second reader's `manifest.json`."""
 
 

@@ -263,17 +263,23 @@ def find_doubtful(
 ) -> list[BoolArray]:
     """Return which tokens are read again: bool (n_tokens,) per document.
 
-    A word may be a name if a list of names has it, in any case, or if no list knows it as safe.
+    A word may be a name if a list of names has it, in any case, or if no list knows it as safe. Tokens that
+    the rules decide alone are not in doubt: those of closed clinical expressions, and those that are always
+    masked, unless all that masks them belongs to categories that the user keeps.
 
     Args:
         doubt: The limits.
         first: float32 (n_tokens, n_classes) per document, what the network says.
         analyses: What the rules say of every document.
     """
-    return [
-        doubt.among(p[:, 0], (analysis.features[:, _NAMED] > 0) | analysis.verdicts.word)
-        for p, analysis in zip(first, analyses, strict=True)
-    ]
+    return [_find_doubtful_in(doubt, p[:, 0], analysis) for p, analysis in zip(first, analyses, strict=True)]
+
+
+def _find_doubtful_in(doubt: Doubt, p_safe: FloatArray, analysis: RuleAnalysis) -> BoolArray:
+    verdicts = analysis.verdicts
+    is_named = (analysis.features[:, _NAMED] > 0) | verdicts.word
+    is_decided = verdicts.certain | (verdicts.always_masked & ~verdicts.lifted)
+    return doubt.among(p_safe, is_named, verdicts.earns_low) & ~is_decided
 
 
 def _no_safer(first: FloatArray, again: FloatArray, unknown: BoolArray) -> FloatArray:

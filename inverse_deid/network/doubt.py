@@ -36,22 +36,28 @@ Positions = npt.NDArray[np.int64]
 class Doubt:
     """The `p_safe` of doubtful tokens, both ends included.
 
+    Tokens that the rules call safe are kept at a lower `p_safe` than others, so a lower one is beyond doubt.
+
     Args:
         low: The lowest, in [0, 1].
-        high: The highest, in [0, 1], at least `low`.
-        high_of_names: The highest of words that may be names; at least `high`.
+        high_of_safe: The highest of tokens that the rules call safe, in [0, 1], at least `low`.
+        high: The highest of all others, and of safe words that may be names; at least `high_of_safe`.
+        high_of_names: The highest of words that may be names and are not called safe; at least `high`.
 
     Raises:
         ConfigurationError: Out of range or in the wrong order.
     """
 
     low: float = 0.0
+    high_of_safe: float = 1.0
     high: float = 1.0
     high_of_names: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low <= self.high <= self.high_of_names <= 1:
-            raise ConfigurationError(_("limits of doubt must be 0 <= low <= high <= high_of_names <= 1"))
+        if not 0 <= self.low <= self.high_of_safe <= self.high <= self.high_of_names <= 1:
+            raise ConfigurationError(
+                _("limits of doubt must be 0 <= low <= high_of_safe <= high <= high_of_names <= 1")
+            )
 
     @classmethod
     def from_json(cls, stored: object) -> Doubt:
@@ -66,19 +72,26 @@ class Doubt:
         """Return the limits as a dictionary that `from_json` reads."""
         return asdict(self)
 
-    def among(self, p_safe: FloatArray, named: BoolArray) -> BoolArray:
+    def among(self, p_safe: FloatArray, named: BoolArray, safe: BoolArray) -> BoolArray:
         """Tell which tokens are doubtful.
 
         Args:
             p_safe: float32 (n_tokens,), in [0, 1]; NaN is masked in any case, and is not read again.
             named: bool (n_tokens,), words that may be names.
+            safe: bool (n_tokens,), tokens that the rules call safe.
 
         Example:
-            >>> p_safe = np.array([0.1, 0.9, 0.999, 0.999], np.float32)
-            >>> Doubt(0.2, 0.99, 0.9998).among(p_safe, np.array([True, True, True, False])).tolist()
-            [False, True, True, False]
+            >>> p_safe = np.array([0.1, 0.98, 0.98, 0.998, 0.998, 0.9997], np.float32)
+            >>> named = np.array([True, False, True, False, True, True])
+            >>> safe = np.array([True, True, True, False, True, False])
+            >>> Doubt(0.2, 0.97, 0.999, 0.9998).among(p_safe, named, safe).tolist()
+            [False, False, True, True, True, True]
         """
-        return (p_safe >= self.low) & (p_safe <= np.where(named, self.high_of_names, self.high))
+        of_safe, of_others = (
+            np.where(named, one, other)
+            for one, other in ((self.high, self.high_of_safe), (self.high_of_names, self.high))
+        )
+        return (p_safe >= self.low) & (p_safe <= np.where(safe, of_safe, of_others))
 
 
 EVERYTHING = Doubt()
@@ -92,14 +105,15 @@ def find_widest(doubts: Iterable[Doubt]) -> Doubt:
     """Return limits within which all tokens are doubtful that are so by any of these; none = everything.
 
     Example:
-        >>> find_widest([Doubt(0.2, 0.99, 0.99), Doubt(0.3, 0.98, 0.999)])
-        Doubt(low=0.2, high=0.99, high_of_names=0.999)
+        >>> find_widest([Doubt(0.2, 0.9, 0.99, 0.99), Doubt(0.3, 0.95, 0.98, 0.999)])
+        Doubt(low=0.2, high_of_safe=0.95, high=0.99, high_of_names=0.999)
     """
     found = list(doubts)
     if not found:
         return EVERYTHING
     return Doubt(
         min(one.low for one in found),
+        max(one.high_of_safe for one in found),
         max(one.high for one in found),
         max(one.high_of_names for one in found),
     )

@@ -242,16 +242,31 @@ class Runtime(Protocol):
         ...
 
     def InferenceSession(  # noqa: N802 - its name there
-        self, graph: bytes, options: ort.SessionOptions, *, providers: list[str]
+        self,
+        graph: bytes,
+        options: ort.SessionOptions,
+        *,
+        providers: list[str],
+        disabled_optimizers: list[str],
     ) -> ort.InferenceSession:
         """Open a graph; a device that cannot be used is left out."""
         ...
 
 
 def open_sessions(
-    graphs: Sequence[bytes], device: Device, runtime: Runtime = ort
+    graphs: Sequence[bytes],
+    device: Device,
+    runtime: Runtime = ort,
+    *,
+    without: Sequence[str] = (),
 ) -> tuple[Device, list[ort.InferenceSession]]:
     """Open graphs on a device, each to keep one thread busy.
+
+    Args:
+        graphs: ONNX graphs.
+        device: "auto" takes the graphics processor if there is one.
+        runtime: What opens them.
+        without: Optimizers of the runtime that are not used, by name.
 
     Returns:
         The device that is used, "cpu" or "cuda", and a session per graph.
@@ -273,7 +288,9 @@ def open_sessions(
     for graph in graphs:
         providers = [_CUDA, _CPU] if used == "cuda" else [_CPU]
         try:
-            session = runtime.InferenceSession(graph, options, providers=providers)
+            session = runtime.InferenceSession(
+                graph, options, providers=providers, disabled_optimizers=list(without)
+            )
         except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
             raise ModelError(_("the network cannot be loaded ({name})", name=type(error).__name__)) from error
         if used == "cuda" and _CUDA not in session.get_providers():
@@ -285,7 +302,7 @@ def open_sessions(
                         "device cpu"
                     )
                 )
-            return open_sessions(graphs, "cpu", runtime)
+            return open_sessions(graphs, "cpu", runtime, without=without)
         sessions.append(session)
     return used, sessions
 

@@ -41,13 +41,16 @@ from inverse_deid.network.folder import (
 from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
 from inverse_deid.network.scorer import ScorerInput, open_sessions
 
-ENCODER_FORMAT = "inverse-deid encoder 2"
+ENCODER_FORMAT = "inverse-deid encoder 3"
 _FILES = ("config.json", "pieces.txt", "encoder.onnx")
 
 _ROUNDING = 1e-3
 """How far the class probabilities of a token may be from 1 in sum; farther, and the token is masked."""
 _LEAST = 1e-9
 """A smaller probability counts as this one, so that no reader alone can be certain."""
+_SLOW_FUSIONS = ("SkipLayerNormFusion",)
+"""Optimizers of the runtime that slow this graph down. What they fuse is rounded otherwise, so the thresholds
+are those without them."""
 _KEPT_WORDS = 200_000
 """Words whose pieces are remembered between documents."""
 
@@ -187,7 +190,7 @@ class SecondReader:
 
     def __init__(self, parts: EncoderParts, n_threads: int = 0, device: Device = "cpu") -> None:
         self._vocabulary = Vocabulary(parts.pieces)
-        self.device, (self._session,) = open_sessions([parts.graph], device)
+        self.device, (self._session,) = open_sessions([parts.graph], device, without=_SLOW_FUSIONS)
         self._weight = parts.weight
         self.class_names = parts.class_names
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "second-reader")

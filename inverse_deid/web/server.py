@@ -74,6 +74,8 @@ class WebSettings:
     log_levels: dict[str, str] = field(default_factory=dict)  # by logger
     # Reads again what may change while the server runs; its errors leave everything as it was.
     reload: Callable[[], None] | None = None
+    # Cuts requests that a stop does not wait for.
+    cut: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         if self.proxy is not None:
@@ -156,6 +158,11 @@ class _Server(uvicorn.Server):
             loop.create_server = create  # type: ignore[method-assign]
         await super().startup(sockets)
         self._sweeping = loop.create_task(self._guard.sweep())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._settings.cut is not None:
+            self._settings.cut()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

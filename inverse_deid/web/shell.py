@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import time
@@ -15,7 +16,7 @@ from typing import Protocol
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,7 +29,7 @@ from inverse_deid.core.pages.template_texts import (
     find_script_texts,
     translate_script_texts,
 )
-from inverse_deid.core.wording import languages_accepted, speaking
+from inverse_deid.core.wording import _, languages_accepted, speaking
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -51,6 +52,8 @@ OVER_TLS = {"Strict-Transport-Security": "max-age=31536000"}
 _KEEP = "public, max-age=31536000, immutable"
 """How long browsers keep static files, whose addresses change with them."""
 _CLIENT_LEFT = 499
+_STOP_SECONDS = 5
+"""How long a client should wait for a server that stops to start again."""
 
 
 class Pages:
@@ -191,15 +194,24 @@ class Shell:
             await send(message)
 
         wanted = languages_accepted(Headers(scope=scope).get("accept-language", ""))
-        try:
-            with speaking(wanted):
+        with speaking(wanted):
+            try:
                 await (self._gate.refuse(scope, is_static=is_static) or self._app)(
                     scope, receive, send_with_headers
                 )
-        except ClientDisconnect:
-            status = _CLIENT_LEFT
-        except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
-            self._log.error("%s", describe_error(error))
-            if not has_begun:
-                await self._unforeseen()(scope, receive, send_with_headers)
+            except ClientDisconnect:
+                status = _CLIENT_LEFT
+            except asyncio.CancelledError:  # the server does not wait for this request
+                if has_begun:
+                    raise
+                await _refuse_while_stopping()(scope, receive, send_with_headers)
+            except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
+                self._log.error("%s", describe_error(error))
+                if not has_begun:
+                    await self._unforeseen()(scope, receive, send_with_headers)
         self._gate.note_end(scope, status, time.perf_counter() - started)
+
+
+def _refuse_while_stopping() -> Response:
+    said = {"error": _("The server is stopping. Try again in a moment.")}
+    return JSONResponse(said, status_code=503, headers={"Retry-After": str(_STOP_SECONDS)})

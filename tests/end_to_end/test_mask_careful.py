@@ -27,7 +27,7 @@ from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.second_reader import SecondReader, read_encoder, write_encoder
 
 TEXT = "The patient took aspirin for fever and had a rash; seen by Lindqvist in Velmo on 3/4."
-NO_DOUBT = {"balanced": Doubt(0.0, 0.0, 0.0)}
+NO_DOUBT = {"balanced": Doubt(0.0, 0.0, 0.0, 0.0)}
 POINTS = {"balanced": Thresholds(0.6, 0.9), "strict": Thresholds(0.9, 0.95)}
 
 
@@ -76,7 +76,7 @@ def test_the_operating_points_are_those_of_both_readers(tmp_path):
     )
 
 
-LIMITED = {"balanced": Doubt(0.0, 0.0, 0.0), "strict": Doubt(0.0, 1.0, 1.0)}
+LIMITED = {"balanced": Doubt(0.0, 0.0, 0.0, 0.0), "strict": Doubt(0.0, 1.0, 1.0, 1.0)}
 
 
 @pytest.mark.parametrize(

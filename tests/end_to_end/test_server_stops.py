@@ -1,17 +1,25 @@
 """Servers as processes that are told to stop: the trail is anchored, and the database is complete."""
 
+import re
 import shutil
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
+from hostile_uploads import many_parts
 from review_servers import log_in, started
 from review_stores import KEY, store_of
 from review_visitors import account
+
+from inverse_deid.review.store.values import UserRole
 
 pytestmark = pytest.mark.slow
 
@@ -20,9 +28,9 @@ MAIN = ("-m", "inverse_deid.cli.main")
 STOPS = pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 
 
-def make_store(folder):
+def make_store(folder, role=UserRole.REVIEWER):
     with store_of(folder, clock=time.time) as store:
-        account(store, "ann")
+        account(store, "ann", role)
     key = folder / "review.db.key"
     key.write_bytes(KEY.secret)
     key.chmod(0o600)
@@ -57,6 +65,58 @@ def test_a_stop_of_the_review_anchors_the_trail_and_empties_the_log_of_the_datab
     shutil.copy(earlier, store)
     found = verify(store, anchors)
     assert found.returncode == 1, found.stdout + found.stderr
+
+
+def count_rows(store):
+    with closing(sqlite3.connect(store)) as opened:
+        return [
+            opened.execute(f"SELECT count(*) FROM {one}").fetchone()[0]
+            for one in ("waiting", "waiting_pieces")
+        ]
+
+
+def test_an_upload_that_a_stop_cuts_is_told_to_try_again_and_leaves_nothing(tmp_path):
+    store = make_store(tmp_path, UserRole.ADJUDICATOR)
+    files = [("mail.eml", many_parts())] * 12
+    with (
+        started(*MAIN, "review", "serve", "--store", store) as (port, process),
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as ann,
+        ThreadPoolExecutor(len(files)) as pool,
+        socket.create_connection(("127.0.0.1", port)) as half,
+    ):
+        assert log_in(ann).status_code == 303
+        token = re.search(r'name="csrf_token" value="([0-9a-f]+)"', ann.get("/").text).group(1)
+        headers = {"x-csrf-token": token, "content-type": "application/octet-stream"}
+
+        def send(name, data):
+            return ann.post("/add/file", content=data, headers={**headers, "x-file-name": name})
+
+        answers = [pool.submit(send, *one) for one in files]
+        cookie = "; ".join(f"{one.name}={one.value}" for one in ann.cookies.jar)
+        told = {**headers, "host": f"127.0.0.1:{port}", "cookie": cookie, "x-file-name": "half.txt"}
+        lines = [f"{name}: {value}\r\n" for name, value in {**told, "content-length": "9"}.items()]
+        half.sendall(f"POST /add/file HTTP/1.1\r\n{''.join(lines)}\r\nhalf".encode())
+        until = time.monotonic() + 60
+        while count_rows(store)[0] <= len(files):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        stopped = time.monotonic()
+        assert end(process, signal.SIGTERM) == 0
+        assert time.monotonic() - stopped < 8
+        half.settimeout(10)
+        said = half.recv(65536).decode()
+    assert said.startswith("HTTP/1.1 503 ")
+    assert "retry-after: " in said
+    ended = [one.result() for one in answers]
+    assert {one.status_code for one in ended} <= {200, 503}
+    refused = [one for one in ended if one.status_code == 503]
+    assert refused
+    for one in refused:
+        assert one.headers["retry-after"]
+        assert one.json()["error"] == "The server is stopping. Try again in a moment."
+    n_read = sum(one.status_code == 200 for one in ended)
+    assert count_rows(store)[0] == n_read
+    assert not store.with_name("review.db-wal").exists()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP])

@@ -11,6 +11,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, BinaryIO, Protocol
 
 from inverse_deid.core.errors import (
@@ -189,21 +190,27 @@ class Container:
                 yield from inner.tables(here, shown)
 
     def find(self, name: str) -> tuple[Format, bytes] | None:
-        """Return the format and bytes of the part that is the document of this name, None = there is none.
+        """Return the format and bytes of the part that is the document of this name.
+
+        None = there is none, or several are called so, such as `b.zip/a.png` and `a.png` in `b.zip`.
 
         Raises:
             InverseDeidError: It cannot be unpacked.
         """
+        found = list(islice(self._find_all(name), 2))
+        return found[0] if len(found) == 1 else None
+
+    def _find_all(self, name: str) -> Iterator[tuple[Format, bytes]]:
         for part in self._parts:
             file = part.file
             if file is None:
                 continue
             if file.name == name and file.unpack is not None:
-                return file.kind, file.unpack().read()
+                yield file.kind, file.unpack().read()
             if file.kind.is_container and name.startswith(f"{file.name}/"):
                 inner = part.open()
-                return inner.find(name) if isinstance(inner, Container) else None
-        return None
+                if isinstance(inner, Container):
+                    yield from inner._find_all(name)
 
     def _records_of(self, part: Part) -> Iterator[Record]:
         try:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
@@ -168,12 +169,13 @@ class IntakeService:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop after the batch that is being masked; its file can be resumed."""
+        """Stop after the batch that is being masked; its file can be resumed. Half-received files go."""
         self._is_closing = True
         self.wake()
         if self._thread.is_alive():
             self._thread.join(30)
         self._worker.end()
+        open_waiting_area(self.store)
 
     def wake(self) -> None:
         """Look for files to mask."""
@@ -192,7 +194,12 @@ class IntakeService:
             return None
         received = TrailEvent(user=upload.facts.by, event=f"file received: {upload.n_bytes} bytes")
 
+        def is_stopped() -> bool:
+            return self._is_closing
+
         def refuse(problem: str) -> Upload | None:
+            if self._is_closing:  # its upload is cut
+                return None
             return change_upload(
                 self.store, upload_id, UploadState.FAILED, events=[received], problem=problem
             )
@@ -200,11 +207,11 @@ class IntakeService:
         try:
             name = upload.facts.name
             # A file that waits for its turn takes no memory.
-            with borrow_worker() as worker:
+            with borrow_worker(is_stopped) as worker:
                 data = read_bytes(self.store, upload_id)
                 n_bytes = len(data) * (PACKED if name.lower().endswith(".gz") else 1)
-                survey = worker.call(survey_file, name, data, n_bytes=min(n_bytes, MAX_FILE_BYTES))
-                digest = worker.call(digest_given, name, data, n_bytes=min(n_bytes, MAX_FILE_BYTES))
+                call = partial(worker.call, is_stopped=is_stopped, n_bytes=min(n_bytes, MAX_FILE_BYTES))
+                survey, digest = call(survey_file, name, data), call(digest_given, name, data)
             known = find_source(self.store, *digest)
         except InverseDeidError as error:
             return refuse(explain_problem(str(error), error.remedies))

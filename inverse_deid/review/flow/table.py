@@ -235,10 +235,10 @@ def _select_open(store: ReviewStore, user: User, source_id: int) -> Select[Any]:
 def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
     obstacle = find_obstacle(transaction, case)
     layer = find_review(transaction, user.id, case.id)
+    obstacle = obstacle or _find_blindness(layer)
     name = transaction.names.open(case.name)
-    if obstacle or (layer is not None and layer.is_blind):
-        said = obstacle or _("you read it without the masks of the tool")
-        return TableRow(case_id=case.id, number=case.number, name=name, obstacle=said)
+    if obstacle:
+        return TableRow(case_id=case.id, number=case.number, name=name, obstacle=obstacle)
     content = read_content(transaction, case.id)
     facts = read_facts(transaction, case.id)
     tokens, touched, n_actions = replay_row(transaction, layer, content)
@@ -279,6 +279,11 @@ def find_obstacle(transaction: Transaction, case: Row[Any], most_tokens: float =
     if transaction.policy.blind_to_model and case.n_approvals:
         return _("you read it without the masks of the tool")
     return ""
+
+
+def _find_blindness(layer: Row[Any] | None) -> str:
+    # Of a case that was withdrawn since, so it has no approval any more.
+    return "" if layer is None or not layer.is_blind else _("you read it without the masks of the tool")
 
 
 def find_review(transaction: Transaction, user_id: int, case_id: int) -> Row[Any] | None:
@@ -368,12 +373,12 @@ def take_row(
         CaseLockedError: Another user works on it.
         ReviewError: The user has approved it.
     """
-    obstacle = find_obstacle(transaction, case, most_tokens)
+    layer = find_review(transaction, user.id, case.id)
+    obstacle = find_obstacle(transaction, case, most_tokens) or _find_blindness(layer)
     if obstacle:
         raise NotAllowedError(
             _("case {id} must be read on its own page: {obstacle}", id=case.id, obstacle=obstacle)
         )
-    layer = find_review(transaction, user.id, case.id)
     if layer is not None and layer.approval is not None:
         raise ReviewError(
             _("you have approved case {case_id}, so it can no longer be changed", case_id=case.id)

@@ -194,6 +194,7 @@ def serve(store: ReviewStore, settings: ServeSettings, metrics: Metrics) -> None
         proxy=settings.proxy,
         log_format=settings.log_format,
         reload=settings.reload,
+        cut=partial(intake_pages.cut_uploads, application),
     )
     intake.start()
     try:
@@ -262,6 +263,7 @@ def make_application(
     application.state.decisions = CapacityLimiter(DECISION_THREADS)
     application.state.readings = CapacityLimiter(READING_THREADS)
     application.state.uploads = CapacityLimiter(MAX_FILES_AT_ONCE)
+    application.state.receiving = set()
     application.state.passwords = passwords
     application.state.sign_ins = sign_ins
     application.state.is_secure = is_secure

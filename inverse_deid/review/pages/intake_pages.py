@@ -6,11 +6,13 @@ is posted on its own, as bare bytes: its name is in a header, so that no address
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -78,39 +80,55 @@ async def receive_file(request: Request, session: Session) -> dict[str, object]:
         ReviewError: It is too large, or it was not sent to its end.
     """
     service: IntakeService = request.app.state.intake
+    receiving: set[asyncio.Task[object] | None] = request.app.state.receiving
+    task = asyncio.current_task()
     name = unquote(request.headers.get("x-file-name", "")[:MAX_NAME_CHARS])
     stated = request.headers.get("content-length", "")
     n_bytes = int(stated) if stated.isascii() and stated.isdecimal() else 0
     upload = await run_in_threadpool(begin_upload, service.store, name, n_bytes, by=session.user.name)
-    n_received, number, piece, is_complete = 0, 0, bytearray(), False
+    inspected: Upload | None = None
+    receiving.add(task)
+    try:
+        if not await _receive_pieces(request, service, upload.id, n_bytes):
+            raise ReviewError(_("the file was not sent to its end. Add it again"))
+        # Those that wait for their turn hold up no page.
+        uploads: CapacityLimiter = request.app.state.uploads
+        inspected = await to_thread.run_sync(service.inspect, upload.id, limiter=uploads)
+    finally:
+        receiving.discard(task)
+        if inspected is None:
+            await run_in_threadpool(remove_upload, service.store, upload.id)
+    if inspected is None:
+        raise ReviewError(_("the file was taken away"))
+    return _describe(service, inspected)
+
+
+async def _receive_pieces(request: Request, service: IntakeService, upload_id: int, n_bytes: int) -> bool:
+    # Whether it was sent to its end, and no further.
+    n_received, number, piece = 0, 0, bytearray()
     try:
         async for data in request.stream():
             n_received += len(data)
             if n_received > n_bytes:
-                break
+                return False
             piece += data
             while len(piece) >= PIECE_BYTES:
                 await run_in_threadpool(
-                    add_piece, service.store, upload.id, number, bytes(piece[:PIECE_BYTES])
+                    add_piece, service.store, upload_id, number, bytes(piece[:PIECE_BYTES])
                 )
                 del piece[:PIECE_BYTES]
                 number += 1
-        if piece:
-            await run_in_threadpool(add_piece, service.store, upload.id, number, bytes(piece))
-        is_complete = n_received == n_bytes
     except ClientDisconnect:
-        pass
-    finally:
-        if not is_complete:
-            await run_in_threadpool(remove_upload, service.store, upload.id)
-    if not is_complete:
-        raise ReviewError(_("the file was not sent to its end. Add it again"))
-    # Those that wait for their turn hold up no page.
-    uploads: CapacityLimiter = request.app.state.uploads
-    inspected = await to_thread.run_sync(service.inspect, upload.id, limiter=uploads)
-    if inspected is None:
-        raise ReviewError(_("the file was taken away"))
-    return _describe(service, inspected)
+        return False
+    if piece:
+        await run_in_threadpool(add_piece, service.store, upload_id, number, bytes(piece))
+    return n_received == n_bytes
+
+
+def cut_uploads(application: Starlette) -> None:
+    """End the files that are being received: a stop does not wait for them, and nothing of them is kept."""
+    for task in application.state.receiving:
+        task.cancel()
 
 
 def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:

@@ -29,12 +29,12 @@ from inverse_deid.training.scoring import score_documents
 
 LIMITS: Doubts = MappingProxyType(
     {
-        "strict": Doubt(0.02, 0.9995, 0.9998),
-        "balanced": Doubt(0.05, 0.999, 0.9998),
-        "lenient": Doubt(0.05, 0.999, 0.9998),
+        "strict": Doubt(0.02, 0.9995, 0.9998, 0.9998),
+        "balanced": Doubt(0.05, 0.997, 0.999, 0.9998),
+        "lenient": Doubt(0.05, 0.997, 0.999, 0.9998),
     }
 )
-"""Which tokens are read again at each operating point; decision 27 says how they were chosen."""
+"""Which tokens are read again at each operating point; decisions 27 and 30 say how they were chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,19 +46,22 @@ SEEDS = _Seeds()
 
 
 def study_command(
-    *, seeds: str | None, only: str = "", has_jobs: bool = False
+    *, seeds: str | tuple[()] | None, only: str = "", has_jobs: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of a study, and pass them as `options: StudyOptions`.
 
     Args:
-        seeds: Seeds by default; None = the command makes seeds from its own options.
+        seeds: Seeds by default; () = those of its settings, None = it makes seeds from its own options.
         only: Help text of `--only`; "" = the command does not have it.
         has_jobs: Whether runs can be done at the same time.
     """
     out_help = "Folder for runs and report. Finished runs in it are not repeated."
     added = [click.option("--out", required=True, type=_FOLDER, help=out_help)]
     if seeds is not None:
-        added.append(_default("--seeds", type=SEEDS, default=seeds, help="Seeds of each run."))
+        seeds_help = "Seeds of each run." if seeds else "Seeds to run now.  [default: all of CONFIG]"
+        added.append(
+            click.option("--seeds", type=SEEDS, default=seeds, help=seeds_help, show_default=bool(seeds))
+        )
     if only:
         added.append(click.option("--only", multiple=True, help=f"{only} May be repeated."))
     if has_jobs:

@@ -375,3 +375,18 @@ def study(config: Path, options: StudyOptions) -> None:
     from inverse_deid_research.extraction.study import run_extraction_study
 
     run_extraction_study(config, options)
+
+
+@extraction.command()
+@click.argument("config", type=_FILE)
+@study_command(seeds=(), only="Train only this model now.")
+def spanish(config: Path, options: StudyOptions) -> None:
+    """Judge both tasks on Spanish cases whose identifiers and concepts are in two corpora.
+
+    CONFIG names the corpora and fixes the seeds (see
+    research/configs/experiments/extraction-spanish.toml). The report gives no verdict before all of
+    these seeds have run. With --seeds, only some of them are run now.
+    """
+    from inverse_deid_research.extraction.spanish import run_spanish_study
+
+    run_spanish_study(config, options)

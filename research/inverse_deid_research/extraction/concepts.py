@@ -44,12 +44,15 @@ class ConceptSpan:
 class ConceptDocument:
     """A document whose spans are identifiers, with sorted concepts, which may overlap and nest.
 
+    `gold` names the tasks that were marked. Of others nothing is known, and nothing is learned or measured.
+
     Raises:
         AnnotationError: A concept ends after the text.
     """
 
     doc: Document
     concepts: tuple[ConceptSpan, ...] = field(default=(), repr=False)
+    gold: tuple[str, ...] = (PHI, CONCEPTS)
 
     def __post_init__(self) -> None:
         n_chars = len(self.doc.text)

@@ -84,10 +84,15 @@ class PassageMaker:
         self._rows, self._types, self._embedders = vectors.numbers(), types, embedders
 
     def encode_gold(self, doc: ConceptDocument) -> list[Passage]:
-        """Return the passages of an annotated document; a span that is cut continues with an inside label."""
+        """Return the passages of a document, with the labels of the tasks that it has gold of.
+
+        A span that is cut continues with an inside label.
+        """
         tokens = tokenize(doc.doc.text)
         labels = {}
         for task, kinds in self._types.items():
+            if task not in doc.gold:
+                continue
             numbers = {label: i for i, label in enumerate(list_labels(kinds))}
             found = label_tokens(tokens, select_spans(doc, task, kinds))
             labels[task] = np.array([numbers[label] for label in found], np.int32)
@@ -118,15 +123,12 @@ def pad_passages(passages: Sequence[Passage], max_characters: int) -> dict[str, 
     return pad_examples([passage.example for passage in passages], max_characters).inputs
 
 
-def pad_labels(passages: Sequence[Passage]) -> dict[str, IntArray]:
-    """Return labels, int32 (batch, time) by task, 0 on padding."""
-    tables = {
-        task: np.zeros((len(passages), max(map(len, passages))), np.int32) for task in passages[0].labels
-    }
-    for task, table in tables.items():
-        for row, passage in zip(table, passages, strict=True):
-            row[: len(passage)] = passage.labels[task]
-    return tables
+def pad_labels(passages: Sequence[Passage], task: str) -> IntArray:
+    """Return the labels of a task, int32 (batch, time), 0 on padding."""
+    table = np.zeros((len(passages), max(map(len, passages))), np.int32)
+    for row, passage in zip(table, passages, strict=True):
+        row[: len(passage)] = passage.labels[task]
+    return table
 
 
 def make_vectors(docs: Iterable[ConceptDocument], dim: int, seed: int) -> WordVectors:

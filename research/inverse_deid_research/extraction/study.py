@@ -274,15 +274,22 @@ def read_extraction_study(path: Path) -> ExtractionStudySettings:
         ConfigurationError: The file cannot be read, is not TOML, or has a setting that is unknown, of
             another type or out of range.
     """
-    table = read_toml(path)
-    training = table.get("training", {})
-    for kind in ("multitask", "stacked"):
-        if isinstance(training, dict) and isinstance(table.get(kind), dict):
-            table[kind] = training | table[kind]
+    table = merge_joint_tables(read_toml(path))
     try:
         return make_settings(table, ExtractionStudySettings, folder=path.parent)
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
+
+
+def merge_joint_tables(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables of a file, where [multitask] and [stacked] have what they leave to [training]."""
+    training = table.get("training", {})
+    joint = {
+        kind: training | table[kind]
+        for kind in ("multitask", "stacked")
+        if isinstance(training, dict) and isinstance(table.get(kind), dict)
+    }
+    return table | joint
 
 
 def run_extraction_study(config: Path, options: StudyOptions) -> None:

@@ -74,7 +74,7 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
         )
     for part, docs in (("training", train), ("development", dev)):
         for task, kinds in types.items():
-            if not any(select_gold(docs, task, kinds)):
+            if not any(select_gold(_with_gold(docs, task), task, kinds)):
                 raise ConfigurationError(
                     f"the {part} documents have no {task} of the types {', '.join(kinds)}"
                 )
@@ -82,18 +82,24 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
     tagger = new_tagger(config, types, vectors, embedders, seed=training.seed)
     maker = tagger.passage_maker()
     passages = [passage for doc in train for passage in maker.encode_gold(doc)]
-    gold = {task: select_gold(dev, task, kinds) for task, kinds in types.items()}
+    dev = [doc for doc in dev if not types.keys().isdisjoint(doc.gold)]
+    gold = {task: select_gold(_with_gold(dev, task), task, kinds) for task, kinds in types.items()}
     held_out = [tokenize(doc.doc.text) for doc in dev], [maker.encode_gold(doc) for doc in dev]
 
     def validate() -> dict[str, float]:
         found = tagger.find_in(*held_out)
-        return {
-            task: count_concepts(gold[task], [spans[task] for spans in found], kinds).score().f1 or 0.0
-            for task, kinds in types.items()
-        }
+        gains = {}
+        for task, kinds in types.items():
+            spans = [each[task] for doc, each in zip(dev, found, strict=True) if task in doc.gold]
+            gains[task] = count_concepts(gold[task], spans, kinds).score().f1 or 0.0
+        return gains
 
     fit_tagger(tagger.network, passages, training, validate=validate, on_epoch=on_epoch)
     return tagger
+
+
+def _with_gold(docs: Sequence[ConceptDocument], task: str) -> list[ConceptDocument]:
+    return [doc for doc in docs if task in doc.gold]
 
 
 def fit_tagger(
@@ -107,7 +113,8 @@ def fit_tagger(
     """Train an extractor in place; it ends with the averaged weights of its best epoch.
 
     The rate is too high for the weights themselves to converge. Their moving averages do, and are
-    validated (Polyak and Juditsky 1992). Passages have labels of every task of the network, none is empty.
+    validated (Polyak and Juditsky 1992). A passage is not empty, and is learned for the tasks of its
+    labels.
     `validate` measures each task on the development documents; higher is better.
 
     Raises:
@@ -148,7 +155,8 @@ class _Fitting:
     def __init__(
         self, network: TaggerNetwork, passages: Sequence[Passage], config: ExtractorTraining
     ) -> None:
-        self._network, self._passages, self._config = network, passages, config
+        self._network, self._config = network, config
+        self._passages = {task: [one for one in passages if task in one.labels] for task in network.tasks}
         rates = dict.fromkeys(network.tasks, config.learning_rate)
         if len(rates) > 1:
             rates[CONCEPTS] = config.extraction_rate
@@ -157,7 +165,9 @@ class _Fitting:
         }
         self._averages = [tf.Variable(variable.numpy()) for variable in network.model.trainable_variables]
         self._momentum = tf.Variable(0.0)
-        n_steps = config.averaging * len(rates) * math.ceil(len(passages) / config.batch)
+        n_steps = config.averaging * sum(
+            math.ceil(len(found) / config.batch) for found in self._passages.values()
+        )
         self._full_momentum = 1 - 1 / max(1.0, n_steps)
         self._steps = {task: self._compile_step(task) for task in rates}
         self._rng = np.random.default_rng(config.seed)
@@ -176,12 +186,12 @@ class _Fitting:
     def run_epoch(self, number: int, tasks: Sequence[str]) -> tuple[float, float]:
         # Returns the sum of the mean losses, and seconds.
         begun = time.perf_counter()
-        batches = [draw_batches(self._passages, self._config.batch, self._rng) for _ in tasks]
-        total = 0.0
-        for groups in zip(*batches, strict=True):
-            for task, group in zip(tasks, groups, strict=True):
-                total += self._learn(task, group) * len(group)
-        loss = total / max(1, len(self._passages))
+        batches = {
+            task: list(draw_batches(self._passages[task], self._config.batch, self._rng)) for task in tasks
+        }
+        loss = 0.0
+        for task, group in alternate(batches):
+            loss += self._learn(task, group) * len(group) / len(self._passages[task])
         if not math.isfinite(loss):
             raise StageError(f"the loss of epoch {number} is not a number. Lower training.learning_rate")
         return loss, time.perf_counter() - begun
@@ -194,7 +204,7 @@ class _Fitting:
         padded["words"] = np.where(hidden, 0, padded["words"]).astype(np.int32)
         inputs = {tensor.name: padded[tensor.name] for tensor in model.inputs}
         with enough_memory(f"on a batch of {len(group)} passages"):
-            loss = self._steps[task](inputs, pad_labels(group)[task])
+            loss = self._steps[task](inputs, pad_labels(group, task))
         self._momentum.assign(self._full_momentum)
         return float(loss)
 
@@ -231,6 +241,22 @@ class _Fitting:
         finally:
             for variable, value in zip(variables, own, strict=True):
                 variable.assign(value)
+
+
+def alternate(batches: Mapping[str, Sequence[list[Passage]]]) -> Iterator[tuple[str, list[Passage]]]:
+    """Yield the batches of all tasks, in turn; those of a task with fewer are spread evenly.
+
+    Example:
+        >>> [task for task, _ in alternate({"a": [[], [], [], []], "b": [[], []]})]
+        ['a', 'b', 'a', 'a', 'b', 'a']
+    """
+    places = [
+        ((number + 0.5) / len(found), task, number)
+        for task, found in batches.items()
+        for number in range(len(found))
+    ]
+    for _, task, number in sorted(places, key=lambda place: place[0]):
+        yield task, batches[task][number]
 
 
 def draw_batches(passages: Sequence[Passage], size: int, rng: np.random.Generator) -> Iterator[list[Passage]]:

@@ -26,7 +26,7 @@ from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
 from inverse_deid.training.corpora.synthetic import inject_around
 from inverse_deid.training.corpora.weak_labels import weakly_labelled
-from inverse_deid_research.extraction.concepts import ConceptDocument, ConceptSpan, drop_overlaps
+from inverse_deid_research.extraction.concepts import CONCEPTS, ConceptDocument, ConceptSpan, drop_overlaps
 
 
 class View(StrEnum):
@@ -70,7 +70,8 @@ class RewrittenText:
             start, end = self.to_new(span.start, span.end)
             if start < end and (not moved or moved[-1].end <= start):
                 moved.append(ConceptSpan(start, end, span.type))
-        return ConceptDocument(Document(doc.id, self.text), tuple(moved))
+        gold = tuple(task for task in doc.gold if task == CONCEPTS)
+        return ConceptDocument(Document(doc.id, self.text), tuple(moved), gold)
 
     def restore_concepts(self, found: Sequence[ConceptSpan]) -> tuple[ConceptSpan, ...]:
         return tuple(sorted({ConceptSpan(*self.to_old(span.start, span.end), span.type) for span in found}))

@@ -119,12 +119,19 @@ class Study:
         """Return the key of a run: it changes with everything that can change its result."""
         return fingerprint(self.key, *run.depends_on)
 
-    def missing(self, runs: Sequence[R]) -> list[R]:
+    def missing(self, runs: Sequence[R], is_due: Callable[[R], bool] = lambda run: True) -> list[R]:
         only = self.options.only
-        return [run for run in runs if (not only or run.kind in only) and self.record(run) is None]
+        wanted = [run for run in runs if (not only or run.kind in only) and is_due(run)]
+        return [run for run in wanted if self.record(run) is None]
 
-    def finish(self, runs: Sequence[R], work: Callable[[R, Say], Record]) -> Iterator[tuple[R, Record]]:
-        """Do the runs that are missing, then yield all finished ones in order.
+    def finish(
+        self,
+        runs: Sequence[R],
+        work: Callable[[R, Say], Record],
+        *,
+        is_due: Callable[[R], bool] = lambda run: True,
+    ) -> Iterator[tuple[R, Record]]:
+        """Do the runs that are missing and due now, then yield all finished ones in order.
 
         `work` does one run and returns its record: tidy `rows`, or what the study needs. `files` are paths
         in the folder `runs` without which the run counts as unfinished. `seconds` and the `revision` of the
@@ -133,7 +140,7 @@ class Study:
         Raises:
             OutputError: A record cannot be written.
         """
-        missing = self.missing(runs)
+        missing = self.missing(runs, is_due)
         done = do_jobs(work, missing, self.options.n_processes, self.say)
         for number, (run, record) in enumerate(done, start=1):
             write_record(self._path(run.name), self.key_of(run), {"revision": self._revision, **record})

@@ -32,7 +32,7 @@ class FakeRuntime:
     def get_available_providers(self):
         return self.built_for
 
-    def InferenceSession(self, graph, options, *, providers):
+    def InferenceSession(self, graph, options, *, providers, disabled_optimizers):
         self.opened.append((graph, tuple(providers)))
         return FakeSession([one for one in providers if one in self.usable])
 
@@ -58,9 +58,11 @@ def test_the_device_that_is_used(device, built_for, usable, used):
 
 def test_no_mix_of_devices_if_the_second_graph_cannot_use_the_gpu():
     class Fickle(FakeRuntime):
-        def InferenceSession(self, graph, options, *, providers):
+        def InferenceSession(self, graph, options, *, providers, disabled_optimizers):
             self.usable = [CPU] if graph == b"tokens" else [CUDA, CPU]
-            return super().InferenceSession(graph, options, providers=providers)
+            return super().InferenceSession(
+                graph, options, providers=providers, disabled_optimizers=disabled_optimizers
+            )
 
     found, sessions = open_sessions([b"characters", b"tokens"], "auto", Fickle([CUDA, CPU], []))
     assert (found, [session.get_providers() for session in sessions]) == ("cpu", [[CPU], [CPU]])

@@ -8,7 +8,15 @@ from inverse_deid.network.doubt import EVERYTHING, Doubt, find_widest, plan_wind
 
 
 @pytest.mark.parametrize(
-    "limits", [(0.9, 0.3, 0.95), (-0.1, 0.5, 0.5), (0.5, 0.9, 1.5), (0.1, 0.9, 0.8), (np.nan, 0.9, 0.9)]
+    "limits",
+    [
+        (0.9, 0.3, 0.9, 0.95),
+        (-0.1, 0.5, 0.5, 0.5),
+        (0.5, 0.9, 0.9, 1.5),
+        (0.1, 0.9, 0.9, 0.8),
+        (0.1, 0.9, 0.8, 0.9),
+        (np.nan, 0.9, 0.9, 0.9),
+    ],
 )
 def test_limits_are_probabilities_in_order(limits):
     with pytest.raises(ConfigurationError, match="limits of doubt"):
@@ -16,27 +24,35 @@ def test_limits_are_probabilities_in_order(limits):
 
 
 @pytest.mark.parametrize(
-    "stored", [None, [0.1, 0.9], {"low": 0.1, "high": 0.9}, {"low": "0", "high": 0.9, "high_of_names": 1}]
+    "stored",
+    [
+        None,
+        [0.1, 0.9],
+        {"low": 0.1, "high": 0.9, "high_of_names": 1},
+        {"low": "0", "high_of_safe": 0.9, "high": 0.9, "high_of_names": 1},
+    ],
 )
-def test_stored_limits_that_are_not_three_numbers_are_refused(stored):
+def test_stored_limits_that_are_not_four_numbers_are_refused(stored):
     with pytest.raises(ConfigurationError, match="limits of doubt"):
         Doubt.from_json(stored)
 
 
 def test_limits_are_read_as_they_were_written():
-    assert Doubt.from_json(Doubt(0.2, 0.99, 0.9998).as_json()) == Doubt(0.2, 0.99, 0.9998)
+    assert Doubt.from_json(Doubt(0.2, 0.98, 0.99, 0.9998).as_json()) == Doubt(0.2, 0.98, 0.99, 0.9998)
 
 
 def test_both_ends_are_doubtful_and_what_is_unknown_is_not():
     p_safe = np.array([0.25, 0.5, 0.75, 0.875, np.nan, 0.125], np.float32)
     nobody, everybody = np.zeros(6, np.bool_), np.ones(6, np.bool_)
-    doubt = Doubt(0.25, 0.5, 0.75)
-    assert np.flatnonzero(doubt.among(p_safe, nobody)).tolist() == [0, 1]
-    assert np.flatnonzero(doubt.among(p_safe, everybody)).tolist() == [0, 1, 2]
+    doubt = Doubt(0.25, 0.25, 0.5, 0.75)
+    assert np.flatnonzero(doubt.among(p_safe, nobody, nobody)).tolist() == [0, 1]
+    assert np.flatnonzero(doubt.among(p_safe, everybody, nobody)).tolist() == [0, 1, 2]
+    assert np.flatnonzero(doubt.among(p_safe, nobody, everybody)).tolist() == [0]
+    assert np.flatnonzero(doubt.among(p_safe, everybody, everybody)).tolist() == [0, 1]
 
 
 def test_the_widest_limits_have_the_doubt_of_all():
-    assert find_widest([Doubt(0.2, 0.9, 0.95), Doubt(0.1, 0.5, 0.99)]) == Doubt(0.1, 0.9, 0.99)
+    assert find_widest([Doubt(0.2, 0.3, 0.9, 0.95), Doubt(0.1, 0.4, 0.5, 0.99)]) == Doubt(0.1, 0.4, 0.9, 0.99)
     assert find_widest([]) == EVERYTHING
 
 

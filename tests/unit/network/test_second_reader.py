@@ -20,7 +20,7 @@ from inverse_deid.network.second_reader import (
 )
 from inverse_deid.text.tokenizer import tokenize
 
-DOUBT = Doubt(0.3, 0.995, 0.995)
+DOUBT = Doubt(0.3, 0.995, 0.995, 0.995)
 
 
 def document(text: str) -> ScorerInput:
@@ -42,7 +42,7 @@ def read(doc: ScorerInput, first: np.ndarray, **changes: object) -> np.ndarray:
 
 
 def doubts(first: list[np.ndarray]) -> list[np.ndarray]:
-    return [DOUBT.among(scores[:, 0], np.zeros(len(scores), np.bool_)) for scores in first]
+    return [DOUBT.among(scores[:, 0], *np.zeros((2, len(scores)), np.bool_)) for scores in first]
 
 
 def test_only_doubtful_tokens_change():
@@ -140,10 +140,10 @@ def test_no_graph_runs_without_doubt(monkeypatch):
 
 
 def test_the_limits_of_an_operating_point_are_its_own_or_the_widest():
-    strict, lenient = Doubt(0.1, 0.9, 0.99), Doubt(0.05, 0.8, 0.999)
+    strict, lenient = Doubt(0.1, 0.7, 0.9, 0.99), Doubt(0.05, 0.75, 0.8, 0.999)
     parts = tiny_encoder(doubtful={"strict": strict, "lenient": lenient})
     assert parts.doubt_at("strict") == strict
-    assert parts.doubt_at("balanced") == parts.doubt_at(None) == Doubt(0.05, 0.9, 0.999)
+    assert parts.doubt_at("balanced") == parts.doubt_at(None) == Doubt(0.05, 0.75, 0.9, 0.999)
     assert tiny_encoder(doubtful={}).doubt_at(None) == EVERYTHING
 
 

@@ -113,6 +113,22 @@ def test_a_scan_inside_a_mail_in_an_archive_is_found():
             list_scans(scan(data, "zip", "z.zip", document))
 
 
+def test_a_name_that_two_documents_of_an_archive_have_shows_neither():
+    inner, outer = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as made:
+        made.writestr("a.png", picture_of("another case of Okonkwo"))
+        made.writestr("b.png", PNG)
+    with zipfile.ZipFile(outer, "w") as made:
+        made.writestr("b.zip", inner.getvalue())
+        made.writestr("b.zip/a.png", PNG)
+        made.writestr("b.zip/c.png", PNG)
+    data = outer.getvalue()
+    with pytest.raises(FormatError, match="does not have this document"):
+        draw_scan(scan(data, "zip", "z.zip", "z.zip/b.zip/a.png"), 1)
+    for document in ("z.zip/b.zip/b.png", "z.zip/b.zip/c.png"):
+        assert size_of(draw_scan(scan(data, "zip", "z.zip", document), 1))[0] > 100
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"\x89PNG", PNG[: len(PNG) // 2], b"\0" * 5_000, b"<svg xmlns='http://www.w3.org/2000/svg'/>"],

@@ -7,10 +7,10 @@ from review_stores import review as approve_alone
 from sqlalchemy import update
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError, StaleRevisionError, UnreadableInputError
-from inverse_deid.review.flow.approval import can_undo_approval
+from inverse_deid.review.flow.approval import can_undo_approval, withdraw
 from inverse_deid.review.flow.doubts import group_doubts
 from inverse_deid.review.flow.oversight import SAME_VIEW_SECONDS
-from inverse_deid.review.flow.reading import open_case
+from inverse_deid.review.flow.reading import open_case, view_case
 from inverse_deid.review.flow.table import (
     SHOWN_SECONDS,
     InFile,
@@ -30,7 +30,7 @@ from inverse_deid.review.flow.table import (
 from inverse_deid.review.flow.work_list import count_cases
 from inverse_deid.review.store.tables import CASES
 from inverse_deid.review.store.trail import verify_store
-from inverse_deid.review.store.values import CaseState, LayerRevision, TokenRange
+from inverse_deid.review.store.values import CaseState, LayerRevision, TokenRange, UserRole
 
 TEXTS = [
     "seen by Okonkwo today",
@@ -305,6 +305,24 @@ def test_a_reader_who_is_blind_to_the_tool_cannot_use_the_table(tmp_path, clock)
         assert list(approve_rows(store, bea, 1, planned, shown)) == [1]
         with pytest.raises(NotAllowedError):
             act_on_row(store, bea, LayerRevision(bea.id, 1, 0), RowAct.MASK, [TokenRange(0, 1)], shown)
+
+
+def test_what_a_reader_did_without_the_masks_of_the_tool_stays_apart_after_a_withdrawal(tmp_path, clock):
+    with store_of(tmp_path, TEXTS[:2], clock=clock, blind_to_model=True) as store:
+        ann, bea, shown = user(store, "ann"), user(store, "bea"), RowsShown()
+        approve_alone(store, ann)
+        approve_alone(store, bea, mask=[2])
+        withdraw(store, user(store, "carl", UserRole.ADJUDICATOR), 1)
+        assert [row.obstacle == "" for row in list_rows(store, bea, 1, shown)] == [False, True]
+        done = sweep(store, bea, 1, InFile(RowAct.MASK, ("by",)), shown)
+        assert done.case_ids == ()
+        before = view_case(store, bea, open_case(store, bea, 1).case_id)
+        with pytest.raises(NotAllowedError, match="without the masks"):
+            act_on_row(
+                store, bea, LayerRevision(bea.id, 1, before.revision), RowAct.MASK, [TokenRange(1, 2)], shown
+            )
+        after = view_case(store, bea, 1)
+        assert (after.revision, after.layer.keep.tolist()) == (before.revision, [True, True, False, True])
 
 
 def test_approvals_are_undone_and_the_rows_must_be_shown_again(alone):

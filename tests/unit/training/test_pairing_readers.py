@@ -17,9 +17,9 @@ from inverse_deid.training.config import CalibrationConfig, RunConfig, TrainingC
 from inverse_deid.training.encoders.second_reader import Readers, find_points, pair_readers
 
 DOUBTFUL = {
-    "strict": Doubt(0.05, 0.99, 0.999),
-    "balanced": Doubt(0.1, 0.9, 0.9),
-    "lenient": Doubt(0.1, 0.9, 0.9),
+    "strict": Doubt(0.05, 0.99, 0.99, 0.999),
+    "balanced": Doubt(0.1, 0.9, 0.9, 0.9),
+    "lenient": Doubt(0.1, 0.9, 0.9, 0.9),
 }
 TRAINING = TrainingConfig(validation_share=0.5)
 

@@ -104,12 +104,12 @@ def test_the_signs_after_a_masked_word_are_masked_with_it(stacked, passages):
 @pytest.mark.parametrize("training", [True, False])
 def test_gradients_of_the_extraction_reach_the_de_identifier(stacked, passages, training):
     network = stacked.network
-    inputs, labels = inputs_of(stacked, passages), pad_labels(passages)
+    inputs, labels = inputs_of(stacked, passages), pad_labels(passages, CONCEPTS)
     below = network.model.get_layer("phi_token_lstm").trainable_variables
     classes = network.model.get_layer(MASKED).class_vectors
     with tf.GradientTape() as tape:
         if training:
-            loss = compute_loss(network, inputs, CONCEPTS, labels[CONCEPTS])
+            loss = compute_loss(network, inputs, CONCEPTS, labels)
         else:
             loss = tf.reduce_sum(network.scorer(inputs, training=False)[CONCEPTS] ** 2)
     gradients = tape.gradient(loss, [*below, classes])
