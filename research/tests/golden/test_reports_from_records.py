@@ -17,8 +17,9 @@ import pytest
 
 from inverse_deid.core.settings import read_settings
 from inverse_deid.evaluation.measures.resampling import bootstrap_difference
+from inverse_deid_research.extraction.spanish import read_spanish_study
 from inverse_deid_research.extraction.study import read_extraction_study
-from inverse_deid_research.extraction.tables import Verdicts, extraction_tables
+from inverse_deid_research.extraction.tables import Verdicts, extraction_tables, spanish_tables
 from inverse_deid_research.federated.settings import FederatedStudySettings, restrict_study
 from inverse_deid_research.federated.tables import StudyFrames
 from inverse_deid_research.federated.tables import make_sections as make_federated_sections
@@ -68,6 +69,12 @@ def test_tables_of_extraction_follow_from_the_records(report):
     settings = read_extraction_study(CONFIGS / "experiments" / "extraction.toml")
     records = {**{name: [] for name in models}, **group_by_model(report)}
     assert_same(report, extraction_tables(records, Verdicts(settings.seeds, settings.looks)))
+
+
+def test_tables_of_spanish_concepts_follow_from_the_records():
+    settings = read_spanish_study(CONFIGS / "experiments" / "extraction-spanish.toml")
+    records = group_by_model("extraction-spanish")
+    assert_same("extraction-spanish", spanish_tables(records, Verdicts(settings.seeds)))
 
 
 @pytest.mark.parametrize(
