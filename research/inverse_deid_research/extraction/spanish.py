@@ -42,7 +42,7 @@ from inverse_deid_research.extraction.config import ExtractorConfig, ExtractorTr
 from inverse_deid_research.extraction.passages import make_vectors
 from inverse_deid_research.extraction.readers import ConceptLayout, guess_layout, read_concepts
 from inverse_deid_research.extraction.scoring import MARKER
-from inverse_deid_research.extraction.study import measure_spans, merge_joint_tables
+from inverse_deid_research.extraction.study import check_seeds, measure_spans, merge_joint_tables
 from inverse_deid_research.extraction.tables import (
     ALL,
     APART,
@@ -345,12 +345,7 @@ def run_spanish_study(config: Path, options: StudyOptions) -> None:
     """
     settings = read_spanish_study(config)
     data = settings.spanish
-    if unplanned := sorted(set(options.seeds) - set(settings.seeds)):
-        raise ConfigurationError(
-            f"seeds {', '.join(map(str, unplanned))} are not in {config.name}, which fixes the seeds "
-            f"beforehand. It has: {', '.join(map(str, settings.seeds))}",
-            choice="seeds",
-        )
+    check_seeds(options.seeds, settings.seeds, config)
     now = options.seeds or settings.seeds
     files = [*data.identifiers, data.train, data.dev, data.test]
     study = Study(

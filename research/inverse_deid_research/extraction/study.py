@@ -48,7 +48,7 @@ from inverse_deid_research.extraction.contextual import StoredVectors
 from inverse_deid_research.extraction.passages import make_vectors
 from inverse_deid_research.extraction.readers import read_concepts
 from inverse_deid_research.extraction.scoring import count_concepts
-from inverse_deid_research.extraction.tables import extraction_tables
+from inverse_deid_research.extraction.tables import Verdicts, extraction_tables
 from inverse_deid_research.extraction.tagger import Tagger
 from inverse_deid_research.extraction.training import ExtractorEpoch, train_tagger
 from inverse_deid_research.extraction.views import (
@@ -249,6 +249,10 @@ class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_
 
     english: EnglishData
     spanish: SpanishData | None = None
+    # Fixed before the first run, () = not known; without all of them there is no verdict.
+    seeds: tuple[int, ...] = ()
+    # Numbers of seeds after which results were looked at before more were run: such a gain is not judged.
+    looks: tuple[int, ...] = ()
     extractor: ExtractorConfig = ExtractorConfig()
     training: ExtractorTraining = ExtractorTraining()
     multitask: ExtractorTraining | None = None
@@ -302,6 +306,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         OutputError: A file cannot be written.
     """
     settings = read_extraction_study(config)
+    check_seeds(options.seeds, settings.seeds, config)
     english, spanish = settings.english, settings.spanish
     contextual = english.contextual if english.contextual and english.contextual.is_file() else None
     if contextual is None:
@@ -353,9 +358,27 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
     is_whole = all(len(found) == len(options.seeds) for found in records.values())
-    text, sections = _explain(corpora, is_whole=is_whole), extraction_tables(records)
-    report = Report(title="Concept extraction", provenance=provenance, text=text, sections=sections)
+    report = Report(
+        title="Concept extraction",
+        provenance=provenance,
+        text=_explain(corpora, is_whole=is_whole),
+        sections=extraction_tables(records, Verdicts(settings.seeds, settings.looks)),
+    )
     report.write(study.folder)
+
+
+def check_seeds(given: Sequence[int], planned: Sequence[int], config: Path) -> None:
+    """Refuse seeds that a configuration does not have, if it fixes some.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    if planned and (others := sorted(set(given) - set(planned))):
+        raise ConfigurationError(
+            f"seeds {', '.join(map(str, others))} are not in {config.name}, which fixes the seeds "
+            f"beforehand. It has: {', '.join(map(str, planned))}",
+            choice="seeds",
+        )
 
 
 def _hash_sources(model: PlannedModel, contextual: Path | None) -> str | None:

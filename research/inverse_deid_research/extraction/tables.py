@@ -78,7 +78,7 @@ def _collect(records: Records, name: str, view: str = "original", task: str = CO
 NO_VERDICT = "not all seeds have run: no verdict"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Verdicts:
     """When a difference may be judged: as planned before the first run, and not sooner."""
 

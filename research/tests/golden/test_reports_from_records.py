@@ -17,7 +17,8 @@ import pytest
 
 from inverse_deid.core.settings import read_settings
 from inverse_deid.evaluation.measures.resampling import bootstrap_difference
-from inverse_deid_research.extraction.tables import extraction_tables
+from inverse_deid_research.extraction.study import read_extraction_study
+from inverse_deid_research.extraction.tables import Verdicts, extraction_tables
 from inverse_deid_research.federated.settings import FederatedStudySettings, restrict_study
 from inverse_deid_research.federated.tables import StudyFrames
 from inverse_deid_research.federated.tables import make_sections as make_federated_sections
@@ -64,7 +65,9 @@ def assert_same(
 )
 def test_tables_of_extraction_follow_from_the_records(report):
     models = ("spanish-phi", "spanish-phi-whole")  # never run for these reports, and their rows are empty
-    assert_same(report, extraction_tables({**{name: [] for name in models}, **group_by_model(report)}))
+    settings = read_extraction_study(CONFIGS / "experiments" / "extraction.toml")
+    records = {**{name: [] for name in models}, **group_by_model(report)}
+    assert_same(report, extraction_tables(records, Verdicts(settings.seeds, settings.looks)))
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,8 @@ def test_a_text_in_two_parts_is_refused(study, tmp_path):
     [
         (DATA.replace('["Drug"]', "[]"), r"english\.types: expected `array` of length >= 1"),
         ('[english]\ntypes = ["Drug"]\ntrain = "a"\ntest = "b"\n', "english lacks the setting 'dev'"),
-        (DATA + "[other]\n", "no setting 'other'. It has: english, spanish"),
+        (DATA + "[other]\n", "no setting 'other'. It has: english, spanish, seeds, looks"),
+        ("seeds = 3\n" + DATA, "seeds: expected `array`"),
         (DATA.replace('"a"', "3"), r"english\.train: expected a path in quotation marks"),
         ("multitask = 3\n" + DATA, "multitask: expected `object"),
         (DATA + "[stacked]\nrate = 0.1\n", "stacked has no setting 'rate'"),
@@ -249,6 +250,39 @@ def test_a_joint_kind_has_rates_of_its_own(tmp_path):
     rates = {kind: study.joint.get(kind, study.training).learning_rate for kind in kinds}
     assert rates == {"tagger": 0.4, "multitask": 0.2, "stacked": 0.4}
     assert study.multitask.epochs == 7
+
+
+@pytest.mark.parametrize(
+    ("plan", "seeds", "told"),
+    [
+        ("seeds = [1, 2]\n", (1,), "not all seeds have run: no verdict"),
+        ("seeds = [1, 2]\n", (1, 2), "met"),
+        ("seeds = [1, 2]\nlooks = [1, 2]\n", (1, 2), "undecided: looked at after 1 and 2 seeds"),
+        ("", (1,), "met"),
+    ],
+)
+def test_a_verdict_needs_the_seeds_of_the_configuration(study, tmp_path, monkeypatch, plan, seeds, told):
+    study.write_text(plan + study.read_text())
+
+    def trained(run, say):
+        found = result_of([8, 8] if run.model.name == "stacked" else [7, 7])
+        by_task = {task: {view.value: found for view in run.model.read} for task in run.model.tasks}
+        return {"seconds": 1.0, "dev": by_task, "test": by_task}
+
+    monkeypatch.setattr(extraction_study, "train_run", trained)
+    run_extraction_study(study, options_of(tmp_path / "out", seeds))
+    (row,) = [
+        line
+        for line in (tmp_path / "out" / "extraction-aims.csv").read_text().splitlines()
+        if line.startswith("stacked")
+    ]
+    assert row.endswith(f",{told}")
+
+
+def test_a_seed_that_was_not_fixed_beforehand_is_refused(study, tmp_path):
+    study.write_text("seeds = [1, 2]\n" + study.read_text())
+    with pytest.raises(ConfigurationError, match=r"seeds 3 are not in study\.toml"):
+        run_extraction_study(study, options_of(tmp_path / "out", (1, 3)))
 
 
 def test_the_shipped_configuration_is_read():

@@ -1,6 +1,8 @@
 """Each kind of extractor is trained, stored and read back."""
 
+import dataclasses
 import shutil
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +12,7 @@ from tiny_extractors import BOTH, config, document, documents, training, vectors
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.settings import make_settings
 from inverse_deid.text.tokenizer import tokenize
+from inverse_deid_research.extraction import training as extractor_training
 from inverse_deid_research.extraction.concepts import CONCEPTS, PHI, refuse_overlap, select_gold
 from inverse_deid_research.extraction.config import ExtractorConfig, ExtractorTraining
 from inverse_deid_research.extraction.passages import PassageMaker, make_vectors
@@ -150,6 +153,42 @@ def test_each_task_has_its_own_rate():
     _, _, epochs = fit_joint("stacked", gains, learning_rate=0.25, extraction_rate=0.5, halve_after=2)
     assert [epoch.rates[CONCEPTS] for epoch in epochs] == [0.5] * 4
     assert [epoch.rates[PHI] for epoch in epochs] == [0.25, 0.25, 0.25, 0.125]
+
+
+def test_each_task_is_learned_and_measured_where_it_has_gold(monkeypatch):
+    """27 documents have concepts, 9 other ones identifiers, whose concepts are unknown, and 4 have both."""
+    learned, measured = [], []
+
+    def learn(fitting, task, group):
+        learned.extend((task, frozenset(passage.labels)) for passage in group)
+        return 0.5
+
+    def count(gold, found, kinds):
+        measured.append((kinds, len(gold), len(found)))
+        return count_concepts(gold, found, kinds)
+
+    monkeypatch.setattr(extractor_training._Fitting, "_learn", learn)
+    monkeypatch.setattr(extractor_training, "count_concepts", count)
+    with_concepts = [dataclasses.replace(doc, gold=(CONCEPTS,)) for doc in documents(0, 27)]
+    with_identifiers = [dataclasses.replace(doc, gold=(PHI,)) for doc in documents(27, 36)]
+    epochs = []
+    train_tagger(
+        [*with_concepts, *with_identifiers, *documents(36, 40)],
+        [*with_concepts[:5], *with_identifiers[:2]],
+        config(kind="multitask"),
+        training(epochs=1, pretraining=0),
+        types=BOTH,
+        vectors=vectors(),
+        on_epoch=epochs.append,
+    )
+    assert Counter(learned) == {
+        (CONCEPTS, frozenset({CONCEPTS})): 27,
+        (PHI, frozenset({PHI})): 9,
+        (CONCEPTS, frozenset({CONCEPTS, PHI})): 4,
+        (PHI, frozenset({CONCEPTS, PHI})): 4,
+    }
+    assert sorted(measured) == [(BOTH[CONCEPTS], 5, 5), (BOTH[PHI], 2, 2)]
+    assert epochs[0].loss == pytest.approx(1.0)  # one half of each task
 
 
 @pytest.mark.parametrize("task", [CONCEPTS, PHI])
