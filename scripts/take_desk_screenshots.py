@@ -34,6 +34,10 @@ ROWS = (
         "A 67-year-old woman from Millbrook had a rash on 12 March 2021 after ibuprofen 400 mg.",
     ),
     ("Bo Okonkwo", "Mr. Okonkwo had nausea and vomiting two hours after amoxicillin 500 mg, and recovered."),
+    (
+        "Di Petrescu",
+        "Ms Petrescu was seen on ward Rose. MRN 208841. Zelvoran was stopped, and the erythema resolved.",
+    ),
     ("Cy Lindqvist", "Dr. Amara Lindqvist stopped the drug. The headache resolved within 3 days."),
 )
 TABLE = "reporter,narrative,country\n" + "".join(f'{name},"{text}",Norway\n' for name, text in ROWS)

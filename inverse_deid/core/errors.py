@@ -113,8 +113,10 @@ class KeptColumnError(FormatError):
         column: Its name, whatever it contains: never show it without a check. "" = it is about no column.
     """
 
-    def __init__(self, message: str = "", *, column: str = "", remedies: Sequence[Remedy] = ()) -> None:
-        super().__init__(message, remedies=remedies)
+    def __init__(
+        self, message: str = "", *, choice: str = "", column: str = "", remedies: Sequence[Remedy] = ()
+    ) -> None:
+        super().__init__(message, choice=choice, remedies=remedies)
         self.column = column
 
     def add_prefix(self, prefix: str) -> Self:

@@ -15,7 +15,7 @@ MODEL_SHA256 = "0b5083b049b6d7693b8ee756d0f52e4e4c42accb075986063777575f0621871e
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "87667a2671c232c07b634700c996bc0b8299593419f8cf7596ef9692b5c25df9"
+SECOND_READER_SHA256 = "3c4f9863e0337c63a9d4208629d040b41e5fbe330229e8004990b7052f42d09e"
 """Of the second reader's `manifest.json`."""
 
 

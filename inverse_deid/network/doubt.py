@@ -41,8 +41,8 @@ class Doubt:
     Args:
         low: The lowest, in [0, 1].
         high_of_safe: The highest of tokens that the rules call safe, in [0, 1], at least `low`.
-        high: The highest of all others, and of safe words that may be names; at least `high_of_safe`.
-        high_of_names: The highest of words that may be names and are not called safe; at least `high`.
+        high: The highest of all others, at least `high_of_safe`.
+        high_of_names: The highest of words that may be names, at least `high`, whatever the rules call them.
 
     Raises:
         ConfigurationError: Out of range or in the wrong order.
@@ -87,11 +87,8 @@ class Doubt:
             >>> Doubt(0.2, 0.97, 0.999, 0.9998).among(p_safe, named, safe).tolist()
             [False, False, True, True, True, True]
         """
-        of_safe, of_others = (
-            np.where(named, one, other)
-            for one, other in ((self.high, self.high_of_safe), (self.high_of_names, self.high))
-        )
-        return (p_safe >= self.low) & (p_safe <= np.where(safe, of_safe, of_others))
+        of_others = np.where(safe, self.high_of_safe, self.high)
+        return (p_safe >= self.low) & (p_safe <= np.where(named, self.high_of_names, of_others))
 
 
 EVERYTHING = Doubt()
@@ -153,7 +150,7 @@ def plan_windows(doubtful: BoolArray, bounds: Sequence[int]) -> Windows:
         >>> doubtful[[20, 50, 95]] = True
         >>> windows = plan_windows(doubtful, [0, 90, 100])
         >>> [list(zip(windows.start.tolist(), windows.end.tolist())), windows.doc.tolist()]
-        [[(8, 64), (90, 100)], [0, 1]]
+        [[(12, 32), (40, 60), (90, 100)], [0, 0, 1]]
     """
     begins = np.asarray(bounds, np.int64)
     at = np.flatnonzero(doubtful)

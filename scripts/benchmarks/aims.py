@@ -52,11 +52,17 @@ def aims(results: Results) -> Iterator[Aim]:
     yield Aim("tokens a second, one process", of("serial", "tokens_a_second"), 100_000, at_least=True)
     yield Aim("tokens a second, two workers", of("workers", "tokens_a_second"), 150_000, at_least=True)
     presidio = of("presidio", "tokens_a_second", "one")
-    for title, speed in (
-        ("times as fast as Presidio: `mask` by Presidio, warm on one core", of("serial", "tokens_a_second")),
-        ("times as fast as Presidio, both warm on one core", of("warm", "tokens_a_second", "one")),
+    fast, careful = (of(part, "tokens_a_second", "one") for part in ("warm", "careful"))
+    for title, speed, bound in (
+        (
+            "times as fast as Presidio: `mask --fast` by Presidio, warm on one core",
+            of("serial", "tokens_a_second"),
+            20,
+        ),
+        ("times as fast as Presidio, both warm on one core", fast, 20),
+        ("the same with two readings", careful, 5.5),
     ):
-        yield Aim(title, ratio(speed, presidio), 20, at_least=True, shown="{:.1f}")
+        yield Aim(title, ratio(speed, presidio), bound, at_least=True, shown="{:.1f}")
     yield Aim(
         "share of the network in the time on one core",
         ratio(of("warm", "tokens_a_second", "one"), of("onnx", "tokens_a_second", "one")),

@@ -1,6 +1,6 @@
 """Measure what runs in one warm process: the de-identifier from Python, or the network alone.
 
-    python -m benchmarks.in_process warm|onnx|keras FILE [--cores one|all] [--started SECONDS]
+    python -m benchmarks.in_process warm|careful|onnx|keras FILE [--cores one|all] [--started SECONDS]
 
 Prints JSON. The clock starts when everything is loaded and a few documents were done; no document of the
 measured ones was seen before, and their words are not known.
@@ -13,10 +13,12 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from benchmarks.peer import N_FIRST, peak_memory_mb, stay_on_one_core
+from inverse_deid.choices.table import ReadingMode
 from inverse_deid.core.values import Document, RuleAnalysis, Tokens
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.analysis import RuleAnalyser
@@ -66,11 +68,11 @@ More = Callable[[], dict[str, float]]
 """What is measured after the clock has stopped."""
 
 
-def warm(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
+def warm(n_threads: int, docs: Sequence[Document], reading: ReadingMode = "fast") -> tuple[Run, More]:
     """The whole way from text to masked text, and single short narratives one after the other."""
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
-    deidentifier = build_deidentifier(MaskingSettings(reading="fast", n_threads=n_threads))
+    deidentifier = build_deidentifier(MaskingSettings(reading=reading, n_threads=n_threads))
 
     def run(some: Sequence[Document]) -> int:
         masked = (deidentifier.mask_many(batch) for batch in batches(some))
@@ -162,7 +164,7 @@ def analyse(
     return zip(docs, tokens, analyses, strict=True)
 
 
-KINDS = {"warm": warm, "onnx": onnx, "keras": keras}
+KINDS = {"warm": warm, "careful": partial(warm, reading="careful"), "onnx": onnx, "keras": keras}
 
 
 def batches(docs: Iterable[Document]) -> Iterator[list[Document]]:

@@ -22,17 +22,20 @@ def _needs(*modules: str, extra: str) -> Callable[[Settings], str]:
 
 
 PARTS = {
-    "serial": Part("`mask`", whole_documents(lambda _: ())),
+    "serial": Part("`mask --fast`", whole_documents(lambda _: ())),
+    "default": Part("`mask`, two readings", whole_documents(lambda _: ("--careful",))),
     "workers": Part(
-        "`mask --workers {workers}`", whole_documents(lambda chosen: ("--workers", f"{chosen.workers}"))
+        "`mask --fast --workers {workers}`",
+        whole_documents(lambda chosen: ("--workers", f"{chosen.workers}")),
     ),
     "ray": Part(
-        "`mask --engine ray`",
+        "`mask --fast --engine ray`",
         whole_documents(lambda chosen: ("--engine", "ray", "--partition-mib", f"{chosen.partition_mib}")),
         _needs("ray", "fsspec", extra="scale"),
     ),
     "service": Part("`serve`", serving.points, _needs("starlette", "uvicorn", extra="serve")),
-    "warm": Part("inverse-deid", in_process("warm")),
+    "warm": Part("inverse-deid, `fast`", in_process("warm")),
+    "careful": Part("inverse-deid, two readings", in_process("careful")),
     "onnx": Part("its network alone, ONNX Runtime", in_process("onnx")),
     "keras": Part(
         "its network alone, Keras", in_process("keras"), _needs("tensorflow", "keras", extra="train")

@@ -419,7 +419,7 @@ class TestReviewing:
         ann = visitor(doubtful, "ann")
         revision = ann.ask("/cases/1/open").json()["revision"]
         question = ann.ask("/cases/1/approve", revision=revision).json()["error"]
-        said = "1 mask may be needless. You have not looked at 6 doubtful words. Approve anyway?"
+        said = "You have not looked at 6 doubtful words. Approve anyway? 1 mask may be needless."
         assert question == said
         ann.ask("/cases/1/approve", revision=revision, anyway=6)
         assert "1 mask may be needless." in ann.get("/").text

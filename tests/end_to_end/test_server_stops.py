@@ -119,6 +119,16 @@ def test_an_upload_that_a_stop_cuts_is_told_to_try_again_and_leaves_nothing(tmp_
     assert not store.with_name("review.db-wal").exists()
 
 
+def test_a_review_that_starts_has_loaded_before_it_is_asked(tmp_path):
+    store = make_store(tmp_path, UserRole.ADJUDICATOR)
+    with (
+        started(*MAIN, "review", "serve", "--store", store) as (port, _),
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as ann,
+    ):
+        assert log_in(ann).status_code == 303
+        assert ann.get("/add/list").json()["is_ready"]
+
+
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP])
 def test_a_stop_of_the_desk_leaves_no_address_and_no_log_of_the_database(tmp_path, monkeypatch, stop):
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):

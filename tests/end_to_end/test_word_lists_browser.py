@@ -216,3 +216,35 @@ def test_the_doubtful_words_of_all_cases_are_decided_once_by_keyboard(chromium, 
         assert "no" in kept(in_doubt, 3)
         assert page.faults == []
     assert verify_store(in_doubt).is_intact
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_change_goes_on_by_itself_also_after_back_and_reload(
+    chromium, cases, scheme, width, check, monkeypatch
+):
+    monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", -1)
+    with served(cases) as address:
+        page = person(chromium, address, "ann", color_scheme=scheme, viewport={"width": width, "height": 800})
+        page.goto(address + "/lists")
+        page.fill("[name=words]", "then")
+        page.get_by_role("button", name="Look for it").click()
+        page.get_by_role("button", name="Always mask it").click()
+        page.wait_for_url("**/lists/work?*")
+        page.get_by_text("0 of 1 cases are done.").wait_for()
+        check(page, "work")
+        page.reload()
+        page.get_by_text("0 of 1 cases are done.").wait_for()
+        page.goto(address + "/lists")
+        page.get_by_text("It is not changed in all cases yet.").wait_for()
+        check(page, "unfinished")
+        page.get_by_role("link", name="Go on").click()
+        page.get_by_text("0 of 1 cases are done.").wait_for()
+        monkeypatch.setattr("inverse_deid.review.flow.word_lists.MOST_SECONDS", 60)
+        page.get_by_text("“then” is now always masked. 1 case changed.").wait_for()
+        page.go_back()
+        page.wait_for_timeout(300)
+        assert "not changed in all cases" not in page.content()
+        assert page.faults == []
+    assert kept(cases, 2) == ["again"]
+    assert verify_store(cases).is_intact

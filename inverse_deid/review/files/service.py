@@ -164,7 +164,7 @@ class IntakeService:
         self.fault = ""
 
     def start(self) -> None:
-        """Tidy up after a program that was stopped, and begin to load the model in the background."""
+        """Tidy up after a program that was stopped, and load the model in the background, if it is not."""
         open_waiting_area(self.store)
         self._thread.start()
 
@@ -392,7 +392,8 @@ class IntakeService:
 
     def _work(self) -> None:
         """Mask what is queued until the service is closed."""
-        self._load()
+        if not self.is_ready:
+            self.load()
         while not self._is_closing:
             upload = None
             try:
@@ -408,8 +409,8 @@ class IntakeService:
                     if not self._is_closing:
                         self._changed.wait(_IDLE_SECONDS)
 
-    def _load(self) -> None:
-        """Load what the first file and the first example need."""
+    def load(self) -> None:
+        """Load what the first file and the first example need. Pages would wait meanwhile."""
         try:
             usual = MaskingChoices()
             masking = usual.choose(self.store.case_key, self._today()).masking

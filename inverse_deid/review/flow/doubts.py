@@ -254,7 +254,24 @@ def _quote_one(content: CaseContent, group: _Group) -> DoubtfulWord:
         n_kept=group.n_kept,
         n_masked=group.n_masked,
         n_cases=group.n_cases,
-        before=content.text[max(part.start, start - CONTEXT_CHARS) : start],
-        after=content.text[end : min(part.end, end + CONTEXT_CHARS)],
+        before=_cut_before(content.text[max(part.start, start - CONTEXT_CHARS - 1) : start]),
+        after=_cut_after(content.text[end : min(part.end, end + CONTEXT_CHARS + 1)]),
         case_id=group.case_id,
     )
+
+
+def _cut_before(text: str) -> str:
+    # The end of a text in whole words, as far as they fit.
+    shown = text[-CONTEXT_CHARS:]
+    if len(shown) == len(text):
+        return shown
+    cut = shown.partition(" ")[2] if not text[-CONTEXT_CHARS - 1].isspace() else shown
+    return f"… {(cut or shown).lstrip()}"
+
+
+def _cut_after(text: str) -> str:
+    shown = text[:CONTEXT_CHARS]
+    if len(shown) == len(text):
+        return shown
+    cut = shown.rpartition(" ")[0] if not text[CONTEXT_CHARS].isspace() else shown
+    return f"{(cut or shown).rstrip()} …"

@@ -284,8 +284,8 @@ def add_entry(
 ) -> Done:
     """Add an entry, and change the open cases of the user in which `count_places` found its words.
 
-    An entry that the user has already is applied again. What is not done within `MOST_SECONDS` is left to
-    `go_on`, also if the program ends.
+    An entry that the user has already is applied again. After `MOST_SECONDS`, the rest is left to `go_on`,
+    also if the program ends.
 
     Raises:
         NotAllowedError: The user keeps no lists, or the limits forbid lists of words that are never masked.
@@ -342,13 +342,15 @@ def go_on(store: ReviewStore, user: User, entry_id: int) -> Done:
         asked, sort, unfinished = _open(transaction, row), Sort(row.sort), Unfinished(row.unfinished)
     if unfinished is Unfinished.NOTHING:
         return Done(0)
-    is_known = (work := store.word_work.get(entry_id)) is not None and work.unfinished is unfinished
+    known: _Work | None = store.word_work.get(entry_id)
+    if known is not None and known.unfinished is not unfinished:
+        known = None
     if unfinished is Unfinished.ADDING:
         change = _make_adding(user, entry_id, asked, sort)
-        work = work if is_known else _find_added(store, user, entry_id, asked, sort)
+        work = known or _find_added(store, user, entry_id, asked, sort)
     else:
         change = _make_removing(user, entry_id)
-        work = work if is_known else _find_removed(store, user, entry_id)
+        work = known or _find_removed(store, user, entry_id)
     store.word_work[entry_id] = work
     with work.turn:
         _change_cases(store, user, entry_id, work, change)

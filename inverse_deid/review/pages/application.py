@@ -196,6 +196,7 @@ def serve(store: ReviewStore, settings: ServeSettings, metrics: Metrics) -> None
         reload=settings.reload,
         cut=partial(intake_pages.cut_uploads, application),
     )
+    intake.load()
     intake.start()
     try:
         run_server(application, web, metrics)

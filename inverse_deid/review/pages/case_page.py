@@ -248,7 +248,6 @@ def _count_needless(n: int) -> str:
 
 def _ask_first(n_unseen: int, uncovered: Uncovered, n_needless: int, *, is_dispute: bool) -> str:
     said = [_list_uncovered(uncovered)] if uncovered.n_sure else []
-    said += [_count_needless(n_needless)] if n_needless else []
     if n_unseen:
         n, word = f"{n_unseen:,}", "word" if n_unseen == 1 else "words"
         words = (
@@ -259,6 +258,7 @@ def _ask_first(n_unseen: int, uncovered: Uncovered, n_needless: int, *, is_dispu
         said.append(_("You have not looked at {words} anyway?", words=words))
     else:
         said.append(_("Settle?") if is_dispute else _("Approve?"))
+    said += [_count_needless(n_needless)] if n_needless else []
     return " ".join(said)
 
 

@@ -29,7 +29,7 @@ from inverse_deid.training.scoring import score_documents
 
 LIMITS: Doubts = MappingProxyType(
     {
-        "strict": Doubt(0.02, 0.9995, 0.9998, 0.9998),
+        "strict": Doubt(0.02, 0.9995, 0.9995, 0.9998),
         "balanced": Doubt(0.05, 0.997, 0.999, 0.9998),
         "lenient": Doubt(0.05, 0.997, 0.999, 0.9998),
     }

@@ -72,7 +72,7 @@ def locate_text(text: str, within: str) -> list[int] | None:
 def join_gold(concepts: ConceptDocument, identified: Document) -> ConceptDocument | None:
     """Return the document with identifiers and the concepts of another version, or None if they differ.
 
-    The text with concepts must stand in that with identifiers, apart from white space.
+    The text with identifiers must contain the text with concepts, apart from white space.
     """
     places = locate_text(concepts.doc.text, identified.text)
     if places is None:

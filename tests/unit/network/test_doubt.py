@@ -48,7 +48,7 @@ def test_both_ends_are_doubtful_and_what_is_unknown_is_not():
     assert np.flatnonzero(doubt.among(p_safe, nobody, nobody)).tolist() == [0, 1]
     assert np.flatnonzero(doubt.among(p_safe, everybody, nobody)).tolist() == [0, 1, 2]
     assert np.flatnonzero(doubt.among(p_safe, nobody, everybody)).tolist() == [0]
-    assert np.flatnonzero(doubt.among(p_safe, everybody, everybody)).tolist() == [0, 1]
+    assert np.flatnonzero(doubt.among(p_safe, everybody, everybody)).tolist() == [0, 1, 2]
 
 
 def test_the_widest_limits_have_the_doubt_of_all():

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.flow import doubts
-from inverse_deid.review.flow.doubts import Grouped, group_doubts
+from inverse_deid.review.flow.doubts import CONTEXT_CHARS, Grouped, group_doubts
 from inverse_deid.review.flow.oversight import set_limits
 from inverse_deid.review.flow.reading import close_case, open_case
 from inverse_deid.review.flow.word_lists import (
@@ -347,3 +347,21 @@ def test_others_have_no_such_page(store, role):
     assert ann.get("/lists/doubts").status_code == 403
     assert ann.ask("/lists/doubts/read").status_code == 403
     assert decide(ann, "ward", "always masked", 2, 0).status_code == 403
+
+
+def test_a_word_is_quoted_between_whole_words(tmp_path):
+    sides = "many words of a sentence that is longer than what is quoted of it"
+    with store_of(tmp_path, [f"{sides}, rash {sides}"], masker=near_the_threshold(), approvals=1) as store:
+        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        (rash,) = [one for one in group_doubts(store, carl).words if one.word == "rash"]
+        assert rash.before == "… of a sentence that is longer than what is quoted of it, "
+        assert rash.after == " many words of a sentence that is longer than what is quoted …"
+
+
+@pytest.mark.parametrize("text", ["x" * 200 + " rash " + "y" * 200, "x" * 61 + "-rash-" + "y" * 61])
+def test_a_word_between_endless_words_is_quoted_with_a_part_of_them(tmp_path, text):
+    with store_of(tmp_path, [text], masker=near_the_threshold(), approvals=1) as store:
+        carl = user(store, "carl", UserRole.ADJUDICATOR)
+        (rash,) = [one for one in group_doubts(store, carl).words if one.word == "rash"]
+        assert rash.before.startswith("… x") and rash.after.endswith("y …")
+        assert len(rash.before + rash.after) <= 2 * CONTEXT_CHARS + 4

@@ -98,7 +98,7 @@ def test_results_that_are_none_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "serial,bogus"], "no part bogus. There are serial, workers"),
+        (["--only", "serial,bogus"], "no part bogus. There are serial, default, workers"),
         (["--only", ","], "no part given"),
         (["--file", "none.jsonl", "--only", "serial"], "none.jsonl: cannot be read"),
         (["--report-only"], "has no results. Measure first"),
