@@ -34,6 +34,7 @@ import time
 from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -324,7 +325,8 @@ class Uploader(Reviewer):
             connection.request("POST", address, body, headers | ({"X-File-Name": name} if name else {}))
             answer = connection.getresponse()
             page = answer.read()
-        if answer.status >= 500 and self._work.is_stopping:
+        was_told = answer.status == HTTPStatus.SERVICE_UNAVAILABLE and answer.getheader("Retry-After")
+        if was_told or (answer.status >= 500 and self._work.is_stopping):
             raise http.client.HTTPException  # a stop waits for no file
         if answer.status >= 500:
             self._work.count(self._work.wrong, f"{address.split('/')[1]}: status {answer.status}")

@@ -50,8 +50,8 @@ def count_document(doc: Mapping[str, Any], masks: Iterable[tuple[int, int]], cou
 
 
 def share(part: int, rest: int) -> float | None:
-    """Return `part` of `part + rest` with four decimals, None of nothing."""
-    return round(part / (part + rest), 4) if part + rest else None
+    """Return `part` of `part + rest` with six decimals, None of nothing."""
+    return round(part / (part + rest), 6) if part + rest else None
 
 
 def score(

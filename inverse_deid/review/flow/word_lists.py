@@ -284,8 +284,8 @@ def add_entry(
 ) -> Done:
     """Add an entry, and change the open cases of the user in which `count_places` found its words.
 
-    An entry that the user has already is applied again. What is not done within `MOST_SECONDS` is left to
-    `go_on`, also if the program ends.
+    An entry that the user has already is applied again. After `MOST_SECONDS`, the rest is left to `go_on`,
+    also if the program ends.
 
     Raises:
         NotAllowedError: The user keeps no lists, or the limits forbid lists of words that are never masked.

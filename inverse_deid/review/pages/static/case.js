@@ -386,7 +386,8 @@ function showSeen() {
     ? [_("{seen} of {all} doubtful seen", { seen, all }), _("no doubtful word")]
     : [_("{seen} of {all} masks seen", { seen, all }), _("no mask")];
   const disputed = [_("{seen} of {all} in dispute seen", { seen, all }), _("no word in dispute")];
-  const needless = masks.n ? ` · ${ngettext("{seen} of {n} mask to check seen", "{seen} of {n} masks to check seen", masks.n, masks)}` : "";
+  const toCheck = ngettext("{seen} of {n} mask to check seen", "{seen} of {n} masks to check seen", masks.n, masks);
+  const needless = masks.n ? ` · ${toCheck}` : "";
   element("seen").textContent = (state.disputed ? disputed : doubtful)[all ? 0 : 1] + needless;
 }
 
