@@ -47,7 +47,7 @@ def test_files_are_masked_by_one_process_and_by_workers(tmp_path):
     assert serial["cpu_seconds"] > 0
     report = (tmp_path / "report.md").read_text()
     assert re.search(r"\| `mask --fast --workers 2` \| [\d,]+ ", report)
-    assert "`mask --engine ray`: not measured" in report
+    assert "`mask --fast --engine ray`: not measured" in report
 
 
 @pytest.mark.slow
