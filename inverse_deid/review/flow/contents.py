@@ -114,6 +114,7 @@ class CaseContent:
     is_listed: BoolArray = field(repr=False)  # bool (n_tokens,), as a list says that they must be
     # What is released beside the texts, None = an earlier version did not store it.
     copied: tuple[CopiedValue, ...] | None = field(default=(), repr=False)
+    other_language: bool = False  # a text of it seems not to be English
 
 
 class Listed:
@@ -168,7 +169,17 @@ def join_texts(
     }
     is_known = KnownIdentifiers(known).among(tokens)
     is_listed = (listed or Listed()).among(tokens, columns["keep"])
-    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known, is_listed, copied)
+    return CaseContent(
+        text,
+        tuple(parts),
+        known,
+        tokens,
+        Decisions(**columns),
+        is_known,
+        is_listed,
+        copied,
+        other_language=any(one.other_language for one in masked),
+    )
 
 
 def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
@@ -179,6 +190,7 @@ def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
             [one.value, str(one.sort)] if isinstance(one, KnownIdentifier) else one for one in content.known
         ],
         "copied": [[one.column, one.value, one.replaced] for one in content.copied or ()],
+        "other_language": content.other_language,
     }
     columns: dict[str, npt.NDArray[Any]] = {
         "starts": content.tokens.starts,
@@ -243,6 +255,7 @@ def _open_content(transaction: Transaction, row: RowMapping) -> CaseContent:
         columns["known"].astype(np.bool_),
         columns["listed"].astype(np.bool_),
         tuple(CopiedValue(*one) for one in stored["copied"]) if "copied" in stored else None,
+        other_language=stored["other_language"],
     )
 
 

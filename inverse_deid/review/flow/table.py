@@ -259,6 +259,7 @@ def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
         is_approved=False,
         notes=(),
         copied=read_copied(transaction, case, content),
+        other_language=content.other_language,
     )
     return TableRow(
         case_id=case.id,

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import show_name
 from inverse_deid.core.wording import _, ngettext
+from inverse_deid.files.facts import list_facts
 from inverse_deid.review.flow.doubts import group_doubts
 from inverse_deid.review.flow.table import (
     ROWS_AT_ONCE,
@@ -137,7 +138,10 @@ def ask_approval(visit: Visit) -> Response:
     """Say what approving all rows that were read would do, and with which rows."""
     plan = plan_approval(visit.store, visit.user, _source(visit), _shown(visit))
     rows = [(one.case_id, one.revision, one.n_sure) for one in plan.rows]
-    return JSONResponse({"rows": rows, "question": _ask(plan), "staying": _list_staying(plan)})
+    facts = read_file_facts(visit.store, [_source(visit)])[_source(visit)]
+    said = [one.text for one in list_facts(facts) if one.field == "n_other_language"]
+    question = " ".join([*(f"{one}." for one in said), _ask(plan)])
+    return JSONResponse({"rows": rows, "question": question, "staying": _list_staying(plan)})
 
 
 def approve(visit: Visit) -> Response:

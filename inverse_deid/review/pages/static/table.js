@@ -122,6 +122,12 @@ function fill(row) {
       fault.textContent = lostCopied();
       row.body.append(fault);
     } else if (copied.length) row.body.append(listCopied(copied, { folds: false }));
+    if (state.data.warning) {
+      const warning = document.createElement("p");
+      warning.className = "fault";
+      warning.textContent = state.data.warning;
+      row.body.append(warning);
+    }
     fillText(row);
   }
   showState(row);
