@@ -65,6 +65,7 @@ class _Sweep(msgspec.Struct):
     words: list[str]
     after: int = -1
     keeps: bool | None = None
+    is_left: bool = False  # the reader leaves it as far as it is done
 
     __repr__ = show_name
 
@@ -98,7 +99,14 @@ def send_rows(visit: Visit) -> Response:
     """Send the next rows that the reader can review."""
     given = visit.parse(_After)
     rows = list_rows(visit.store, visit.user, _source(visit), _shown(visit), after=given.after)
-    return JSONResponse({"rows": [_encode(row) for row in rows], "legend": list_legend()})
+    unfinished = _shown(visit).list_unfinished(visit.user.id, _source(visit)) if given.after < 0 else []
+    return JSONResponse(
+        {
+            "rows": [_encode(row) for row in rows],
+            "legend": list_legend(),
+            "unfinished": [{**msgspec.to_builtins(asked), "after": after} for asked, after in unfinished],
+        }
+    )
 
 
 def note_read(visit: Visit) -> Response:
@@ -119,6 +127,9 @@ def sweep_file(visit: Visit) -> Response:
     """Change the same words in some more rows of the file; the page goes on until all are done."""
     given = visit.parse(_Sweep)
     asked = InFile(given.act, tuple(given.words), given.keeps)
+    if given.is_left:
+        _shown(visit).note_swept(visit.user.id, _source(visit), asked, None)
+        return JSONResponse({"rows": [], "after": None, "n_left": 0})
     done = sweep(visit.store, visit.user, _source(visit), asked, _shown(visit), after=given.after)
     return _send_again(visit, done.case_ids, after=done.after, n_left=done.n_left)
 
@@ -136,6 +147,11 @@ def undo(visit: Visit) -> Response:
 
 def ask_approval(visit: Visit) -> Response:
     """Say what approving all rows that were read would do, and with which rows."""
+    if _shown(visit).list_unfinished(visit.user.id, _source(visit)):
+        said = _(
+            "A decision for the whole file is not in all rows yet. Load the page again to go on with it."
+        )
+        return JSONResponse({"rows": [], "question": said, "staying": []})
     plan = plan_approval(visit.store, visit.user, _source(visit), _shown(visit))
     rows = [(one.case_id, one.revision, one.n_sure) for one in plan.rows]
     facts = read_file_facts(visit.store, [_source(visit)])[_source(visit)]
