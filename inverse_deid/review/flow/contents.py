@@ -62,6 +62,7 @@ LEAST_LEAKS = 6
 """Fewer than two to the power of minus this expected leaks make no difference to the doubt of a case."""
 
 _EPSILON = 1e-7
+_APOSTROPHES = "'\u2019"
 
 _COLUMNS = {
     "starts": "<i4",
@@ -353,4 +354,15 @@ def _find_rules_safe(content: CaseContent, facts: MaskingFacts) -> BoolArray:
         first, stop = np.searchsorted(content.tokens.starts, [part.start, part.end]).tolist()
         low = limit_of_safe_words(thresholds, decisions.p_safe[first:stop])
         safe[first:stop] = decisions.thresholds[first:stop] == low
-    return safe
+    return safe & ~_find_endings(content)
+
+
+def _find_endings(content: CaseContent) -> BoolArray:
+    # Letters behind an apostrophe of a masked word, as in "Okonkwo's": unmasked alone they say nothing.
+    tokens, keep = content.tokens, content.decisions.keep
+    found = np.zeros(len(tokens), np.bool_)
+    starts, ends = tokens.starts, tokens.ends
+    letters = (ends[1:] - starts[1:] == 1) & (starts[1:] - ends[:-1] == 1) & ~keep[:-1]
+    for i in np.flatnonzero(letters).tolist():
+        found[i + 1] = tokens.text[ends[i]] in _APOSTROPHES
+    return found
