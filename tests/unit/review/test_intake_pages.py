@@ -325,6 +325,16 @@ def test_the_same_file_is_not_added_twice(desk):
     assert desk.add("case.txt", b"seen by somebody").json()["state"] == "ready"
 
 
+def test_of_two_equal_files_that_wait_together_one_is_masked_and_the_other_says_so(desk):
+    for _ in range(2):
+        assert desk.add("case.txt", b"seen by Okonkwo").json()["state"] == "ready"
+    desk.choose()
+    first, second = desk.wait(*ENDED)
+    assert (first["state"], second["state"]) == ("done", "failed")
+    assert second["problem"] == "Was added before, with the same contents. Nothing is left to do."
+    assert len(list_cases(desk.store, WorkFilter()).rows) == 1
+
+
 def test_uploads_need_session_token_size_and_a_whole_body(desk):
     assert desk.add("a.txt", b"well", **{"X-CSRF-Token": "0" * 64}).status_code == 403
     assert desk.add("a.txt", b"").status_code == 400
