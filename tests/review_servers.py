@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from proxies import wait_for
 from review_stores import PASSWORD
 
-
 _reserved = []
 """Sockets for UDP at the numbers of the ports that this process was given; they are open until it ends."""
 
