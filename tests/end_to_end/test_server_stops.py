@@ -140,7 +140,7 @@ def test_a_stop_of_the_desk_leaves_no_address_and_no_log_of_the_database(tmp_pat
             assert time.monotonic() < until
             time.sleep(0.1)
         # It takes signals as soon as it answers.
-        assert httpx.get(f"http://127.0.0.1:{port}/log-in", timeout=120).status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{port}/log-in", timeout=120).status_code == 401
         (folder / "open.html").write_text("an address", "utf-8")
         assert end(process, stop, stop) == 0
     assert {one.name for one in folder.iterdir()} <= {"desk.db", "desk.lock"}
