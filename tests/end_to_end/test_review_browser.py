@@ -61,6 +61,7 @@ def address(store):
 def person(chromium, address, name, **options):
     """Log in by keyboard and return the page."""
     page = chromium.new_context(**options).new_page()
+    page.set_default_timeout(90_000)
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.goto(address + "/log-in")
