@@ -88,14 +88,20 @@ def shown_rows(page):
     )
 
 
+WHOLE_ROWS = (
+    "() => { const frame = document.querySelector('#rows').getBoundingClientRect();"
+    "return [...document.querySelectorAll('.case')].filter((one) => {"
+    " const place = one.getBoundingClientRect();"
+    " return place.top >= frame.top - 1 && place.bottom <= frame.bottom + 1; }).map((one) => one.dataset.id); }"
+)
+"""The rows that are on the screen from begin to end."""
+
+
 def wait_until_read(page):
     """Wait until the server was told of every row that is whole on the screen; a reader needs longer."""
     page.wait_for_function(
-        "() => { const frame = document.querySelector('#rows').getBoundingClientRect();"
-        "return [...document.querySelectorAll('.case')].every((one) => {"
-        " const place = one.getBoundingClientRect();"
-        " const isWhole = place.top >= frame.top - 1 && place.bottom <= frame.bottom + 1;"
-        " return !isWhole || one.row.isRead || one.row.isApproved || !one.row.state; }); }"
+        f"() => ({WHOLE_ROWS})().every((id) => {{ const {{ row }} = document.querySelector(`[data-id='${{id}}']`);"
+        " return row.isRead || row.isApproved || !row.state; })"
     )
 
 
@@ -201,19 +207,29 @@ def test_rows_that_flew_past_are_not_approved(chromium, listing):
                 page.clock.run_for(250)
                 time.sleep(0.5)  # the server has a clock of its own
             wait_until_read(page)
+            whole.update(page.evaluate(WHOLE_ROWS))
+
+        whole = set()
+
+        def press(*keys):
+            for key in (*keys, "z"):  # keys are obeyed one after the other
+                page.evaluate("document.querySelector('#saved').textContent = ''")
+                page.keyboard.press(key)
+            page.locator("#saved", has_text="nothing to undo").wait_for()
 
         read()
-        for _ in range(12):
-            page.keyboard.press("PageDown")
-        page.keyboard.press("End")
-        page.keyboard.press("z")  # keys are obeyed one after the other
-        page.locator("#saved", has_text="nothing to undo").wait_for()
+        press(*["PageDown"] * 6)
+        time.sleep(0.5)  # the server takes no row as shown before
+        page.clock.run_for(250)  # they are on the screen at one tick alone
+        press(*["PageDown"] * 6, "End")
         read()
+        n_read = len(whole)
         page.keyboard.press("Shift+Enter")
         page.wait_for_selector("#approving[open]")
         said = page.inner_text("#approving-staying")
         n_stay = int(said.split(" rows were not shown")[0].split()[-1])
         assert n_stay > 270
+        assert n_stay == 300 - n_read
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.get_by_text("rows approved.").wait_for()
