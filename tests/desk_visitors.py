@@ -73,7 +73,7 @@ class DeskVisitor:
         files = [str(one.name_key) for one in list_uploads(self.store) if one.state is UploadState.READY]
         return self.send("/choices", file=files, **answers, **(columns or {}))
 
-    def wait(self, *states: UploadState, seconds: float = 30.0) -> list[dict[str, Any]]:
+    def wait(self, *states: UploadState, seconds: float = 180.0) -> list[dict[str, Any]]:
         """Wait until every file is in one of these states; return what the page shows of them."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:

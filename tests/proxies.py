@@ -58,11 +58,11 @@ def nginx(site: Path, changes: Mapping[str, str], folder: Path, *, port: int) ->
             yield folder
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(120)
 
 
 def wait_for(
-    port: int, process: subprocess.Popen[bytes], log: Path | None = None, seconds: float = 20
+    port: int, process: subprocess.Popen[bytes], log: Path | None = None, seconds: float = 120
 ) -> None:
     """Wait until a server takes connections; its log is shown if it does not."""
     until = time.monotonic() + seconds

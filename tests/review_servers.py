@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
+import random
 import re
 import signal
 import socket
@@ -20,12 +21,24 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from proxies import wait_for
 from review_stores import PASSWORD
 
+_reserved = []
+"""Sockets for UDP at the numbers of the ports that this process was given; they are open until it ends."""
+
 
 def free_port():
-    """Return a port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """Return a port that nobody listens on, that no connection gets by itself, and that no other test is given."""
+    while True:
+        port = random.randrange(15_000, 30_000)  # below those that systems give to connections
+        taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            taken.bind(("127.0.0.1", port))
+            with socket.socket() as free:
+                free.bind(("", port))
+        except OSError:
+            taken.close()
+        else:
+            _reserved.append(taken)
+            return port
 
 
 def serving(store_file, *options):
@@ -50,11 +63,11 @@ def started(*words, log=subprocess.DEVNULL):
     environment = {**os.environ, "PYTHONPATH": found}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment) as process:
         try:
-            wait_for(port, process, seconds=120)
+            wait_for(port, process, seconds=240)
             yield port, process
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(30)
+            process.wait(120)
 
 
 def certificate(folder, *host_names):

@@ -15,10 +15,10 @@ def served_app(app, host="127.0.0.1"):
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    for _ in range(600):
-        if server.started:
-            break
-        time.sleep(0.05)
+    until = time.monotonic() + 120
+    while not server.started:
+        assert thread.is_alive() and time.monotonic() < until, "the application is not served"
+        time.sleep(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield f"http://{host}:{port}"

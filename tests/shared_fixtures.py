@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fake_maskers import FakeMasker, mask_capitals
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from inverse_deid.masking import assemble, texts  # noqa: F401 - what `texts` imports stays the real one
 from inverse_deid.masking.assemble import LoadedParts, MaskingSettings
@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 
     from inverse_deid.review.store.opening import ReviewStore
 
-# A busy machine is no failure: no example has a deadline.
+# A busy machine is no failure: no example has a deadline, and examples may be made slowly.
 # Where no CI runs, a quarter of the examples is enough to notice a change.
-settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 25)
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    max_examples=100 if os.environ.get("CI") else 25,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("unhurried")
 
 # A second reading takes several times as long, so tests that do not care about it read once.

@@ -34,4 +34,6 @@ def chromium():
 @pytest.fixture(scope="session")
 def expect():
     """Waits for what a page shows after a click; a plain assertion looks at once."""
-    return pytest.importorskip("playwright.sync_api").expect
+    found = pytest.importorskip("playwright.sync_api").expect
+    found.set_options(timeout=60_000)
+    return found

@@ -39,7 +39,7 @@ def visiting(address, chain, source="127.0.0.1"):
     """Yield a client that trusts the certificate and comes from an address of this machine."""
     trusted = ssl.create_default_context(cafile=str(chain))
     transport = httpx.HTTPTransport(verify=trusted, local_address=source)
-    with httpx.Client(base_url=address, transport=transport) as client:
+    with httpx.Client(base_url=address, transport=transport, timeout=60) as client:
         yield client
 
 
@@ -128,10 +128,10 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_sent(review, path, lim
     port = int(address.rpartition(":")[2])
     for n_bytes, is_refused in ((limit + 1, True), (limit, False)):
         with (
-            socket.create_connection(("127.0.0.1", port), 10) as bare,
+            socket.create_connection(("127.0.0.1", port), 60) as bare,
             trusted.wrap_socket(bare, server_hostname="127.0.0.1") as sent,
         ):
-            sent.settimeout(2)
+            sent.settimeout(60 if is_refused else 2)
             sent.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {n_bytes}\r\n\r\n".encode())
             try:
                 answer = sent.recv(100)
@@ -188,7 +188,7 @@ def test_a_server_that_is_told_to_stop_ends_cleanly(store_file):
     with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL) as process:
         wait_for(port, process, seconds=120)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) in (0, -signal.SIGTERM)  # systemd calls both a clean end
+        assert process.wait(120) in (0, -signal.SIGTERM)  # systemd calls both a clean end
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)

@@ -23,7 +23,7 @@ def desk(tmp_path, monkeypatch):
     folder = tmp_path / "desk"
     command = ("-m", "inverse_deid.cli.main", "desk", "--folder", folder, "--no-browser")
     with started(*command) as (_, process):
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not (folder / "desk.running").exists():  # it listens before it serves
             assert time.monotonic() < until
             time.sleep(0.1)
@@ -35,9 +35,9 @@ def desk(tmp_path, monkeypatch):
 
 def test_a_program_that_checks_links_does_not_spend_the_address(desk):
     address, _ = desk
-    assert httpx.head(address).status_code == 405
-    assert httpx.get(address).status_code == 200
-    assert httpx.get(address).status_code == 403
+    assert httpx.head(address, timeout=60).status_code == 405
+    assert httpx.get(address, timeout=60).status_code == 200
+    assert httpx.get(address, timeout=60).status_code == 403
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="lists of connections")
@@ -46,7 +46,7 @@ def test_a_connection_that_belongs_to_nobody_does_not_spend_the_address(desk):
     url = httpx.URL(address)
     request = f"GET {url.path} HTTP/1.1\r\nHost: 127.0.0.1:{url.port}\r\n\r\n".encode()
     for _ in range(5):
-        sent = socket.create_connection(("127.0.0.1", url.port), 10)
+        sent = socket.create_connection(("127.0.0.1", url.port), 60)
         # It is gone from the lists of the system at once when it is closed.
         sent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         time.sleep(0.3)  # the desk accepts it
@@ -58,4 +58,4 @@ def test_a_connection_that_belongs_to_nobody_does_not_spend_the_address(desk):
         finally:
             process.send_signal(signal.SIGCONT)
         time.sleep(0.3)
-    assert httpx.get(address).status_code == 200
+    assert httpx.get(address, timeout=60).status_code == 200

@@ -49,7 +49,7 @@ def generate_apart(*args, hash_seed: str = "0", limit_bytes: int | None = None) 
         env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         preexec_fn=limit,
     )

@@ -34,18 +34,17 @@ def start(*args, stdin=subprocess.DEVNULL, **variables: str) -> subprocess.Popen
 
 
 def finish(process: subprocess.Popen) -> tuple[int, str, bytes]:
-    stdout, stderr = process.communicate(timeout=120)
+    stdout, stderr = process.communicate(timeout=600)
     return process.returncode, stderr.decode(), stdout
 
 
 def wait_for(condition, process: subprocess.Popen | None = None) -> None:
-    for _ in range(6000):
-        if condition():
-            return
+    until = time.monotonic() + 300
+    while not condition():
         if process is not None:
             assert process.poll() is None, process.stderr.read().decode()
+        assert time.monotonic() < until, "nothing happened for 5 minutes"
         time.sleep(0.01)
-    raise AssertionError("nothing happened for 60 s")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -151,7 +150,7 @@ def whole(tmp_path_factory):
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(tmp_path, whole):
     given, expected = whole
-    process = start(given, "--out", tmp_path / "out", "--workers", 2, SECONDS_A_BATCH="0.3")
+    process = start(given, "--out", tmp_path / "out", "--workers", 2, SECONDS_A_BATCH="0.8")
     wait_for((tmp_path / "out" / ".a.jsonl.progress.json").exists, process)
     workers_of(process)[0].send_signal(signal.SIGKILL)
     status, said, _ = finish(process)
@@ -182,7 +181,7 @@ def test_a_poison_document_is_masked_completely_and_listed(tmp_path):
 def test_a_stopped_run_leaves_no_process_and_is_continued(tmp_path, whole, stop):
     given, expected = whole
     out = tmp_path / "out"
-    process = start(given, "--out", out, "--workers", 2, SECONDS_A_BATCH="0.5")
+    process = start(given, "--out", out, "--workers", 2, SECONDS_A_BATCH="1.5")
     wait_for((out / ".a.jsonl.progress.json").exists, process)
     workers = workers_of(process)
     assert len(workers) == 2
@@ -203,7 +202,7 @@ def test_a_stopped_run_leaves_no_process_and_is_continued(tmp_path, whole, stop)
 @pytest.mark.slow
 def test_the_keyboard_reaches_the_command_and_not_its_workers(tmp_path):
     given = write_lines(tmp_path / "a.jsonl")
-    process = start(given, "--out", tmp_path / "out", "--workers", 2, SECONDS_A_BATCH="0.5")
+    process = start(given, "--out", tmp_path / "out", "--workers", 2, SECONDS_A_BATCH="1.5")
     wait_for((tmp_path / "out" / ".a.jsonl.progress.json").exists, process)
     workers = workers_of(process)
     for one in [*workers, psutil.Process(process.pid)]:  # as a terminal does

@@ -23,7 +23,7 @@ def start(*args) -> subprocess.Popen:
 
 
 def finish(process: subprocess.Popen) -> tuple[int, str]:
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=900)
     return process.returncode, stderr.decode()
 
 

@@ -61,6 +61,7 @@ def address(store):
 def person(chromium, address, name, **options):
     """Log in by keyboard and return the page."""
     page = chromium.new_context(**options).new_page()
+    page.set_default_timeout(90_000)
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.goto(address + "/log-in")
@@ -204,28 +205,38 @@ def test_the_masked_side_shows_the_text_to_be_released(chromium, tmp_path):
             assert page.faults == []
 
 
+# The clock of the scripts of a page, which only a test moves: `performance.now()`.
+STOPPED_CLOCK = "globalThis.clockMs = 0; performance.now = () => globalThis.clockMs;"
+
+
 @contextmanager
-def reviewed_by_one(chromium, tmp_path, texts, masker):
-    """Open the first of some cases that one approval releases."""
+def reviewed_by_one(chromium, tmp_path, texts, masker, *, script=""):
+    """Open the first of some cases that one approval releases; a script runs first on each of their pages."""
     with store_of(tmp_path, texts, clock=time.time, masker=masker, approvals=1) as store:
         account(store, "ann", UserRole.REVIEWER)
         with served(store) as address:
             ann = person(chromium, address, "ann")
+            if script:
+                ann.add_init_script(script)
             ann.goto(address + "/next")
             ann.wait_for_selector(READY)
             yield ann, lambda: count_cases(store)[CaseState.RELEASED]
             assert ann.faults == []
 
 
-def hold(page, key, code, *, seconds=2.5, shift=True, marked=True):
-    """Hold a key as a keyboard does; not every browser marks the repeats after a page was loaded."""
+def hold(page, key, code, *, seconds=2.5, shift=True, marked=True, until=lambda: True):
+    """Hold a key as a keyboard does, for seconds and until something is the case.
+
+    Not every browser marks the repeats after a page was loaded.
+    """
     keyboard = page.context.new_cdp_session(page)
     virtual = {"Enter": 13, " ": 32}.get(key, ord(key.upper()[0]))
     text = {"Enter": "\r"}.get(key, key)
     event = {"key": key, "code": code, "windowsVirtualKeyCode": virtual, "modifiers": 8 if shift else 0}
     end = time.monotonic() + seconds
     is_repeat = False
-    while time.monotonic() < end:
+    while time.monotonic() < end or not until():
+        assert time.monotonic() < end + 120
         sent = {**event, "type": "keyDown", "text": text, "autoRepeat": is_repeat and marked}
         keyboard.send("Input.dispatchKeyEvent", sent)
         is_repeat = True
@@ -238,19 +249,23 @@ def hold(page, key, code, *, seconds=2.5, shift=True, marked=True):
 def test_a_held_key_approves_one_case(chromium, tmp_path, marked):
     with reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals()) as (ann, n_released):
         press(ann, "Home")
-        hold(ann, "Enter", "Enter", seconds=4, marked=marked)
+
+        def is_next_shown():
+            return ann.url.endswith("/cases/2") and ann.locator(READY).count() == 1
+
+        hold(ann, "Enter", "Enter", seconds=4, marked=marked, until=is_next_shown)
         assert n_released() == 1
-        ann.wait_for_selector(READY)
         press(ann, "Shift+Enter")
         ann.wait_for_url(lambda url: not url.endswith("/cases/2"))
         assert n_released() == 2
 
 
 def test_a_key_pressed_while_the_page_loads_approves_nothing(chromium, tmp_path):
-    with reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals()) as (ann, n_released):
+    given = reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals(), script=STOPPED_CLOCK)
+    with given as (ann, n_released):
         ann.keyboard.down("Shift")
         ann.keyboard.down("Enter")
-        ann.wait_for_timeout(500)
+        ann.get_by_text("not approved: release the key, then press it again").first.wait_for()
         assert n_released() == 0
 
 
@@ -288,32 +303,57 @@ def test_going_back_approves_nothing(chromium, tmp_path, answer):
         assert n_released() == 1
 
 
+def wait_until_considered(page, selector):
+    """Wait until a button takes the mouse: it does not while its page is new."""
+    page.wait_for_function(
+        "(one) => getComputedStyle(document.querySelector(one)).pointerEvents === 'auto'", arg=selector
+    )
+
+
+def slowly(page):
+    """Slow animations down, so that a page stays new for a minute; return what sets their speed."""
+    session = page.context.new_cdp_session(page)
+    session.send("Animation.enable")
+
+    def animate(rate):
+        session.send("Animation.setPlaybackRate", {"playbackRate": rate})
+
+    animate(0.01)
+    return animate
+
+
 def test_a_double_click_approves_one_case(chromium, tmp_path):
     with reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals()) as (ann, n_released):
         button = ann.locator("[data-do=approve]").bounding_box()
         place = (button["x"] + button["width"] / 2, button["y"] + button["height"] / 2)
-        ann.wait_for_timeout(800)
+        wait_until_considered(ann, "[data-do=approve]")
+        animate = slowly(ann)
         ann.mouse.dblclick(*place)
         ann.wait_for_url(lambda url: url.endswith("/cases/2"))
         ann.wait_for_selector(READY)
         ann.mouse.click(*place)
         ann.wait_for_timeout(300)
         assert n_released() == 1
-        ann.wait_for_timeout(800)
+        animate(1)
+        wait_until_considered(ann, "[data-do=approve]")
         ann.mouse.click(*place)
         ann.wait_for_url(lambda url: url.endswith("/cases/3"))
 
 
 def test_a_double_click_does_not_answer_the_question(chromium, tmp_path):
-    with reviewed_by_one(chromium, tmp_path, TEXTS, near_the_threshold()) as (ann, n_released):
-        ann.wait_for_timeout(800)
+    given = reviewed_by_one(chromium, tmp_path, TEXTS, near_the_threshold(), script=STOPPED_CLOCK)
+    with given as (ann, n_released):
         ann.click("[data-do=approve]")
         yes = ann.locator("#anyway-yes")
         yes.dispatch_event("click", {"detail": 2})
+        ann.evaluate("clockMs = 690")
         yes.click()
         ann.wait_for_timeout(300)
         assert n_released() == 0
-        ann.wait_for_timeout(700)
+        ann.evaluate("clockMs = 710")
+        yes.dispatch_event("click", {"detail": 2})
+        ann.wait_for_timeout(300)
+        assert n_released() == 0
         yes.click()
         ann.wait_for_url(lambda url: url.endswith("/cases/2"))
         assert n_released() == 1
@@ -442,12 +482,15 @@ def test_two_clicks_answer_for_one_case_of_the_sample(chromium, tmp_path):
             page.keyboard.press("Enter")
             page.get_by_role("link", name="Read the next case").press("Enter")
             button = page.get_by_role("button", name="No leak")
+            wait_until_considered(page, ".considered")
+            animate = slowly(page)
             button.click()
             page.get_by_text("2 left for you").wait_for()
             box = button.bounding_box()
             page.mouse.click(box["x"] + 5, box["y"] + 5)
             page.wait_for_timeout(300)
             page.get_by_text("2 left for you").wait_for()
+            animate(1)
             button.click()
             page.get_by_text("1 left for you").wait_for()
 
@@ -567,9 +610,11 @@ def test_a_long_case_is_whole_on_paper_and_for_screen_readers(chromium, tmp_path
             )
             assert shown == MANY_WORDS
             press(page, "End")
-            page.wait_for_function("() => document.querySelector('.original .here')?.textContent === 'West'")
-            box = page.locator(".original .here").bounding_box()
-            assert 0 < box["y"] < 800
+            page.wait_for_function(
+                "() => { const one = document.querySelector('.original .here');"
+                " const top = one?.getBoundingClientRect().y;"
+                " return one?.textContent === 'West' && top > 0 && top < 800; }"
+            )
 
 
 AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
@@ -597,11 +642,14 @@ def test_elusion_check_by_keyboard(chromium, tmp_path, scheme):
             page = person(
                 chromium, address, "carl", color_scheme=scheme, viewport={"width": 640, "height": 400}
             )
-            page.get_by_role("link", name="Sample").press("Enter")
+            with page.expect_navigation():
+                page.get_by_role("link", name="Sample").press("Enter")
             page.get_by_label("Number of cases, of 3 released").fill("2")
             assert serious_faults(page) == []
-            page.keyboard.press("Enter")
-            page.get_by_role("link", name="Read the next case").press("Enter")
+            with page.expect_navigation():
+                page.keyboard.press("Enter")
+            with page.expect_navigation():
+                page.get_by_role("link", name="Read the next case").press("Enter")
             assert serious_faults(page) == []
             first = page.url
             page.get_by_role("button", name="No leak").press("Enter")

@@ -39,7 +39,7 @@ class Browser:
             transport=httpx.HTTPTransport(
                 local_address=address, limits=httpx.Limits(max_keepalive_connections=0)
             ),
-            timeout=60,
+            timeout=120,
         )
 
     def log_in(self, name, password=PASSWORD):
@@ -88,7 +88,7 @@ def flood(port):
     yield begin
     is_over.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(240)
 
 
 def test_five_addresses_keep_nobody_out_whose_browser_or_address_is_known(port, flood):
@@ -100,7 +100,7 @@ def test_five_addresses_keep_nobody_out_whose_browser_or_address_is_known(port, 
     for browser, name in ((ann, "ann"), (Browser(port, "127.0.0.3"), "bea")) * 3:
         began = time.monotonic()
         assert browser.log_in(name).status_code == 303, name
-        assert time.monotonic() - began < 30
+        assert time.monotonic() - began < 90
 
 
 def test_thirty_failures_behind_one_address_keep_nobody_out_who_was_there(port):

@@ -77,7 +77,7 @@ def receive(store, service, name, text):
 
 
 def wait_for_masking(store):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         (upload,) = list_uploads(store)
         if upload.state in (UploadState.DONE, UploadState.FAILED):

@@ -100,12 +100,18 @@ def test_a_server_with_the_old_key_stores_nothing_after_a_change(tmp_path, keys)
     with store_of(tmp_path) as store:
         add_user(store, "ann", PASSWORD, UserRole.REVIEWER)
     path = tmp_path / "review.db"
-    with serving(path, "--key", keys[0]) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+    with (
+        serving(path, "--key", keys[0]) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+    ):
         assert log_in(client).status_code == 303
         subprocess.run(rotate(path, keys), check=True, capture_output=True)
         assert client.get("/").status_code != 200
         assert log_in(client).status_code != 303
-    with serving(path, "--key", keys[1]) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+    with (
+        serving(path, "--key", keys[1]) as port,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+    ):
         assert log_in(client).status_code == 303
         assert client.get("/").status_code == 200
 

@@ -380,12 +380,14 @@ def test_a_long_range_everywhere_in_a_long_case_lets_others_write(tmp_path):
 
         other = threading.Thread(target=work)
         other.start()
+        begun = time.perf_counter()
         try:
             ranges = tuple(TokenRange(2 * i, 2 * i + 20_000) for i in range(40))
             action = ReviewAction(ActionKind.MASK, ranges, all_mentions=True)
             revision = act(store, LayerRevision(ann.id, 1, revision), action).revision
         finally:
+            seconds = time.perf_counter() - begun
             ended.set()
             other.join()
         assert revision == 1 and not view_case(store, ann, 1).layer.keep[:20_078].any()
-        assert max(waits) < 1.0
+        assert len(waits) > 3 and max(waits) < max(1.0, seconds / 2), (seconds, waits)

@@ -42,7 +42,7 @@ def address(store):
 
 def wait_for_picture(page):
     image = "document.getElementById('picture-image')"
-    for _ in range(300):
+    for _ in range(2_000):
         if page.evaluate(f"{image}.complete && {image}.naturalWidth > 0") and not page.inner_text(
             "#picture-told"
         ):
@@ -112,10 +112,13 @@ def test_two_adjudicators_answer_for_a_column_in_their_browsers(
         with served_app(make_application(store, intake=intake), "localhost") as address:
             carl = person(chromium, address, "carl", **options)
             carl.goto(address + "/add")
+            carl.wait_for_selector("#drop[data-ready]")
             carl.set_input_files("#file-input", str(table))
             carl.click("#next")
             carl.get_by_role("group", name="seen_by").get_by_label("Keep unchecked").check()
-            carl.click("button.main:has-text('Mask the file')")
+            with carl.expect_navigation():
+                carl.click("button.main:has-text('Mask the file')")
+            carl.get_by_label("Copy “seen_by” unmasked").wait_for()
             assert serious_faults(carl) == []
             carl.get_by_label("Copy “seen_by” unmasked").check()
             carl.click("button.main:has-text('Mask the file')")
@@ -126,12 +129,13 @@ def test_two_adjudicators_answer_for_a_column_in_their_browsers(
             carl.wait_for_url("**/confirm")
             expect(carl.locator("button[name=answer]")).to_have_count(0)
             cleo = person(chromium, address, "cleo", **options)
-            cleo.click("text=Columns to confirm")
+            with cleo.expect_navigation():
+                cleo.click("text=Columns to confirm")
             expect(cleo.locator("main")).to_contain_text("2 of 2 values look like names")
             assert serious_faults(cleo) == []
             cleo.click("text=Copy “seen_by” unmasked")
             expect(cleo.locator("#notice")).to_have_text("Confirmed: the column is copied.")
-            until = time.monotonic() + 30
+            until = time.monotonic() + 180
             while list_uploads(store)[0].state is not UploadState.DONE and time.monotonic() < until:
                 time.sleep(0.05)
             assert list_uploads(store)[0].state is UploadState.DONE

@@ -64,7 +64,7 @@ class Team:
         return self.people[name].send("/choices", file=str(key), **given, **sure, **answers)
 
     def wait(self, *states):
-        until = time.monotonic() + 30
+        until = time.monotonic() + 180
         while time.monotonic() < until:
             files = list_uploads(self.store)
             if files and all(one.state in (states or ENDED) for one in files):

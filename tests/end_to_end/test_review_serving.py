@@ -33,7 +33,7 @@ def test_over_tls_cookies_are_secure(store_file, tmp_path):
     options = ("--certificate", chain, "--private-key", private, "--address", "0.0.0.0")
     trusted = ssl.create_default_context(cafile=str(chain))
     with serving(store_file, *options) as port:
-        with httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=trusted) as client:
+        with httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=trusted, timeout=60) as client:
             answer = log_in(client)
             assert answer.status_code == 303
             session = cookies(answer)["__Host-session"]
@@ -49,7 +49,7 @@ def test_over_tls_cookies_are_secure(store_file, tmp_path):
 def test_behind_a_proxy_failures_are_counted_by_client(store_file):
     with (
         serving(store_file, "--behind-proxy", "127.0.0.1") as port,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         client.headers.update(
             {"X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.7", "Host": "review.test"}
@@ -79,7 +79,7 @@ def test_behind_a_proxy_nobody_else_is_answered(store_file):
 
         def ask(source, headers):
             transport = httpx.HTTPTransport(local_address=source)
-            with httpx.Client(transport=transport, headers=headers) as client:
+            with httpx.Client(transport=transport, headers=headers, timeout=60) as client:
                 return client.get(f"http://127.0.0.1:{port}/log-in").status_code
 
         assert ask("127.0.0.1", told) == 200
@@ -89,8 +89,8 @@ def test_behind_a_proxy_nobody_else_is_answered(store_file):
 
 
 def test_a_kill_under_load_loses_no_decision():
-    command = [sys.executable, "load_review.py", "--reviewers", "10", "--seconds", "10", "--cases", "60"]
-    done = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "load_review.py", "--reviewers", "10", "--seconds", "40", "--cases", "60"]
+    done = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, timeout=900, check=False)
     found = json.loads(done.stdout)
     assert found["wrong"] == {}
     assert done.returncode == 0

@@ -58,7 +58,7 @@ def approve_as(store, name, *case_ids):
         approve_case(store, LayerRevision(user.id, case_id, open_case(store, user, case_id).revision))
 
 
-def test_the_page_after_an_approval_announces_it(chromium, address):
+def test_the_page_after_an_approval_announces_it(chromium, expect, address):
     ann = person(chromium, address, "ann")
     ann.goto(address + "/cases/1")
     ann.wait_for_selector(READY)
@@ -71,8 +71,7 @@ def test_the_page_after_an_approval_announces_it(chromium, address):
     press(ann, "Home")
     approve(ann)
     ann.wait_for_selector(READY)
-    ann.wait_for_timeout(300)
-    assert ann.get_by_role("status").first.inner_text() == "c1: approved. Released."
+    expect(ann.get_by_role("status").first).to_have_text("c1: approved. Released.")
     # A screen reader reads out what appears in a region that it knows.
     assert ann.evaluate("globalThis.said.at(-1)") == "c1: approved. Released."
     ann.reload()
@@ -203,14 +202,17 @@ def test_without_scripts_a_team_works_as_well(chromium, expect, address, store):
     assert not dora.get_by_label("Select all cases on this page").is_visible()
     dora.get_by_label("Find").fill("C1")
     dora.get_by_label("Sort by").select_option("newest")
-    dora.get_by_role("button", name="Show", exact=True).click()
+    with dora.expect_navigation():
+        dora.get_by_role("button", name="Show", exact=True).click()
     assert re.findall(r">(c\d+)</td>", dora.content()) == ["c10", "c1"]
-    dora.get_by_role("link", name="Case", exact=True).click()
+    with dora.expect_navigation():
+        dora.get_by_role("link", name="Case", exact=True).click()
     assert re.findall(r">(c\d+)</td>", dora.content()) == ["c1", "c10"]
     assert "c1" not in dora.url.lower()
     dora.get_by_label("Select case c10").check()
     dora.get_by_label("assign to").select_option("bea")
-    dora.get_by_role("button", name="Assign", exact=True).click()
+    with dora.expect_navigation():
+        dora.get_by_role("button", name="Assign", exact=True).click()
     expect(dora.locator("#notice")).to_have_text("1 case assigned to bea.")
     assert re.findall(r">(c\d+)</td>", dora.content()) == ["c1", "c10"]
     carl = person(chromium, address, "carl", java_script_enabled=False, accept_downloads=True)
@@ -271,14 +273,16 @@ def test_a_second_factor_by_scanning_and_a_recovery_code(chromium, address):
         secret = ann.inner_text("main code")
         ann.get_by_label("Code that the app shows").fill(pyotp.TOTP(secret).now())
         ann.get_by_label("Your password").fill(PASSWORD if check else "a wrong long sentence")
-        ann.get_by_role("button", name="Turn on").click()
+        with ann.expect_navigation():
+            ann.get_by_role("button", name="Turn on").click()
         if not check:
             ann.get_by_text("The old password is wrong.").wait_for()
             assert ann.inner_text("main code") == secret
     codes = ann.locator("#recovery-codes code").all_inner_texts()
     assert len(codes) == 10
     assert serious_faults(ann) == []
-    ann.get_by_role("link", name="I have kept them").click()
+    with ann.expect_navigation():
+        ann.get_by_role("link", name="I have kept them").click()
     ann.get_by_role("button", name="Log out").click()
     ann.fill("[name=name]", "ann")
     ann.fill("[name=password]", PASSWORD)

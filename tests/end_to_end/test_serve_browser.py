@@ -42,6 +42,7 @@ def served(**settings):
 
 def visit(chromium, address, **options):
     page = chromium.new_context(**options).new_page()
+    page.set_default_timeout(90_000)
     page.faults, page.asked = [], []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.on("console", lambda message: page.faults.append(message.text) if message.type == "error" else None)

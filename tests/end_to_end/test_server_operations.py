@@ -72,7 +72,7 @@ both = pytest.mark.parametrize("port", ["review", "service"], indirect=True)
 def open_many(stack, port, parts, n):
     opened = []
     for i in range(n):
-        one = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10)))
+        one = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 60)))
         one.sendall(parts[i % len(parts)])
         opened.append(one)
     return opened
@@ -81,10 +81,12 @@ def open_many(stack, port, parts, n):
 def measure(port, n=30):
     """Ask for /health on new connections; return the statuses and the median of seconds."""
     statuses, seconds = set(), []
-    for _ in range(n):
-        begun = time.monotonic()
-        statuses.add(httpx.get(f"http://127.0.0.1:{port}/health", timeout=30).status_code)
-        seconds.append(time.monotonic() - begun)
+    limits = httpx.Limits(max_keepalive_connections=0)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=120) as client:
+        for _ in range(n):
+            begun = time.monotonic()
+            statuses.add(client.get("/health").status_code)
+            seconds.append(time.monotonic() - begun)
     return statuses, statistics.median(seconds)
 
 
@@ -104,12 +106,13 @@ def is_closed(one):
 def test_honest_clients_are_answered_among_hostile_and_idle_ones(port):
     half = b"GET /health HTTP/1.1\r\nHost: x\r\n"
     body = b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+    _, alone = measure(port)
     with ExitStack() as stack:
         hostile = open_many(stack, port, [half, body % b"/log-in", body % b"/mask"], N_HOSTILE)
         open_many(stack, port, [b""], N_IDLE)
         statuses, median = measure(port)
-        assert (statuses, median < 0.5) == ({200}, True), (statuses, median)
-        until = time.monotonic() + 40
+        assert (statuses, median < max(0.5, 10 * alone)) == ({200}, True), (statuses, median, alone)
+        until = time.monotonic() + 120
         while time.monotonic() < until and not all(is_closed(one) for one in hostile):
             time.sleep(0.5)
         assert all(is_closed(one) for one in hostile)
@@ -118,18 +121,19 @@ def test_honest_clients_are_answered_among_hostile_and_idle_ones(port):
 @both
 def test_an_endless_header_delays_nobody(port):
     def send_endlessly():
-        with socket.create_connection(("127.0.0.1", port), 10) as sent:
+        with socket.create_connection(("127.0.0.1", port), 60) as sent:
             sent.sendall(b"GET / HTTP/1.1\r\nCookie: ")
             with pytest.raises(OSError):
                 for _ in range(1000):
                     sent.sendall(b"x" * 65536)
 
+    _, alone = measure(port)
     with ThreadPoolExecutor(4) as threads:
         sending = [threads.submit(send_endlessly) for _ in range(4)]
         statuses, median = measure(port)
         for one in sending:
-            one.result(30)
-    assert (statuses, median < 0.5) == ({200}, True), (statuses, median)
+            one.result(120)
+    assert (statuses, median < max(0.5, 10 * alone)) == ({200}, True), (statuses, median, alone)
 
 
 def test_log_ins_at_once_do_not_delay_decisions(servers):
@@ -142,29 +146,37 @@ def test_log_ins_at_once_do_not_delay_decisions(servers):
         page = httpx.get(f"http://127.0.0.1:{port}/log-in")
         form = {"csrf_token": re.search(r'name="csrf_token" value="([0-9a-f]+)"', page.text).group(1)}
         visitor = {"Cookie": f"visitor={page.cookies['visitor']}"}
+        certificates = ssl.create_default_context()  # to load them takes longer than to ask
 
         def attack(i):
             answer = httpx.post(
                 f"http://127.0.0.1:{port}/log-in",
                 data={**form, "name": f"nobody{i}", "password": "a wrong long sentence"},
                 headers=visitor,
-                timeout=60,
+                timeout=120,
+                verify=certificates,
             )
             return answer.status_code, answer.headers.get("retry-after")
 
+        def decide(n):
+            """Return the seconds that the n-th decision took."""
+            nonlocal revision
+            begun = time.monotonic()
+            payload = {"kind": "mask" if n % 2 else "unmask", "ranges": [[0, 1]], "revision": revision}
+            answer = ann.post("/cases/1/act", json=payload, headers=headers)
+            revision = answer.json()["revision"]
+            return time.monotonic() - begun
+
+        alone = statistics.median(map(decide, range(6)))
         with ThreadPoolExecutor(60) as threads:
             attacks = [threads.submit(attack, i) for i in range(60)]
             seconds = []
             while not all(one.done() for one in attacks) or len(seconds) < 5:
-                begun = time.monotonic()
-                payload = {"kind": "mask" if len(seconds) % 2 else "unmask", "ranges": [[0, 1]]}
-                answer = ann.post("/cases/1/act", json={**payload, "revision": revision}, headers=headers)
-                seconds.append(time.monotonic() - begun)
-                revision = answer.json()["revision"]
+                seconds.append(decide(len(seconds)))
         said = [one.result() for one in attacks]
     assert (429, "3") in said
     assert {status for status, _ in said} <= {401, 429}
-    assert statistics.median(seconds) < 0.25, seconds
+    assert statistics.median(seconds) < max(0.25, 10 * alone), (seconds, alone)
 
 
 @both
@@ -240,35 +252,44 @@ def ask(port, token, text="Zoe fell"):
         f"http://127.0.0.1:{port}/mask",
         json={"id": 1, "text": text},
         headers={"Authorization": f"Bearer {token}"},
+        timeout=60,
     )
 
 
 def test_tokens_are_reloaded_under_load_without_a_lost_request(tmp_path):
     tokens = token_file(tmp_path / "tokens", ("ward-7", FIRST, ""))
-    with started(SERVICE, "serve", "--tokens", tokens) as (port, process):
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as written,
+        started(SERVICE, "serve", "--tokens", tokens, log=written) as (port, process),
+    ):
         stop, statuses = threading.Event(), []
 
         def work():
             headers = {"Authorization": f"Bearer {FIRST}"}
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
+            address = f"http://127.0.0.1:{port}"
+            with httpx.Client(base_url=address, headers=headers, timeout=60) as client:
                 while not stop.is_set():
                     statuses.append(client.post("/mask", json={"id": 1, "text": "Zoe fell"}).status_code)
 
-        def reload(content, expected):
+        def reload(content, expected, told):
+            before = log.read_bytes().count(told)
             tokens.write_bytes(content)
             process.send_signal(signal.SIGHUP)
-            until = time.monotonic() + 60
-            while ask(port, SECOND).status_code != expected:
+            until = time.monotonic() + 120
+            while log.read_bytes().count(told) == before:
                 assert time.monotonic() < until
                 time.sleep(0.05)
+            assert ask(port, SECOND).status_code == expected
 
         one = tokens.read_bytes()
         two = one + token_file(tmp_path / "more", ("ward-8", SECOND, "")).read_bytes()
         with ThreadPoolExecutor(2) as threads:
             working = [threads.submit(work) for _ in range(2)]
             try:
-                for content, expected in [(two, 200), (one, 401)] * 2 + [(two, 200), (b"not TOML", 200)]:
-                    reload(content, expected)
+                for content, expected in [(two, 200), (one, 401)] * 2 + [(two, 200)]:
+                    reload(content, expected, b"reloaded tokens")
+                reload(b"not TOML", 200, b"not reloaded")
             finally:
                 stop.set()
             for worker in working:
@@ -311,7 +332,7 @@ def connected(port, chain):
     """Yield a connection over TLS that trusts this certificate alone."""
     trusted = ssl.create_default_context(cafile=str(chain))
     with (
-        socket.create_connection(("127.0.0.1", port), 10) as bare,
+        socket.create_connection(("127.0.0.1", port), 60) as bare,
         trusted.wrap_socket(bare, server_hostname="127.0.0.1") as made,
     ):
         yield made
@@ -342,7 +363,7 @@ def test_a_certificate_is_reloaded_and_open_connections_stay(tmp_path):
     ):
         assert is_healthy(open_one)
         shutil.copy(new / "chain.pem", chain)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 180
         loaded = serialization.load_pem_private_key((new / "key.pem").read_bytes(), None)
         encrypted = loaded.private_bytes(
             serialization.Encoding.PEM,

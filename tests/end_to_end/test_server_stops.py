@@ -47,7 +47,7 @@ def end(process, *signals):
     for number in signals:
         process.send_signal(number)
         time.sleep(0.05)
-    return process.wait(60)
+    return process.wait(120)
 
 
 @STOPS
@@ -96,14 +96,14 @@ def test_an_upload_that_a_stop_cuts_is_told_to_try_again_and_leaves_nothing(tmp_
         told = {**headers, "host": f"127.0.0.1:{port}", "cookie": cookie, "x-file-name": "half.txt"}
         lines = [f"{name}: {value}\r\n" for name, value in {**told, "content-length": "9"}.items()]
         half.sendall(f"POST /add/file HTTP/1.1\r\n{''.join(lines)}\r\nhalf".encode())
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while count_rows(store)[0] <= len(files):
             assert time.monotonic() < until
             time.sleep(0.05)
         stopped = time.monotonic()
         assert end(process, signal.SIGTERM) == 0
-        assert time.monotonic() - stopped < 8
-        half.settimeout(10)
+        assert time.monotonic() - stopped < 30
+        half.settimeout(30)
         said = half.recv(65536).decode()
     assert said.startswith("HTTP/1.1 503 ")
     assert "retry-after: " in said
@@ -134,12 +134,13 @@ def test_a_stop_of_the_desk_leaves_no_address_and_no_log_of_the_database(tmp_pat
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
     folder = tmp_path / "desk"
-    with started(*MAIN, "desk", "--folder", folder, "--no-browser") as (_, process):
-        until = time.monotonic() + 60
+    with started(*MAIN, "desk", "--folder", folder, "--no-browser") as (port, process):
+        until = time.monotonic() + 120
         while not (folder / "desk.running").exists():  # it listens before it serves
             assert time.monotonic() < until
             time.sleep(0.1)
-        time.sleep(1)
+        # It takes signals as soon as it answers.
+        assert httpx.get(f"http://127.0.0.1:{port}/log-in", timeout=120).status_code == 401
         (folder / "open.html").write_text("an address", "utf-8")
         assert end(process, stop, stop) == 0
     assert {one.name for one in folder.iterdir()} <= {"desk.db", "desk.lock"}
@@ -147,5 +148,5 @@ def test_a_stop_of_the_desk_leaves_no_address_and_no_log_of_the_database(tmp_pat
 
 def test_a_stop_of_the_service_is_not_an_error():
     with started(SERVICE, "serve") as (port, process):
-        assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{port}/health", timeout=120).status_code == 200
         assert end(process, signal.SIGTERM, signal.SIGHUP) == 0

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import socket
+import ssl
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 SERVICE = Path(__file__).with_name("serve_command.py")
 N_LARGE = 5
+CERTIFICATES = ssl.create_default_context()  # to load them takes longer than to ask
 SMALL = {"id": 1, "text": "Zoe fell"}
 WORDS = 50_000
 """Of a large request: 5 seconds of the masker."""
@@ -52,7 +54,7 @@ def bearer(name):
 
 def ask(port, name, content):
     address = f"http://127.0.0.1:{port}/mask"
-    return httpx.post(address, json=content, headers=bearer(name), timeout=120)
+    return httpx.post(address, json=content, headers=bearer(name), timeout=240, verify=CERTIFICATES)
 
 
 @pytest.mark.parametrize("large", [MANY_TEXTS, ONE_TEXT], ids=["many texts", "one text"])
@@ -62,15 +64,16 @@ def test_a_small_text_does_not_wait_for_large_requests(serve, large, names):
     with ThreadPoolExecutor(N_LARGE) as threads:
         working = [threads.submit(ask, port, "a", large) for _ in range(N_LARGE)]
         time.sleep(1)
-        seconds = []
-        for _ in range(20):
+        seconds, until = [], time.monotonic() + 8  # the masker alone takes 25 seconds for the large ones
+        while len(seconds) < 20 and time.monotonic() < until:
             begun = time.monotonic()
             assert ask(port, names[-1], SMALL).status_code == 200
             seconds.append(time.monotonic() - begun)
         is_meanwhile = not all(one.done() for one in working)
         assert {one.result().status_code for one in working} == {200}
     assert is_meanwhile
-    assert (statistics.median(seconds) < 0.5, max(seconds) < 2) == (True, True), seconds
+    # Behind one large request they would wait for 5 seconds.
+    assert (statistics.median(seconds) < 2, max(seconds) < 4) == (True, True), seconds
 
 
 def test_large_requests_are_answered_in_order_beside_small_ones(serve):
@@ -90,13 +93,14 @@ def test_a_client_that_fills_the_queue_leaves_the_others_their_share(serve):
 
     async def fill():
         limits = httpx.Limits(max_connections=400)
-        async with httpx.AsyncClient(limits=limits, timeout=120) as client:
+        async with httpx.AsyncClient(limits=limits, timeout=240) as client:
             address, headers = f"http://127.0.0.1:{port}/mask", bearer("a")
-            text = {"id": 1, "text": "well " * 500}
+            text = {"id": 1, "text": "well " * 1000}  # more than one is sent while it is masked
             asked = [
                 asyncio.create_task(client.post(address, json=text, headers=headers)) for _ in range(400)
             ]
             while not any(one.done() and one.result().status_code == 503 for one in asked):
+                assert not all(one.done() for one in asked)
                 await asyncio.sleep(0.05)
             other = await client.post(address, json=SMALL, headers=bearer("b"))
             return other.status_code, {one.status_code for one in await asyncio.gather(*asked)}
@@ -113,7 +117,7 @@ def test_half_of_a_form_takes_no_place_of_a_file(serve):
     )
     with ExitStack() as stack:
         for _ in range(20):
-            one = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 10)))
+            one = stack.enter_context(closing(socket.create_connection(("127.0.0.1", port), 60)))
             one.sendall(head.encode())
         time.sleep(1)
         for name in ("a", "b"):
@@ -121,6 +125,6 @@ def test_half_of_a_form_takes_no_place_of_a_file(serve):
                 f"http://127.0.0.1:{port}/mask-file",
                 files={"file": ("x.txt", b"Zoe fell")},
                 headers=bearer(name),
-                timeout=90,
+                timeout=240,
             )
             assert found.status_code == 200, found.text

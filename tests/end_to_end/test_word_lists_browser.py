@@ -40,6 +40,12 @@ def press(page, *keys):
         page.keyboard.press(key)
 
 
+def press_button(page, name):
+    """Press a button that leads to another page, and wait for the page."""
+    with page.expect_navigation():
+        page.get_by_role("button", name=name).click()
+
+
 def go_to(page, name):
     """Move by Tab alone to a control of this name."""
     for _ in range(60):
@@ -126,16 +132,16 @@ def test_axe_finds_no_fault_in_the_pages_of_word_lists(chromium, cases, scheme, 
         page.goto(address + "/lists")
         check(page, "empty")
         page.fill("[name=words]", "Zelvoran")
-        page.get_by_role("button", name="Look for it").click()
+        press_button(page, "Look for it")
         check(page, "question")
         page.check("[name=for_new_files]")
-        page.get_by_role("button", name="Never mask it").click()
+        press_button(page, "Never mask it")
         check(page, "again")
         page.check("[name=sure]")
-        page.get_by_role("button", name="Never mask it").click()
+        press_button(page, "Never mask it")
         page.fill("[name=words]", "a long phrase of " + "Pneumonoultramicroscopicsilicovolcanoconiosis" * 4)
-        page.get_by_role("button", name="Look for it").click()
-        page.get_by_role("button", name="Always mask it").click()
+        press_button(page, "Look for it")
+        press_button(page, "Always mask it")
         check(page, "lists")
         page.goto(address + "/table/1")
         page.wait_for_selector("#rows:not([aria-busy])")
@@ -154,11 +160,13 @@ def test_axe_finds_no_fault_in_the_page_of_doubtful_words(chromium, in_doubt, sc
         page.goto(address + "/lists/doubts")
         word_in_focus(page)
         check(page, "doubts")
-        press(page, "m")
+        with page.expect_navigation():
+            press(page, "m")
         page.wait_for_selector("#undo-last")
         word_in_focus(page)
         check(page, "undo")
-        press(page, "u")
+        with page.expect_navigation():
+            press(page, "u")
         page.wait_for_selector("[name=told]", state="attached")
         check(page, "unmask")
         assert page.faults == []

@@ -148,15 +148,15 @@ def undo(visit: Visit) -> Response:
 def ask_approval(visit: Visit) -> Response:
     """Say what approving all rows that were read would do, and with which rows."""
     if _shown(visit).list_unfinished(visit.user.id, _source(visit)):
-        said = _(
+        question = _(
             "A decision for the whole file is not in all rows yet. Load the page again to go on with it."
         )
-        return JSONResponse({"rows": [], "question": said, "staying": []})
+        return JSONResponse({"rows": [], "question": question, "staying": []})
     plan = plan_approval(visit.store, visit.user, _source(visit), _shown(visit))
     rows = [(one.case_id, one.revision, one.n_sure) for one in plan.rows]
     facts = read_file_facts(visit.store, [_source(visit)])[_source(visit)]
-    said = [one.text for one in list_facts(facts) if one.field == "n_other_language"]
-    question = " ".join([*(f"{one}." for one in said), _ask(plan)])
+    warnings = [f"{one.text}." for one in list_facts(facts) if one.field == "n_other_language"]
+    question = " ".join([*warnings, _ask(plan)])
     return JSONResponse({"rows": rows, "question": question, "staying": _list_staying(plan)})
 
 

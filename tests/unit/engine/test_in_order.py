@@ -43,7 +43,7 @@ def test_a_slow_first_item_does_not_let_the_others_run_away():
         nonlocal n_called
         n_called += 1
         if item == 0:
-            go.wait(10)
+            go.wait(60)
         return item
 
     found = in_order(call, range(100), 2)
@@ -56,7 +56,7 @@ def test_a_slow_first_item_does_not_let_the_others_run_away():
 
 
 def test_several_calls_run_at_the_same_time():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
     assert len(list(in_order(lambda _: both.wait(), range(4), 2))) == 4
 
 

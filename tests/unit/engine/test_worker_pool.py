@@ -128,7 +128,7 @@ def test_a_closed_pool_takes_nothing_any_more():
 
 def _asked(pool):
     with ThreadPoolExecutor(1) as threads:
-        threads.submit(pool._mask, pool._workers[0], docs("late")).result(10)
+        threads.submit(pool._mask, pool._workers[0], docs("late")).result(60)
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 1000])

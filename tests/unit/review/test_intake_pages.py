@@ -372,7 +372,7 @@ class Gate:
     def mask_many(self, docs):
         if docs[0].id != "example":
             self.is_busy.set()
-            assert self.goes_on.wait(30)
+            assert self.goes_on.wait(120)
         return self._masker.mask_many(docs)
 
 
@@ -387,7 +387,7 @@ def test_a_file_is_stopped_and_goes_on_and_nothing_of_it_is_left_meanwhile(tmp_p
         first = desk.add("a.jsonl", many_lines()).json()["id"]
         second = desk.add("b.txt", b"well").json()["id"]
         desk.choose({f"column {first} 1": "masked"})
-        assert gate.is_busy.wait(30)
+        assert gate.is_busy.wait(120)
         states = [one["state"] for one in desk.client.get("/add/list").json()["files"]]
         assert states == ["masking", "queued"]
         assert desk.ask(f"/add/{first}", what="remove").status_code == 400
@@ -447,7 +447,7 @@ def test_a_model_that_cannot_be_loaded_is_named(tmp_path):
 
     with desk_of(tmp_path, build) as desk:
         until = threading.Event()
-        for _ in range(100):
+        for _ in range(1200):
             told = desk.client.get("/add/list").json()
             if told["fault"]:
                 break
@@ -512,7 +512,7 @@ def test_nothing_is_deleted_while_a_file_is_masked(tmp_path):
     with desk_of(tmp_path, lambda _settings: gate) as desk:
         desk.add("a.txt", b"seen by Okonkwo")
         desk.choose()
-        assert gate.is_busy.wait(30)
+        assert gate.is_busy.wait(120)
         assert "Stop it first" in desk.send("/files/delete", sure="yes").text
         gate.goes_on.set()
         desk.wait(*ENDED)

@@ -143,7 +143,7 @@ def test_slow_requests_of_others_do_not_hold_up_decisions(tmp_path, monkeypatch)
 
     def find_slowly(visit):
         begun.release()
-        ended.append(is_over.wait(20))
+        ended.append(is_over.wait(60))
         return list_pages.show_work_list(visit)
 
     monkeypatch.setattr(list_pages, "find_cases", find_slowly)
@@ -152,7 +152,7 @@ def test_slow_requests_of_others_do_not_hold_up_decisions(tmp_path, monkeypatch)
         threads = [threading.Thread(target=eve.ask, args=["/find"]) for _ in range(DECISION_THREADS)]
         for one in threads:
             one.start()
-        assert all(begun.acquire(timeout=30) for _ in threads)
+        assert all(begun.acquire(timeout=60) for _ in threads)
         opened = ann.ask("/cases/1/open")
         assert (
             opened.status_code == ann.act(1, opened.json()["revision"], "unmask", (0, 1)).status_code == 200

@@ -93,7 +93,7 @@ def test_anchors_are_appended_as_the_trail_grows_and_at_the_end(store, tmp_path)
     with anchoring(store, [str(place)], every_entries=2, look_seconds=0.01):
         for name in ("bea", "cem"):
             user(store, name)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while not (place.exists() and place.read_text()) and time.monotonic() < until:
             time.sleep(0.01)
         assert max(anchors_of(store, place)) == 4

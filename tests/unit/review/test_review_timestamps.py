@@ -122,11 +122,12 @@ def read_lines(tmp_path):
 
 
 def test_the_stamped_time_is_reported(store, tmp_path, authority):
+    before = time.gmtime()
     write_anchor(store, [str(tmp_path / "anchors"), authority.place])
+    days = {time.strftime("%Y-%m-%d", at) for at in (before, time.gmtime())}  # midnight may be between them
     said = verify(tmp_path, authority)
     assert said.exit_code == 0
-    today = time.strftime("%Y-%m-%d", time.gmtime())
-    assert f"entry 2 and those before it existed at {today}" in said.output
+    assert any(f"entry 2 and those before it existed at {day}" in said.output for day in days)
     assert said.output.count("note:") == 1
 
 
@@ -197,7 +198,7 @@ def test_a_failure_is_logged_and_the_next_anchor_is_stamped(store, tmp_path, aut
     authority.mode = mode
     failing = [places[0], "tsa:http://127.0.0.1:9/"] if mode == "away" else places
     with caplog.at_level(logging.ERROR):
-        write_anchor(store, failing, stamp_seconds=0.5 if mode == "hang" else 5)
+        write_anchor(store, failing, stamp_seconds=0.5 if mode == "hang" else 60)
     assert f"no time stamp from 127.0.0.1: {fault}" in caplog.text
     assert [list(line) for line in read_lines(tmp_path)] == [["anchor"]]
     authority.mode = ""

@@ -12,6 +12,24 @@ from inverse_deid.service.batching import MAX_READY, Batcher, BatchingSettings, 
 PATIENT = BatchingSettings(wait_seconds=0.05)
 
 
+class Gate(FakeMasker):
+    """Keeps every word; its first batch waits until `goes_on`."""
+
+    def __init__(self):
+        super().__init__(lambda word: True)
+        self.order, self.goes_on, self._begun = [], threading.Event(), threading.Event()
+
+    def mask_many(self, docs):
+        self.order.extend(doc.text for doc in docs)
+        self._begun.set()
+        assert self.goes_on.wait(60)
+        return super().mask_many(docs)
+
+    async def begun(self):
+        """Return when the first batch is being masked."""
+        assert await asyncio.to_thread(self._begun.wait, 60)
+
+
 def run(masker, settings, use):
     """Use a batcher while it runs."""
 
@@ -75,14 +93,18 @@ def test_masking_is_done_in_one_thread_beside_the_event_loop():
     ids=["requests", "work"],
 )
 def test_a_full_queue_refuses_and_takes_again_when_it_is_empty(settings):
+    masker = Gate()
+
     async def use(batcher):
         first = asyncio.create_task(batcher.mask(docs("a"), "own"))
-        await asyncio.sleep(0.1)  # it is being masked
-        rest = await together(batcher, *[docs("12345")] * 4)
+        await masker.begun()
+        rest = asyncio.create_task(together(batcher, *[docs("12345")] * 4))
+        await asyncio.sleep(0.1)  # all of them have asked
+        masker.goes_on.set()
         await first
-        return rest, await batcher.mask(docs("x" * 100), "own")
+        return await rest, await batcher.mask(docs("x" * 100), "own")
 
-    rest, later = run(FakeMasker(lambda word: True, 0.3), settings, use)
+    rest, later = run(masker, settings, use)
     assert [isinstance(one, QueueFullError) for one in rest] == [False, True, True, True]
     assert later[0].text == "x" * 100
 
@@ -100,33 +122,30 @@ def test_others_get_their_share_of_a_queue_that_one_client_fills():
 
 
 def test_a_piece_of_a_large_request_is_masked_between_those_of_others():
-    order = []
-
-    class Noting(FakeMasker):
-        def mask_many(self, docs):
-            order.extend(doc.text for doc in docs)
-            return super().mask_many(docs)
+    masker = Gate()
 
     async def use(batcher):
         large = asyncio.create_task(batcher.mask(docs(*["x " * 19] * 40), "own", "a"))
-        await asyncio.sleep(0.1)
-        found = await batcher.mask(docs("small"), "own", "b")
-        return found[0].text, large.done(), [one.text for one in await large]
+        await masker.begun()
+        small = asyncio.create_task(batcher.mask(docs("small"), "own", "b"))
+        await asyncio.sleep(0.1)  # it has asked
+        masker.goes_on.set()
+        return (await small)[0].text, [one.text for one in await large]
 
     limits = BatchingSettings(wait_seconds=0.0, batch_work=100, piece_work=50)
-    text, was_done, rest = run(Noting(lambda word: True, 0.05), limits, use)
-    assert (text, was_done, rest) == ("small", False, ["x " * 19] * 40)
-    assert order.index("small") < 15
+    assert run(masker, limits, use) == ("small", ["x " * 19] * 40)
+    assert masker.order.index("small") < 15
 
 
 def test_a_request_whose_time_is_over_is_not_masked_and_harms_no_other():
-    masker = FakeMasker(lambda word: True, 0.3)
+    masker = Gate()
 
     async def use(batcher):
         first = asyncio.create_task(batcher.mask(docs("a"), "own"))
-        await asyncio.sleep(0.1)
+        await masker.begun()
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(batcher.mask(docs("b", "c"), "own"), 0.05)
+        masker.goes_on.set()
         last = await batcher.mask(docs("d"), "own")
         return (await first)[0].text, last[0].text, batcher.n_waiting
 
