@@ -571,7 +571,7 @@ def has_name_key(store: ReviewStore, source_id: int, name_key: int) -> bool:
     """Whether a file came from the upload with this key of its name."""
     found = select(SOURCES.c.name_key).where(SOURCES.c.id == source_id)
     with store.reading() as transaction:
-        return transaction.execute(found).scalar_one() == name_key
+        return bool(transaction.execute(found).scalar_one() == name_key)
 
 
 def _find_id(transaction: Transaction, name: str, content_hash: str) -> int | None:
