@@ -355,7 +355,7 @@ def test_a_double_click_does_not_answer_the_question(chromium, tmp_path):
         ann.wait_for_timeout(300)
         assert n_released() == 0
         yes.click()
-        ann.wait_for_url(lambda url: url.endswith("/cases/2"))
+        ann.wait_for_url(lambda url: url.endswith("/cases/2"), wait_until="commit")
         assert n_released() == 1
 
 
