@@ -30,8 +30,9 @@ _MIN_CLEAR_LETTERS = 4
 """Letters below which a name looks like shorthand: `Alb`."""
 _OLDEST = 125
 _REASONS_OF_NAMES = (Reason.NAME_WITH_TITLE, Reason.OTHER_MENTION)
-_APOSTROPHES = "'\u2019"
+_APOSTROPHES = ("'", "\u2019")
 _SIGNS_FOR_LETTERS = "!@$"
+_JOINT = re.compile(rf"[/.\-{_SIGNS_FOR_LETTERS}](?<=[^\W_].)(?=[^\W_])")
 _LABEL = re.compile(
     r"""^[ \t>*\u2022-]{0,8}
     (?:[\[(]?\d[\d/.,: \t-]{0,24}(?:[ap]\.?m\.?)?[\])]?[ \t,\u2013-]{0,3})?   # when it was said
@@ -137,16 +138,17 @@ def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
 def _find_joints(tokens: JoinedTokens) -> BoolArray:
     """Return bool (n_tokens,): whether one sign and nothing else joins a token to a similar next one."""
     joined = np.zeros(len(tokens), np.bool_)
-    signs = tokens.codes[tokens.ends[:-1]]
-    is_joining = np.logical_or.reduce([signs == ord(sign) for sign in f"/.-{_SIGNS_FOR_LETTERS}"])
-    for i in np.flatnonzero(is_joining & (tokens.starts[1:] - tokens.ends[:-1] == 1)).tolist():
-        left, right = tokens.words[i], tokens.words[i + 1]
-        words = left.isalpha() and right.isalpha()
-        numbers = left.isdecimal() and right.isdecimal()
-        # HIPAA names ages over 89 as identifiers: `94-year-old` is masked as a whole.
-        is_over_89 = left.isdecimal() and 90 <= int(left[:4]) <= _OLDEST
-        is_letter = chr(signs[i]) in _SIGNS_FOR_LETTERS
-        joined[i] = numbers or is_letter or (signs[i] == ord("-") and (words or is_over_89))
+    for one, of in zip(tokens.docs, tokens.slices(), strict=True):
+        places = [match.start() for match in _JOINT.finditer(one.text)]
+        lefts = (of.start + np.searchsorted(one.ends, places)).tolist()
+        for i, sign in zip(lefts, map(one.text.__getitem__, places), strict=True):
+            left, right = tokens.words[i], tokens.words[i + 1]
+            words = left.isalpha() and right.isalpha()
+            numbers = left.isdecimal() and right.isdecimal()
+            # HIPAA names ages over 89 as identifiers: `94-year-old` is masked as a whole.
+            is_over_89 = left.isdecimal() and 90 <= int(left[:4]) <= _OLDEST
+            is_letter = sign in _SIGNS_FOR_LETTERS
+            joined[i] = numbers or is_letter or (sign == "-" and (words or is_over_89))
     return joined
 
 
@@ -253,11 +255,11 @@ def _may_own(tokens: JoinedTokens, i: int, of: slice, safe: BoolArray) -> bool:
 
 def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
     after = tokens.words[i + 1] if i + 1 < of.stop else ""
-    gap = tokens.codes[tokens.ends[i] : tokens.starts[i + 1]].tolist() if after else []
-    if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and after == "s":
+    gap = tokens.gap(i) if after else ""
+    if gap in _APOSTROPHES and after == "s":
         return True
     before = tokens.words[i - 1].casefold() if i > of.start else ""
-    return before in BEFORE_PEOPLE or (gap == [ord(" ")] and after in AFTER_PEOPLE)
+    return before in BEFORE_PEOPLE or (gap == " " and after in AFTER_PEOPLE)
 
 
 def _list_names(

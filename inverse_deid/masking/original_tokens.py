@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray, Decisions, Reason, Tokens
+from inverse_deid.core.values import BoolArray, Decisions, IntArray, Reason, Tokens
 from inverse_deid.text.reading import Reading
 from inverse_deid.text.rendering import forbidden_gaps
 from inverse_deid.text.tokenizer import tokens_touched
 
-Places = npt.NDArray[np.int64]
+_TOKENS_AT_ONCE = 65_536
+"""Tokens that are looked up at once, to save memory in long documents."""
 
 
 def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tokens: Tokens) -> Decisions:
@@ -26,19 +26,9 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
     Reason, probability and category are those of the worst token of the reading: a masked one if there
     is any, and of these the least probable to be safe.
     """
-    firsts, stops = _overlaps(reading, read, tokens)
-    risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)
-    is_read = stops > firsts
-    worst = np.where(is_read, firsts, 0)
-    # All tokens of an edit, however many, read as the same ones.
-    several = np.flatnonzero(stops > firsts + 1)
-    is_other = (np.diff(firsts[several], prepend=-1) != 0) | (np.diff(stops[several], prepend=-1) != 0)
-    begins = np.flatnonzero(is_other)
-    for begin, end in pairwise([*begins.tolist(), len(several)]):
-        first, stop = int(firsts[several[begin]]), int(stops[several[begin]])
-        worst[several[begin:end]] = first + np.lexsort((risk[first:stop], decisions.keep[first:stop]))[0]
+    worst, is_read = _find_worst(reading, read, decisions, tokens)
     if not len(read):
-        decisions, worst = _all_masked(1), np.zeros(len(tokens), np.int64)
+        decisions = _all_masked(1)
     keep, reasons = decisions.keep[worst], decisions.reasons[worst]
     p_safe, thresholds = decisions.p_safe[worst], decisions.thresholds[worst]
     categories = np.where(is_read, decisions.categories[worst], 0).astype(np.uint8)
@@ -57,9 +47,11 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
 
 def _with_words(reading: Reading, read: Tokens) -> list[tuple[int, int]]:
     # With the words that begin or end within them.
+    ranges: list[tuple[int, int]] = []
+    if not (harmful := reading.harmful()):
+        return ranges
     starts, ends = reading.originals(read)
-    ranges = []
-    for start, end in reading.harmful():
+    for start, end in harmful:
         first, stop = np.searchsorted(ends, start, side="right"), np.searchsorted(starts, end, side="left")
         has_words = stop > first
         ranges.append(
@@ -74,22 +66,46 @@ def _all_masked(n_tokens: int) -> Decisions:
     return Decisions(nothing > 0, nothing + np.uint8(Reason.FAILED_CLOSED), unknown, unknown.copy(), nothing)
 
 
-def _overlaps(reading: Reading, read: Tokens, tokens: Tokens) -> tuple[Places, Places]:
-    """Return the first token of the reading that shares a character with each of the original, and the end.
+def _find_worst(
+    reading: Reading, read: Tokens, decisions: Decisions, tokens: Tokens
+) -> tuple[IntArray, BoolArray]:
+    """Return of each token of the original the worst one of the reading that shares a character with it.
 
-    Tokens of one edit cover the same range, so that both bounds are in order.
+    Returns:
+        int32 (n_tokens,), 0 = there is none, and bool (n_tokens,), whether there is any.
     """
     starts, ends = reading.originals(read)
-    firsts = np.searchsorted(ends, tokens.starts, side="right")
-    return firsts.astype(np.int64), np.searchsorted(starts, tokens.ends, side="left").astype(np.int64)
+    risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)
+    worst, is_read = np.zeros(len(tokens), np.int32), np.zeros(len(tokens), np.bool_)
+    several = [np.zeros((0, 3), np.int64)]  # tokens that read as more than one: which, the first, and the end
+    for at in range(0, len(tokens), _TOKENS_AT_ONCE):
+        some = slice(at, at + _TOKENS_AT_ONCE)
+        # Tokens of one edit cover the same range, so that both bounds are in order.
+        firsts = np.searchsorted(ends, tokens.starts[some], side="right")
+        stops = np.searchsorted(starts, tokens.ends[some], side="left")
+        is_read[some] = stops > firsts
+        worst[some] = np.where(is_read[some], firsts, 0)
+        of_several = np.flatnonzero(stops > firsts + 1)
+        several.append(np.stack([at + of_several, firsts[of_several], stops[of_several]], axis=1))
+    # All tokens of an edit, however many, read as the same ones.
+    of_edits = np.concatenate(several)
+    begins = np.flatnonzero((np.diff(of_edits[:, 1:], axis=0, prepend=-1) != 0).any(axis=1))
+    for begin, end in pairwise([*begins.tolist(), len(of_edits)]):
+        first, stop = of_edits[begin, 1:].tolist()
+        of_edit = np.lexsort((risk[first:stop], decisions.keep[first:stop]))[0]
+        worst[of_edits[begin:end, 0]] = first + of_edit
+    return worst, is_read
 
 
-def _in_ranges(n: int, starts: npt.NDArray[np.integer], ends: npt.NDArray[np.integer]) -> BoolArray:
-    """Tell which of `n` characters are in a half-open range: bool (n,). Ranges may overlap."""
-    depth = np.zeros(n, np.int32)
-    np.add.at(depth, starts, 1)
-    np.add.at(depth, ends, -1)
-    return np.cumsum(depth, out=depth) > 0
+def _in_ranges(n: int, starts: IntArray, ends: IntArray) -> BoolArray:
+    """Tell which of `n` characters are in a half-open range: bool (n,). Both bounds are in order."""
+    depth = np.zeros(n, np.int8)
+    # What a range shares with the one before it counts once, so that no depth is above 1.
+    firsts = np.concatenate([starts[:1], np.maximum(starts[1:], ends[:-1])])
+    for bounds, step in ((firsts, 1), (ends, -1)):
+        for at in range(0, len(bounds), _TOKENS_AT_ONCE):
+            np.add.at(depth, bounds[at : at + _TOKENS_AT_ONCE], step)
+    return np.cumsum(depth, dtype=np.int8, out=depth) > 0
 
 
 def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -> Sequence[tuple[int, int]]:
@@ -110,8 +126,8 @@ def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -
         hidden[start:end] = True
     hidden[:-1] &= ~reading.covered()
     hidden[reading.unseen()] = True
-    starts, ends = reading.originals(read)
-    hidden |= _in_ranges(len(hidden), starts[~keep], ends[~keep])
+    masked = (bounds[~keep] for bounds in reading.originals(read))
+    hidden |= _in_ranges(len(hidden), *masked)
     for start, end in reading.harmful():
         hidden[start:end] = True
     hidden &= ~_in_ranges(len(hidden), tokens.starts, tokens.ends)

@@ -186,14 +186,18 @@ class Deidentifier:
         masked: dict[int, MaskedDocument] = {}
         for part in self._begin_ahead(tokens):
             given = {number: docs[row].names for number, row in enumerate(part.rows) if docs[row].names}
-            decided = self._decide(part, given)
-            rows, analyses = part.rows, deque(part.analyses)
-            del part  # of a long document, what was read would take more than its text until it is rendered
-            for row, decisions in zip(rows, decided, strict=True):
+            decided = deque(zip(part.rows, part.analyses, self._decide(part, given), strict=True))
+            # Of a long document, all that was found takes more than its text. It goes as soon as it can.
+            del part
+            while decided:
+                row, analysis, decisions = decided.popleft()
                 identifiers = known.get(docs[row].known)
-                seen = _Seen(docs[row], readings[row], tokens[row], analyses.popleft(), identifiers)
-                passed = self._pass_whole(seen, decisions)
-                del seen
+                seen = _Seen(docs[row], readings[row], tokens[row], identifiers, analysis.other_language)
+                decisions = self._pass_reading(seen, analysis.verdicts, decisions)
+                del analysis
+                passed = self._pass_original(seen, decisions)
+                tokens[row], readings[row] = passed.tokens, None
+                del seen, decisions
                 masked[row] = self._render(docs[row], passed)
         return [masked[row] for row in range(len(docs))]
 
@@ -258,9 +262,14 @@ class Deidentifier:
             decisions = decide_without_network(verdicts)
         else:
             p_safe, categories = join_scores(part.tokens, scores)
-            densities = log_densities(p_safe, tokens.bounds.tolist())[tokens.doc]
-            p_kept = join_kept(part.tokens, scores, self._stages.kept)
-            decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities, p_kept)
+            decisions = combine(
+                verdicts,
+                p_safe,
+                categories,
+                self._stages.thresholds,
+                densities=log_densities(p_safe, tokens.bounds.tolist())[tokens.doc],
+                p_kept=join_kept(part.tokens, scores, self._stages.kept),
+            )
             if self._stages.kept:
                 decisions = self._mask_firmly(part.tokens, tokens.slices(), verdicts, decisions)
             if self._stages.keeps_years:
@@ -284,8 +293,8 @@ class Deidentifier:
             keep[of], reasons[of] = masked.keep, masked.reasons
         return replace(decisions, keep=keep, reasons=reasons)
 
-    def _pass_whole(self, seen: _Seen, decisions: Decisions) -> _Passed:
-        """Apply the passes over a whole document."""
+    def _pass_reading(self, seen: _Seen, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
+        """Apply the passes over a whole document to the tokens of its reading."""
         doc, tokens = seen.doc, seen.tokens
         if len(decisions) != len(tokens):
             raise StageError(
@@ -298,9 +307,12 @@ class Deidentifier:
             )
         if self._stages.origins is not None:
             decisions = mask_origins(decisions, self._stages.origins(tokens))
-        decisions = apply_allow_list(tokens, self._stages.allow, seen.analysis.verdicts, decisions)
-        decisions = self._mask_listed(seen, tokens, decisions)
-        gaps = None
+        decisions = apply_allow_list(tokens, self._stages.allow, verdicts, decisions)
+        return self._mask_listed(seen, tokens, decisions)
+
+    def _pass_original(self, seen: _Seen, decisions: Decisions) -> _Passed:
+        """Apply the passes over a whole document to the tokens of its original."""
+        doc, tokens, gaps = seen.doc, seen.tokens, None
         if seen.reading is not None:
             original = tokenize_many([doc.text])[0]
             gaps = hide_gaps(seen.reading, tokens, decisions.keep, original)
@@ -311,7 +323,7 @@ class Deidentifier:
             unsure = tokens_touched(tokens, doc.unsure)
             reasons = np.where(unsure, Reason.HARD_TO_READ, decisions.reasons).astype(np.uint8)
             decisions = replace(decisions, keep=decisions.keep & ~unsure, reasons=reasons)
-        return _Passed(tokens, decisions, gaps, seen.analysis.other_language)
+        return _Passed(tokens, decisions, gaps, seen.other_language)
 
     def _render(self, doc: Document, passed: _Passed) -> MaskedDocument:
         tokens, decisions = passed.tokens, passed.decisions
@@ -337,8 +349,8 @@ class _Seen:
     doc: Document
     reading: Reading | None  # None = the text itself
     tokens: Tokens = field(repr=False)  # of the reading
-    analysis: RuleAnalysis = field(repr=False)  # of the reading
     known: KnownIdentifiers | None
+    other_language: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

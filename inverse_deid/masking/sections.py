@@ -46,12 +46,12 @@ def cut(tokens: Tokens) -> Iterator[tuple[Tokens, slice]]:
 
 
 def own_of_analysis(analysis: RuleAnalysis, own: slice) -> RuleAnalysis:
-    """Return what the rules found in a section's own tokens, without the features, which only scores need."""
+    """Return what the rules found in a section's own tokens, without what only scores need."""
     verdicts = RuleVerdicts(
         *(getattr(analysis.verdicts, name)[own].copy() for name in RuleVerdicts.__slots__)
     )
-    none = analysis.features[own, :0].copy()
-    return RuleAnalysis(analysis.ids[own].copy(), none, verdicts, other_language=analysis.other_language)
+    ids, features = analysis.ids[:0].copy(), analysis.features[:0].copy()
+    return RuleAnalysis(ids, features, verdicts, other_language=analysis.other_language)
 
 
 def join_analyses(sections: Sequence[RuleAnalysis]) -> RuleAnalysis:

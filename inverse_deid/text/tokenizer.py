@@ -95,7 +95,7 @@ def code_points(text: str) -> CodePoints:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JoinedTokens:
     """The tokens of several documents, one after the other."""
 
@@ -103,10 +103,14 @@ class JoinedTokens:
     words: list[str]  # of all documents
     starts: IntArray  # (n_tokens,), offset of the first character in `codes`
     ends: IntArray  # (n_tokens,), offset after the last character
-    codes: CodePoints  # (n_characters,), all texts, each followed by a `BORDER`
     offsets: IntArray  # (n_docs,), where each text begins in `codes`
     bounds: IntArray  # (n_docs + 1,), the first token of each document, and the number of tokens
     doc: IntArray  # (n_tokens,), the document of each token
+
+    @cached_property
+    def codes(self) -> CodePoints:
+        """Return all texts, each followed by a `BORDER`: uint32 (n_characters,)."""
+        return code_points("".join(text for doc in self.docs for text in (doc.text, BORDER)))
 
     def __len__(self) -> int:
         return len(self.words)
@@ -129,6 +133,12 @@ class JoinedTokens:
         return np.append(self.offsets[1:], np.int32(len(self.codes)))[: len(self.docs)] - np.int32(
             len(BORDER)
         )
+
+    def gap(self, i: int) -> str:
+        """Return what is between a token and the next one of its document."""
+        doc = int(self.doc[i])
+        start, end = int(self.ends[i] - self.offsets[doc]), int(self.starts[i + 1] - self.offsets[doc])
+        return self.docs[doc].text[start:end]
 
     def slices(self) -> Iterator[slice]:
         return (slice(first, last) for first, last in pairwise(self.bounds.tolist()))
@@ -164,7 +174,6 @@ def join(docs: Sequence[Tokens]) -> JoinedTokens:
         words=docs[0].words if is_one else list(chain.from_iterable(doc.words for doc in docs)),
         starts=docs[0].starts if is_one else np.concatenate([none, *(doc.starts for doc in docs)]) + shift,
         ends=docs[0].ends if is_one else np.concatenate([none, *(doc.ends for doc in docs)]) + shift,
-        codes=code_points("".join(text for doc in docs for text in (doc.text, BORDER))),
         offsets=offsets,
         bounds=bounds,
         doc=np.repeat(np.arange(len(docs), dtype=np.int32), n_tokens),

@@ -262,6 +262,33 @@ def test_unmasking_a_sure_word_asks_first_and_undo_brings_the_mask_back(chromium
         assert " g" in page.locator(".case .t", has_text="Okonkwo").first.get_attribute("class")
 
 
+@pytest.mark.parametrize("choice", ["Go on", "Leave it"])
+def test_a_decision_for_the_file_that_a_reload_cut_off_is_named_and_goes_on(chromium, listing, choice):
+    with served(listing) as address:
+        page = open_table(chromium, address, viewport={"width": 1280, "height": 800})
+        first = page.locator(".case .t").first
+        word = first.inner_text()
+        first.click()
+        page.route("**/sweep", lambda route: route.continue_() if "-1" in route.request.post_data else None)
+        with page.expect_request(lambda asked: asked.url.endswith("sweep") and "-1" not in asked.post_data):
+            page.keyboard.press("Shift+M")
+        page.unroute("**/sweep")
+        page.reload()
+        page.wait_for_selector(READY)
+        page.get_by_text(f"Your decision about “{word}” in the whole file is not in all rows yet.").wait_for()
+        page.keyboard.press("Shift+Enter")
+        page.get_by_text("A decision for the whole file is not in all rows yet.").wait_for()
+        assert not page.locator("#approving-yes").is_visible()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name=choice).click()
+        page.wait_for_function("() => /changed|stored/.test(document.querySelector('#saved').textContent)")
+        assert not page.locator("#trouble").is_visible()
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_selector("#approving[open]")
+        assert "not in all rows" not in page.inner_text("#approving")
+        assert page.faults == []
+
+
 def test_words_in_doubt_are_decided_once_for_the_file(chromium, listing):
     with served(listing) as address:
         page = open_table(chromium, address, viewport={"width": 1280, "height": 800})

@@ -393,16 +393,22 @@ class _Releases:
         return release.n_cases
 
     def _list_found(self, source_id: int) -> list[str]:
-        """Return what was found in a file and what was left out of it; records are counted, not named."""
+        """Return what was found in a file and what was left out of it; parts are counted, not named."""
         facts = read_facts_of(self._transaction, [source_id])[source_id]
         found = [one.text for one in list_facts(facts) if one.field not in ("warnings", "failures")]
-        if n := facts.n_failures + len(facts.warnings):
+        if n := facts.n_failures:
             found.append(
                 ngettext(
-                    "{n:,} record was refused, masked completely or masked with a warning",
-                    "{n:,} records were refused, masked completely or masked with a warning",
+                    "{n:,} record, attachment or other part was left out or masked completely",
+                    "{n:,} records, attachments or other parts were left out or masked completely",
                     n,
                     n=n,
+                )
+            )
+        if n := len(facts.warnings):
+            found.append(
+                ngettext(
+                    "{n:,} part was masked with a warning", "{n:,} parts were masked with a warning", n, n=n
                 )
             )
         return found

@@ -137,6 +137,12 @@ def _find_stops(transaction: Transaction, layer: Row[Any], content: CaseContent)
     return read_model(content, read_facts(transaction, layer.case_id)).is_doubtful.copy()
 
 
+def is_other_language(store: ReviewStore, case_id: int) -> bool:
+    """Whether a text of a case seems not to be English, so that identifiers may be missed in it."""
+    with store.reading() as transaction:
+        return read_content(transaction, case_id).other_language
+
+
 def count_maybe_needless(store: ReviewStore, user_id: int, case_id: int) -> int:
     """Count the masks that may be needless, without those in doubt, and that the user leaves.
 

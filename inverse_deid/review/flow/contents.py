@@ -62,6 +62,7 @@ LEAST_LEAKS = 6
 """Fewer than two to the power of minus this expected leaks make no difference to the doubt of a case."""
 
 _EPSILON = 1e-7
+_APOSTROPHES = "'\u2019"
 
 _COLUMNS = {
     "starts": "<i4",
@@ -114,6 +115,7 @@ class CaseContent:
     is_listed: BoolArray = field(repr=False)  # bool (n_tokens,), as a list says that they must be
     # What is released beside the texts, None = an earlier version did not store it.
     copied: tuple[CopiedValue, ...] | None = field(default=(), repr=False)
+    other_language: bool = False  # a text of it seems not to be English
 
 
 class Listed:
@@ -168,7 +170,17 @@ def join_texts(
     }
     is_known = KnownIdentifiers(known).among(tokens)
     is_listed = (listed or Listed()).among(tokens, columns["keep"])
-    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known, is_listed, copied)
+    return CaseContent(
+        text,
+        tuple(parts),
+        known,
+        tokens,
+        Decisions(**columns),
+        is_known,
+        is_listed,
+        copied,
+        other_language=any(one.other_language for one in masked),
+    )
 
 
 def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
@@ -179,6 +191,7 @@ def pack_content(content: CaseContent) -> tuple[bytes, bytes]:
             [one.value, str(one.sort)] if isinstance(one, KnownIdentifier) else one for one in content.known
         ],
         "copied": [[one.column, one.value, one.replaced] for one in content.copied or ()],
+        "other_language": content.other_language,
     }
     columns: dict[str, npt.NDArray[Any]] = {
         "starts": content.tokens.starts,
@@ -243,6 +256,7 @@ def _open_content(transaction: Transaction, row: RowMapping) -> CaseContent:
         columns["known"].astype(np.bool_),
         columns["listed"].astype(np.bool_),
         tuple(CopiedValue(*one) for one in stored["copied"]) if "copied" in stored else None,
+        other_language=stored["other_language"],
     )
 
 
@@ -340,4 +354,15 @@ def _find_rules_safe(content: CaseContent, facts: MaskingFacts) -> BoolArray:
         first, stop = np.searchsorted(content.tokens.starts, [part.start, part.end]).tolist()
         low = limit_of_safe_words(thresholds, decisions.p_safe[first:stop])
         safe[first:stop] = decisions.thresholds[first:stop] == low
-    return safe
+    return safe & ~_find_endings(content)
+
+
+def _find_endings(content: CaseContent) -> BoolArray:
+    # Letters behind an apostrophe of a masked word, as in "Okonkwo's": unmasked alone they say nothing.
+    tokens, keep = content.tokens, content.decisions.keep
+    found = np.zeros(len(tokens), np.bool_)
+    starts, ends = tokens.starts, tokens.ends
+    letters = (ends[1:] - starts[1:] == 1) & (starts[1:] - ends[:-1] == 1) & ~keep[:-1]
+    for i in np.flatnonzero(letters).tolist():
+        found[i + 1] = tokens.text[ends[i]] in _APOSTROPHES
+    return found

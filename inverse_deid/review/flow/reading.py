@@ -235,6 +235,7 @@ def _view(transaction: Transaction, user: User, case_id: int) -> CaseView:
         is_approved=layer.approval is not None,
         notes=_read_notes(transaction, case_id, user, sees_all=sees_all),
         copied=read_copied(transaction, case, content),
+        other_language=content.other_language,
     )
 
 

@@ -123,12 +123,30 @@ class Swept:
 
 
 class RowsShown:
-    """Which rows each reader was sent, and which of them they were shown; of one process, and thread-safe."""
+    """Which rows each reader was sent, and which of them they were shown; of one process, and thread-safe.
+
+    It also knows the decisions for a whole file that are not in all its rows yet, as their page was closed:
+    until they are, nothing in the file is approved together.
+    """
 
     def __init__(self) -> None:
         self._turn = Lock()
         self._sent: dict[tuple[int, int], tuple[int, float]] = {}
         self._read: dict[tuple[int, int], int] = {}
+        self._unfinished: dict[tuple[int, int], dict[InFile, int]] = {}
+
+    def note_swept(self, user_id: int, source_id: int, asked: InFile, after: int | None) -> None:
+        """Note after which row a decision for a whole file goes on, None = it is done or left."""
+        with self._turn:
+            of_file = self._unfinished.setdefault((user_id, source_id), {})
+            of_file.pop(asked, None)
+            if after is not None:
+                of_file[asked] = after
+
+    def list_unfinished(self, user_id: int, source_id: int) -> list[tuple[InFile, int]]:
+        """Return the decisions for a whole file that are not done, and after which rows they go on."""
+        with self._turn:
+            return list(self._unfinished.get((user_id, source_id), {}).items())
 
     def note_sent(self, user_id: int, revisions: Mapping[int, int], now: float) -> None:
         """Note rows that are sent to a reader, with the revisions of their layers."""
@@ -259,6 +277,7 @@ def _show(transaction: Transaction, user: User, case: Row[Any]) -> TableRow:
         is_approved=False,
         notes=(),
         copied=read_copied(transaction, case, content),
+        other_language=content.other_language,
     )
     return TableRow(
         case_id=case.id,
@@ -408,6 +427,7 @@ def sweep(
     store: ReviewStore, user: User, source_id: int, asked: InFile, shown: RowsShown, *, after: int = -1
 ) -> Swept:
     """Change or confirm the same words in the rows of a file after one, some rows at a time."""
+    shown.note_swept(user.id, source_id, asked, after)
     places, last = _find_places(store, user, source_id, asked, after)
     changed: dict[int, tuple[int, int]] = {}
     with store.writing() as transaction:
@@ -428,6 +448,7 @@ def sweep(
                 changed[case_id] = (old, edited.revision)
     for case_id, (old, new) in changed.items():
         shown.carry(user.id, case_id, old, new, store.now())
+    shown.note_swept(user.id, source_id, asked, last)
     return Swept(tuple(changed), last, len(places) - len(changed))
 
 
@@ -555,9 +576,12 @@ def approve_rows(
     another reader still has to read the rows.
 
     Raises:
-        ReviewError: A row is not of this file, or there are too many.
+        ReviewError: A row is not of this file, there are too many, or a decision of the reader for the whole
+            file is not in all rows yet.
     """
     refuse_admin(user)
+    if shown.list_unfinished(user.id, source_id):
+        raise ReviewError(_("a decision for the whole file is not in all rows yet. Load the page again"))
     if len(planned) > ROWS_AT_ONCE:
         raise ReviewError(_("at most {n} rows can be approved in one step", n=ROWS_AT_ONCE))
     left: dict[int, str] = {}

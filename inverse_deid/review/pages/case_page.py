@@ -28,6 +28,7 @@ from inverse_deid.review.flow.approval import (
     count_maybe_needless,
     count_uncovered,
     count_unseen,
+    is_other_language,
 )
 from inverse_deid.review.flow.editing import act, add_note, redo, undo
 from inverse_deid.review.flow.reading import (
@@ -40,8 +41,10 @@ from inverse_deid.review.flow.reading import (
     view_case,
 )
 from inverse_deid.review.flow.work_list import read_line
+from inverse_deid.review.pages.intake_pages import describe_facts
 from inverse_deid.review.pages.list_pages import find_next
 from inverse_deid.review.pages.visits import LEGEND_COOKIE, Visit
+from inverse_deid.review.store.sources import read_facts_around
 from inverse_deid.review.store.values import (
     CATEGORIES,
     MAX_RANGES,
@@ -135,15 +138,17 @@ class _Approval(_Change):
     is_dispute: bool = False
     anyway: object = None
     uncovered: object = None
+    other_language: object = None
 
 
 def show_case(visit: Visit) -> Response:
-    """Return the page of a case or dispute without its content: a GET request changes and shows nothing."""
+    """Return the page of a case or dispute without its content, but with what was found in its file."""
     return visit.render(
         "case.html",
         case_id=visit.case_id,
         name=read_line(visit.store, visit.case_id).name,
         is_dispute=visit.request.scope["path"].startswith("/disputes/"),
+        sentences=describe_facts(read_facts_around(visit.store, visit.case_id)),
         legend_open=visit.request.cookies.get(LEGEND_COOKIE) != "closed",
     )
 
@@ -205,19 +210,22 @@ def store_note(visit: Visit) -> Response:
 def approve_case(visit: Visit) -> Response:
     """Approve, and name the next page.
 
-    If doubtful words were not looked at, or words were unmasked that the tool was sure of, the response is a
-    question, and only a second request that states their numbers approves.
+    If doubtful words were not looked at, words were unmasked that the tool was sure of, or the text seems not
+    to be English, the response is a question, and only a second request that states this approves.
     """
     given = visit.parse(_Approval)
     seen = [TokenRange(*one) for one in given.seen]
     n_unseen = count_unseen(visit.store, visit.user.id, visit.case_id, seen)
     uncovered = count_uncovered(visit.store, visit.user.id, visit.case_id)
     n_needless = count_maybe_needless(visit.store, visit.user.id, visit.case_id)
+    is_other = is_other_language(visit.store, visit.case_id)
     is_open = not (_states(given.anyway, n_unseen) and _states(given.uncovered, uncovered.n_sure))
-    if is_open:
+    if is_open or (is_other and given.other_language is not True):
         question = _ask_first(n_unseen, uncovered, n_needless, is_dispute=given.is_dispute)
-        numbers = {"n_unseen": n_unseen, "n_uncovered": uncovered.n_sure}
-        return JSONResponse({"error": question, **numbers}, status_code=_ASK_FIRST)
+        asked = {"error": question, "n_unseen": n_unseen, "n_uncovered": uncovered.n_sure}
+        if is_other:
+            asked |= {"error": f"{_warn_of_language()} {question}", "other_language": True}
+        return JSONResponse(asked, status_code=_ASK_FIRST)
     state = approve(visit.store, _locate(visit, given))
     response = JSONResponse({"state": state.value, "next": find_next(visit)})
     name = read_line(visit.store, visit.case_id).name
@@ -240,6 +248,10 @@ def approve_case(visit: Visit) -> Response:
 def _states(given: object, number: int) -> bool:
     # Nothing has to be stated of 0.
     return not number or (type(given) is int and given == number)
+
+
+def _warn_of_language() -> str:
+    return _("This text seems not to be English. Identifiers may be missed in it, and facts may be lost.")
 
 
 def _count_needless(n: int) -> str:
@@ -319,6 +331,7 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
         "reviewers": [] if dispute is None else [_encode_layer(one) for one in dispute.reviewers],
         "disputed": "" if dispute is None else encode_digits(dispute.disputed),
         "notes": msgspec.to_builtins(view.notes),
+        "warning": _warn_of_language() if view.other_language else "",
         "copied": None if view.copied is None else describe_copied(view.copied),
         "legend": list_legend(),
     }

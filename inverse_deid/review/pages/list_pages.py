@@ -44,7 +44,7 @@ _ORDERS = {
 }
 
 MAX_LISTINGS = 5
-"""So many files are offered as a table above the list."""
+"""So many files are offered as a table above the list, the others are folded."""
 
 Fields = list[tuple[str, str]]
 """Filters and order, as in an address."""
@@ -92,6 +92,7 @@ def show_work_list(visit: Visit) -> Response:
         can_release=user.role.includes(UserRole.ADJUDICATOR),
         can_select=visit.audience.selects_cases and user.role in (UserRole.ADJUDICATOR, UserRole.ADMIN),
         listings=_list_listings(visit),
+        max_listings=MAX_LISTINGS,
         unmasked=count_unmasked(visit),
         is_through=not is_admin and find_next(visit) == "/" and can_download(visit),
     )
@@ -109,7 +110,7 @@ def _list_listings(visit: Visit) -> list[SourceRow]:
     if not visit.user.role.includes(UserRole.REVIEWER):
         return []
     found = [one for one in list_sources(visit.store) if 1 < one.n_cases > one.n_released]
-    return found[: -MAX_LISTINGS - 1 : -1]
+    return found[::-1]
 
 
 def _list_readers(visit: Visit) -> list[User]:

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import show_name
 from inverse_deid.core.wording import _, ngettext
+from inverse_deid.files.facts import list_facts
 from inverse_deid.review.flow.doubts import group_doubts
 from inverse_deid.review.flow.table import (
     ROWS_AT_ONCE,
@@ -64,6 +65,7 @@ class _Sweep(msgspec.Struct):
     words: list[str]
     after: int = -1
     keeps: bool | None = None
+    is_left: bool = False  # the reader leaves it as far as it is done
 
     __repr__ = show_name
 
@@ -97,7 +99,14 @@ def send_rows(visit: Visit) -> Response:
     """Send the next rows that the reader can review."""
     given = visit.parse(_After)
     rows = list_rows(visit.store, visit.user, _source(visit), _shown(visit), after=given.after)
-    return JSONResponse({"rows": [_encode(row) for row in rows], "legend": list_legend()})
+    unfinished = _shown(visit).list_unfinished(visit.user.id, _source(visit)) if given.after < 0 else []
+    return JSONResponse(
+        {
+            "rows": [_encode(row) for row in rows],
+            "legend": list_legend(),
+            "unfinished": [{**msgspec.to_builtins(asked), "after": after} for asked, after in unfinished],
+        }
+    )
 
 
 def note_read(visit: Visit) -> Response:
@@ -118,6 +127,9 @@ def sweep_file(visit: Visit) -> Response:
     """Change the same words in some more rows of the file; the page goes on until all are done."""
     given = visit.parse(_Sweep)
     asked = InFile(given.act, tuple(given.words), given.keeps)
+    if given.is_left:
+        _shown(visit).note_swept(visit.user.id, _source(visit), asked, None)
+        return JSONResponse({"rows": [], "after": None, "n_left": 0})
     done = sweep(visit.store, visit.user, _source(visit), asked, _shown(visit), after=given.after)
     return _send_again(visit, done.case_ids, after=done.after, n_left=done.n_left)
 
@@ -135,9 +147,17 @@ def undo(visit: Visit) -> Response:
 
 def ask_approval(visit: Visit) -> Response:
     """Say what approving all rows that were read would do, and with which rows."""
+    if _shown(visit).list_unfinished(visit.user.id, _source(visit)):
+        question = _(
+            "A decision for the whole file is not in all rows yet. Load the page again to go on with it."
+        )
+        return JSONResponse({"rows": [], "question": question, "staying": []})
     plan = plan_approval(visit.store, visit.user, _source(visit), _shown(visit))
     rows = [(one.case_id, one.revision, one.n_sure) for one in plan.rows]
-    return JSONResponse({"rows": rows, "question": _ask(plan), "staying": _list_staying(plan)})
+    facts = read_file_facts(visit.store, [_source(visit)])[_source(visit)]
+    warnings = [f"{one.text}." for one in list_facts(facts) if one.field == "n_other_language"]
+    question = " ".join([*warnings, _ask(plan)])
+    return JSONResponse({"rows": rows, "question": question, "staying": _list_staying(plan)})
 
 
 def approve(visit: Visit) -> Response:

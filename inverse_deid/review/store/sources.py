@@ -125,6 +125,14 @@ def read_file_facts(store: ReviewStore, source_ids: Collection[int]) -> dict[int
         return read_facts_of(transaction, source_ids)
 
 
+def read_facts_around(store: ReviewStore, case_id: int) -> FileFacts:
+    """Return what was found in the file of a case."""
+    found = select(CASES.c.source_id).where(CASES.c.id == case_id)
+    with store.reading() as transaction:
+        source_id = transaction.execute(found).scalar_one()
+        return read_facts_of(transaction, [source_id])[source_id]
+
+
 def read_facts_of(transaction: Transaction, source_ids: Collection[int]) -> dict[int, FileFacts]:
     """Return what was found in files; damaged facts count as nothing found (`verify` names their row)."""
     found = select(INTAKES.c.source_id, INTAKES.c.sealed_facts)

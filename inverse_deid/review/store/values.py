@@ -318,6 +318,7 @@ class CaseView:
     is_approved: bool  # the layer can no longer change
     notes: tuple[Note, ...]  # for adjudicators also those of others, unnamed
     copied: tuple[CopiedValue, ...] | None = ()  # what is released beside the text, None = not known
+    other_language: bool = False  # it seems not to be English, which the tool cannot judge
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

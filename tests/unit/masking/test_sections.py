@@ -8,14 +8,16 @@ import pytest
 from test_pipeline import Rules as PlainRules
 
 from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.core.values import Document, RuleVerdicts
+from inverse_deid.core.values import Decisions, Document, RuleVerdicts
 from inverse_deid.masking import combine as combining
-from inverse_deid.masking import pipeline, sections
+from inverse_deid.masking import original_tokens, pipeline, sections
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.combine import combine
+from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.masking.sections import cut
 from inverse_deid.replacement.markers import fixed_marker
+from inverse_deid.text.reading import read_text
 from inverse_deid.text.tokenizer import tokenize
 
 SENTENCES = (
@@ -165,20 +167,50 @@ def test_tokens_are_decided_in_pieces_as_at_once(monkeypatch, with_kept):
             np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))
 
 
-def test_what_was_read_is_gone_when_a_document_is_rendered(small, monkeypatch):
+@pytest.mark.parametrize("n_words", [1, 255, 256, 257])
+def test_decisions_on_the_original_are_made_in_pieces_as_at_once(monkeypatch, n_words):
+    edit = "\u00c3\u00a9\u00c2\u00a0" * n_words  # reads as so many words
+    reading = read_text(f"a head-\nache, {edit} and fl\u00c3\u00bc", {"headache"}.__contains__)
+    read, tokens = tokenize(reading.text), tokenize(reading.original)
+    rng = np.random.default_rng(n_words)
+    keep, numbers = rng.random(len(read)) < 0.5, rng.random((2, len(read))).astype(np.float32)
+    keep[read.words.index("\u00e9")] = False
+    given = Decisions(keep, keep.astype(np.uint8), *numbers, np.arange(len(read)).astype(np.uint8))
+    whole, gaps = decide_on_original(reading, read, given, tokens), hide_gaps(reading, read, keep, tokens)
+    monkeypatch.setattr(original_tokens, "_TOKENS_AT_ONCE", 7)
+    pieces = decide_on_original(reading, read, given, tokens)
+    assert hide_gaps(reading, read, keep, tokens) == gaps
+    for name in whole.__slots__:
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))
+    at = reading.original.index(edit)
+    hidden = [one for one in gaps if at <= one[0] < at + len(edit)]
+    assert hidden == [(i, i + 1) for i in range(at, at + len(edit)) if not reading.original[i].isalnum()]
+
+
+def test_what_was_found_is_gone_when_it_is_no_longer_needed(small, monkeypatch):
     # Otherwise it is in memory together with the masks, which take the most.
-    read, left = [], []
+    found, gone = {}, {}
 
     def join(analyses, real=pipeline.join_analyses):
         joined = real(analyses)
-        read.append(weakref.ref(joined.ids))
+        found["verdicts"] = weakref.ref(joined.verdicts.safe)
         return joined
 
+    def decide(reading, read, decisions, tokens, real=pipeline.decide_on_original):
+        gone["on the original"] = [name for name, one in found.items() if one() is None]
+        found.update(decisions=weakref.ref(decisions.keep), tokens=weakref.ref(read.starts))
+        return real(reading, read, decisions, tokens)
+
     def render(*given, real=pipeline.render):
-        left.extend(one() for one in read)
+        gone["in the rendering"] = [name for name, one in found.items() if one() is None]
         return real(*given)
 
     monkeypatch.setattr(pipeline, "join_analyses", join)
+    monkeypatch.setattr(pipeline, "decide_on_original", decide)
     monkeypatch.setattr(pipeline, "render", render)
-    assert not deidentifier().mask(Document("1", long_text(400))).failed
-    assert left == [None]
+    one = deidentifier(read=lambda text: read_text(text, {"headache"}.__contains__))
+    assert not one.mask(Document("1", long_text(400) + "A head-\nache.")).failed
+    assert gone == {
+        "on the original": ["verdicts"],
+        "in the rendering": ["verdicts", "decisions", "tokens"],
+    }

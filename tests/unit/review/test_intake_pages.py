@@ -594,3 +594,16 @@ def test_pages_with_steps_have_the_menu_and_mark_their_own_entry(desk, address):
     (here,) = re.findall(r'href="(\S*?)" aria-current="page"', menu)
     assert here == {"/choices": "/add", "/masking": "/add"}.get(address, address)
     assert len(re.findall(r'aria-current="step"', page)) == 1
+
+
+def test_every_table_can_be_opened_from_the_list_of_cases_and_rows_are_counted(desk):
+    for number in range(7):
+        upload = desk.add(f"cases-{number}.csv", b"text\na rash\n" + b"and fever\n" * (number > 0)).json()
+        desk.wait(UploadState.READY, *ENDED)
+        n_rows = "1 row. Choose" if number == 0 else "2 rows. Choose"
+        assert n_rows in desk.client.get("/choices").text
+        assert desk.choose({f"column {upload['id']} 0": "masked"}).status_code == 303
+        desk.wait(*ENDED)
+    page = desk.client.get("/").text
+    assert page.count("Read as a table") == 6  # the file with one case has none
+    assert "1 more table<" in page

@@ -346,5 +346,5 @@ def test_the_reports_count_records_with_faults_and_do_not_name_them(tmp_path):
         review(store, user(store, "ann"))
         _, files = pack(store)
     found = json.loads(files["run-report.json"])["files"][0]["found"]
-    assert "1 record was refused, masked completely or masked with a warning" in found
-    assert "1 record was refused, masked completely or masked with a warning." in page_of(files)
+    assert "1 record, attachment or other part was left out or masked completely" in found
+    assert "1 record, attachment or other part was left out or masked completely." in page_of(files)

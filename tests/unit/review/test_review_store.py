@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fake_maskers import FakeMasker, near_the_threshold
+from fake_maskers import FakeMasker, mask_all, near_the_threshold
 from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
 
 from inverse_deid.core.errors import (
@@ -22,9 +22,11 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.core.files import check_private
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document
+from inverse_deid.masking.combine import limit_of_safe_words
 from inverse_deid.review.flow.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
-from inverse_deid.review.flow.contents import Listed, join_texts, rank_case
+from inverse_deid.review.flow.contents import Listed, join_texts, rank_case, read_model
 from inverse_deid.review.flow.editing import act, add_note
 from inverse_deid.review.flow.reading import view_case
 from inverse_deid.review.flow.work_list import count_cases, list_cases, next_case
@@ -415,3 +417,17 @@ def test_a_listed_word_is_in_no_doubt_where_it_is_as_the_list_says():
     doubts = [rank_case(one, is_failed=False) for one in (plain, listed)]
     assert [n_doubtful for _doubt, n_doubtful in doubts] == [3, 0]
     assert doubts[0][0] > doubts[1][0] == 0
+
+
+def test_the_letter_after_the_apostrophe_of_a_masked_word_is_no_needless_mask():
+    doc = Document("1", "seen by Okonkwo's ward with S of Li\u2019s team, but's")
+    (masked,) = mask_all().mask_many([doc])
+    masked.decisions.keep[-2] = True
+    masked.decisions.p_safe[:] = 0.1
+    thresholds = Thresholds(0.5, 0.9)
+    masked.decisions.thresholds[:] = limit_of_safe_words(thresholds, masked.decisions.p_safe)
+    model = read_model(join_texts([doc], [masked]), dataclasses.replace(FACTS, thresholds=thresholds))
+    needless = [
+        word for word, is_it in zip(masked.tokens.words, model.is_maybe_needless, strict=True) if is_it
+    ]
+    assert needless == ["seen", "by", "Okonkwo", "ward", "with", "S", "of", "Li", "team", "s"]

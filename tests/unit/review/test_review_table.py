@@ -213,6 +213,45 @@ def test_a_whole_file_is_changed_step_by_step(tmp_path, clock, monkeypatch):
         assert found == [1, 2, 3, 9]
 
 
+def test_nothing_is_approved_before_a_decision_for_the_whole_file_is_in_all_rows(
+    tmp_path, clock, monkeypatch
+):
+    from inverse_deid.review.flow import table
+
+    with store_of(tmp_path, ["a rash"] * 3, clock=clock, approvals=1) as store:
+        ann, bea, shown = user(store, "ann"), user(store, "bea"), RowsShown()
+        read_all(store, ann, shown)
+        asked = InFile(RowAct.MASK, ("rash",))
+        with monkeypatch.context() as patch:
+            patch.setattr(table, "ROWS_AT_ONCE", 2)
+            done = sweep(store, ann, 1, asked, shown)  # the page is closed before it asks for the rest
+        assert shown.list_unfinished(ann.id, 1) == [(asked, done.after)]
+        assert (shown.list_unfinished(bea.id, 1), shown.list_unfinished(ann.id, 2)) == ([], [])
+        with pytest.raises(ReviewError, match="not in all rows"):
+            approve_all(store, ann, shown)
+        sweep(store, ann, 1, InFile(RowAct.CONFIRM, ("a",)), shown)
+        with pytest.raises(ReviewError, match="not in all rows"):
+            approve_all(store, ann, shown)
+        assert sweep(store, ann, 1, asked, shown, after=done.after).case_ids == (3,)
+        assert shown.list_unfinished(ann.id, 1) == []
+        assert approve_all(store, ann, shown) == {}
+        assert states(store) == {CaseState.RELEASED: 3}
+
+
+def test_a_decision_for_the_whole_file_that_fails_is_not_done(alone, monkeypatch):
+    from inverse_deid.review.flow import table
+
+    def fail(*_args, **_options):
+        raise OSError
+
+    ann, shown, asked = user(alone, "ann"), RowsShown(), InFile(RowAct.MASK, ("rash",))
+    read_all(alone, ann, shown)
+    monkeypatch.setattr(table, "take_steps_in", fail)
+    with pytest.raises(OSError):
+        sweep(alone, ann, 1, asked, shown)
+    assert shown.list_unfinished(ann.id, 1) == [(asked, -1)]
+
+
 def test_doubtful_words_of_a_file_are_grouped_and_decided_once(tmp_path, clock):
     texts = ["seen at ward", "the ward and WARD", "by Okonkwo"]
     with store_of(tmp_path, texts, masker=near_the_threshold(), clock=clock, approvals=1) as store:

@@ -47,6 +47,8 @@ function show(data) {
   showLegend();
   element("state").textContent = state.isApproved ? _("approved by you") : data.state;
   element("reopen").hidden = !data.can_reopen;
+  element("warning").textContent = data.warning;
+  element("warning").hidden = !data.warning;
   const here = reader?.here ?? -1;
   fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
   reader = new Reader(element("reader"), state);
@@ -332,7 +334,7 @@ async function isApproved(answer) {
   } catch (error) {
     if (error instanceof Refused && error.status === 428) {
       say(_("not approved yet"));
-      return (await ask("anyway", error.message)) && isApproved({ anyway: error.body.n_unseen, uncovered: error.body.n_uncovered });
+      return (await ask("anyway", error.message)) && isApproved({ anyway: error.body.n_unseen, uncovered: error.body.n_uncovered, other_language: error.body.other_language });
     }
     trouble(_("Not approved. {problem}", { problem: error.message }), [[_("Reload the case"), () => afresh(true)]]);
     return false;

@@ -31,6 +31,7 @@ let loading = null;
 let here = { row: 0, first: 0, stop: 1, anchor: 0 };
 let asReleased = false;
 let approved = [];
+let unfinished = [];
 let chain = Promise.resolve();
 
 // ---- rows
@@ -58,6 +59,7 @@ async function load() {
     const after = rows.length ? rows.at(-1).number : -1;
     const found = await send("rows", { after });
     legend ??= found.legend;
+    unfinished = after < 0 ? found.unfinished : unfinished;
     isEnd = found.rows.length < AT_ONCE;
     for (const data of found.rows) add(data);
     loading = null;
@@ -122,6 +124,12 @@ function fill(row) {
       fault.textContent = lostCopied();
       row.body.append(fault);
     } else if (copied.length) row.body.append(listCopied(copied, { folds: false }));
+    if (state.data.warning) {
+      const warning = document.createElement("p");
+      warning.className = "fault";
+      warning.textContent = state.data.warning;
+      row.body.append(warning);
+    }
     fillText(row);
   }
   showState(row);
@@ -556,11 +564,15 @@ async function sweepFile(act, words, keeps) {
       return null;
     }
   }
+  return sweepRows({ act, words, keeps, after: -1 });
+}
+
+async function sweepRows(asked) {
   const done = { ids: [], where: { ...here } };
-  let after = -1;
+  let { after } = asked;
   let nLeft = 0;
   do {
-    const body = await stored(() => send("sweep", { act, words, after, keeps }));
+    const body = await stored(() => send("sweep", { ...asked, after }));
     if (!body) break;
     done.ids.push(...body.rows.map((data) => data.case_id));
     for (const data of body.rows) revisions.set(data.case_id, data.revision);
@@ -756,17 +768,35 @@ async function undoApproval() {
 
 // ---- reporting
 
-function trouble(text) {
+function trouble(text, choices = [[_("Continue"), () => {}]]) {
   element("trouble-text").textContent = text;
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = _("Continue");
-  button.addEventListener("click", () => {
-    element("trouble").hidden = true;
-    box.focus();
+  const buttons = choices.map(([label, then]) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = label;
+    button.addEventListener("click", () => {
+      element("trouble").hidden = true;
+      box.focus();
+      then();
+    });
+    return button;
   });
-  element("trouble-buttons").replaceChildren(button);
+  element("trouble-buttons").replaceChildren(...buttons);
   element("trouble").hidden = false;
+}
+
+// Decisions for the whole file that ended with the page before they were in all rows.
+function askUnfinished() {
+  const [asked, ...others] = unfinished;
+  if (!asked) return;
+  const turn = (does) => () => {
+    unfinished = others;
+    chain = chain.then(does).then(askUnfinished).catch((error) => trouble(error.message));
+  };
+  trouble(_("Your decision about “{words}” in the whole file is not in all rows yet.", { words: asked.words.join(" ") }), [
+    [_("Go on"), turn(async () => say(await sweepRows(asked)))],
+    [_("Leave it"), turn(() => stored(() => send("sweep", { ...asked, is_left: true })))],
+  ]);
 }
 
 function say(text) {
@@ -937,6 +967,7 @@ async function begin() {
   }
   box.focus({ preventScroll: true });
   choose(0, 0, 1);
+  askUnfinished();
 }
 
 begin();
