@@ -15,6 +15,8 @@ MIN_WORDS = 4
 _MIN_LETTERS = 20
 _MAX_STOP_WORDS = 0.2
 _MAX_KNOWN_WORDS = 0.7
+_MAX_SHARED_STOP_WORDS = 1 / 3
+_MAX_KNOWN_OF_SHARED = 0.5
 _MIN_FOREIGN_LETTERS = 0.5
 
 
@@ -30,7 +32,9 @@ def find_other_languages(
 
     English notes in telegraphic style have few stop words, but nearly all their words are in the
     dictionaries. Tables and lists of names have few words that count. So a document is named if it has
-    few stop words and few known words, or mostly letters of scripts other than Latin and Greek.
+    few stop words and few known words, or mostly letters of scripts other than Latin and Greek. Other
+    languages share short words with English (*am, die, on, a*), so a third may be stop words if most of the
+    words are unknown.
 
     Args:
         tokens: Of several documents.
@@ -49,9 +53,9 @@ def find_other_languages(
     n_stop = count(written & ((flags & np.uint32(WordFlag.STOP_WORD)) != 0))
     n_known = count(written & ((flags & np.uint32(SAFE_FLAGS)) != 0))
     n_foreign = count(foreign, n_chars)
-    unknown = (
-        (n_words >= MIN_WORDS) & (n_stop < _MAX_STOP_WORDS * n_words) & (n_known < _MAX_KNOWN_WORDS * n_words)
-    )
+    few = (n_stop < _MAX_STOP_WORDS * n_words) & (n_known < _MAX_KNOWN_WORDS * n_words)
+    few |= (n_stop < _MAX_SHARED_STOP_WORDS * n_words) & (n_known < _MAX_KNOWN_OF_SHARED * n_words)
     return np.asarray(
-        unknown | ((n_foreign >= _MIN_LETTERS) & (n_foreign >= _MIN_FOREIGN_LETTERS * n_letters))
+        ((n_words >= MIN_WORDS) & few)
+        | ((n_foreign >= _MIN_LETTERS) & (n_foreign >= _MIN_FOREIGN_LETTERS * n_letters))
     )

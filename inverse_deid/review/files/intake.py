@@ -567,6 +567,13 @@ def find_source(store: ReviewStore, name: str, digest: bytes) -> tuple[int, int]
         return source_id, int(transaction.execute(found).scalar_one())
 
 
+def has_name_key(store: ReviewStore, source_id: int, name_key: int) -> bool:
+    """Whether a file came from the upload with this key of its name."""
+    found = select(SOURCES.c.name_key).where(SOURCES.c.id == source_id)
+    with store.reading() as transaction:
+        return bool(transaction.execute(found).scalar_one() == name_key)
+
+
 def _find_id(transaction: Transaction, name: str, content_hash: str) -> int | None:
     found = select(SOURCES.c.id, SOURCES.c.name).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
     rows = transaction.execute(

@@ -50,7 +50,7 @@ from inverse_deid.review.files.choices import (
     describe_fates,
     make_read_options,
 )
-from inverse_deid.review.files.intake import LoadSettings, add_cases, find_source, state_facts
+from inverse_deid.review.files.intake import LoadSettings, add_cases, find_source, has_name_key, state_facts
 from inverse_deid.review.files.waiting import (
     AskedColumn,
     Upload,
@@ -118,6 +118,7 @@ def _note_refused(facts: UploadFacts, names: Collection[str]) -> dict[str, Any]:
     return {"refused": tuple(sorted(refused.union(facts.refused))), "columns": columns}
 
 
+_ADDED_BEFORE = N_("was added before, with the same contents. Nothing is left to do")
 _ANSWERED = N_("this column does not wait for an answer any more. Load the page again")
 
 
@@ -221,7 +222,7 @@ class IntakeService:
                 _("cannot be read. Open it in its own program, save it again, and add the new file")
             )
         if known is not None:
-            return refuse(_("was added before, with the same contents. Nothing is left to do"))
+            return refuse(_(_ADDED_BEFORE))
         return change_upload(
             self.store,
             upload_id,
@@ -524,6 +525,8 @@ class IntakeService:
             # Its survey, in a child with limits, has unpacked it before.
             given = open_given(facts.name, read_bytes(self.store, upload.id))
             known = find_source(self.store, given.name, hashlib.sha256(given.data).digest())
+            if known is not None and not has_name_key(self.store, known[0], upload.name_key):
+                raise InputError(_(_ADDED_BEFORE))
             if known is not None:
                 # The program was stopped after the file was in the store, and before that was noted.
                 found = read_file_facts(self.store, known[:1]).get(known[0], FileFacts())

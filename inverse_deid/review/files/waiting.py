@@ -161,15 +161,11 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
     """Begin to receive a file of a stated size.
 
     Raises:
-        ReviewError: It is too large or empty, or too much waits already.
+        ReviewError: It is too large, or too much waits already.
     """
-    if not 0 < n_bytes <= MAX_FILE_BYTES:
+    if n_bytes > MAX_FILE_BYTES:
         limit = f"{MAX_FILE_BYTES >> 20} MB"
-        raise ReviewError(
-            _("is empty")
-            if n_bytes == 0
-            else _("is larger than {limit}. Split it into smaller files", limit=limit)
-        )
+        raise ReviewError(_("is larger than {limit}. Split it into smaller files", limit=limit))
     with store.writing() as transaction:
         pieces = select(func.count(), func.coalesce(func.sum(WAITING.c.n_bytes), 0))
         n_files, n_waiting = transaction.execute(

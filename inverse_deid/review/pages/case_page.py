@@ -103,7 +103,7 @@ CATEGORY_TAGS: Mapping[PhiType, str] = {**TYPE_NAMES} | {
 
 LONG_VALUE = 200
 LONG_LINES = 4
-"""A kept value of more characters or lines is folded."""
+"""A kept value of more characters or lines can be folded."""
 
 N_LEVELS = 5
 """Strengths of colour that show doubt."""

@@ -102,7 +102,7 @@ def test_print_finished_case_and_sample_show_them_escaped_and_whole(kept_store):
         shown = unescape(re.sub(r"<[^>]+>", "", section))
         assert NAME in shown and LONG in shown and "Norway" in shown
         assert "2019-10-12" not in shown
-        assert ("<details>" in section) == (name != "print")
+        assert ("<details open>" in section) == (name != "print")
 
 
 def test_a_case_of_an_earlier_version_says_that_they_are_not_known(kept_store):

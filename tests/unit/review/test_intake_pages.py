@@ -325,9 +325,18 @@ def test_the_same_file_is_not_added_twice(desk):
     assert desk.add("case.txt", b"seen by somebody").json()["state"] == "ready"
 
 
+def test_of_two_equal_files_that_wait_together_one_is_masked_and_the_other_says_so(desk):
+    for _ in range(2):
+        assert desk.add("case.txt", b"seen by Okonkwo").json()["state"] == "ready"
+    desk.choose()
+    first, second = desk.wait(*ENDED)
+    assert (first["state"], second["state"]) == ("done", "failed")
+    assert second["problem"] == "Was added before, with the same contents. Nothing is left to do."
+    assert len(list_cases(desk.store, WorkFilter()).rows) == 1
+
+
 def test_uploads_need_session_token_size_and_a_whole_body(desk):
     assert desk.add("a.txt", b"well", **{"X-CSRF-Token": "0" * 64}).status_code == 403
-    assert desk.add("a.txt", b"").status_code == 400
     length = {"Content-Length": str(MAX_FILE_BYTES + 1)}
     large = desk.add("a.txt", b"well", **length)
     assert (large.status_code, large.json()["error"]) == (
@@ -339,6 +348,14 @@ def test_uploads_need_session_token_size_and_a_whole_body(desk):
     desk.client.cookies.clear()
     assert desk.add("a.txt", b"well").status_code == 401
     assert not list_uploads(desk.store)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.docx", "a.zip", "a.png"])
+def test_an_empty_file_stays_among_those_that_could_not_be_read(desk, name):
+    refused = desk.add(name, b"").json()
+    assert refused["state"] == "failed" and refused["problem"]
+    assert "1 file could not be read" in desk.client.get("/").text
+    assert desk.client.get("/add/list").json()["files"] == [refused]
 
 
 def test_names_of_files_lead_nowhere(desk):

@@ -21,6 +21,9 @@ OTHER = {
     "era nella norma e non aveva febbre. La terapia è stata sospesa e i sintomi sono scomparsi.",
     "a spanish sentence": "El paciente presentó fiebre y exantema por todo el cuerpo.",
     "a german sentence": "Der Patient bekam nach der zweiten Impfung plötzlich hohes Fieber.",
+    "a german sentence with an English word": "Die Patientin erhielt am 12.03.2021 Ibuprofen und bekam einen "
+    "Hautausschlag.",
+    "a french sentence with English words": "On a arrêté le traitement sans attendre.",
     "russian": "Пациент поступил с болью в груди после приёма лекарства.",
     "korean": "환자는 약을 복용한 후 가슴 통증으로 응급실에 왔습니다. 열은 없었고 혈압은 정상이었다.",
 }

@@ -10,7 +10,7 @@ const TOKENS_AT_ONCE = 250;
 const LONG_ROW = 60;
 const SENTENCE_END = /^[.!?]["')\]]*\s+$/;
 
-// Values of kept columns leave as they are: they come first on the masked side, whole, long ones folded.
+// Values of kept columns leave as they are: they come first on the masked side, whole. Long ones can be folded.
 function addCopied(box, copied) {
   if (copied && !copied.length) return;
   const row = document.createElement("div");
@@ -51,7 +51,8 @@ function fold(value) {
   const details = document.createElement("details");
   const summary = document.createElement("summary");
   const whole = document.createElement("div");
-  summary.textContent = `${value.slice(0, 60)}…`;
+  details.open = true;
+  summary.textContent = _("{n} characters", { n: value.length });
   whole.className = "whole";
   whole.textContent = value;
   details.append(summary, whole);
