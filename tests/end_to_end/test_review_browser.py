@@ -344,6 +344,7 @@ def test_a_double_click_does_not_answer_the_question(chromium, tmp_path):
     given = reviewed_by_one(chromium, tmp_path, TEXTS, near_the_threshold(), script=STOPPED_CLOCK)
     with given as (ann, n_released):
         ann.click("[data-do=approve]")
+        ann.wait_for_selector("#anyway[open]")  # the clock of the question begins
         yes = ann.locator("#anyway-yes")
         yes.dispatch_event("click", {"detail": 2})
         ann.evaluate("clockMs = 690")
@@ -355,7 +356,7 @@ def test_a_double_click_does_not_answer_the_question(chromium, tmp_path):
         ann.wait_for_timeout(300)
         assert n_released() == 0
         yes.click()
-        ann.wait_for_url(lambda url: url.endswith("/cases/2"), wait_until="commit")
+        ann.wait_for_url(lambda url: url.endswith("/cases/2"))
         assert n_released() == 1
 
 
