@@ -377,6 +377,39 @@ def test_a_stopped_file_goes_on_and_a_held_key_deletes_nothing(chromium, tmp_pat
         assert page.faults == []
 
 
+def test_a_file_is_masked_again_and_keeps_the_decisions_that_fit(chromium, expect, tmp_path):
+    (path,) = write_files(tmp_path / "in", (NARRATIVE,))
+    with running(tmp_path / "desk") as (_, address):
+        home = address.partition("open/")[0]
+        page = open_page(chromium, address)
+        choose_files(page, [path])
+        mask_all(page)
+        page.goto(home + "next")
+        page.wait_for_selector(READY)
+        correct_by_keyboard(page)
+        approve_case(page)
+        page.goto(home + "files")
+        page.get_by_role("link", name=f"Mask {NARRATIVE} again").click()
+        page.get_by_text("Every approval ends (1 document is approved now)").wait_for()
+        page.get_by_role("button", name="Choose again").click()
+        page.get_by_label("Leave the year").check()
+        page.get_by_role("button", name="Mask ").click()
+        page.get_by_text("Decisions and notes on 1 document were carried over.").wait_for()
+        page.get_by_text("1 document was approved and must be approved again.").wait_for()
+        page.goto(home + "files")
+        expect(page.locator("table.files tbody tr")).to_have_count(1)
+        page.goto(home + "next")
+        page.wait_for_selector(READY)
+        assert page.url.endswith("/cases/2")
+        approve_case(page)
+        page.goto(home + "files")
+        with page.expect_download() as started:
+            page.get_by_role("button", name=f"Download {NARRATIVE}").click()
+        text = started.value.path().read_text(encoding="utf-8")
+        assert page.faults == []
+    assert text.endswith("recovered after two PHI.\n")  # its last word was masked by hand before
+
+
 def test_a_second_start_opens_the_running_desk_and_enter_gives_a_new_address(chromium, tmp_path):
     folder = tmp_path / "desk"
     with running(folder) as (process, address):
@@ -465,7 +498,7 @@ def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
         page.goto(address.partition("open/")[0] + "cases/2")
         page.locator(".row2.copied", has_text=f"Ann {CANARY}").wait_for()
         check(page)
-        for path in ("files", "files/delete"):
+        for path in ("files", "files/delete", "files/again?source=1"):
             page.goto(address.partition("open/")[0] + path)
             check(page)
         page.get_by_label("Yes, delete").check()

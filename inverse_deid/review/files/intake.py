@@ -48,6 +48,7 @@ from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.kept.columns import KeptColumns
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.review.files.carrying import Carried, carry_over
 from inverse_deid.review.flow.contents import (
     CaseContent,
     Listed,
@@ -107,7 +108,8 @@ class LoadSettings:
     `listed` the words that the masker was given to keep and to mask. After every batch, `on_progress` gets
     its documents and tokens, and `on_file` gets each of its files. `on_refused_column` gets the name of a
     kept column for which a file was refused. The `policy` is that of a new store; a store in use has one.
-    The `worker` reads the files.
+    The `worker` reads the files. A file takes the place of the one whose number `replaces` is, with the work
+    of readers that fits (`carrying`), and `on_carried` gets what became of it.
     """
 
     policy: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -122,6 +124,8 @@ class LoadSettings:
     on_refused_column: Callable[[str], None] = field(default=lambda _name: None)
     worker: Worker = field(default_factory=InThisProcess, repr=False)
     name_key: int = 0  # of the file that waits, 0 = each file gets its own
+    replaces: int = 0  # 0 = none
+    on_carried: Callable[[Carried], None] = field(default=lambda _carried: None)
 
     @property
     def output(self) -> OutputSettings:
@@ -337,7 +341,7 @@ class _Intake:
             )
         content_hash = hash_file(self._store.file_key, data)
         with self._store.reading() as transaction:
-            problem = _find_known(transaction, job.name, content_hash)
+            problem = _find_known(transaction, job.name, content_hash, but=self._settings.replaces)
         if problem:
             raise UnreadableInputError(problem)
         file = _IncomingFile(job, data, content_hash)
@@ -468,24 +472,32 @@ class _Intake:
         made_with = f"settings {hash_masking(facts, output)}"
         events: list[TrailEvent] = []
         problems: dict[_IncomingFile, str] = {}
+        carried: Carried | None = None
         with self._store.writing() as transaction:
             numbers = lock_numbers(transaction)
-            taken = transaction.execute(select(INTAKES.c.export_name)).scalars().all()
+            replaced = self._settings.replaces
+            others = select(INTAKES.c.export_name).where(INTAKES.c.source_id != replaced)
+            taken = transaction.execute(others).scalars().all()
             names = DistinctNames(map(transaction.names.open, taken))
             masking_id = store_masking(transaction, facts, output)
             for file in files:
                 # Another process may have added it while it was masked here.
-                if problem := _find_known(transaction, file.job.name, file.content_hash):
+                if problem := _find_known(transaction, file.job.name, file.content_hash, but=replaced):
                     problems[file] = problem
                     continue
                 name = names.take(str(file.job.format.written_name(PurePosixPath(file.job.name))))
                 key_id = self._settings.name_key or transaction.names.add_key()
                 self._insert(transaction, file, name, masking_id, numbers, key_id)
                 event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
+                if replaced:
+                    carried = carry_over(transaction, replaced, numbers.source, by=self._by)
+                    event += f", masked again instead of file {replaced}: {carried.describe()}"
                 sealed = transaction.names.seal(key_id, name)
                 events.append(TrailEvent(user=self._by, event=event, name=sealed, new=made_with))
             store_numbers(transaction, numbers)
             transaction.record(*events, facts=self._settings.facts)
+        if carried is not None:
+            self._settings.on_carried(carried)
         for file in files:
             self._drop(file)
             if file in problems:
@@ -557,10 +569,13 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument], content: CaseContent) -
     item.file.waiting.add(case, *pack_content(content))
 
 
-def find_source(store: ReviewStore, name: str, digest: bytes) -> tuple[int, int] | None:
-    """Return the id and number of cases of a file of this name and SHA-256, None = it was not added."""
+def find_source(store: ReviewStore, name: str, digest: bytes, but: int = 0) -> tuple[int, int] | None:
+    """Return the id and number of cases of a file of this name and SHA-256, None = it was not added.
+
+    The file `but` does not count.
+    """
     with store.reading() as transaction:
-        source_id = _find_id(transaction, name, hash_digest(store.file_key, digest))
+        source_id = _find_id(transaction, name, hash_digest(store.file_key, digest), but)
         if source_id is None:
             return None
         found = select(func.count()).select_from(CASES).where(CASES.c.source_id == source_id)
@@ -568,23 +583,22 @@ def find_source(store: ReviewStore, name: str, digest: bytes) -> tuple[int, int]
 
 
 def has_name_key(store: ReviewStore, source_id: int, name_key: int) -> bool:
-    """Whether a file came from the upload with this key of its name."""
+    """Whether a file is in the store and came from the upload with this key of its name."""
     found = select(SOURCES.c.name_key).where(SOURCES.c.id == source_id)
     with store.reading() as transaction:
-        return bool(transaction.execute(found).scalar_one() == name_key)
+        return bool(transaction.execute(found).scalar() == name_key)
 
 
-def _find_id(transaction: Transaction, name: str, content_hash: str) -> int | None:
+def _find_id(transaction: Transaction, name: str, content_hash: str, but: int = 0) -> int | None:
     found = select(SOURCES.c.id, SOURCES.c.name).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
-    rows = transaction.execute(
-        found.where(INTAKES.c.content_hash == content_hash).order_by(SOURCES.c.id)
-    ).all()
+    same = (INTAKES.c.content_hash == content_hash) & (SOURCES.c.id != but)
+    rows = transaction.execute(found.where(same).order_by(SOURCES.c.id)).all()
     return next((row.id for row in rows if transaction.names.find(row.name) == name), None)
 
 
-def _find_known(transaction: Transaction, name: str, content_hash: str) -> str:
-    """Return why a file is in the store already, "" = it is not."""
-    source_id = _find_id(transaction, name, content_hash)
+def _find_known(transaction: Transaction, name: str, content_hash: str, but: int = 0) -> str:
+    """Return why a file is in the store already, "" = it is not, or only as the file `but`."""
+    source_id = _find_id(transaction, name, content_hash, but)
     if source_id is None:
         return ""
     return _(

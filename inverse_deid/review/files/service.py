@@ -16,6 +16,8 @@ from functools import partial
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
+from sqlalchemy import select
+
 from inverse_deid.choices.categories import Category
 from inverse_deid.choices.questions import list_questions
 from inverse_deid.choices.records import Surface
@@ -43,6 +45,7 @@ from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.maskers import BuildMasker, Maskers
 from inverse_deid.review.files.asked import count_values, describe_count
+from inverse_deid.review.files.carrying import Carried
 from inverse_deid.review.files.choices import (
     Concern,
     Examples,
@@ -52,20 +55,25 @@ from inverse_deid.review.files.choices import (
 )
 from inverse_deid.review.files.intake import LoadSettings, add_cases, find_source, has_name_key, state_facts
 from inverse_deid.review.files.waiting import (
+    PIECE_BYTES,
     AskedColumn,
     Upload,
     UploadFacts,
     UploadState,
+    add_piece,
+    begin_upload,
     change_upload,
     list_uploads,
     open_waiting_area,
     read_bytes,
+    remove_upload,
 )
 from inverse_deid.review.flow.contents import Listed
 from inverse_deid.review.flow.word_lists import follow_lists
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
-from inverse_deid.review.store.sources import read_file_facts
+from inverse_deid.review.store.sources import open_source, read_file_facts
+from inverse_deid.review.store.tables import INTAKES, SOURCES
 
 LOG = logging.getLogger("inverse_deid.review")
 
@@ -213,7 +221,7 @@ class IntakeService:
                 n_bytes = len(data) * (PACKED if name.lower().endswith(".gz") else 1)
                 call = partial(worker.call, is_stopped=is_stopped, n_bytes=min(n_bytes, MAX_FILE_BYTES))
                 survey, digest = call(survey_file, name, data), call(digest_given, name, data)
-            known = find_source(self.store, *digest)
+            known = find_source(self.store, *digest, upload.facts.replaces)
         except InverseDeidError as error:
             return refuse(explain_problem(str(error), error.remedies))
         except Exception as error:  # noqa: BLE001 - a broken file; its message may quote it
@@ -230,6 +238,45 @@ class IntakeService:
             events=[received],
             survey=survey,
         )
+
+    def mask_again(self, source_id: int, *, by: str) -> Upload:
+        """Let a file of the store wait for other choices, beside the cases that it has until it is masked.
+
+        Raises:
+            ReviewError: It does not exist, was added by the command, waits already, or cannot be read any
+                more.
+        """
+        found = select(SOURCES, INTAKES.c.added_by).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
+        with self.store.reading() as transaction:
+            source = transaction.execute(found.where(SOURCES.c.id == source_id)).one_or_none()
+            if source is None:
+                raise ReviewError(_("this file does not exist"))
+            if source.added_by == "command":
+                # The page does not know all that was given there, such as known identifiers.
+                raise ReviewError(_("this file was added by the command, so it cannot be masked again here"))
+            name, data = (
+                transaction.names.open(source.name),
+                open_source(transaction, source.id, source.sealed),
+            )
+        uploads = list_uploads(self.store)
+        ended = (UploadState.DONE, UploadState.FAILED)
+        if any(one.facts.replaces == source_id and one.state not in ended for one in uploads):
+            raise ReviewError(_("this file waits for other choices already"))
+        # What was chosen before, as long as it is known.
+        before = next((one.facts for one in uploads if one.name_key == source.name_key), None)
+        known = {} if before is None else {"choices": before.choices, "columns": before.columns}
+        upload = begin_upload(
+            self.store, name, len(data), by=by, name_key=source.name_key, replaces=source_id, **known
+        )
+        for number, begin in enumerate(range(0, len(data), PIECE_BYTES)):
+            add_piece(self.store, upload.id, number, data[begin : begin + PIECE_BYTES])
+        inspected = self.inspect(upload.id)
+        if inspected is None or inspected.state is not UploadState.READY:
+            remove_upload(self.store, upload.id)
+            raise ReviewError(
+                (inspected and inspected.facts.problem) or _("the file cannot be read any more")
+            )
+        return inspected
 
     def check_columns(self, upload: Upload, fates: Sequence[ColumnFate], choices: MaskingChoices) -> None:
         """Refuse columns that cannot be treated like this, before anything is masked.
@@ -457,8 +504,9 @@ class IntakeService:
 
     def _mask_cases(self, upload: Upload, running: _Running) -> _Ended:
         refused: set[str] = set()
-        tally = self._add(upload, running, refused.add)
-        changes: dict[str, Any] = {"masked": tally.facts}
+        carried: list[Carried] = []
+        tally = self._add(upload, running, refused.add, carried)
+        changes: dict[str, Any] = {"masked": tally.facts, "carried": carried[0] if carried else None}
         if tally.n_documents:
             return _Ended(UploadState.DONE, changes=changes)
         if running.is_cancelled or self._is_closing:
@@ -510,7 +558,9 @@ class IntakeService:
         changes = _note_refused(facts, {named.concern.column})
         return _Ended(UploadState.READY, problem, {**changes, "unconfirmed": ()})
 
-    def _add(self, upload: Upload, running: _Running, refuse: Callable[[str], None]) -> Tally:
+    def _add(
+        self, upload: Upload, running: _Running, refuse: Callable[[str], None], carried: list[Carried]
+    ) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""
         facts = upload.facts
         chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
@@ -524,7 +574,11 @@ class IntakeService:
             masker = self._maskers.get(masking)
             # Its survey, in a child with limits, has unpacked it before.
             given = open_given(facts.name, read_bytes(self.store, upload.id))
-            known = find_source(self.store, given.name, hashlib.sha256(given.data).digest())
+            digest = hashlib.sha256(given.data).digest()
+            # Unless it was deleted meanwhile.
+            is_there = has_name_key(self.store, facts.replaces, upload.name_key)
+            replaced = facts.replaces if is_there else 0
+            known = find_source(self.store, given.name, digest, replaced)
             if known is not None and not has_name_key(self.store, known[0], upload.name_key):
                 raise InputError(_(_ADDED_BEFORE))
             if known is not None:
@@ -547,6 +601,8 @@ class IntakeService:
                 worker=self._worker,
                 name_key=upload.name_key,
                 listed=Listed(masking.deny, masking.allow),
+                replaces=replaced,
+                on_carried=carried.append,
             )
             return add_cases(
                 self.store,

@@ -18,6 +18,7 @@ from inverse_deid.files.facts import FileFacts
 from inverse_deid.files.given import MAX_FILE_BYTES
 from inverse_deid.files.survey import FileSurvey
 from inverse_deid.formats.tables.columns import ColumnFate
+from inverse_deid.review.files.carrying import Carried
 from inverse_deid.review.files.choices import Concern, MaskingChoices
 from inverse_deid.review.flow.oversight import forget_file
 from inverse_deid.review.store.entries import TrailEvent
@@ -85,6 +86,8 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
         choices: What was chosen for it, None = nothing yet.
         masked: Once it is masked: what was found then.
         n_bytes: Its size.
+        replaces: The number of the file of the store that is masked again, 0 = it is a new one.
+        carried: Once it is masked again: what became of the work on it.
     """
 
     name: str
@@ -98,6 +101,8 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     choices: MaskingChoices | None = None
     masked: FileFacts | None = None
     n_bytes: int
+    replaces: int = 0
+    carried: Carried | None = None
 
     def __repr__(self) -> str:
         return f"UploadFacts(n_bytes={self.n_bytes})"
@@ -157,8 +162,18 @@ def open_waiting_area(store: ReviewStore) -> None:
                 _set(transaction, upload, UploadState.STOPPED, upload.facts)
 
 
-def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upload:
+def begin_upload(
+    store: ReviewStore, name: str, n_bytes: int, *, by: str, name_key: int = 0, **known: object
+) -> Upload:
     """Begin to receive a file of a stated size.
+
+    Args:
+        store: The store.
+        name: Its path, as the user knows it.
+        n_bytes: Its size.
+        by: The user who adds it.
+        name_key: The key of its name, 0 = a new one.
+        known: Other facts of it.
 
     Raises:
         ReviewError: It is too large, or too much waits already.
@@ -173,8 +188,8 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
         ).one()
         if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
             raise ReviewError(_("too many files are waiting. Mask or remove those first, then add more"))
-        facts = UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes)
-        key_id = transaction.names.add_key()
+        facts = msgspec.structs.replace(UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes), **known)
+        key_id = name_key or transaction.names.add_key()
         row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "name_key": key_id, "sealed": b""}
         upload_id = transaction.insert_unsealed(WAITING, row)
         upload = Upload(

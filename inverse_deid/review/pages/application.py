@@ -73,6 +73,7 @@ _READINGS = frozenset(
     {
         intake_pages.submit_choices,
         intake_pages.answer_column,
+        intake_pages.mask_again,
         case_page.list_pictures,
         case_page.show_picture,
         file_pages.download,
@@ -306,6 +307,8 @@ def _list_intake_routes() -> list[Route]:
         ("GET", "/masking", intake_pages.show_masking),
         ("GET", "/confirm", intake_pages.show_unconfirmed),
         ("POST", "/confirm/{upload_id:int}", intake_pages.answer_column),
+        ("GET", "/files/again", intake_pages.ask_again),
+        ("POST", "/files/again", intake_pages.mask_again),
     ]
     roles = (UserRole.ADJUDICATOR,)
     receive = require_stream(roles, intake_pages.receive_file)

@@ -27,6 +27,7 @@ from inverse_deid.files.survey import FileSurvey, SurveyedTable
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.formats.tables.columns import ColumnFate, is_header
 from inverse_deid.review.files.asked import describe_count, list_seconds
+from inverse_deid.review.files.carrying import Carried
 from inverse_deid.review.files.choices import (
     EXAMPLE,
     QUESTIONS,
@@ -52,6 +53,7 @@ from inverse_deid.review.flow.oversight import disclose_files
 from inverse_deid.review.flow.word_lists import read_for_new_files
 from inverse_deid.review.pages.visits import Visit, make_sentence, read_number
 from inverse_deid.review.people.accounts import Session
+from inverse_deid.review.store.sources import list_sources
 
 MAX_FACTS = 20
 """So many facts of a file are shown."""
@@ -144,9 +146,64 @@ def _describe(service: IntakeService, upload: Upload) -> dict[str, object]:
         "n_expected": facts.n_expected,
         "n_done": n_done if facts.masked is None else facts.masked.n_documents,
         "seconds_left": seconds_left,
-        "facts": describe_facts(facts.found),
+        "facts": [*describe_carried(facts.carried), *describe_facts(facts.found)],
         "waits": _describe_wait(upload),
     }
+
+
+def describe_carried(carried: Carried | None) -> list[dict[str, object]]:
+    """Return what became of the work on a file that was masked again, as `describe_facts` does."""
+    if carried is None:
+        return []
+    n_left = len(carried.left)
+    said = [
+        (
+            ngettext(
+                "Decisions and notes on {n:,} document were carried over.",
+                "Decisions and notes on {n:,} documents were carried over.",
+                carried.n_cases,
+                n=carried.n_cases,
+            ),
+            False,
+        ),
+        (
+            ngettext(
+                "{n:,} document was approved and must be approved again.",
+                "{n:,} documents were approved and must be approved again.",
+                carried.n_reopened,
+                n=carried.n_reopened,
+            ),
+            carried.n_reopened > 0,
+        ),
+        (
+            ngettext(
+                "Decisions and notes on {n:,} document do not fit its new text: {names}.",
+                "Decisions and notes on {n:,} documents do not fit their new texts: {names}.",
+                n_left,
+                n=n_left,
+                names=", ".join(carried.left[:MAX_FACTS]) + (" ..." if n_left > MAX_FACTS else ""),
+            ),
+            True,
+        ),
+    ]
+    shown = zip(said, (True, carried.n_reopened, n_left), strict=True)
+    return [{"text": text, "is_warning": is_warning} for (text, is_warning), is_there in shown if is_there]
+
+
+def ask_again(visit: Visit) -> Response:
+    """Ask before a file is masked again, and say what that means for the work on it."""
+    source_id = read_number(visit.request.query_params.get("source", ""))
+    source = next((one for one in list_sources(visit.store) if one.id == source_id), None)
+    if source is None:
+        raise ReviewError(_("this file does not exist"))
+    return visit.render("again.html", source=source)
+
+
+def mask_again(visit: Visit) -> Response:
+    """Let a file of the store wait for other choices, and lead to them."""
+    source_id = read_number(visit.text("source"))
+    _service(visit).mask_again(source_id or 0, by=visit.user.name)
+    return RedirectResponse("/choices", status_code=303)
 
 
 def _describe_wait(upload: Upload) -> str:

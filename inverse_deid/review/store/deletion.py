@@ -238,6 +238,18 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
     return deleted
 
 
+def delete_replaced(transaction: Transaction, source_id: int) -> None:
+    """Delete a file with its cases in the caller's transaction; another one has its name, bytes and key."""
+    key_id = transaction.execute(select(SOURCES.c.name_key).where(SOURCES.c.id == source_id)).scalar_one()
+    _delete_rows(transaction, CASES.c.source_id == source_id)
+    transaction.delete(INTAKES, INTAKES.c.source_id == source_id)
+    transaction.delete(SOURCES, SOURCES.c.id == source_id)
+    is_over = WAITING.c.state.in_(("done", "failed"))
+    transaction.execute(delete(WAITING).where(is_over, WAITING.c.name_key == key_id))
+    transaction.delete(MASKINGS, MASKINGS.c.id.not_in(select(INTAKES.c.masking_id)))
+    transaction.store.case_names = {}
+
+
 def _count(counts: Counter[str], n_files: int = 0) -> Deleted:
     return Deleted(
         n_files=n_files,

@@ -1,0 +1,314 @@
+"""A file of the store is masked again with other choices: what of the work on it stays, and what is said."""
+
+import json
+import re
+import threading
+import time
+
+import pytest
+from desk_visitors import desk_of
+from fake_maskers import mask_capitals
+from review_stores import review, store_of, user
+from sqlalchemy import select
+
+from inverse_deid.core.errors import ReviewError
+from inverse_deid.review.files.choices import MaskingChoices
+from inverse_deid.review.files.service import IntakeService
+from inverse_deid.review.files.waiting import (
+    UploadState,
+    add_piece,
+    begin_upload,
+    list_uploads,
+    remove_upload,
+)
+from inverse_deid.review.flow.approval import approve
+from inverse_deid.review.flow.editing import act, add_note
+from inverse_deid.review.flow.reading import close_case, open_case, open_dispute
+from inverse_deid.review.flow.word_lists import Asked, Sort, add_entry, count_places, list_entries
+from inverse_deid.review.flow.work_list import list_cases
+from inverse_deid.review.store.deletion import delete_source
+from inverse_deid.review.store.sources import list_sources
+from inverse_deid.review.store.tables import TRAIL
+from inverse_deid.review.store.trail import verify_store
+from inverse_deid.review.store.values import (
+    ActionKind,
+    CaseState,
+    LayerRevision,
+    ReviewAction,
+    TokenRange,
+    UserRole,
+    WorkFilter,
+)
+
+TABLE = b"text,other\nseen by Okonkwo with rash,told Bob of it\nwell since then,told Ann of it\n"
+ENDED = (UploadState.DONE, UploadState.FAILED, UploadState.STOPPED)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    with desk_of(tmp_path) as desk:
+        yield desk
+
+
+def add_table(desk, data=TABLE, fates=("masked", "dropped")):
+    upload = desk.add("cases.csv", data).json()
+    choose(desk, upload["id"], fates)
+
+
+def choose(desk, upload_id, fates, **answers):
+    answer = desk.choose({f"column {upload_id} {i}": fate for i, fate in enumerate(fates)}, **answers)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/masking")
+    return desk.wait(*ENDED)
+
+
+def cases(desk):
+    return list_cases(desk.store, WorkFilter()).rows
+
+
+def change(desk, case_id, kind, first, stop=None, *, by=None):
+    by = by or desk.user
+    view = open_case(desk.store, by, case_id)
+    at = LayerRevision(by.id, case_id, view.revision)
+    edited = act(desk.store, at, ReviewAction(kind, (TokenRange(first, stop or first + 1),)))
+    return LayerRevision(by.id, case_id, edited.revision)
+
+
+def mask_again(desk, source_id, fates, **answers):
+    answer = desk.send("/files/again", source=source_id)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/choices")
+    (upload,) = [one for one in list_uploads(desk.store) if one.state is UploadState.READY]
+    return choose(desk, upload.id, fates, **answers)
+
+
+def read_trail(store):
+    with store.reading() as transaction:
+        found = select(TRAIL.c.line).order_by(TRAIL.c.number)
+        return [json.loads(line) for line in transaction.execute(found).scalars()]
+
+
+def told(files):
+    return [one["text"] for one in files[-1]["facts"]]
+
+
+def shown_words(desk, case_id):
+    view = open_case(desk.store, desk.user, case_id)
+    return [word for word, keep in zip(view.tokens.words, view.layer.keep, strict=True) if keep]
+
+
+def test_decisions_notes_and_list_entries_follow_and_approvals_end(desk):
+    add_table(desk)
+    first, second = (one.case_id for one in sorted(cases(desk), key=lambda one: one.case_id))
+    at = change(desk, first, ActionKind.MASK, 4)  # rash
+    add_note(desk.store, at, "ask again", TokenRange(2, 3))
+    approve(desk.store, change(desk, first, ActionKind.UNMASK, 2))
+    asked = Asked(("then",), first)
+    with pytest.raises(ReviewError):  # not in this case
+        add_entry(
+            desk.store, desk.user, asked, Sort.ALWAYS, count_places(desk.store, desk.user, asked)[Sort.ALWAYS]
+        )
+    close_case(desk.store, desk.user, second)
+    asked = Asked(("since",), second)
+    add_entry(
+        desk.store, desk.user, asked, Sort.ALWAYS, count_places(desk.store, desk.user, asked)[Sort.ALWAYS]
+    )
+    page = desk.client.get("/files/again?source=1").text
+    assert "Every approval ends (1 document is approved now)" in page
+    files = mask_again(desk, 1, ("masked", "dropped"), replace="category")
+    assert [one["state"] for one in files] == ["done"]  # the note on the first masking is gone
+    assert told(files)[:2] == [
+        "Decisions and notes on 2 documents were carried over.",
+        "1 document was approved and must be approved again.",
+    ]
+    (source,) = list_sources(desk.store)
+    assert (source.id, source.name, source.n_cases, source.n_released) == (2, "cases.csv", 2, 0)
+    new_first, new_second = (one.case_id for one in sorted(cases(desk), key=lambda one: one.case_id))
+    assert {new_first, new_second}.isdisjoint({first, second})
+    assert {one.state for one in cases(desk)} == {CaseState.IN_REVIEW}
+    assert shown_words(desk, new_first) == ["seen", "by", "Okonkwo", "with"]
+    assert shown_words(desk, new_second) == ["well", "then"]
+    view = open_case(desk.store, desk.user, new_first)
+    assert [(one.text, one.tokens) for one in view.notes] == [("ask again", TokenRange(2, 3))]
+    assert view.facts.category_markers
+    assert view.can_undo
+    (entry,) = list_entries(desk.store, desk.user)
+    assert (entry.asked.words, entry.asked.case_id) == (("since",), new_second)
+    carried = [one for one in read_trail(desk.store) if one["event"] == "decisions carried over"]
+    assert [(one["case"], one["old"]) for one in carried] == [
+        (new_first, f"case {first}"),
+        (new_second, f"case {second}"),
+    ]
+    (added,) = [one["event"] for one in read_trail(desk.store) if "masked again" in one["event"]]
+    assert added.endswith(
+        "instead of file 1: decisions on 2 cases carried over, on 0 not, approvals of 1 ended"
+    )
+    assert verify_store(desk.store).is_intact
+
+
+def test_cases_whose_texts_are_others_are_named_and_lose_their_decisions(desk):
+    add_table(desk)
+    first = min(one.case_id for one in cases(desk))
+    change(desk, first, ActionKind.UNMASK, 2)
+    close_case(desk.store, desk.user, first)
+    files = mask_again(desk, 1, ("dropped", "masked"))
+    (line,) = [one for one in told(files) if "do not fit" in one]
+    assert re.fullmatch(r"Decisions and notes on 1 document do not fit its new text: .*cases\.csv.*\.", line)
+    assert next(one for one in files[-1]["facts"] if one["text"] == line)["is_warning"]
+    assert [one.state for one in cases(desk)] == [CaseState.NEW, CaseState.NEW]
+    assert [shown_words(desk, one.case_id)[0] for one in cases(desk)] == ["told", "told"]
+    assert verify_store(desk.store).is_intact
+
+
+def test_what_was_chosen_before_is_offered_again(desk):
+    add_table(
+        desk,
+        fates=("masked", "kept"),
+        data=TABLE.replace(b"told Bob of it", b"spain").replace(b"told Ann of it", b"norway"),
+    )
+    desk.send("/files/again", source=1)
+    (upload,) = [one for one in list_uploads(desk.store) if one.state is UploadState.READY]
+    page = desk.client.get("/choices").text
+    assert f'name="column {upload.id} 1" value="kept" checked' in page
+
+
+def test_a_page_that_was_open_before_changes_and_approves_nothing(desk):
+    add_table(desk)
+    first = min(one.case_id for one in cases(desk))
+    at = change(desk, first, ActionKind.UNMASK, 2)
+    mask_again(desk, 1, ("masked", "dropped"))
+    with pytest.raises(ReviewError):
+        approve(desk.store, at)
+    new = min(one.case_id for one in cases(desk))
+    with pytest.raises(ReviewError):
+        approve(desk.store, LayerRevision(at.user_id, new, at.revision))
+    rows = desk.ask("/table/2/approve", rows=[(new, at.revision, 0)]).json()
+    assert rows["done"] == []
+
+
+def test_a_case_that_another_reader_holds_stops_the_masking_and_nothing_is_lost(desk):
+    add_table(desk)
+    first = min(one.case_id for one in cases(desk))
+    other = user(desk.store, "ben", UserRole.REVIEWER)
+    change(desk, first, ActionKind.UNMASK, 2, by=other)
+    files = mask_again(desk, 1, ("masked", "dropped"))
+    assert files[-1]["state"] == "stopped"
+    assert files[-1]["problem"].startswith("Somebody is reading a document of this file now")
+    assert [one.id for one in list_sources(desk.store)] == [1]
+    assert min(one.case_id for one in cases(desk)) == first
+    close_case(desk.store, other, first)
+    desk.ask(f"/add/{files[-1]['id']}", what="resume")
+    files = desk.wait(UploadState.DONE)
+    assert told(files)[0] == "Decisions and notes on 1 document were carried over."
+    new = min(one.case_id for one in cases(desk))
+    assert open_case(desk.store, other, new).layer.keep[2]
+
+
+def test_a_file_waits_for_other_choices_once_and_can_be_left_as_it_is(desk):
+    add_table(desk)
+    desk.send("/files/again", source=1)
+    again = desk.send("/files/again", source=1)
+    assert "waits for other choices already" in again.text
+    (upload,) = [one for one in list_uploads(desk.store) if one.state is UploadState.READY]
+    assert remove_upload(desk.store, upload.id)
+    assert [one.id for one in list_sources(desk.store)] == [1]
+    assert len(cases(desk)) == 2
+    assert cases(desk)[0].name  # its key is still there
+    assert "does not exist" in desk.send("/files/again", source=7).text
+    assert verify_store(desk.store).is_intact
+
+
+def test_a_file_that_was_deleted_while_it_waited_comes_as_a_new_one(desk):
+    add_table(desk)
+    desk.send("/files/again", source=1)
+    delete_source(desk.store, 1, by="me")
+    (upload,) = [one for one in list_uploads(desk.store) if one.state is UploadState.READY]
+    files = choose(desk, upload.id, ("masked", "dropped"))
+    assert [one["state"] for one in files] == ["done"]
+    assert [one.id for one in list_sources(desk.store)] == [2]
+
+
+def test_a_stop_after_the_file_was_replaced_is_resumed_without_doing_it_twice(desk, monkeypatch):
+    add_table(desk)
+    first = min(one.case_id for one in cases(desk))
+    change(desk, first, ActionKind.UNMASK, 2)
+    close_case(desk.store, desk.user, first)
+    real, fails = IntakeService._add, threading.Event()
+
+    def add(self, *given):
+        done = real(self, *given)
+        if not fails.is_set():
+            fails.set()
+            raise RuntimeError
+        return done
+
+    monkeypatch.setattr(IntakeService, "_add", add)
+    files = mask_again(desk, 1, ("masked", "dropped"))
+    assert files[-1]["state"] == "stopped"
+    assert [one.id for one in list_sources(desk.store)] == [2]
+    desk.ask(f"/add/{files[-1]['id']}", what="resume")
+    assert desk.wait(UploadState.DONE)
+    assert [one.id for one in list_sources(desk.store)] == [2]
+    assert "Okonkwo" in shown_words(desk, min(one.case_id for one in cases(desk)))
+
+
+def test_a_fault_while_work_is_carried_over_leaves_all_as_it_was(desk, monkeypatch):
+    from inverse_deid.review.files import carrying
+
+    add_table(desk)
+    first = min(one.case_id for one in cases(desk))
+    change(desk, first, ActionKind.UNMASK, 2)
+    close_case(desk.store, desk.user, first)
+    monkeypatch.setattr(carrying, "delete_replaced", lambda *_: 1 / 0)
+    files = mask_again(desk, 1, ("masked", "dropped"))
+    assert files[-1]["state"] == "stopped"
+    assert [one.id for one in list_sources(desk.store)] == [1]
+    assert "Okonkwo" in shown_words(desk, first)
+    assert verify_store(desk.store).is_intact
+
+
+def test_in_a_team_both_reviewers_begin_where_they_were_and_a_settlement_is_gone(tmp_path):
+    with store_of(tmp_path) as store:
+        eve, fay = (user(store, name, UserRole.ADJUDICATOR) for name in ("eve", "fay"))
+        ann, bob = user(store, "ann"), user(store, "bob")
+        service = IntakeService(store, lambda _settings: mask_capitals())
+        service.start()
+        data = b"seen by Okonkwo today, then okonkwo left"
+        upload = begin_upload(store, "a.txt", len(data), by="eve")
+        add_piece(store, upload.id, 0, data)
+        mask_one(service, upload.id)
+        (first,) = [one.case_id for one in list_cases(store, WorkFilter()).rows if one.case_id != 1]
+        review(store, ann, first, mask=[5])
+        assert review(store, bob, first, mask=[5], keep=[2]) is CaseState.DISAGREED
+        view = open_dispute(store, fay, first)
+        edited = act(
+            store,
+            LayerRevision(fay.id, first, view.case.revision),
+            ReviewAction(ActionKind.MASK, (TokenRange(2, 3),)),
+        )
+        approve(store, LayerRevision(fay.id, first, edited.revision))
+        upload = service.mask_again(2, by="eve")
+        mask_one(service, upload.id)
+        (new,) = [one.case_id for one in list_cases(store, WorkFilter()).rows if one.case_id != 1]
+        assert new != first
+        view = open_case(store, ann, new)
+        assert [i for i, keep in enumerate(view.layer.keep) if not keep] == [2, 5]
+        assert not view.is_approved
+        approve(store, LayerRevision(ann.id, new, view.revision))
+        view = open_case(store, bob, new)
+        assert [i for i, keep in enumerate(view.layer.keep) if not keep] == [5]
+        assert approve(store, LayerRevision(bob.id, new, view.revision)) is CaseState.DISAGREED
+        assert not open_dispute(store, eve, new).case.can_undo
+        (_, source) = list_sources(store)
+        assert (source.added_by, source.n_cases) == ("eve", 1)
+        with pytest.raises(ReviewError, match="added by the command"):
+            service.mask_again(1, by="eve")
+        service.close()
+        assert verify_store(store).is_intact
+
+
+def mask_one(service, upload_id):
+    service.inspect(upload_id)
+    service.submit(MaskingChoices(), {}, [upload_id], by="eve", needs_second=True)
+    until = time.monotonic() + 180
+    while next(one.state for one in list_uploads(service.store) if one.id == upload_id) not in ENDED:
+        assert time.monotonic() < until
+        time.sleep(0.02)
