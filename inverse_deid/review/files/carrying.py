@@ -59,13 +59,17 @@ def carry_over(transaction: Transaction, old_id: int, new_id: int, *, by: str) -
     """Carry the work on a file over to another one with the same bytes, and delete the first one.
 
     Raises:
-        ReviewError: The first one is gone, somebody else is reading one of its cases, or an entry of a word
-            list is not in all cases yet.
+        ReviewError: The first one is gone, somebody else is reading one of its cases, one of them was
+            deleted since it waits, or an entry of a word list is not in all cases yet.
     """
     found = select(CASES).where(CASES.c.source_id == old_id).order_by(CASES.c.number)
     old = transaction.read(found.with_for_update(), CASES)
     if not old:
         raise ReviewError(_("the store has no file {source_id}", source_id=old_id))
+    hashes = select(INTAKES.c.content_hash).where(INTAKES.c.source_id.in_([old_id, new_id])).distinct()
+    if len(transaction.execute(hashes).all()) > 1:
+        # A case was deleted in it, and must not come back.
+        raise ReviewError(_("file {source_id} was changed by somebody else. Try again", source_id=old_id))
     _refuse_others(transaction, old, by)
     numbers = transaction.execute(select(CASES.c.number, CASES.c.id).where(CASES.c.source_id == new_id))
     new_ids: dict[int, int] = {row.number: row.id for row in numbers}

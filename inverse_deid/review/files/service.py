@@ -259,20 +259,21 @@ class IntakeService:
                 open_source(transaction, source.id, source.sealed),
             )
         uploads = list_uploads(self.store)
-        ended = (UploadState.DONE, UploadState.FAILED)
-        if any(one.facts.replaces == source_id and one.state not in ended for one in uploads):
-            raise ReviewError(_("this file waits for other choices already"))
         # What was chosen before, as long as it is known.
         before = next((one.facts for one in uploads if one.name_key == source.name_key), None)
         known = {} if before is None else {"choices": before.choices, "columns": before.columns}
         upload = begin_upload(
             self.store, name, len(data), by=by, name_key=source.name_key, replaces=source_id, **known
         )
-        for number, begin in enumerate(range(0, len(data), PIECE_BYTES)):
-            add_piece(self.store, upload.id, number, data[begin : begin + PIECE_BYTES])
-        inspected = self.inspect(upload.id)
+        inspected: Upload | None = None
+        try:
+            for number, begin in enumerate(range(0, len(data), PIECE_BYTES)):
+                add_piece(self.store, upload.id, number, data[begin : begin + PIECE_BYTES])
+            inspected = self.inspect(upload.id)
+        finally:
+            if inspected is None or inspected.state is not UploadState.READY:
+                remove_upload(self.store, upload.id)
         if inspected is None or inspected.state is not UploadState.READY:
-            remove_upload(self.store, upload.id)
             raise ReviewError(
                 (inspected and inspected.facts.problem) or _("the file cannot be read any more")
             )
@@ -575,7 +576,6 @@ class IntakeService:
             # Its survey, in a child with limits, has unpacked it before.
             given = open_given(facts.name, read_bytes(self.store, upload.id))
             digest = hashlib.sha256(given.data).digest()
-            # Unless it was deleted meanwhile.
             is_there = has_name_key(self.store, facts.replaces, upload.name_key)
             replaced = facts.replaces if is_there else 0
             known = find_source(self.store, given.name, digest, replaced)
@@ -591,6 +591,8 @@ class IntakeService:
                 )
                 tally.add_facts(found)
                 return tally
+            if facts.replaces and not is_there:  # deleted since, so it must not come back
+                raise InputError(_("this file does not exist"))
             settings = LoadSettings(
                 facts=state_facts(masker, masking, self.store.case_key),
                 cases=chosen.cases,

@@ -23,7 +23,7 @@ from inverse_deid.review.files.choices import Concern, MaskingChoices
 from inverse_deid.review.flow.oversight import forget_file
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore, Transaction
-from inverse_deid.review.store.tables import WAITING, WAITING_PIECES, place_of
+from inverse_deid.review.store.tables import SOURCES, WAITING, WAITING_PIECES, place_of
 from inverse_deid.review.store.values import StoredState
 
 MAX_FILES = 2_000
@@ -163,7 +163,14 @@ def open_waiting_area(store: ReviewStore) -> None:
 
 
 def begin_upload(
-    store: ReviewStore, name: str, n_bytes: int, *, by: str, name_key: int = 0, **known: object
+    store: ReviewStore,
+    name: str,
+    n_bytes: int,
+    *,
+    by: str,
+    name_key: int = 0,
+    replaces: int = 0,
+    **known: object,
 ) -> Upload:
     """Begin to receive a file of a stated size.
 
@@ -173,22 +180,27 @@ def begin_upload(
         n_bytes: Its size.
         by: The user who adds it.
         name_key: The key of its name, 0 = a new one.
+        replaces: The number of the file of the store that is masked again, 0 = it is a new one.
         known: Other facts of it.
 
     Raises:
-        ReviewError: It is too large, or too much waits already.
+        ReviewError: It is too large, too much waits already, or the file that it replaces is gone or waits
+            already.
     """
     if n_bytes > MAX_FILE_BYTES:
         limit = f"{MAX_FILE_BYTES >> 20} MB"
         raise ReviewError(_("is larger than {limit}. Split it into smaller files", limit=limit))
     with store.writing() as transaction:
+        if replaces:
+            _check_replaced(transaction, replaces)
         pieces = select(func.count(), func.coalesce(func.sum(WAITING.c.n_bytes), 0))
         n_files, n_waiting = transaction.execute(
             pieces.where(WAITING.c.state != UploadState.DONE.value)
         ).one()
         if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
             raise ReviewError(_("too many files are waiting. Mask or remove those first, then add more"))
-        facts = msgspec.structs.replace(UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes), **known)
+        facts = UploadFacts(name=clean_name(name), by=by, n_bytes=n_bytes, replaces=replaces)
+        facts = msgspec.structs.replace(facts, **known)
         key_id = name_key or transaction.names.add_key()
         row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "name_key": key_id, "sealed": b""}
         upload_id = transaction.insert_unsealed(WAITING, row)
@@ -202,6 +214,15 @@ def begin_upload(
         _set(transaction, upload, UploadState.RECEIVING, facts)
     forget_file(store, upload_id)
     return upload
+
+
+def _check_replaced(transaction: Transaction, source_id: int) -> None:
+    # Of two at the same time, the second one waits here and then sees the first one.
+    found = select(SOURCES.c.id).where(SOURCES.c.id == source_id).with_for_update()
+    if transaction.execute(found).first() is None:
+        raise ReviewError(_("this file does not exist"))
+    if any(one.facts.replaces == source_id and one.state not in _ENDED for one in _read(transaction)):
+        raise ReviewError(_("this file waits for other choices already"))
 
 
 def add_piece(store: ReviewStore, upload_id: int, number: int, data: bytes) -> None:

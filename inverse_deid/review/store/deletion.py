@@ -222,6 +222,7 @@ def _delete_files(store: ReviewStore, source_id: int | None, by: str) -> Deleted
     chosen = select(SOURCES.c.id).where(mine)
     with store.writing() as transaction:
         lock_numbers(transaction)
+        _delete_copies(transaction, mine)
         counts = _delete_rows(transaction, CASES.c.source_id.in_(chosen))
         if source_id is None:
             counts["n_listed"] += transaction.delete(LISTED_WORDS, true())
@@ -281,6 +282,7 @@ def _delete_cases(store: ReviewStore, source_id: int, case_ids: Sequence[int], b
             raise ReviewError(
                 _("file {source_id} was changed by somebody else. Try again", source_id=source_id)
             )
+        _delete_copies(transaction, SOURCES.c.id == source_id)
         sealed = store.sealer.seal(data, place_of(SOURCES.c.sealed, {"id": source_id}))
         transaction.update(SOURCES, SOURCES.c.id == source_id, sealed=sealed)
         content_hash = hash_file(store.file_key, data)
@@ -315,6 +317,16 @@ def _forget_uploads(transaction: Transaction) -> None:
     transaction.execute(delete(WAITING).where(WAITING.c.state.in_(("done", "failed"))))
     transaction.names.drop_unused()
     transaction.store.case_names = {}
+
+
+def _delete_copies(transaction: Transaction, mine: ColumnElement[bool]) -> None:
+    """Delete what waits of files, as if it were masked again it would bring back what is deleted."""
+    # `mine` is a condition on `SOURCES`. Whoever lets one of them wait finishes that step first.
+    keys = transaction.execute(select(SOURCES.c.name_key).where(mine).with_for_update()).scalars().all()
+    for some in _in_parts(keys):
+        waiting = select(WAITING.c.id).where(WAITING.c.name_key.in_(some))
+        transaction.execute(delete(WAITING_PIECES).where(WAITING_PIECES.c.waiting_id.in_(waiting)))
+        transaction.execute(delete(WAITING).where(WAITING.c.name_key.in_(some)))
 
 
 def _read_source(transaction: Transaction, source_id: int) -> Row[Any]:
